@@ -1,0 +1,1 @@
+"""Podium decides where Kubernetes pods run, and lets you change how that is decided, in Python."""
