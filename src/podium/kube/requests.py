@@ -1,0 +1,217 @@
+"""What a pod asks of a node, per resource.
+
+App containers run together, so their requests add up. Init containers run one after another before them, except
+sidecars (restartPolicy Always), which stay: an init container needs its own request plus that of the sidecars started
+before it. The pod needs the larger of the two phases:
+
+    max(Σ app + Σ sidecars, max over init containers(own + earlier sidecars)) + overhead
+
+Requests on the pod itself replace the sum for cpu, memory and huge pages. A pod being resized in place counts, per
+resource, the most of what is asked for, what is allocated and what is in force, unless the resize was declared
+infeasible. Quantities are summed exactly and rounded up once, at the end: cpu to thousandths, the rest to units.
+
+Scheduling reads this sum in five ways, which differ in whether the status counts, whether the pod's own requests
+count, and whether containers without a cpu or memory request are taken to ask for a default; they are the public
+functions `requested`, `nonzero_requested`, `fit_requests`, `score_requests` and `balanced_requests`.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Final
+
+from podium.kube.meta import Resources
+from podium.kube.pod import Container, ContainerStatus, Pod
+from podium.kube.quantity import MILLI, NANO, milli_of, parse, units_of
+from podium.kube.validation import qualified_name_errors
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+EPHEMERAL_STORAGE: Final = "ephemeral-storage"
+PODS: Final = "pods"
+
+DEFAULT_MILLI_CPU: Final = 100
+DEFAULT_MEMORY: Final = 200 * 1024 * 1024
+
+_HUGE_PAGES: Final = "hugepages-"
+_NATIVE: Final = "kubernetes.io/"
+_ATTACHABLE: Final = "attachable-volumes-"
+_QUOTA: Final = "requests."
+_DEFAULTS: Final[Mapping[str, int]] = {CPU: DEFAULT_MILLI_CPU * MILLI, MEMORY: DEFAULT_MEMORY * NANO}
+
+Nanos = dict[str, int]
+"""Resource name to exact amount in nano units."""
+
+
+def pod_requests(
+    pod: Pod, *, use_status: bool = False, pod_level: bool = True, nonzero: bool = False
+) -> dict[str, int]:
+    """The pod's requests under their resource names: cpu in thousandths, everything else in units.
+
+    `use_status` takes in-place resizes into account, `pod_level` the requests on the pod itself, and `nonzero` gives
+    every container without a cpu or memory request the default one.
+    """
+    return _rounded(_sum(pod, use_status, pod_level, _DEFAULTS if nonzero else {}))
+
+
+def requested(pod: Pod) -> dict[str, int]:
+    """What the pod takes from the node it is on; resources that scheduling does not count are left out."""
+    return _counted(_rounded(_sum(pod, True, True, {})))
+
+
+def nonzero_requested(pod: Pod) -> tuple[int, int]:
+    """The cpu (thousandths) and memory (bytes) the pod takes when nodes are compared, defaults included.
+
+    Where the pod itself states requests, a default steps in only for a resource that nothing asks for.
+    """
+    defaults = _DEFAULTS
+    if has_pod_level_requests(pod):
+        stated = _sum(pod, True, True, {})
+        defaults = {name: amount for name, amount in _DEFAULTS.items() if name not in stated}
+    total = _sum(pod, True, True, defaults)
+    return milli_of(total.get(CPU, 0)), units_of(total.get(MEMORY, 0))
+
+
+def fit_requests(pod: Pod) -> dict[str, int]:
+    """What must be free on a node before the pod may go there; never negative."""
+    amounts = _counted(_rounded(_sum(pod, False, True, {})))
+    return {name: max(0, amount) for name, amount in amounts.items()}
+
+
+def score_requests(pod: Pod) -> dict[str, int]:
+    """What the pod adds to a node when its fullness is scored: containers only, defaults included."""
+    return pod_requests(pod, pod_level=False, nonzero=True)
+
+
+def balanced_requests(pod: Pod) -> dict[str, int]:
+    """What the pod adds to a node when the balance between resources is scored."""
+    return pod_requests(pod, use_status=True)
+
+
+def offered(allocatable: Resources) -> dict[str, int]:
+    """What a node offers, in the same units as requests, with the number of pods it takes under "pods"."""
+    amounts = _rounded(_exact(allocatable))
+    pods = {PODS: amounts[PODS]} if PODS in amounts else {}
+    return _counted(amounts) | pods
+
+
+def has_pod_level_requests(pod: Pod) -> bool:
+    """Whether the pod itself, beside its containers, requests cpu, memory or huge pages."""
+    return pod.spec.resources is not None and any(map(_allowed_on_pod, pod.spec.resources.requests))
+
+
+@lru_cache(maxsize=4096)
+def is_extended_resource_name(name: str) -> bool:
+    """Whether this names a resource of somebody else's, such as "example.com/gpu"."""
+    if "/" not in name or _NATIVE in name or name.startswith(_QUOTA):
+        return False
+    return not qualified_name_errors(_QUOTA + name)
+
+
+@lru_cache(maxsize=4096)
+def is_scalar_resource_name(name: str) -> bool:
+    """Whether scheduling counts this resource beside cpu, memory and ephemeral storage."""
+    return name.startswith((_HUGE_PAGES, _ATTACHABLE)) or _NATIVE in name or is_extended_resource_name(name)
+
+
+def _sum(pod: Pod, use_status: bool, pod_level: bool, defaults: Mapping[str, int]) -> Nanos:
+    total = _containers(pod, use_status, defaults)
+    if pod_level and pod.spec.resources is not None:
+        for name, amount in _pod_level(pod, use_status).items():
+            total[name] = amount
+    _add(total, _exact(pod.spec.overhead))
+    return total
+
+
+def _containers(pod: Pod, use_status: bool, defaults: Mapping[str, int]) -> Nanos:
+    statuses = _statuses(pod) if use_status else {}
+    running: Nanos = {}
+    for container in pod.spec.containers:
+        _add(running, _container(pod, container, statuses, defaults))
+    if not pod.spec.init_containers:
+        return running
+    sidecars: Nanos = {}
+    starting: Nanos = {}
+    for container in pod.spec.init_containers:
+        if container.sidecar:
+            request = _container(pod, container, statuses, defaults)
+            _add(running, request)
+            _add(sidecars, request)
+            _raise(starting, sidecars)
+        else:
+            request = _container(pod, container, {}, defaults)
+            _add(request, sidecars)
+            _raise(starting, request)
+    _raise(running, starting)
+    return running
+
+
+def _container(
+    pod: Pod, container: Container, statuses: Mapping[str, ContainerStatus], defaults: Mapping[str, int]
+) -> Nanos:
+    request = _exact(container.resources.requests)
+    status = statuses.get(container.name)
+    if status is not None and status.resources is not None:
+        request = _effective(pod, request, status.resources.requests, status.allocated_resources)
+    for name, amount in defaults.items():
+        request.setdefault(name, amount)
+    return request
+
+
+def _pod_level(pod: Pod, use_status: bool) -> Nanos:
+    assert pod.spec.resources is not None
+    stated = _exact(pod.spec.resources.requests)
+    effective = stated
+    if use_status and pod.status.resources is not None:
+        effective = _effective(pod, stated, pod.status.resources.requests, pod.status.allocated_resources)
+    return {name: effective.get(name, 0) for name in stated if _allowed_on_pod(name)}
+
+
+def _effective(pod: Pod, stated: Nanos, in_force: Resources, allocated: Resources) -> Nanos:
+    """The most of the three; what is stated does not count once the node has said it will never fit."""
+    most = {} if _resize_is_infeasible(pod) else stated.copy()
+    _raise(most, _exact(in_force))
+    _raise(most, _exact(allocated))
+    return most
+
+
+def _resize_is_infeasible(pod: Pod) -> bool:
+    for condition in pod.status.conditions:
+        if condition.type == "PodResizePending":
+            return condition.reason == "Infeasible"
+    return False
+
+
+def _statuses(pod: Pod) -> dict[str, ContainerStatus]:
+    statuses: Iterable[ContainerStatus] = (*pod.status.container_statuses, *pod.status.init_container_statuses)
+    return {status.name: status for status in statuses}
+
+
+def _allowed_on_pod(name: str) -> bool:
+    return name in (CPU, MEMORY) or name.startswith(_HUGE_PAGES)
+
+
+def _exact(resources: Resources) -> Nanos:
+    return {name: parse(amount) for name, amount in resources.items()}
+
+
+def _add(total: Nanos, more: Nanos) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _raise(highest: Nanos, other: Nanos) -> None:
+    for name, amount in other.items():
+        if name not in highest or amount > highest[name]:
+            highest[name] = amount
+
+
+def _rounded(total: Nanos) -> dict[str, int]:
+    return {name: milli_of(amount) if name == CPU else units_of(amount) for name, amount in total.items()}
+
+
+def _counted(amounts: dict[str, int]) -> dict[str, int]:
+    return {
+        name: amount
+        for name, amount in amounts.items()
+        if name in (CPU, MEMORY, EPHEMERAL_STORAGE) or is_scalar_resource_name(name)
+    }
