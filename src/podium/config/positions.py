@@ -1,0 +1,167 @@
+"""Reads a YAML (or JSON) document and remembers where every value stood.
+
+The plain values go on to be decoded; the places let every later message, whoever finds the mistake, name the line. A
+field stands where its key is written, a list item where it begins. What is not in the file (a default) is placed at
+the nearest thing around it that is. Fields written twice in one mapping are kept aside: the last one wins, as in
+kube-scheduler, and the reader is told.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import yaml
+
+from podium.config.field import FieldPath, Step
+from podium.config.scalars import ConfigLoader, is_merge_key, scalar_value
+
+# Real configurations are a few hundred values, nested less than ten deep. Aliases can make a short file expand to
+# billions of values, and the C parser overflows its stack on very deep nesting.
+MAX_DEPTH = 100
+MAX_VALUES = 100_000
+
+
+class Place(NamedTuple):
+    """Counted from one, as editors do."""
+
+    line: int
+    column: int
+
+
+class Malformed(Exception):
+    """The text is not a document at all. The message is one sentence."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+class Repeated(NamedTuple):
+    """A key that its mapping already had."""
+
+    path: FieldPath
+    key: str
+    place: Place
+    value_line: int
+    first_line: int
+
+
+@dataclass
+class Document:
+    """One parsed file."""
+
+    value: Any = None
+    json: bool = False
+    places: dict[tuple[Step, ...], Place] = field(default_factory=dict)
+    repeated: list[Repeated] = field(default_factory=list)
+    second_document: int | None = None  # the line on which another document begins, which nobody reads
+
+    def place(self, path: FieldPath) -> Place:
+        """Where a field stands, or the nearest field around it that is in the file."""
+        steps = path.steps
+        while steps not in self.places and steps:
+            steps = steps[:-1]
+        return self.places.get(steps, Place(1, 1))
+
+
+def parse(text: str) -> Document:
+    """Reads the first document of a text, or raises Malformed."""
+    document = Document(json=text.lstrip().startswith("{"))
+    try:
+        _refuse_deep_nesting(text)
+        loader = ConfigLoader(text)
+        try:
+            node = loader.get_node() if loader.check_node() else None
+            if node is not None and loader.check_node():
+                document.second_document = loader.get_node().start_mark.line + 1
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise Malformed(f"not valid YAML: {error.problem or error.context}", mark.line + 1 if mark else 1) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise Malformed(f"not valid YAML: {error.reason}", line) from None
+    if node is not None:
+        document.value = _Builder(document).build(node, FieldPath(), _place(node))
+    return document
+
+
+def _refuse_deep_nesting(text: str) -> None:
+    depth = 0
+    for event in yaml.parse(text, Loader=ConfigLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise Malformed(f"nested more than {MAX_DEPTH} levels deep", event.start_mark.line + 1)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+@dataclass
+class _Builder:
+    """Turns nodes into plain values, noting places on the way."""
+
+    document: Document
+    values: int = 0
+    inside: set[int] = field(default_factory=set)
+
+    def build(self, node: yaml.Node, path: FieldPath, place: Place) -> Any:
+        self.values += 1
+        if self.values > MAX_VALUES:
+            raise Malformed("document contains excessive aliasing", place.line)
+        self.document.places[path.steps] = place
+        if isinstance(node, yaml.ScalarNode):
+            try:
+                return scalar_value(node)
+            except ValueError as error:
+                raise Malformed(f"not valid YAML: {error}", place.line) from None
+        if id(node) in self.inside:
+            raise Malformed("an anchor contains itself", place.line)
+        self.inside.add(id(node))
+        value: Any
+        if isinstance(node, yaml.SequenceNode):
+            value = [self.build(item, path.index(i), _place(item)) for i, item in enumerate(node.value)]
+        else:
+            value = self.mapping(node, path)
+        self.inside.discard(id(node))
+        return value
+
+    def mapping(self, node: yaml.MappingNode, path: FieldPath) -> dict[str, Any]:
+        own: dict[str, Any] = {}
+        copied: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if is_merge_key(key_node):
+                for source in _merge_sources(value_node):
+                    for key, value in self.build(source, path, _place(key_node)).items():
+                        copied.setdefault(key, value)
+                continue
+            key, place = _key(key_node), _place(key_node)
+            at = path.child(key)
+            if key in own:
+                first = self.document.places[at.steps].line
+                self.document.repeated.append(Repeated(at, key, place, _place(value_node).line, first))
+            own[key] = self.build(value_node, at, place)
+        return {**copied, **own} if copied else own
+
+
+def _merge_sources(node: yaml.Node) -> list[yaml.MappingNode]:
+    sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
+    for source in sources:
+        if not isinstance(source, yaml.MappingNode):
+            raise Malformed(
+                "not valid YAML: map merge requires map or sequence of maps as the value", _place(node).line
+            )
+    return list(sources)
+
+
+def _key(node: yaml.Node) -> str:
+    if not isinstance(node, yaml.ScalarNode):
+        raise Malformed("not valid YAML: a field name must be a plain word", _place(node).line)
+    value = scalar_value(node)
+    if isinstance(value, bool):
+        return "true" if value else "false"  # what kube-scheduler's YAML reader makes of `on:` or `y:`
+    return node.value if value is None or isinstance(value, str) else str(value)
+
+
+def _place(node: yaml.Node) -> Place:
+    return Place(node.start_mark.line + 1, node.start_mark.column + 1)
