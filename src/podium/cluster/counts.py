@@ -1,0 +1,168 @@
+"""How many pods that match a question stand on each node: kept, not recounted.
+
+Spreading and inter-pod affinity ask again and again "how many pods of these namespaces with these labels are on each
+node?". A `PodQuery` is that question; the first time it is asked a column of counts is made, and from then on every pod
+that comes or goes adds or subtracts one. Pods with equal namespace, labels and terminating state are one `PodClass`, so
+that a selector is evaluated once per class and not once per pod. Columns that nobody asked about for long are dropped.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster.anchors import AnchorIndex, Pair, anchors
+from podium.cluster.columns import Column, ColumnSet
+from podium.kube.selector import Selector
+
+KEPT_COLUMNS = 2048
+
+
+class QueryTerm(NamedTuple):
+    """Pods of some namespaces (None: of any) whose labels match."""
+
+    namespaces: frozenset[str] | None
+    selector: Selector
+
+
+class PodQuery(NamedTuple):
+    """Pods that match every term; terminating ones may be left out."""
+
+    terms: tuple[QueryTerm, ...]
+    terminating: bool = True
+
+    def matches(self, namespace: str, labels: Mapping[str, str], terminating: bool) -> bool:
+        if terminating and not self.terminating:
+            return False
+        return all(
+            (term.namespaces is None or namespace in term.namespaces) and term.selector.matches(labels)
+            for term in self.terms
+        )
+
+
+class PodClass:
+    """All pods that no selector can tell apart."""
+
+    __slots__ = ("columns", "labels", "namespace", "pods", "rows", "terminating")
+
+    def __init__(self, namespace: str, labels: Mapping[str, str], terminating: bool) -> None:
+        self.namespace = namespace
+        self.labels = labels
+        self.terminating = terminating
+        self.pods = 0
+        self.rows: dict[int, int] = {}
+        self.columns: list[CountColumn] = []
+
+
+class CountColumn:
+    """The kept answer to one query. `version` moves whenever a count does."""
+
+    __slots__ = ("_column", "query", "total", "version")
+
+    def __init__(self, query: PodQuery, column: Column) -> None:
+        self.query = query
+        self._column = column
+        self.total = 0
+        self.version = 0
+
+    @property
+    def per_row(self) -> NDArray[np.int64]:
+        return self._column.view
+
+    def add(self, row: int, delta: int) -> None:
+        self._column.view[row] += delta
+        self.total += delta
+        self.version += 1
+
+
+ClassKey = tuple[str, frozenset[Pair], bool]
+
+
+class PodCounts:
+    """Classes of the pods on nodes, and the count columns asked for so far."""
+
+    def __init__(self, columns: ColumnSet) -> None:
+        self._columns = columns
+        self._classes: dict[ClassKey, PodClass] = {}
+        self._classes_by_pair: dict[Pair, dict[PodClass, None]] = {}
+        self._kept: OrderedDict[PodQuery, CountColumn] = OrderedDict()
+        self._by_anchor: AnchorIndex[CountColumn] = AnchorIndex()
+
+    def class_of(self, namespace: str, labels: Mapping[str, str], terminating: bool) -> PodClass:
+        key = (namespace, frozenset(labels.items()), terminating)
+        pods = self._classes.get(key)
+        if pods is None:
+            pods = self._classes[key] = self._new_class(namespace, labels, terminating)
+        return pods
+
+    def add(self, pods: PodClass, row: int) -> None:
+        pods.pods += 1
+        pods.rows[row] = pods.rows.get(row, 0) + 1
+        for column in pods.columns:
+            column.add(row, 1)
+
+    def remove(self, pods: PodClass, row: int) -> None:
+        """Take one pod of the class off a row. An empty class stays until `discard_if_empty`, so that undo is cheap."""
+        pods.pods -= 1
+        left = pods.rows[row] - 1
+        if left:
+            pods.rows[row] = left
+        else:
+            del pods.rows[row]
+        for column in pods.columns:
+            column.add(row, -1)
+
+    def discard_if_empty(self, pods: PodClass) -> None:
+        """Forget a class that has no pod left."""
+        if pods.pods:
+            return
+        self._classes.pop((pods.namespace, frozenset(pods.labels.items()), pods.terminating), None)
+        for pair in pods.labels.items():
+            filed = self._classes_by_pair.get(pair)
+            if filed is not None:
+                filed.pop(pods, None)
+                if not filed:
+                    del self._classes_by_pair[pair]
+
+    def column(self, query: PodQuery) -> CountColumn:
+        """The counts for a query, made on first use."""
+        kept = self._kept.get(query)
+        if kept is not None:
+            self._kept.move_to_end(query)
+            return kept
+        column = self._kept[query] = CountColumn(query, self._columns.new(np.int64))
+        self._by_anchor.add(column, query.terms[0].selector)
+        for pods in self._candidates(query):
+            if query.matches(pods.namespace, pods.labels, pods.terminating):
+                pods.columns.append(column)
+                for row, count in pods.rows.items():
+                    column.add(row, count)
+        if len(self._kept) > KEPT_COLUMNS:
+            self._drop_oldest()
+        return column
+
+    def _new_class(self, namespace: str, labels: Mapping[str, str], terminating: bool) -> PodClass:
+        pods = PodClass(namespace, labels, terminating)
+        for pair in labels.items():
+            self._classes_by_pair.setdefault(pair, {})[pods] = None
+        for column in self._by_anchor.candidates(labels):
+            if column.query.matches(namespace, labels, terminating):
+                pods.columns.append(column)
+        return pods
+
+    def _candidates(self, query: PodQuery) -> dict[PodClass, None]:
+        pairs = anchors(query.terms[0].selector)
+        if pairs is None:
+            return dict.fromkeys(self._classes.values())
+        return {pods: None for pair in pairs for pods in self._classes_by_pair.get(pair, ())}
+
+    def _drop_oldest(self) -> None:
+        query, column = self._kept.popitem(last=False)
+        self._by_anchor.discard(column, query.terms[0].selector)
+        for pods in self._candidates(query):
+            if column in pods.columns:
+                pods.columns.remove(column)

@@ -1,0 +1,124 @@
+"""The other objects that placement depends on: claims, volumes, services, namespaces, budgets and so on.
+
+Each kind is a store of objects by key with a version that moves on every change, so that answers which depend on it can
+be kept exactly as long as they hold. An object may be assumed: changed in memory ahead of the API server (a claim that
+was just given a volume), until the API server's own newer version arrives or the assumption is taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+from podium.kube import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    Namespace,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodDisruptionBudget,
+    PriorityClass,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+    StorageClass,
+    VolumeAttachment,
+)
+
+T = TypeVar("T")
+
+
+class Store(Generic[T]):
+    """Objects of one kind by "name" or "namespace/name"."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, T] = {}
+        self._assumed: dict[str, T] = {}
+        self.version = 0
+
+    def __iter__(self) -> Iterator[T]:
+        if not self._assumed:
+            return iter(self._objects.values())
+        return iter({**self._objects, **self._assumed}.values())
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def get(self, key: str) -> T | None:
+        if self._assumed:
+            assumed = self._assumed.get(key)
+            if assumed is not None:
+                return assumed
+        return self._objects.get(key)
+
+    def set(self, key: str, value: T) -> None:
+        """Take over what the API server says; it ends an assumption about the object."""
+        self._objects[key] = value
+        self._assumed.pop(key, None)
+        self.version += 1
+
+    def discard(self, key: str) -> T | None:
+        self._assumed.pop(key, None)
+        self.version += 1
+        return self._objects.pop(key, None)
+
+    def assume(self, key: str, value: T) -> None:
+        self._assumed[key] = value
+        self.version += 1
+
+    def restore(self, key: str) -> None:
+        """Take an assumption back."""
+        if self._assumed.pop(key, None) is not None:
+            self.version += 1
+
+
+class Objects:
+    """One store per kind; kinds that only a third-party plugin knows stand in `custom`."""
+
+    def __init__(self) -> None:
+        self.claims: Store[PersistentVolumeClaim] = Store()
+        self.volumes: Store[PersistentVolume] = Store()
+        self.storage_classes: Store[StorageClass] = Store()
+        self.csi_nodes: Store[CSINode] = Store()
+        self.csi_drivers: Store[CSIDriver] = Store()
+        self.csi_capacities: Store[CSIStorageCapacity] = Store()
+        self.attachments: Store[VolumeAttachment] = Store()
+        self.services: Store[Service] = Store()
+        self.replica_sets: Store[ReplicaSet] = Store()
+        self.replication_controllers: Store[ReplicationController] = Store()
+        self.stateful_sets: Store[StatefulSet] = Store()
+        self.namespaces: Store[Namespace] = Store()
+        self.priority_classes: Store[PriorityClass] = Store()
+        self.budgets: Store[PodDisruptionBudget] = Store()
+        self.pending_pods: Store[Pod] = Store()
+        self.custom: dict[str, Store[Any]] = {}
+        self._by_type: dict[type, Store[Any]] = {
+            PersistentVolumeClaim: self.claims,
+            PersistentVolume: self.volumes,
+            StorageClass: self.storage_classes,
+            CSINode: self.csi_nodes,
+            CSIDriver: self.csi_drivers,
+            CSIStorageCapacity: self.csi_capacities,
+            VolumeAttachment: self.attachments,
+            Service: self.services,
+            ReplicaSet: self.replica_sets,
+            ReplicationController: self.replication_controllers,
+            StatefulSet: self.stateful_sets,
+            Namespace: self.namespaces,
+            PriorityClass: self.priority_classes,
+            PodDisruptionBudget: self.budgets,
+        }
+
+    def store_of(self, kind: type) -> Store[Any] | None:
+        return self._by_type.get(kind)
+
+    def custom_store(self, resource: str) -> Store[Any]:
+        """The store of a custom resource, named "plural.group" (e.g. "podgroups.scheduling.x-k8s.io")."""
+        return self.custom.setdefault(resource, Store())
+
+    def namespace_labels(self, name: str) -> dict[str, str]:
+        namespace = self.namespaces.get(name)
+        return {} if namespace is None else namespace.labels

@@ -1,0 +1,91 @@
+"""What nodes offer and what their pods ask for, as integer columns.
+
+Each resource name is a number; `allocatable` and `requested` are int64[resource, row], so that one resource over all
+nodes is contiguous. CPU is in thousandths, everything else in units, both rounded up, as kube-scheduler keeps them.
+`nonzero` is what scoring uses for CPU and memory: pods that ask for nothing count 100m and 200 MiB per container. The
+number of pods a node may hold is not a resource here but the column `allowed_pods`, compared with `pod_count`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster.columns import ColumnSet
+from podium.cluster.facts import PodFacts
+from podium.kube import Amount
+from podium.kube.quantity import milli, units
+from podium.kube.requests import is_scalar_resource_name
+
+CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
+CORE_RESOURCES = ("cpu", "memory", "ephemeral-storage")
+
+Amounts = NDArray[np.int64]
+
+
+class ResourceColumns:
+    def __init__(self, columns: ColumnSet) -> None:
+        self.number: dict[str, int] = {name: number for number, name in enumerate(CORE_RESOURCES)}
+        lead = (len(self.number),)
+        self._allocatable = columns.new(np.int64, lead)
+        self._requested = columns.new(np.int64, lead)
+        self._nonzero = columns.new(np.int64, (2,))
+        self._allowed_pods = columns.new(np.int64)
+        self._pod_count = columns.new(np.int64)
+
+    @property
+    def allocatable(self) -> Amounts:
+        return self._allocatable.view
+
+    @property
+    def requested(self) -> Amounts:
+        return self._requested.view
+
+    @property
+    def nonzero(self) -> Amounts:
+        return self._nonzero.view
+
+    @property
+    def allowed_pods(self) -> Amounts:
+        return self._allowed_pods.view
+
+    @property
+    def pod_count(self) -> Amounts:
+        return self._pod_count.view
+
+    def intern(self, name: str) -> int:
+        number = self.number.get(name)
+        if number is None:
+            number = self.number[name] = len(self.number)
+            self._allocatable.widen(number + 1)
+            self._requested.widen(number + 1)
+        return number
+
+    def set_allocatable(self, row: int, allocatable: Mapping[str, Amount]) -> None:
+        self.clear_allocatable(row)
+        for name, amount in allocatable.items():
+            if name == "cpu":
+                self.allocatable[CPU, row] = milli(amount)
+            elif name == "pods":
+                self.allowed_pods[row] = units(amount)
+            elif name in CORE_RESOURCES or is_scalar_resource_name(name):
+                number = self.intern(name)
+                self.allocatable[number, row] = units(amount)
+
+    def clear_allocatable(self, row: int) -> None:
+        self.allocatable[:, row] = 0
+        self.allowed_pods[row] = 0
+
+    def add_pod(self, facts: PodFacts, row: int, sign: int) -> None:
+        """Count a pod in (+1) or out (−1)."""
+        for name, amount in facts.requested:
+            number = self.number.get(name)
+            if number is None:
+                number = self.intern(name)
+            self._requested.view[number, row] += sign * amount
+        nonzero = self._nonzero.view
+        nonzero[0, row] += sign * facts.nonzero_cpu
+        nonzero[1, row] += sign * facts.nonzero_memory
+        self._pod_count.view[row] += sign

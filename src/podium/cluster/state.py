@@ -1,0 +1,231 @@
+"""The state of the cluster, in columns: what a scheduling cycle reads and what a placement changes.
+
+A node is a row. Placing a pod adds its requests, labels, ports and terms to that row; taking it off subtracts exactly
+the same, so every change can be undone. Rows keep their place for as long as the node (or a pod that says it runs
+there) exists, and are reused afterwards. Pods on nodes that are not known (yet) stand on rows that are not `present`:
+they count for nothing until the node appears.
+
+The scheduler is single-threaded: events are applied between cycles, so the state itself is the consistent snapshot of a
+cycle. What changed since is told by two journals of rows (`node_changes`, `pod_changes`), which let kept answers be
+refreshed row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster.columns import ColumnSet
+from podium.cluster.counts import PodClass, PodCounts
+from podium.cluster.facts import FactsCache, PodFacts
+from podium.cluster.images import NodeImages
+from podium.cluster.interned import Interned
+from podium.cluster.journal import Journal
+from podium.cluster.labels import NodeLabels
+from podium.cluster.objects import Objects
+from podium.cluster.order import NodeOrder
+from podium.cluster.ports import UsedPorts
+from podium.cluster.resources import ResourceColumns
+from podium.cluster.terms import PlacedTerms
+from podium.kube import Node, Pod, Taint
+
+
+class ClusterError(Exception):
+    """The caller's view of the cluster contradicts ours (a pod assumed twice, forgotten but never assumed)."""
+
+
+class PlacedPod:
+    """A pod on a row, with what it adds there."""
+
+    __slots__ = ("assumed", "facts", "pod", "pod_class", "row")
+
+    def __init__(self, pod: Pod, row: int, facts: PodFacts, pod_class: PodClass, assumed: bool) -> None:
+        self.pod = pod
+        self.row = row
+        self.facts = facts
+        self.pod_class = pod_class
+        self.assumed = assumed
+
+
+class Cluster:
+    def __init__(self) -> None:
+        self.columns = ColumnSet()
+        self.names: list[str] = []
+        self.nodes: list[Node | None] = []
+        self.row_of: dict[str, int] = {}
+        self._present = self.columns.new(np.bool_)
+        self._unschedulable = self.columns.new(np.bool_)
+        self.labels = NodeLabels(self.columns)
+        self.taints: Interned[tuple[Taint, ...]] = Interned(self.columns, ())
+        self.features: Interned[frozenset[str]] = Interned(self.columns, frozenset())
+        self.resources = ResourceColumns(self.columns)
+        self.order = NodeOrder()
+        self.images = NodeImages()
+        self.ports = UsedPorts()
+        self.counts = PodCounts(self.columns)
+        self.terms = PlacedTerms(self.columns)
+        self.objects = Objects()
+        self.facts = FactsCache()
+        self.pods: dict[str, PlacedPod] = {}
+        self.pods_on: list[dict[str, PlacedPod]] = []
+        self.claim_rows: dict[str, dict[int, int]] = {}
+        self.node_changes = Journal()
+        self.pod_changes = Journal()
+        self._free_rows: list[int] = []
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """bool[rows]: the row belongs to a node that exists."""
+        return self._present.view
+
+    @property
+    def unschedulable(self) -> NDArray[np.bool_]:
+        return self._unschedulable.view
+
+    # Nodes
+
+    def set_node(self, node: Node) -> int:
+        """Add a node or take over its newer version; returns its row."""
+        row = self._row_for(node.name)
+        known = self.nodes[row]
+        self.nodes[row] = node
+        self._present.view[row] = True
+        self._unschedulable.view[row] = node.unschedulable
+        self.taints.set(row, node.taints)
+        self.features.set(row, frozenset(node.status.declared_features))
+        self.images.set_row(row, node.status.images)
+        if known is None:
+            self.order.add(row, node.labels)
+        else:
+            self.order.update(row, node.labels)
+        if known is None or known.labels != node.labels:
+            self.labels.set_row(row, node.labels)
+        if known is None or known.status.allocatable != node.status.allocatable:
+            self.resources.set_allocatable(row, node.status.allocatable)
+        self.node_changes.append(row)
+        return row
+
+    def remove_node(self, name: str) -> None:
+        """Take a node away; its row stays while pods still claim to run there."""
+        row = self.row_of.get(name)
+        if row is None or self.nodes[row] is None:
+            raise ClusterError(f'node "{name}" is not known, so it cannot be removed')
+        self.nodes[row] = None
+        self._present.view[row] = False
+        self._unschedulable.view[row] = False
+        self.taints.clear(row)
+        self.features.clear(row)
+        self.images.clear_row(row)
+        self.order.remove(row)
+        self.labels.clear_row(row)
+        self.resources.clear_allocatable(row)
+        self.node_changes.append(row)
+        self._release(row)
+
+    def _row_for(self, name: str) -> int:
+        row = self.row_of.get(name)
+        if row is None:
+            if self._free_rows:
+                row = self._free_rows.pop()
+                self.names[row] = name
+            else:
+                row = self.columns.append_row()
+                self.names.append(name)
+                self.nodes.append(None)
+                self.pods_on.append({})
+            self.row_of[name] = row
+        return row
+
+    def _release(self, row: int) -> None:
+        if self.nodes[row] is None and not self.pods_on[row]:
+            del self.row_of[self.names[row]]
+            self.names[row] = ""
+            self._free_rows.append(row)
+
+    # Pods
+
+    def assume(self, pod: Pod, node_name: str) -> PlacedPod:
+        """Count a pod as running on a node before the API server has said so."""
+        if pod.uid in self.pods:
+            raise ClusterError(f"pod {pod.key} is already placed, so it cannot be assumed")
+        return self._place(pod, node_name, assumed=True)
+
+    def forget(self, uid: str) -> None:
+        """Undo `assume`; a pod that is not known is left alone."""
+        placed = self.pods.get(uid)
+        if placed is None:
+            return
+        if not placed.assumed:
+            raise ClusterError(f"pod {placed.pod.key} was not assumed, so it cannot be forgotten")
+        self._remove(placed)
+
+    def set_pod(self, pod: Pod) -> PlacedPod:
+        """Take over the API server's word on a pod that has a node: new, confirmed after `assume`, or changed."""
+        known = self.pods.get(pod.uid)
+        if known is not None:
+            self._remove(known)
+        return self._place(pod, pod.node_name, assumed=False)
+
+    def remove_pod(self, uid: str) -> None:
+        placed = self.pods.get(uid)
+        if placed is None:
+            raise ClusterError(f"pod with uid {uid} is not placed, so it cannot be removed")
+        self._remove(placed)
+
+    def _place(self, pod: Pod, node_name: str, assumed: bool) -> PlacedPod:
+        row = self._row_for(node_name)
+        placed = self.stand_in(pod, row, assumed)
+        self.put_on(placed)
+        self.pods[pod.uid] = placed
+        return placed
+
+    def _remove(self, placed: PlacedPod) -> None:
+        del self.pods[placed.pod.uid]
+        self.take_off(placed)
+        self.counts.discard_if_empty(placed.pod_class)
+        self._release(placed.row)
+
+    def stand_in(self, pod: Pod, row: int, assumed: bool = True) -> PlacedPod:
+        """What placing the pod on the row would add, without adding it; for `put_on` in a dry run."""
+        pod_class = self.counts.class_of(pod.namespace, pod.labels, pod.terminating)
+        return PlacedPod(pod, row, self.facts.of(pod), pod_class, assumed)
+
+    def put_on(self, placed: PlacedPod) -> None:
+        self.pods_on[placed.row][placed.pod.uid] = placed
+        self._count(placed, 1)
+        self.counts.add(placed.pod_class, placed.row)
+        if placed.facts.terms:
+            self.terms.add(placed.facts.terms, placed.row)
+
+    def take_off(self, placed: PlacedPod) -> None:
+        del self.pods_on[placed.row][placed.pod.uid]
+        self._count(placed, -1)
+        self.counts.remove(placed.pod_class, placed.row)
+        if placed.facts.terms:
+            self.terms.remove(placed.facts.terms, placed.row)
+
+    def _count(self, placed: PlacedPod, sign: int) -> None:
+        facts, row = placed.facts, placed.row
+        self.resources.add_pod(facts, row, sign)
+        if facts.ports:
+            self.ports.add(facts.ports, row, sign)
+        for claim in facts.claims:
+            rows = self.claim_rows.setdefault(claim, {})
+            rows[row] = rows.get(row, 0) + sign
+            if not rows[row]:
+                del rows[row]
+            if not rows:
+                del self.claim_rows[claim]
+        self.pod_changes.append(row)
+
+    @contextmanager
+    def dry_run(self) -> Iterator[None]:
+        """Changes made inside (`put_on`, `take_off`) must be undone inside; then nothing counts as changed."""
+        mark = self.pod_changes.mark()
+        try:
+            yield
+        finally:
+            self.pod_changes.rewind(mark)

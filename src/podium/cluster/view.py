@@ -1,0 +1,208 @@
+"""Nodes as plugins see them: many at once as columns, or one at a time.
+
+`Nodes` is a choice of rows; every property is an array with one entry per chosen node, so a plugin's arithmetic is
+the same for the whole cluster, for the feasible nodes, or for the single row that changed. `NodeInfo` is the slow and
+simple form for plugins that prefer to look at one node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from podium.cluster.interned import Interned
+from podium.cluster.resources import Amounts
+from podium.cluster.state import Cluster, PlacedPod
+from podium.kube import Node, Pod, Taint
+from podium.kube.selector import NodeTerm, NodeTerms, Requirement
+
+Mask = NDArray[np.bool_]
+Rows = NDArray[np.intp]
+T = TypeVar("T", bound=Hashable)
+
+
+class Nodes:
+    """Some rows of the cluster (all of them when `rows` is None), column by column.
+
+    With all rows, entries of nodes that are gone are included; the runtime leaves them out of every answer.
+    """
+
+    def __init__(self, cluster: Cluster, rows: Rows | None = None) -> None:
+        self.cluster = cluster
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return self.cluster.columns.rows if self._rows is None else len(self._rows)
+
+    @property
+    def chosen(self) -> Rows | None:
+        """The chosen rows, None for all: what the columns of `cluster` are indexed with."""
+        return self._rows
+
+    @cached_property
+    def rows(self) -> Rows:
+        return np.arange(self.cluster.columns.rows) if self._rows is None else self._rows
+
+    @property
+    def names(self) -> Sequence[str]:
+        names = self.cluster.names
+        return names if self._rows is None else [names[row] for row in self._rows.tolist()]
+
+    def info(self, index: int) -> NodeInfo:
+        """The node at a position of this choice, on its own."""
+        return NodeInfo(self.cluster, index if self._rows is None else int(self._rows[index]))
+
+    def pick(self, column: NDArray[Any]) -> NDArray[Any]:
+        """The chosen entries of any array over all rows (last axis)."""
+        return column if self._rows is None else column[..., self._rows]
+
+    # Resources: cpu in thousandths, the rest in units
+
+    def allocatable(self, resource: str) -> Amounts:
+        return self._resource(self.cluster.resources.allocatable, resource)
+
+    def requested(self, resource: str) -> Amounts:
+        return self._resource(self.cluster.resources.requested, resource)
+
+    def nonzero_requested(self, resource: str) -> Amounts:
+        """Like `requested`, but pods without a cpu or memory request count a default; other resources as they are."""
+        if resource == "cpu":
+            return self.pick(self.cluster.resources.nonzero[0])
+        if resource == "memory":
+            return self.pick(self.cluster.resources.nonzero[1])
+        return self.requested(resource)
+
+    @property
+    def pod_count(self) -> Amounts:
+        return self.pick(self.cluster.resources.pod_count)
+
+    @property
+    def allowed_pods(self) -> Amounts:
+        return self.pick(self.cluster.resources.allowed_pods)
+
+    def _resource(self, matrix: Amounts, resource: str) -> Amounts:
+        number = self.cluster.resources.number.get(resource)
+        if number is None:
+            return np.zeros(len(self), dtype=np.int64)
+        return self.pick(matrix[number])
+
+    # What the node objects say
+
+    def label_ids(self, key: str) -> NDArray[np.int32]:
+        """The number of each node's value for a label key, 0 where the label is missing."""
+        return self.pick(self.cluster.labels.column(key).ids)
+
+    def has_label(self, key: str) -> Mask:
+        present: Mask = self.label_ids(key) != 0
+        return present
+
+    def label_is(self, key: str, value: str) -> Mask:
+        column = self.cluster.labels.column(key)
+        equal: Mask = self.pick(column.ids) == column.id_of.get(value, -1)
+        return equal
+
+    def match(self, requirements: Iterable[Requirement]) -> Mask:
+        """Which nodes' labels meet every requirement."""
+        return self.cluster.labels.match(requirements, self._rows)
+
+    def match_node_selector(self, selector: NodeTerms) -> Mask:
+        """Which nodes match a compiled node selector: one of its terms."""
+        answer = np.zeros(len(self), dtype=np.bool_)
+        for term in selector.terms:
+            answer |= self.match_node_term(term)
+        return answer
+
+    def match_node_term(self, term: NodeTerm) -> Mask:
+        """Which nodes match one term: its labels and its fields."""
+        if term.errors:
+            return np.zeros(len(self), dtype=np.bool_)
+        answer = self.match(term.requirements)
+        for requirement in term.fields:
+            answer &= self._match_field(requirement)
+        return answer
+
+    def _match_field(self, requirement: Requirement) -> Mask:
+        """Only the node's name can be asked for; any other field reads as empty."""
+        named = np.zeros(self.cluster.columns.rows, dtype=np.bool_)
+        if requirement.key == "metadata.name":
+            row_of = self.cluster.row_of
+            named[[row_of[name] for name in requirement.values if name in row_of]] = True
+        elif "" in requirement.values:
+            named[:] = True
+        named = self.pick(named)
+        return named if requirement.operator == "In" else ~named
+
+    @property
+    def unschedulable(self) -> Mask:
+        return self.pick(self.cluster.unschedulable)
+
+    def ask_taints(self, question: Callable[[tuple[Taint, ...]], Any], dtype: DTypeLike) -> NDArray[Any]:
+        """An answer about each node's taints, asked once per distinct list of taints."""
+        return self._ask(self.cluster.taints, question, dtype)
+
+    def ask_features(self, question: Callable[[frozenset[str]], Any], dtype: DTypeLike) -> NDArray[Any]:
+        """An answer about each node's declared features, asked once per distinct set."""
+        return self._ask(self.cluster.features, question, dtype)
+
+    def _ask(self, values: Interned[T], question: Callable[[T], Any], dtype: DTypeLike) -> NDArray[Any]:
+        return values.ask(question, dtype, self._rows)
+
+    def annotations(self, key: str) -> list[str | None]:
+        nodes = self.cluster.nodes
+        chosen = nodes if self._rows is None else [nodes[row] for row in self._rows.tolist()]
+        return [None if node is None else node.annotations.get(key) for node in chosen]
+
+
+class NodeInfo:
+    """One node with its pods: what `filter_node` and `score_node` get."""
+
+    __slots__ = ("_cluster", "row")
+
+    def __init__(self, cluster: Cluster, row: int) -> None:
+        self._cluster = cluster
+        self.row = row
+
+    @property
+    def name(self) -> str:
+        return self._cluster.names[self.row]
+
+    @property
+    def node(self) -> Node:
+        node = self._cluster.nodes[self.row]
+        assert node is not None, "a cycle only looks at nodes that exist"
+        return node
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.node.labels
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        return self.node.annotations
+
+    @property
+    def placed(self) -> Iterable[PlacedPod]:
+        return self._cluster.pods_on[self.row].values()
+
+    @property
+    def pods(self) -> list[Pod]:
+        """The pods on the node, assumed ones included."""
+        return [placed.pod for placed in self.placed]
+
+    def allocatable(self, resource: str) -> int:
+        return self._amount(self._cluster.resources.allocatable, resource)
+
+    def requested(self, resource: str) -> int:
+        return self._amount(self._cluster.resources.requested, resource)
+
+    @property
+    def allowed_pods(self) -> int:
+        return int(self._cluster.resources.allowed_pods[self.row])
+
+    def _amount(self, matrix: Amounts, resource: str) -> int:
+        number = self._cluster.resources.number.get(resource)
+        return 0 if number is None else int(matrix[number, self.row])

@@ -1,0 +1,43 @@
+"""The plugin contract and the runtime that calls plugins."""
+
+from podium.framework.clock import Clock, ManualClock, SystemClock
+from podium.framework.cycle import Cycle
+from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination, PostFilterResult
+from podium.framework.events import Action, Event, Interest, Resource
+from podium.framework.handle import Handle, Writer
+from podium.framework.normalize import MAX_SCORE, Normalizer, Scores, default_normalize, truncated_divide
+from podium.framework.plugin import Plugin, Scope
+from podium.framework.queued import QueuedPod
+from podium.framework.status import SKIP, Code, PluginError, Status, Wait
+from podium.framework.verdict import Verdict
+
+__all__ = [
+    "MAX_SCORE",
+    "SKIP",
+    "Action",
+    "Clock",
+    "Code",
+    "Cycle",
+    "Diagnosis",
+    "Event",
+    "Handle",
+    "Interest",
+    "ManualClock",
+    "NodeStatuses",
+    "Nomination",
+    "Normalizer",
+    "Plugin",
+    "PluginError",
+    "PostFilterResult",
+    "QueuedPod",
+    "Resource",
+    "Scope",
+    "Scores",
+    "Status",
+    "SystemClock",
+    "Verdict",
+    "Wait",
+    "Writer",
+    "default_normalize",
+    "truncated_divide",
+]

@@ -1,0 +1,47 @@
+"""One pod's way through the scheduler: the pod, the cluster it sees, and what plugins note down on the way.
+
+Plugins keep their notes in `data` under their own name (or a name they share). A dry run works on a clone: notes that
+have a `clone()` are copied by it, all others are shared, as nothing but `add_pod` and `remove_pod` changes notes after
+PreFilter and PreScore.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.cluster import Cluster, PodFacts
+from podium.kube import Pod
+
+
+class Cycle:
+    __slots__ = (
+        "cluster",
+        "data",
+        "facts",
+        "pod",
+        "pods_to_activate",
+        "skipped_filters",
+        "skipped_pre_binds",
+        "skipped_scores",
+    )
+
+    def __init__(self, pod: Pod, cluster: Cluster) -> None:
+        self.pod = pod
+        self.cluster = cluster
+        self.facts: PodFacts = cluster.facts.of(pod)
+        self.data: dict[str, Any] = {}
+        self.skipped_filters: set[str] = set()
+        self.skipped_scores: set[str] = set()
+        self.skipped_pre_binds: set[str] = set()
+        self.pods_to_activate: dict[str, Pod] = {}
+
+    def clone(self) -> Cycle:
+        """A copy for a dry run: changes to its data leave the original alone."""
+        copy = Cycle.__new__(Cycle)
+        copy.pod, copy.cluster, copy.facts = self.pod, self.cluster, self.facts
+        copy.data = {name: note.clone() if hasattr(note, "clone") else note for name, note in self.data.items()}
+        copy.skipped_filters = self.skipped_filters
+        copy.skipped_scores = self.skipped_scores
+        copy.skipped_pre_binds = set(self.skipped_pre_binds)
+        copy.pods_to_activate = {}
+        return copy

@@ -1,0 +1,124 @@
+"""Changes in the cluster that may make a waiting pod schedulable.
+
+Each plugin says which events could undo its rejection, optionally with a hint that looks at the changed object. A pod
+is woken only by an event that matters to a plugin that rejected it. Actions are bits; their values take part in
+matching (an event must not carry more than was registered), so they are kube-scheduler's.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from podium.kube import Pod
+
+
+class Action(enum.IntFlag):
+    ADD = 1
+    DELETE = 2
+    UPDATE_NODE_ALLOCATABLE = 4
+    UPDATE_NODE_LABEL = 8
+    UPDATE_NODE_TAINT = 16
+    UPDATE_NODE_CONDITION = 32
+    UPDATE_NODE_ANNOTATION = 64
+    UPDATE_NODE_DECLARED_FEATURE = 128
+    UPDATE_POD_LABEL = 256
+    UPDATE_POD_SCALE_DOWN = 512
+    UPDATE_POD_TOLERATION = 1024
+    UPDATE_POD_GATES_ELIMINATED = 2048
+    UPDATE_POD_GENERATED_CLAIM = 4096
+    UPDATE = 8188
+    ALL = 8191
+
+
+_ACTION_LABELS: dict[int, str] = {
+    Action.ADD: "Add",
+    Action.DELETE: "Delete",
+    Action.UPDATE_NODE_ALLOCATABLE: "UpdateNodeAllocatable",
+    Action.UPDATE_NODE_LABEL: "UpdateNodeLabel",
+    Action.UPDATE_NODE_TAINT: "UpdateNodeTaint",
+    Action.UPDATE_NODE_CONDITION: "UpdateNodeCondition",
+    Action.UPDATE_NODE_ANNOTATION: "UpdateNodeAnnotation",
+    Action.UPDATE_NODE_DECLARED_FEATURE: "UpdateNodeDeclaredFeature",
+    Action.UPDATE_POD_LABEL: "UpdatePodLabel",
+    Action.UPDATE_POD_SCALE_DOWN: "UpdatePodScaleDown",
+    Action.UPDATE_POD_TOLERATION: "UpdatePodToleration",
+    Action.UPDATE_POD_GATES_ELIMINATED: "UpdatePodSchedulingGatesEliminated",
+    Action.UPDATE_POD_GENERATED_CLAIM: "UpdatePodGeneratedResourceClaim",
+    Action.UPDATE: "Update",
+    Action.ALL: "All",
+}
+
+
+class Resource:
+    """Names of the kinds events speak of; a custom resource goes by its "plural.group"."""
+
+    ANY = "*"
+    POD = "Pod"
+    ASSIGNED_POD = "AssignedPod"
+    UNSCHEDULED_POD = "UnschedulablePod"
+    NODE = "Node"
+    PV = "PersistentVolume"
+    PVC = "PersistentVolumeClaim"
+    STORAGE_CLASS = "storage.k8s.io/StorageClass"
+    CSI_NODE = "storage.k8s.io/CSINode"
+    CSI_DRIVER = "storage.k8s.io/CSIDriver"
+    CSI_CAPACITY = "storage.k8s.io/CSIStorageCapacity"
+    VOLUME_ATTACHMENT = "storage.k8s.io/VolumeAttachment"
+    SERVICE = "Service"
+    NAMESPACE = "Namespace"
+    RESOURCE_CLAIM = "ResourceClaim"
+    DEVICE_CLASS = "DeviceClass"
+    RESOURCE_SLICE = "ResourceSlice"
+
+
+class Event(NamedTuple):
+    """One kind of change, as registered by a plugin or as it happened."""
+
+    resource: str
+    action: Action
+    special: str = ""
+
+    @property
+    def label(self) -> str:
+        return self.special or f"{self.resource}{_ACTION_LABELS.get(self.action, 'Update')}"
+
+    @property
+    def wildcard(self) -> bool:
+        return self.resource == Resource.ANY and self.action == Action.ALL
+
+    def covers(self, happened: Event) -> bool:
+        """Whether this registration asks to be told of what happened."""
+        if self.wildcard:
+            return True
+        same = self.resource in (happened.resource, Resource.ANY) or (
+            self.resource == Resource.POD and happened.resource in (Resource.ASSIGNED_POD, Resource.UNSCHEDULED_POD)
+        )
+        return same and bool(self.action & happened.action) and happened.action <= self.action
+
+
+Hint = Callable[[Pod, Any, Any], bool]
+"""(waiting pod, object before, object after) → may the pod fit now? None stands for "did not exist"."""
+
+
+class Interest(NamedTuple):
+    """An event that may undo a plugin's rejection; without a hint it always wakes the pod."""
+
+    resource: str
+    action: Action
+    hint: Hint | None = None
+
+    @property
+    def event(self) -> Event:
+        return Event(self.resource, self.action)
+
+
+def wildcard(label: str) -> Event:
+    """An event that concerns every pod whatever rejected it (a timer, a forced activation)."""
+    return Event(Resource.ANY, Action.ALL, label)
+
+
+UNSCHEDULABLE_TIMEOUT = wildcard("UnschedulableTimeout")
+FORCE_ACTIVATE = wildcard("ForceActivate")
+EVERYTHING = Event(Resource.ANY, Action.ALL)

@@ -1,0 +1,82 @@
+"""What a plugin can reach besides the cycle: the cluster, time, chance, waiting pods, writing to the API.
+
+The runtime gives every plugin one handle. Everything with an effect outside the process goes through `writer`, which
+each driver implements: the live scheduler calls the API server, the simulator changes its own world.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Protocol
+
+from podium.cluster import Cluster
+from podium.framework.clock import Clock
+from podium.framework.nominator import Nominator
+from podium.framework.status import Status
+from podium.framework.waiting import WaitingPods
+from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
+
+if TYPE_CHECKING:
+    from podium.framework.profile import ProfileRuntime
+
+Effect = Status | None | Awaitable[Status | None]
+"""The outcome of a write: at once, or when awaited."""
+
+
+class Writer(Protocol):
+    """The writes plugins make. A driver that cannot wait answers at once."""
+
+    def bind(self, pod: Pod, node_name: str) -> Effect: ...
+
+    def evict(self, victim: Pod, preemptor: Pod, node_name: str) -> Effect:
+        """Remove a pod to make room: condition, event, deletion."""
+
+    def clear_nomination(self, pod: Pod) -> Effect: ...
+
+    def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> Effect:
+        """Write the claim references of volumes and the chosen node of claims, and see them bound."""
+
+
+class LoadSource(Protocol):
+    """Measured load of nodes, refreshed in the background; never asked for inside a cycle."""
+
+    @property
+    def generation(self) -> int:
+        """Moves with every refresh."""
+
+    def sample(self, metric: str, node_name: str) -> tuple[float, float] | None:
+        """(value, age in seconds) of a metric on a node; None where nothing is known."""
+
+
+class Handle:
+    """One profile's way to the outside."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        clock: Clock,
+        rng: random.Random,
+        nominator: Nominator,
+        waiting: WaitingPods,
+        writer: Writer,
+        *,
+        activate: Callable[[Iterable[Pod]], None],
+        load: LoadSource | None = None,
+        scheduler_name: str = "default-scheduler",
+    ) -> None:
+        self.cluster = cluster
+        self.clock = clock
+        self.rng = rng
+        self.nominator = nominator
+        self.waiting = waiting
+        self.writer = writer
+        self.activate = activate
+        self.load = load
+        self.scheduler_name = scheduler_name
+        self.runtime: ProfileRuntime
+
+    def pods(self) -> Iterator[Pod]:
+        """Every pod the scheduler knows: placed and pending."""
+        yield from (placed.pod for placed in self.cluster.pods.values())
+        yield from self.cluster.objects.pending_pods

@@ -1,0 +1,56 @@
+"""Pods that were promised a node by preemption but wait for their victims to leave.
+
+Until such a pod is placed, pods of lower priority must not take the room that is being made for it: filters on its
+nominated node count it as if it were there already.
+"""
+
+from __future__ import annotations
+
+from podium.kube import Pod
+
+
+class Nominator:
+    def __init__(self) -> None:
+        self._by_node: dict[str, dict[str, Pod]] = {}
+        self._node_of: dict[str, str] = {}
+        self.version = 0
+
+    def nominate(self, pod: Pod, node_name: str | None = None) -> None:
+        """Note a pod for a node (its own status' when none is given); an empty name removes the note."""
+        self.remove(pod.uid)
+        node = pod.status.nominated_node_name if node_name is None else node_name
+        if node:
+            self._by_node.setdefault(node, {})[pod.uid] = pod
+            self._node_of[pod.uid] = node
+            self.version += 1
+
+    def update(self, pod: Pod) -> None:
+        """Take over a newer version of a pod; a note made in memory outlives objects that carry none."""
+        known = self._node_of.get(pod.uid)
+        self.nominate(pod, pod.status.nominated_node_name or known or "")
+
+    def remove(self, uid: str) -> None:
+        node = self._node_of.pop(uid, None)
+        if node is not None:
+            self.version += 1
+            del self._by_node[node][uid]
+            if not self._by_node[node]:
+                del self._by_node[node]
+
+    def node_of(self, uid: str) -> str | None:
+        return self._node_of.get(uid)
+
+    def nodes(self) -> list[str]:
+        """The nodes some pod is nominated to."""
+        return list(self._by_node)
+
+    def on(self, node_name: str) -> list[Pod]:
+        return list(self._by_node.get(node_name, {}).values())
+
+    def rivals(self, pod: Pod, node_name: str) -> list[Pod]:
+        """Nominated pods on the node that a pod must leave room for: of at least its priority."""
+        return [
+            other
+            for other in self._by_node.get(node_name, {}).values()
+            if other.priority >= pod.priority and other.uid != pod.uid
+        ]

@@ -1,0 +1,45 @@
+"""Bringing raw scores into 0–100, the way kube-scheduler rounds.
+
+All arithmetic is on integers with division toward zero; scores here are never negative, so floor division is the same.
+A plugin names one of the usual ways (`normalizer = Normalizer.DEFAULT`) or writes its own `normalize`.
+"""
+
+from __future__ import annotations
+
+import enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Scores = NDArray[np.int64]
+MAX_SCORE = 100
+
+
+class Normalizer(enum.Enum):
+    """The usual ways, by what they need to know of all scores: the engine keeps results while that does not move."""
+
+    DEFAULT = "share of the highest score"
+    REVERSED = "the highest score counts least"
+
+    def apply(self, scores: Scores) -> Scores:
+        return default_normalize(scores, reverse=self is Normalizer.REVERSED)
+
+
+def default_normalize(scores: Scores, *, reverse: bool = False) -> Scores:
+    """100·s/max; reversed: 100 minus that. All zero stays zero, reversed becomes 100.
+
+    >>> default_normalize(np.array([0, 1, 3]), reverse=True).tolist()
+    [100, 67, 0]
+    """
+    highest = max(int(scores.max()), 0) if len(scores) else 0
+    if highest == 0:
+        return np.full_like(scores, MAX_SCORE) if reverse else scores
+    shares = truncated_divide(scores * MAX_SCORE, highest)
+    return MAX_SCORE - shares if reverse else shares
+
+
+def truncated_divide(numerator: NDArray[np.int64], denominator: NDArray[np.int64] | int) -> NDArray[np.int64]:
+    """Integer division toward zero, for any signs; the denominator must not be 0."""
+    quotient = np.abs(numerator) // np.abs(denominator)
+    negative = (numerator < 0) != (np.asarray(denominator) < 0)
+    return np.where(negative, -quotient, quotient)

@@ -1,0 +1,125 @@
+"""The plugin contract: a class with a name, typed args, and the extension points it has methods for.
+
+A plugin implements an extension point by defining its method; the runtime finds them. Nothing else needs to be
+declared.
+
+    point        method                                         answers
+    PreEnqueue   pre_enqueue(pod)                               None, or why the pod may not enter the queue
+    QueueSort    less(a, b)                                     whether queued pod a goes before b
+    PreFilter    pre_filter(cycle)                              None, SKIP, a set of node names, or a status
+                 add_pod(cycle, placed) / remove_pod(…)         the cycle's data as if that pod came or went
+    Filter       filter(cycle, nodes)                           None (all pass), bool per node, or a Verdict
+                 filter_node(cycle, node)                       None/True, or False, a reason, a status
+    PostFilter   post_filter(cycle, diagnosis)                  a PostFilterResult
+    PreScore     pre_score(cycle, nodes)                        None, SKIP, or a status
+    Score        score(cycle, nodes)                            int64 per node
+                 score_node(cycle, node)                        an int
+                 normalizer = … or normalize(cycle, nodes, s)   int64 per node, 0–100
+    Reserve      reserve(cycle, node) / unreserve(cycle, node)  None or a status
+    Permit       permit(cycle, node)                            None, a status, or Wait(seconds)
+    PreBind      pre_bind_preflight(cycle, node)                None, or SKIP when there is nothing to do
+                 pre_bind(cycle, node)                          None or a status; may be a coroutine
+    Bind         bind(cycle, node)                              None, SKIP or a status; may be a coroutine
+    PostBind     post_bind(cycle, node)                         nothing
+
+`filter` and `score` see all nodes at once, as columns, and are fast; `filter_node` and `score_node` see one and are
+easy. A plugin may have both: then the runtime takes the quicker one, and both must agree.
+
+`scope` says how far a plugin looks for its answer about a node, so that answers can be kept and refreshed only where
+something moved. The default claims nothing: always asked again, always right.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+
+from podium.framework.events import Interest
+from podium.kube import Pod
+
+if TYPE_CHECKING:
+    from podium.framework.handle import Handle
+    from podium.framework.normalize import Normalizer
+
+POINT_METHODS: dict[str, tuple[str, ...]] = {
+    "preEnqueue": ("pre_enqueue",),
+    "queueSort": ("less",),
+    "preFilter": ("pre_filter",),
+    "filter": ("filter", "filter_node"),
+    "postFilter": ("post_filter",),
+    "preScore": ("pre_score",),
+    "score": ("score", "score_node"),
+    "reserve": ("reserve", "unreserve"),
+    "permit": ("permit",),
+    "preBind": ("pre_bind",),
+    "bind": ("bind",),
+    "postBind": ("post_bind",),
+}
+"""Extension points, as the configuration calls them, and the methods that implement them."""
+
+
+class Scope(enum.IntEnum):
+    """How far a plugin looks for its answer about one node."""
+
+    NODE = 0
+    """The Node object alone: labels, taints, allocatable, annotations."""
+    TOTALS = 1
+    """Also the sums over its pods: requested resources, pod count."""
+    PODS = 2
+    """Also which pods are on it."""
+    CLUSTER = 3
+    """Anything else: other nodes, other objects, the clock. `watermark` may narrow this."""
+
+
+class Plugin:
+    """Base of all plugins.
+
+    >>> class Quiet(Plugin):
+    ...     def score_node(self, cycle, node):
+    ...         return 100 if node.labels.get("quiet") == "true" else 0
+    >>> Quiet.name, sorted(Quiet.points)
+    ('Quiet', ['score'])
+    """
+
+    name: ClassVar[str] = "Plugin"
+    """How configurations refer to the plugin; the class name unless set."""
+    Args: ClassVar[type[msgspec.Struct] | None] = None
+    """The type of the plugin's arguments: fields with defaults, and `validate(path)` where limits need words."""
+    points: ClassVar[frozenset[str]] = frozenset()
+    """The extension points it implements, found from its methods."""
+    filter_scope: ClassVar[Scope] = Scope.CLUSTER
+    score_scope: ClassVar[Scope] = Scope.CLUSTER
+    normalizer: ClassVar[Normalizer | None] = None
+    reason: ClassVar[str] = ""
+    """What a filter that answers only True or False is said to have found wrong."""
+    resources: ClassVar[tuple[str, ...]] = ()
+    """Custom resources ("plural.group/version") the plugin reads from `cluster.objects.custom`."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" not in cls.__dict__:
+            cls.name = cls.__name__
+        cls.points = frozenset(
+            point for point, methods in POINT_METHODS.items() if any(hasattr(cls, method) for method in methods)
+        )
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        self.args = args
+        self.handle = handle
+
+    def interests(self) -> Iterable[Interest] | None:
+        """The events that may undo a rejection by this plugin; None: any event may."""
+        return None
+
+    def watermark(self, pod: Pod) -> Hashable:
+        """What else than `scope` says the answer depends on: while it is equal, a kept answer holds.
+
+        None means "cannot tell": never keep.
+        """
+        return None
+
+    def observe(self, resource: str, before: Any, after: Any) -> None:
+        """Told of every change of pods and of its own `resources`, for plugins that keep accounts."""

@@ -1,0 +1,83 @@
+"""What a plugin answers: go on, turn the pod away, wait, or fail.
+
+The codes are kube-scheduler's. The difference between the two ways of turning a pod away matters to preemption:
+`UNSCHEDULABLE` may be cured by removing pods from the node, `UNRESOLVABLE` may not.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple
+
+import msgspec
+
+
+class Code(enum.IntEnum):
+    SUCCESS = 0
+    ERROR = 1
+    UNSCHEDULABLE = 2
+    UNRESOLVABLE = 3
+    WAIT = 4
+    SKIP = 5
+    PENDING = 6
+
+
+REJECTIONS = frozenset({Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING})
+
+
+class Status(msgspec.Struct, frozen=True):
+    """An answer with its reasons; no status (None) means success.
+
+    >>> Status.unschedulable("Too many pods").message
+    'Too many pods'
+    """
+
+    code: Code
+    reasons: tuple[str, ...] = ()
+    plugin: str = ""
+
+    @staticmethod
+    def unschedulable(*reasons: str) -> Status:
+        """The pod does not fit now; removing other pods may help."""
+        return Status(Code.UNSCHEDULABLE, reasons)
+
+    @staticmethod
+    def unresolvable(*reasons: str) -> Status:
+        """The pod does not fit, and removing other pods would not help."""
+        return Status(Code.UNRESOLVABLE, reasons)
+
+    @staticmethod
+    def pending(*reasons: str) -> Status:
+        """The pod must wait for something that happens outside the scheduler."""
+        return Status(Code.PENDING, reasons)
+
+    @staticmethod
+    def error(reason: str) -> Status:
+        """Something broke; the pod is tried again after a while."""
+        return Status(Code.ERROR, (reason,))
+
+    @property
+    def message(self) -> str:
+        return ", ".join(self.reasons)
+
+    @property
+    def rejected(self) -> bool:
+        return self.code in REJECTIONS
+
+    def by(self, plugin: str) -> Status:
+        """The same status, naming the plugin it came from."""
+        return Status(self.code, self.reasons, plugin)
+
+
+SKIP = Status(Code.SKIP)
+
+
+class Wait(NamedTuple):
+    """Permit's third answer: hold the pod for at most this long."""
+
+    seconds: float
+    reason: str = ""
+
+
+class PluginError(Exception):
+    """A plugin raised or answered nonsense. It fails the pod's cycle and names the plugin, and nothing else."""

@@ -1,0 +1,98 @@
+"""Pods held at Permit: placed in memory, not yet bound, until every plugin that holds them lets go.
+
+Each holding plugin has its own time limit; the first limit to pass rejects the pod. The answer reaches whoever drives
+the binding through `on_settled`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from podium.framework.status import Code, Status
+from podium.kube import Pod
+
+LONGEST_WAIT = 15 * 60.0
+
+
+class WaitingPod:
+    """A pod with the plugins that hold it and when each gives up."""
+
+    def __init__(self, pod: Pod, node_name: str, deadlines: dict[str, float], waits: dict[str, float]) -> None:
+        self.pod = pod
+        self.node_name = node_name
+        self.pending = dict(deadlines)
+        self._waits = waits
+        self.outcome: Status | None = None
+        self.settled = False
+        self.on_settled: Callable[[], None] | None = None
+
+    @property
+    def deadline(self) -> float:
+        return min(self.pending.values())
+
+    def allow(self, plugin: str) -> None:
+        """One plugin lets go; the pod is free when the last one does."""
+        self.pending.pop(plugin, None)
+        if not self.pending:
+            self._settle(None)
+
+    def reject(self, plugin: str, message: str) -> None:
+        self._settle(Status(Code.UNSCHEDULABLE, (message,), plugin))
+
+    def preempt(self, plugin: str, message: str) -> None:
+        self._settle(Status(Code.ERROR, (message,), plugin))
+
+    def expire(self, now: float) -> None:
+        """Reject the pod if a holding plugin's time is over."""
+        if self.settled or now < self.deadline:
+            return
+        plugin = min(self.pending, key=lambda name: self.pending[name])
+        waited = format_seconds(self._waits[plugin])
+        self.reject(plugin, f"rejected due to timeout after waiting {waited} at plugin {plugin}")
+
+    def _settle(self, outcome: Status | None) -> None:
+        if self.settled:
+            return
+        self.settled = True
+        self.outcome = outcome
+        if self.on_settled is not None:
+            self.on_settled()
+
+
+class WaitingPods:
+    def __init__(self) -> None:
+        self._pods: dict[str, WaitingPod] = {}
+
+    def __iter__(self) -> Iterator[WaitingPod]:
+        return iter(list(self._pods.values()))
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def get(self, uid: str) -> WaitingPod | None:
+        return self._pods.get(uid)
+
+    def add(self, pod: Pod, node_name: str, waits: dict[str, float], now: float) -> WaitingPod:
+        capped = {plugin: min(wait, LONGEST_WAIT) for plugin, wait in waits.items()}
+        waiting = WaitingPod(pod, node_name, {plugin: now + wait for plugin, wait in capped.items()}, capped)
+        self._pods[pod.uid] = waiting
+        return waiting
+
+    def remove(self, uid: str) -> None:
+        self._pods.pop(uid, None)
+
+    def expire(self, now: float) -> None:
+        for waiting in self:
+            waiting.expire(now)
+
+
+def format_seconds(seconds: float) -> str:
+    """A duration the way Go prints it: 1m0s, 15m0s, 1.5s, 200ms."""
+    if seconds < 1:
+        return f"{seconds * 1000:.10g}ms"
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    text = f"{rest:.10g}s"
+    if hours:
+        return f"{hours}h{minutes}m{text}"
+    return f"{minutes}m{text}" if minutes else text

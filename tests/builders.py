@@ -1,0 +1,132 @@
+"""Short ways to write the objects tests need, in the API's own words: anything else goes in as a `spec` of plain data."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from podium.cluster import Cluster
+from podium.framework import Handle, ManualClock, Plugin
+from podium.framework.nominator import Nominator
+from podium.framework.waiting import WaitingPods
+from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod
+
+T = TypeVar("T")
+P = TypeVar("P", bound=Plugin)
+
+
+def build(kind: type[T], data: Mapping[str, Any]) -> T:
+    """An object of any kind from plain data as the API writes it."""
+    return msgspec.convert(data, kind)
+
+
+def make_node(
+    name: str = "n1",
+    *,
+    cpu: str | int = 4,
+    memory: str = "8Gi",
+    pods: int = 110,
+    labels: Mapping[str, str] | None = None,
+    taints: Sequence[Mapping[str, str]] = (),
+    allocatable: Mapping[str, str | int] | None = None,
+    unschedulable: bool = False,
+    images: Mapping[str, int] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    features: Sequence[str] = (),
+) -> Node:
+    return build(
+        Node,
+        {
+            "metadata": {"name": name, "uid": f"node-{name}", "labels": labels or {}, "annotations": annotations or {}},
+            "spec": {"taints": list(taints), "unschedulable": unschedulable},
+            "status": {
+                "allocatable": {"cpu": cpu, "memory": memory, "pods": pods, **(allocatable or {})},
+                "images": [{"names": [image], "sizeBytes": size} for image, size in (images or {}).items()],
+                "declaredFeatures": list(features),
+            },
+        },
+    )
+
+
+def make_pod(
+    name: str = "p1",
+    *,
+    namespace: str = "default",
+    requests: Mapping[str, str | int] | None = None,
+    labels: Mapping[str, str] | None = None,
+    node: str = "",
+    priority: int = 0,
+    spec: Mapping[str, Any] | None = None,
+    status: Mapping[str, Any] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> Pod:
+    container = {"name": "c", "image": "app", "resources": {"requests": dict(requests or {})}}
+    return build(
+        Pod,
+        {
+            "metadata": {
+                "name": name,
+                "namespace": namespace,
+                "uid": f"{namespace}-{name}",
+                "labels": labels or {},
+                **(metadata or {}),
+            },
+            "spec": {"containers": [container], "nodeName": node, "priority": priority, **(spec or {})},
+            "status": status or {},
+        },
+    )
+
+
+def make_cluster(nodes: Iterable[Node], pods: Iterable[Pod] = (), objects: Iterable[Any] = ()) -> Cluster:
+    """A cluster with these nodes, pods placed on them (each must name its node), and other objects."""
+    cluster = Cluster()
+    for node in nodes:
+        cluster.set_node(node)
+    for pod in pods:
+        cluster.set_pod(pod)
+    for item in objects:
+        store = cluster.objects.store_of(type(item))
+        assert store is not None, f"no store for {type(item).__name__}"
+        store.set(item.key, item)
+    return cluster
+
+
+class NoWrites:
+    """A writer that accepts everything and remembers it."""
+
+    def __init__(self) -> None:
+        self.bound: list[tuple[str, str]] = []
+        self.evicted: list[str] = []
+
+    def bind(self, pod: Pod, node_name: str) -> None:
+        self.bound.append((pod.key, node_name))
+
+    def evict(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
+        self.evicted.append(victim.key)
+
+    def clear_nomination(self, pod: Pod) -> None:
+        pass
+
+    def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
+        pass
+
+
+def make_handle(cluster: Cluster) -> Handle:
+    return Handle(
+        cluster,
+        ManualClock(1_000_000.0),
+        random.Random(0),
+        Nominator(),
+        WaitingPods(),
+        NoWrites(),
+        activate=lambda pods: None,
+    )
+
+
+def make_plugin(kind: type[P], cluster: Cluster, **args: Any) -> P:
+    """A plugin with arguments as a configuration would give them."""
+    decoded = msgspec.convert(args, kind.Args) if kind.Args is not None else None
+    return kind(decoded, make_handle(cluster))
