@@ -12,6 +12,7 @@ from podium.kube.affinity import (
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
 )
+from podium.kube.decode import KINDS, Decoded, DecodeError, KubeObject, decode_documents, decode_json
 from podium.kube.meta import (
     Amount,
     Condition,
@@ -37,6 +38,17 @@ from podium.kube.pod import (
     Volume,
 )
 from podium.kube.policy import PodDisruptionBudget, PriorityClass
+from podium.kube.quantity import QuantityError
+from podium.kube.selector import (
+    NodeTerms,
+    Requirement,
+    Selector,
+    SelectorError,
+    compile_label_selector,
+    compile_node_selector,
+    compile_preferred_terms,
+    selector_from_labels,
+)
 from podium.kube.storage import (
     CSIDriver,
     CSINode,
@@ -49,6 +61,7 @@ from podium.kube.storage import (
 from podium.kube.workload import ReplicaSet, ReplicationController, Service, StatefulSet
 
 __all__ = [
+    "KINDS",
     "Affinity",
     "Amount",
     "CSIDriver",
@@ -59,6 +72,9 @@ __all__ = [
     "ContainerImage",
     "ContainerPort",
     "ContainerStatus",
+    "DecodeError",
+    "Decoded",
+    "KubeObject",
     "LabelSelector",
     "LabelSelectorRequirement",
     "Namespace",
@@ -69,6 +85,7 @@ __all__ = [
     "NodeSelectorTerm",
     "NodeSpec",
     "NodeStatus",
+    "NodeTerms",
     "ObjectMeta",
     "ObjectReference",
     "OwnerReference",
@@ -82,10 +99,14 @@ __all__ = [
     "PodStatus",
     "PreferredSchedulingTerm",
     "PriorityClass",
+    "QuantityError",
     "ReplicaSet",
     "ReplicationController",
+    "Requirement",
     "ResourceRequirements",
     "Resources",
+    "Selector",
+    "SelectorError",
     "Service",
     "StatefulSet",
     "StorageClass",
@@ -95,5 +116,11 @@ __all__ = [
     "Volume",
     "VolumeAttachment",
     "WeightedPodAffinityTerm",
+    "compile_label_selector",
+    "compile_node_selector",
+    "compile_preferred_terms",
+    "decode_documents",
+    "decode_json",
     "parse_time",
+    "selector_from_labels",
 ]

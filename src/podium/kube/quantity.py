@@ -5,8 +5,8 @@ powers of 1024, or an exponent such as e3. It is never a float: here it is a who
 finer than a nano is rounded away from zero and what is larger than 2^63−1 units is capped. `milli` and `units` round
 away from zero as well, so a positive request never becomes nothing.
 
-Two readings surprise. A missing number counts as zero ("Ki" is 0), as the API server has it. And decimal quantities
-past 2^63−1 are capped like binary ones, although Kubernetes keeps them and later fails to convert them.
+Decimal quantities past 2^63−1 are capped like binary ones, although Kubernetes itself keeps them and then fails to
+convert them.
 """
 
 import re
@@ -49,8 +49,9 @@ def parse(amount: Amount) -> int:
     if len(text) > _LONGEST:
         raise QuantityError(f'quantity "{text[:20]}…" has {len(text)} characters; write it with fewer than {_LONGEST}')
     form = _FORM.fullmatch(text)
-    if form is None or not text:
-        raise _error(text, "it is not a number with a suffix")
+    if form is None or not form[2] + form[3]:
+        suffix = text.lstrip("+-0123456789.")
+        raise _error(text, f'"{suffix}" is not a suffix' if suffix not in ("", text) else "it is not a number")
     sign, whole, fraction, suffix = form.groups()
     magnitude = _magnitude(whole, fraction, *_scale(text, suffix))
     return -magnitude if sign == "-" else magnitude

@@ -1,0 +1,251 @@
+"""From bytes to objects: single objects off the wire, and whole files as `kubectl get … -o json|yaml` prints them.
+
+Objects from the API server are decoded straight into their types. Files are also checked (quantities, selectors), may
+hold lists, several documents and kinds that scheduling has no use for, and whatever is wrong in them is told in one
+sentence with file, line, object and field.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+
+from podium.kube.check import problems
+from podium.kube.lines import BrokenTextError, Document, documents
+from podium.kube.namespace import Namespace
+from podium.kube.node import Node
+from podium.kube.nulls import without_nulls
+from podium.kube.pod import Pod
+from podium.kube.policy import PodDisruptionBudget, PriorityClass
+from podium.kube.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from podium.kube.workload import ReplicaSet, ReplicationController, Service, StatefulSet
+
+KubeObject = (
+    Pod
+    | Node
+    | Namespace
+    | Service
+    | ReplicationController
+    | ReplicaSet
+    | StatefulSet
+    | PersistentVolume
+    | PersistentVolumeClaim
+    | StorageClass
+    | CSINode
+    | CSIDriver
+    | CSIStorageCapacity
+    | VolumeAttachment
+    | PodDisruptionBudget
+    | PriorityClass
+)
+
+KINDS: Final[dict[tuple[str, str], type[KubeObject]]] = {
+    ("v1", "Pod"): Pod,
+    ("v1", "Node"): Node,
+    ("v1", "Namespace"): Namespace,
+    ("v1", "Service"): Service,
+    ("v1", "ReplicationController"): ReplicationController,
+    ("v1", "PersistentVolume"): PersistentVolume,
+    ("v1", "PersistentVolumeClaim"): PersistentVolumeClaim,
+    ("apps/v1", "ReplicaSet"): ReplicaSet,
+    ("apps/v1", "StatefulSet"): StatefulSet,
+    ("storage.k8s.io/v1", "StorageClass"): StorageClass,
+    ("storage.k8s.io/v1", "CSINode"): CSINode,
+    ("storage.k8s.io/v1", "CSIDriver"): CSIDriver,
+    ("storage.k8s.io/v1", "CSIStorageCapacity"): CSIStorageCapacity,
+    ("storage.k8s.io/v1", "VolumeAttachment"): VolumeAttachment,
+    ("policy/v1", "PodDisruptionBudget"): PodDisruptionBudget,
+    ("scheduling.k8s.io/v1", "PriorityClass"): PriorityClass,
+}
+"""The types by apiVersion and kind."""
+
+T = TypeVar("T")
+
+_DECODERS: Final[dict[Any, msgspec.json.Decoder[Any]]] = {}
+"""One decoder per type that has been asked for: making one takes a thousand times as long as using it."""
+
+
+class DecodeError(ValueError):
+    """Something that is not the object it should be; the text says what, where, and in which object."""
+
+
+class Decoded(NamedTuple):
+    """The objects of a file, and how many of which other kinds ("apps/v1 Deployment") were passed over."""
+
+    objects: list[KubeObject]
+    skipped: Counter[str]
+
+
+def decode_json(type_: type[T], data: bytes | str | msgspec.Raw) -> T:
+    """One object of a known type; raises DecodeError with the path of the field that does not fit.
+
+    >>> decode_json(Pod, b'{"metadata": {"name": "web", "labels": null}}').key
+    'default/web'
+    """
+    decoder: msgspec.json.Decoder[T] = _DECODERS.get(type_) or _DECODERS.setdefault(type_, msgspec.json.Decoder(type_))
+    try:
+        return decoder.decode(data)
+    except msgspec.ValidationError:
+        return _decode_with_nulls(type_, data)
+    except msgspec.DecodeError as error:
+        raise DecodeError(f"the JSON is broken: {str(error).removeprefix('JSON is malformed: ')}") from None
+
+
+def _decode_with_nulls(type_: type[T], data: bytes | str | msgspec.Raw) -> T:
+    value = without_nulls(msgspec.json.decode(data), type_)
+    try:
+        return msgspec.convert(value, type_)
+    except msgspec.ValidationError as error:
+        path, problem = _explained(error)
+        raise DecodeError(f"{_with_key(path, value)}: {problem}") from None
+
+
+def decode_documents(text: str, source: str) -> Decoded:
+    """All objects in the text of a file called `source`, checked; raises DecodeError at the first that is wrong."""
+    objects: list[KubeObject] = []
+    skipped: Counter[str] = Counter()
+    try:
+        for document in documents(text):
+            for part in _parts(document, source):
+                if part.type is None:
+                    skipped[part.kind] += 1
+                else:
+                    objects.append(_object(part, part.type, source))
+    except BrokenTextError as error:
+        raise DecodeError(f"{source}:{error.line}: {error}") from None
+    return Decoded(objects, skipped)
+
+
+class _Header(msgspec.Struct, rename="camel"):
+    api_version: str | None = None
+    kind: str | None = None
+    items: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_HEADER: Final = msgspec.json.Decoder(_Header)
+_ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw] | None)
+
+
+class _Name(msgspec.Struct):
+    namespace: str | None = None
+    name: str | None = None
+
+
+class _Named(msgspec.Struct):
+    metadata: _Name | None = None
+
+
+class _Part(NamedTuple):
+    """One object inside a document: the document itself, or the item of a list at `prefix`."""
+
+    document: Document
+    prefix: str
+    data: bytes | msgspec.Raw
+    type: type[KubeObject] | None
+    kind: str
+
+    def line_of(self, path: str) -> int:
+        if self.prefix == "$" or self.document.node is not None:
+            return self.document.line_of(self.prefix + path[1:])
+        # A JSON list may be huge, so only this item is searched for the field.
+        data = bytes(self.data)
+        line = self.document.line + self.document.data.count(b"\n", 0, max(0, self.document.data.find(data)))
+        return Document(data, None, line).line_of(path)
+
+
+def _parts(document: Document, source: str) -> Iterator[_Part]:
+    header = _header(document.data, document, "$", source)
+    if header.kind is None or header.api_version is None:
+        missing = "kind" if header.kind is None else "apiVersion"
+        line = document.line_of("$")
+        raise DecodeError(f"{source}:{line}: the document has no {missing}; is it a Kubernetes object?")
+    if not header.kind.endswith("List"):
+        yield _part(document, "$", document.data, header.api_version, header.kind)
+        return
+    try:
+        items = _ITEMS.decode(header.items)
+    except msgspec.ValidationError:
+        raise DecodeError(f"{source}:{document.line_of('$.items')}: $.items: expected a list") from None
+    of_kind = header.kind.removesuffix("List")
+    for index, item in enumerate(items or ()):
+        prefix = f"$.items[{index}]"
+        inner = _header(item, document, prefix, source)
+        yield _part(document, prefix, item, inner.api_version or header.api_version, inner.kind or of_kind)
+
+
+def _header(data: bytes | msgspec.Raw, document: Document, prefix: str, source: str) -> _Header:
+    try:
+        return _HEADER.decode(data)
+    except msgspec.ValidationError as error:
+        path, problem = _explained(error)
+        path = prefix + path[1:]
+        raise DecodeError(f"{source}:{document.line_of(path)}: {path}: {problem}") from None
+
+
+def _part(document: Document, prefix: str, data: bytes | msgspec.Raw, api_version: str, kind: str) -> _Part:
+    return _Part(document, prefix, data, KINDS.get((api_version, kind)), f"{api_version} {kind}")
+
+
+def _object(part: _Part, type_: type[KubeObject], source: str) -> KubeObject:
+    try:
+        obj = decode_json(type_, part.data)
+    except DecodeError as error:
+        path, _, problem = str(error).partition(": ")
+        raise _error(part, source, path, problem) from None
+    for wrong in problems(obj):
+        raise _error(part, source, wrong.path, wrong.message)
+    return obj
+
+
+def _error(part: _Part, source: str, path: str, problem: str) -> DecodeError:
+    kind = part.kind.rpartition(" ")[2]
+    try:
+        metadata = decode_json(_Named, part.data).metadata or _Name()
+    except DecodeError:
+        metadata = _Name()
+    name = "/".join(word for word in (metadata.namespace, metadata.name) if word)
+    which = f'{kind} "{name}"' if name else kind
+    return DecodeError(f"{source}:{part.line_of(path)}: {which}: {path}: {problem}")
+
+
+_WORDS: Final = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a map",
+}
+_EXPECTED: Final = re.compile(r"Expected `([^`]*)`, got `([^`]*)`")
+
+
+def _explained(error: msgspec.ValidationError) -> tuple[str, str]:
+    """Path and problem of a decoding failure, in words of people who write manifests."""
+    problem, _, place = str(error).partition(" - at `")
+    found = _EXPECTED.fullmatch(problem)
+    if found is not None:
+        options = [_WORDS.get(word, word) for word in found[1].split(" | ") if word != "null"]
+        problem = f"expected {' or '.join(options)}, got {_WORDS.get(found[2], found[2])}"
+    return place.removesuffix("`") or "$", problem
+
+
+def _with_key(path: str, value: Any) -> str:
+    """The path with the key of the map entry that is not text, which the decoder leaves out ("labels[...]")."""
+    if not path.endswith("[...]"):
+        return path
+    for name in path.removesuffix("[...]").removeprefix("$.").split("."):
+        if not isinstance(value, dict):
+            return path
+        value = value.get(name)
+    wrong = [key for key, item in value.items() if not isinstance(item, str)] if isinstance(value, dict) else []
+    return path.replace("[...]", f'["{wrong[0]}"]') if wrong else path
