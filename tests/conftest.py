@@ -1,6 +1,6 @@
 """Fixtures that give tests a real Kubernetes control plane, and the line that says when they could not.
 
-A control plane takes three seconds to start, so tests share one for the session and each begins with it emptied.
+A control plane takes three seconds to start, so tests share one for the session and begin by emptying it.
 """
 
 from collections.abc import Iterator
@@ -11,13 +11,11 @@ from tests.testbed import ControlPlane, TestbedUnavailable
 from tests.testbed.availability import SKIP_PREFIX, skip_or_fail
 from tests.testbed.build import programs
 
-TESTBED_FIXTURES = {"control_plane", "fresh_control_plane"}
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what uses the test bed, so that `-m "not testbed"` leaves it out and nobody has to remember to."""
     for item in items:
-        if TESTBED_FIXTURES.intersection(getattr(item, "fixturenames", ())):
+        if "testbed_programs" in getattr(item, "fixturenames", ()):
             item.add_marker("testbed")
 
 
@@ -33,17 +31,18 @@ def testbed_programs(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(scope="session")
-def _session_control_plane(testbed_programs: None) -> Iterator[ControlPlane]:
+def control_plane(testbed_programs: None) -> Iterator[ControlPlane]:
+    """A control plane shared by the session, as the tests before left it; fixtures of any scope may build on it."""
     with ControlPlane() as plane:
         yield plane
 
 
 @pytest.fixture
-def control_plane(_session_control_plane: ControlPlane) -> Iterator[ControlPlane]:
-    """A control plane shared by the session, empty at the start of each test."""
-    _session_control_plane.wipe()
-    yield _session_control_plane
-    _session_control_plane.stop_components()
+def empty_control_plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
+    """The shared control plane, emptied before the test; the schedulers and the like that it starts end with it."""
+    control_plane.wipe()
+    yield control_plane
+    control_plane.stop_components()
 
 
 @pytest.fixture
@@ -62,4 +61,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if found:
             lost[sentence] = lost.get(sentence, 0) + 1
     for sentence, count in lost.items():
-        terminalreporter.write_line(f"Skipped {count} tests that need the test bed. {sentence}", yellow=True)
+        terminalreporter.write_line(f"Test bed incomplete, {count} skipped. {sentence}", yellow=True)

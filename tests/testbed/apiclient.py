@@ -8,7 +8,7 @@ garbage collector), so deletions ask for no grace period (wipe.py empties a cont
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -170,8 +170,9 @@ class ApiClient:
         field_selector: str = "",
         bookmarks: bool = False,
         timeout: float = 30.0,
-    ) -> Iterator[Object]:
-        """The events (`type`, `object`) from `resource_version` on, until the server ends the watch after `timeout`."""
+    ) -> Generator[Object, None, None]:
+        """The events (`type`, `object`) from `resource_version` on, until the server ends the watch after `timeout`
+        or the caller closes it."""
         query = _given(
             watch="1",
             resourceVersion=resource_version,

@@ -29,7 +29,7 @@ KUBERNETES_VERSION = "v1.36.4"
 class Module(NamedTuple):
     """One go.mod of the test bed: the programs it makes, under the names the tests call them by."""
 
-    folder: str
+    folder: str  # beside this file, or absolute
     programs: dict[str, str]  # the name Go gives the binary -> the name it is kept under
     linker_flags: tuple[str, ...]
     minutes: str
@@ -68,7 +68,7 @@ def build_module(module: Module) -> Path:
     """The cache folder that holds the module's programs; builds them unless they are there."""
     go = _go_command()
     source = Path(__file__).parent / module.folder
-    target = cache_folder() / f"{module.folder}-{_fingerprint(go, source, module)}"
+    target = cache_folder() / f"{source.name}-{_fingerprint(go, source, module)}"
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -100,9 +100,7 @@ class ControlPlane:
         atexit.unregister(self.stop)
         if hasattr(self, "client"):
             self.client.close()
-        for component in reversed(self._components):
-            component.terminate()
-        for component in reversed(self._components):
+        for component in reversed(self._components):  # etcd last: an API server that has lost it takes long to end
             component.stop()
         self._components.clear()
         for reserved in self._reserved_ports:
