@@ -27,7 +27,7 @@ class Place(NamedTuple):
     column: int
 
 
-class Malformed(Exception):
+class MalformedError(Exception):
     """The text is not a document at all. The message is one sentence."""
 
     def __init__(self, message: str, line: int) -> None:
@@ -64,7 +64,7 @@ class Document:
 
 
 def parse(text: str) -> Document:
-    """Reads the first document of a text, or raises Malformed."""
+    """Reads the first document of a text, or raises MalformedError."""
     document = Document(json=text.lstrip().startswith("{"))
     try:
         _refuse_deep_nesting(text)
@@ -77,10 +77,12 @@ def parse(text: str) -> Document:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise Malformed(f"not valid YAML: {error.problem or error.context}", mark.line + 1 if mark else 1) from None
+        raise MalformedError(
+            f"not valid YAML: {error.problem or error.context}", mark.line + 1 if mark else 1
+        ) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise Malformed(f"not valid YAML: {error.reason}", line) from None
+        raise MalformedError(f"not valid YAML: {error.reason}", line) from None
     if node is not None:
         document.value = _Builder(document).build(node, FieldPath(), _place(node))
     return document
@@ -92,7 +94,8 @@ def _refuse_deep_nesting(text: str) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                raise Malformed(f"nested more than {MAX_DEPTH} levels deep", event.start_mark.line + 1)
+                line = event.start_mark.line + 1 if event.start_mark else 1
+                raise MalformedError(f"nested more than {MAX_DEPTH} levels deep", line)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
@@ -108,32 +111,33 @@ class _Builder:
     def build(self, node: yaml.Node, path: FieldPath, place: Place) -> Any:
         self.values += 1
         if self.values > MAX_VALUES:
-            raise Malformed("document contains excessive aliasing", place.line)
+            raise MalformedError("document contains excessive aliasing", place.line)
         self.document.places[path.steps] = place
         if isinstance(node, yaml.ScalarNode):
             try:
                 return scalar_value(node)
             except ValueError as error:
-                raise Malformed(f"not valid YAML: {error}", place.line) from None
+                raise MalformedError(f"not valid YAML: {error}", place.line) from None
         if id(node) in self.inside:
-            raise Malformed("an anchor contains itself", place.line)
+            raise MalformedError("an anchor contains itself", place.line)
         self.inside.add(id(node))
         value: Any
-        if isinstance(node, yaml.SequenceNode):
-            value = [self.build(item, path.index(i), _place(item)) for i, item in enumerate(node.value)]
-        else:
+        if isinstance(node, yaml.MappingNode):
             value = self.mapping(node, path)
+        else:
+            value = [self.build(item, path.index(i), _place(item)) for i, item in enumerate(node.value)]
         self.inside.discard(id(node))
         return value
 
     def mapping(self, node: yaml.MappingNode, path: FieldPath) -> dict[str, Any]:
-        own: dict[str, Any] = {}
         copied: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if is_merge_key(key_node):
                 for source in _merge_sources(value_node):
-                    for key, value in self.build(source, path, _place(key_node)).items():
-                        copied.setdefault(key, value)
+                    copied = {**self.build(source, path, self.document.places[path.steps]), **copied}
+        own: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if is_merge_key(key_node):
                 continue
             key, place = _key(key_node), _place(key_node)
             at = path.child(key)
@@ -141,14 +145,14 @@ class _Builder:
                 first = self.document.places[at.steps].line
                 self.document.repeated.append(Repeated(at, key, place, _place(value_node).line, first))
             own[key] = self.build(value_node, at, place)
-        return {**copied, **own} if copied else own
+        return {**copied, **own}
 
 
 def _merge_sources(node: yaml.Node) -> list[yaml.MappingNode]:
     sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
     for source in sources:
         if not isinstance(source, yaml.MappingNode):
-            raise Malformed(
+            raise MalformedError(
                 "not valid YAML: map merge requires map or sequence of maps as the value", _place(node).line
             )
     return list(sources)
@@ -156,7 +160,7 @@ def _merge_sources(node: yaml.Node) -> list[yaml.MappingNode]:
 
 def _key(node: yaml.Node) -> str:
     if not isinstance(node, yaml.ScalarNode):
-        raise Malformed("not valid YAML: a field name must be a plain word", _place(node).line)
+        raise MalformedError("not valid YAML: a field name must be a plain word", _place(node).line)
     value = scalar_value(node)
     if isinstance(value, bool):
         return "true" if value else "false"  # what kube-scheduler's YAML reader makes of `on:` or `y:`

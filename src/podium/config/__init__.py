@@ -1,0 +1,41 @@
+"""KubeSchedulerConfiguration v1: read with places, default, merge, check, and write back.
+
+loaded = load_config(text, "scheduler.yaml", registry)
+loaded.config.profiles[0].plugins["score"]   # names in running order
+loaded.warnings                               # what is legal but probably not meant
+"""
+
+from podium.config.defaults import DEFAULT_PLUGINS, DEFAULT_SCHEDULER_NAME
+from podium.config.dump import to_dict, to_yaml
+from podium.config.durations import Duration
+from podium.config.field import FieldError, FieldPath
+from podium.config.load import LoadedConfig, default_config, load_config
+from podium.config.problems import ConfigError, Problem
+from podium.config.registry import EXTENSION_POINTS, PluginType, Registry
+from podium.config.resolved import Profile, SchedulerConfig
+from podium.config.types import ClientConnection, Extender, ExtenderTLS, LeaderElection, ManagedResource
+
+__all__ = [
+    "DEFAULT_PLUGINS",
+    "DEFAULT_SCHEDULER_NAME",
+    "EXTENSION_POINTS",
+    "ClientConnection",
+    "ConfigError",
+    "Duration",
+    "Extender",
+    "ExtenderTLS",
+    "FieldError",
+    "FieldPath",
+    "LeaderElection",
+    "LoadedConfig",
+    "ManagedResource",
+    "PluginType",
+    "Problem",
+    "Profile",
+    "Registry",
+    "SchedulerConfig",
+    "default_config",
+    "load_config",
+    "to_dict",
+    "to_yaml",
+]

@@ -1,0 +1,77 @@
+"""Decodes `pluginConfig`: each entry's arguments into the struct of its plugin.
+
+As in kube-scheduler, arguments are decoded and checked even when the plugin is not enabled, `apiVersion` and `kind`
+inside them may be left out but must be right when given, and arguments of a plugin nobody knows are let pass.
+"""
+
+from typing import Any
+
+import msgspec
+
+from podium.config.field import FieldPath, quoted
+from podium.config.problems import STRICT, Findings
+from podium.config.registry import Registry
+from podium.config.strict import decode
+from podium.config.types import API_VERSION, GROUP, KubeSchedulerConfiguration, PluginConfig
+
+PROFILES = FieldPath(("profiles",))
+
+
+def decode_arguments(
+    config: KubeSchedulerConfiguration, registry: Registry, findings: Findings
+) -> dict[tuple[int, int], msgspec.Struct]:
+    """The decoded arguments by (profile, position in its pluginConfig), without those that cannot be decoded."""
+    decoded: dict[tuple[int, int], msgspec.Struct] = {}
+    for i, profile in enumerate(config.profiles):
+        for j, entry in enumerate(profile.plugin_config):
+            args = _decode_entry(entry, i, j, registry, findings)
+            if args is not None:
+                decoded[i, j] = args
+    return decoded
+
+
+def plain_arguments(entry: PluginConfig) -> dict[str, Any]:
+    """An entry's arguments without the header that says what they are."""
+    args = entry.args if isinstance(entry.args, dict) else {}
+    return {name: value for name, value in args.items() if name not in ("apiVersion", "kind")}
+
+
+def _decode_entry(entry: PluginConfig, i: int, j: int, registry: Registry, findings: Findings) -> msgspec.Struct | None:
+    args_type = registry[entry.name].Args if entry.name in registry else None
+    if args_type is None:
+        return None
+    path = PROFILES.index(i).child("pluginConfig").index(j).child("args")
+    place = f"decoding .profiles[{i}].pluginConfig[{j}]: "
+    decoding = f"decoding args for plugin {entry.name}: "
+    if entry.args is not None and not isinstance(entry.args, dict):
+        findings.unreadable(path, f"{place}{decoding}expected a mapping, got {quoted(entry.args)}")
+        return None
+    if not _header_fits(entry, path, place, decoding, registry, findings):
+        return None
+    args, mistakes = decode(plain_arguments(entry), args_type)
+    for mistake in mistakes:
+        at = FieldPath((*path.steps, *mistake.path.steps))
+        if mistake.unknown_field:
+            findings.strict(at, mistake.message, mistake.hint, prefix=f"{STRICT}{place}{STRICT}{decoding}")
+        else:
+            findings.unreadable(at, f"{place}{decoding}{mistake.message}", mistake.hint)
+    return args
+
+
+def _header_fits(
+    entry: PluginConfig, path: FieldPath, place: str, decoding: str, registry: Registry, findings: Findings
+) -> bool:
+    header = entry.args or {}
+    expected = f"{entry.name}Args"
+    version, kind = header.get("apiVersion") or API_VERSION, header.get("kind") or expected
+    known = {f"{name}Args" for name, plugin in registry.items() if plugin.Args is not None}
+    if version not in (API_VERSION, f"{GROUP}/v1beta3") or kind not in known:
+        message = f"{place}{decoding}no kind {quoted(kind)} is registered for version {quoted(version)}"
+        wrong = "apiVersion" if kind in known else "kind"
+        findings.unreadable(path.child(wrong), message, f"write apiVersion: {API_VERSION}, kind: {expected}")
+        return False
+    if kind != expected:
+        message = f"{place}args for plugin {entry.name} were not of type {expected}.{GROUP}, got {kind}.{GROUP}"
+        findings.unreadable(path.child("kind"), message, f"write kind: {expected}, or leave it out")
+        return False
+    return True

@@ -1,0 +1,202 @@
+"""Builds what the engine runs from a defaulted configuration: extension points filled, weights and arguments settled.
+
+This is where kube-scheduler would construct extenders, plugins and profiles, and where it notices what the rules
+about single values cannot show: a plugin that does not exist, two queue sorts, no binder. It stops at the first; here
+they are all reported, but a profile whose plugin sets did not decode is left alone rather than blamed for the gap.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from podium.config.arguments import PROFILES, plain_arguments
+from podium.config.expand import MULTI_POINT, Refusal, expand, score_weights
+from podium.config.field import FieldPath, quoted
+from podium.config.problems import Findings, did_you_mean
+from podium.config.registry import ChecksItself, Registry
+from podium.config.resolved import Profile, SchedulerConfig
+from podium.config.strict import decode
+from podium.config.types import KubeSchedulerConfiguration, Plugins, SchedulerProfile
+from podium.config.validate import FIT, REMOVED_HINT, REMOVED_PLUGINS, DecodedArgs
+
+
+def build(
+    config: KubeSchedulerConfiguration,
+    written: KubeSchedulerConfiguration,
+    args: DecodedArgs,
+    registry: Registry,
+    findings: Findings,
+) -> SchedulerConfig:
+    """`written` is the configuration before defaulting: messages point into the file, not into the defaults."""
+    builder = _Builder(registry, findings, _ignored_resources(config))
+    _check_extenders(config, builder.ignored, findings)
+    profiles: list[Profile] = []
+    for i, profile in enumerate(config.profiles):
+        asked_for = written.profiles[i].plugins if i < len(written.profiles) else Plugins()
+        given = {entry.name: args.get((i, j)) for j, entry in enumerate(profile.plugin_config)}
+        profiles.append(builder.profile(profile, PROFILES.index(i), asked_for, given))
+    _check_one_queue(config, profiles, findings)
+    return SchedulerConfig(
+        parallelism=config.parallelism,
+        percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
+        pod_initial_backoff_seconds=config.pod_initial_backoff_seconds,
+        pod_max_backoff_seconds=config.pod_max_backoff_seconds,
+        leader_election=config.leader_election,
+        client_connection=config.client_connection,
+        enable_profiling=config.enable_profiling,
+        enable_contention_profiling=bool(config.enable_contention_profiling),
+        delay_cache_until_active=config.delay_cache_until_active,
+        extenders=config.extenders,
+        profiles=tuple(profiles),
+    )
+
+
+@dataclass
+class _Builder:
+    registry: Registry
+    findings: Findings
+    ignored: list[str]  # resources that an extender manages and NodeResourcesFit must not look at
+
+    def profile(
+        self,
+        profile: SchedulerProfile,
+        path: FieldPath,
+        asked_for: Plugins,
+        given: Mapping[str, msgspec.Struct | None],
+    ) -> Profile:
+        name = profile.scheduler_name or ""
+        creating = f"initializing profiles: creating profile for scheduler name {name}: "
+        legible = not self.findings.found_under(path.child("plugins"))
+        args = self._arguments(profile, path, given, creating)
+        expansion = expand(profile.plugins, self.registry)
+        if legible:
+            for refusal in expansion.refusals:
+                self._refuse(refusal, path.child("plugins"), asked_for, creating)
+            if not expansion.refusals:
+                self._check_counts(name, expansion.plugins, path, creating)
+        return Profile(
+            scheduler_name=name,
+            percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
+            plugins=expansion.plugins,
+            weights=self._weights("score", profile.plugins, expansion.plugins, path, creating),
+            placement_weights=self._weights("placementScore", profile.plugins, expansion.plugins, path, creating),
+            args=args,
+            plugin_sets=profile.plugins,
+        )
+
+    def _arguments(
+        self, profile: SchedulerProfile, path: FieldPath, given: Mapping[str, msgspec.Struct | None], creating: str
+    ) -> dict[str, msgspec.Struct]:
+        """The arguments of each enabled plugin: those of the file, else the defaults of its struct."""
+        enabled = {plugin.name for each in profile.plugins.by_key().values() for plugin in each.enabled}
+        position = {entry.name: j for j, entry in enumerate(profile.plugin_config)}
+        settled: dict[str, msgspec.Struct] = {}
+        for name in sorted(enabled & self.registry.keys()):
+            args_type = self.registry[name].Args
+            if args_type is None or (name in given and given[name] is None):
+                continue
+            at = path.child("pluginConfig").index(position[name]).child("args") if name in position else path
+            args = given.get(name)
+            if args is None or (name == FIT and self.ignored):
+                raw = plain_arguments(profile.plugin_config[position[name]]) if name in position else {}
+                if name == FIT and self.ignored:
+                    raw["ignoredResources"] = self.ignored
+                args, mistakes = decode(raw, args_type)
+                for mistake in mistakes:
+                    self.findings.unbuildable(at, f'initializing plugin "{name}": {mistake.message}', prefix=creating)
+            if name == FIT and isinstance(args, ChecksItself):
+                for error in args.validate(FieldPath()):
+                    place = FieldPath((*at.steps, *error.path.steps))
+                    self.findings.unbuildable(place, f'initializing plugin "{name}": {error}', prefix=creating)
+            if args is not None:
+                settled[name] = args
+        return settled
+
+    def _refuse(self, refusal: Refusal, path: FieldPath, asked_for: Plugins, creating: str) -> None:
+        position: int | None = refusal.position
+        if refusal.key == MULTI_POINT:  # defaults were merged in; look the entry up in the file
+            asked = [plugin.name for plugin in asked_for.multi_point.enabled]
+            position = max((k for k, name in enumerate(asked) if name == refusal.name), default=None)
+        at = path if position is None else path.child(refusal.key, "enabled").index(position)
+        self.findings.unbuildable(at, refusal.message, self._advice(refusal, in_file=position is not None), creating)
+
+    def _advice(self, refusal: Refusal, in_file: bool) -> str:
+        if refusal.name in REMOVED_PLUGINS:
+            return REMOVED_HINT
+        if refusal.name in self.registry:
+            points = ", ".join(sorted(self.registry[refusal.name].points))
+            return f"it runs at {points}" if "does not extend" in refusal.message else "name it once"
+        if not in_file:
+            return "it is one of the default plugins; disable it under plugins.multiPoint, or load it with --plugin"
+        if not refusal.name:
+            return "give the entry a name"
+        return did_you_mean(refusal.name, self.registry) or "load it with --plugin module:Class"
+
+    def _check_counts(self, name: str, plugins: Mapping[str, tuple[str, ...]], path: FieldPath, creating: str) -> None:
+        def refuse(point: str, message: str, hint: str) -> None:
+            self.findings.unbuildable(path.child("plugins", point), message, hint, creating)
+
+        for_profile = f"for profile with scheduler name {quoted(name)}"
+        sorters = plugins["queueSort"]
+        if len(sorters) != 1:
+            hint = 'disable "*" under queueSort and enable one plugin there' if sorters else "enable PrioritySort"
+            refuse("queueSort", f"only one queue sort plugin required {for_profile}, but got {len(sorters)}", hint)
+        if not plugins["bind"]:
+            refuse("bind", f"at least one bind plugin is needed {for_profile}", "enable DefaultBinder")
+        if len(plugins["placementGenerate"]) > 1:
+            message = f"at most one placement generate plugin is allowed {for_profile}"
+            refuse("placementGenerate", message, f"disable all but one of {', '.join(plugins['placementGenerate'])}")
+
+    def _weights(
+        self, point: str, sets: Plugins, plugins: Mapping[str, tuple[str, ...]], path: FieldPath, creating: str
+    ) -> dict[str, int]:
+        try:
+            weights = score_weights(point, sets, self.registry)
+        except OverflowError as error:
+            prefix = creating + ("score plugins: " if point == "score" else "placement score plugins: ")
+            self.findings.unbuildable(path.child("plugins", point), str(error), "use smaller weights", prefix)
+            return {}
+        return {name: weights[name] for name in plugins[point] if name in weights}
+
+
+def _ignored_resources(config: KubeSchedulerConfiguration) -> list[str]:
+    managed = (resource for extender in config.extenders for resource in extender.managed_resources)
+    return [resource.name for resource in managed if resource.ignored_by_scheduler]
+
+
+def _check_extenders(config: KubeSchedulerConfiguration, ignored: list[str], findings: Findings) -> None:
+    extenders, prefix = FieldPath(("extenders",)), "couldn't build extenders: "
+    for i, extender in enumerate(config.extenders):
+        tls = extender.tls_config
+        if tls is not None and tls.insecure and (tls.ca_file or tls.ca_data):
+            message = "specifying a root certificates file with the insecure flag is not allowed"
+            hint = "remove insecure, or the certificate authority"
+            findings.unbuildable(extenders.index(i).child("tlsConfig", "insecure"), message, hint, prefix)
+    for i, profile in enumerate(config.profiles if ignored else ()):
+        enabled = {plugin.name for each in profile.plugins.by_key().values() for plugin in each.enabled}
+        if FIT not in enabled | {entry.name for entry in profile.plugin_config}:
+            message = "can't find NodeResourcesFitArgs in plugin config"
+            hint = f"an extender's ignoredByScheduler needs {FIT} in every profile"
+            findings.unbuildable(PROFILES.index(i), message, hint, prefix)
+
+
+def _check_one_queue(config: KubeSchedulerConfiguration, profiles: list[Profile], findings: Findings) -> None:
+    """All profiles share one queue; two ways of sorting it may come in through multiPoint, unseen by the rules."""
+
+    def args_of(i: int, sorter: str) -> object:
+        return next((each.args for each in config.profiles[i].plugin_config if each.name == sorter), None)
+
+    sorters = [profile.plugins["queueSort"] for profile in profiles]
+    if any(len(names) != 1 for names in sorters):
+        return
+    first = sorters[0][0]
+    for i, (sorter,) in enumerate(sorters[1:], start=1):
+        at, name = PROFILES.index(i).child("plugins"), quoted(profiles[i].scheduler_name)
+        message = ""
+        if sorter != first:
+            message = f"different queue sort plugins for profile {name}: {quoted(sorter)}, first: {quoted(first)}"
+        elif args_of(i, sorter) != args_of(0, first):
+            message = f"different queue sort plugin args for profile {name}"
+        if message and not findings.found_under(at):
+            findings.unbuildable(at, message, "all profiles share one queue", "initializing profiles: ")

@@ -1,0 +1,87 @@
+"""What kube-scheduler assumes where a file says nothing: the default plugin set, and the zeros that mean "default".
+
+Most defaults stand beside their fields in `types.py`. Here are those that need more than a constant: some fields take
+their default when they are zero or empty, not only when they are left out, and a profile's plugins are laid over the
+default set.
+"""
+
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from podium.config.merge import merge_plugins
+from podium.config.types import (
+    ClientConnection,
+    Extender,
+    KubeSchedulerConfiguration,
+    LeaderElection,
+    Plugin,
+    Plugins,
+    PluginSet,
+    SchedulerProfile,
+)
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+DEFAULT_SCHEDULER_NAME = "default-scheduler"
+
+# The order is the running order at every extension point. DynamicResources stands before DefaultPreemption: giving an
+# idle claim back is better than evicting a pod.
+DEFAULT_PLUGINS = Plugins(
+    multi_point=PluginSet(
+        enabled=(
+            Plugin(name="SchedulingGates"),
+            Plugin(name="PrioritySort"),
+            Plugin(name="NodeUnschedulable"),
+            Plugin(name="NodeName"),
+            Plugin(name="TaintToleration", weight=3),
+            Plugin(name="NodeAffinity", weight=2),
+            Plugin(name="NodePorts"),
+            Plugin(name="NodeResourcesFit", weight=1),
+            Plugin(name="VolumeRestrictions"),
+            Plugin(name="NodeVolumeLimits"),
+            Plugin(name="VolumeBinding"),
+            Plugin(name="VolumeZone"),
+            Plugin(name="PodTopologySpread", weight=2),
+            Plugin(name="InterPodAffinity", weight=2),
+            Plugin(name="DynamicResources", weight=2),
+            Plugin(name="DefaultPreemption"),
+            Plugin(name="NodeResourcesBalancedAllocation", weight=1),
+            Plugin(name="ImageLocality", weight=1),
+            Plugin(name="DefaultBinder"),
+            Plugin(name="NodeDeclaredFeatures"),
+        )
+    )
+)
+
+
+def with_defaults(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
+    """The configuration with nothing left open except `percentageOfNodesToScore`, where unset means something."""
+    profiles = config.profiles or (SchedulerProfile(),)
+    if len(profiles) == 1 and profiles[0].scheduler_name is None:
+        # With several profiles each must say its name; validation asks for it.
+        profiles = (replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER_NAME),)
+    contention = config.enable_contention_profiling
+    return replace(
+        config,
+        profiles=tuple(replace(each, plugins=merge_plugins(DEFAULT_PLUGINS, each.plugins)) for each in profiles),
+        leader_election=_zeros_replaced(
+            config.leader_election,
+            LeaderElection(),
+            "lease_duration",
+            "renew_deadline",
+            "retry_period",
+            "resource_lock",
+            "resource_name",
+            "resource_namespace",
+        ),
+        client_connection=_zeros_replaced(config.client_connection, ClientConnection(), "content_type", "qps", "burst"),
+        extenders=tuple(_zeros_replaced(each, Extender(), "http_timeout") for each in config.extenders),
+        enable_contention_profiling=config.enable_profiling if contention is None else contention,
+    )
+
+
+def _zeros_replaced(given: S, default: S, *fields: str) -> S:
+    zeros = {name: getattr(default, name) for name in fields if not getattr(given, name)}
+    return replace(given, **zeros)

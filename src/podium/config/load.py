@@ -1,0 +1,126 @@
+"""Reads a KubeSchedulerConfiguration: from a file's text to a configuration that can run, or everything wrong with it.
+
+    text → values with their places → typed, strictly → defaults → rules → extension points filled
+
+`v1` is the only version kube-scheduler v1.36 knows. Files of its predecessor `v1beta3` are still about; the fields are
+the same, so they are read as v1 and the reader is told.
+"""
+
+from typing import Any, NamedTuple
+
+from podium.config.advice import advise
+from podium.config.arguments import decode_arguments
+from podium.config.build import build
+from podium.config.defaults import with_defaults
+from podium.config.field import FieldError, FieldPath, quoted
+from podium.config.positions import Document, MalformedError, parse
+from podium.config.problems import ConfigError, Findings, Problem
+from podium.config.registry import Registry
+from podium.config.resolved import SchedulerConfig
+from podium.config.strict import decode
+from podium.config.types import API_VERSION, GROUP, KIND, KubeSchedulerConfiguration
+from podium.config.validate import REMOVED_HINT, validate
+
+OLDER_VERSION = f"{GROUP}/v1beta3"
+_ROOT = FieldPath()
+
+
+class LoadedConfig(NamedTuple):
+    """A usable configuration, and what its author may want to look at again."""
+
+    config: SchedulerConfig
+    warnings: list[Problem]
+
+
+def load_config(text: str, source: str, registry: Registry) -> LoadedConfig:
+    """Loads a file's text; `source` is the file name for messages. Raises ConfigError with every problem found."""
+    try:
+        document = parse(text)
+    except MalformedError as error:
+        raise ConfigError([Problem(source, error.line, "", str(error))], kube_text=str(error)) from None
+    findings = Findings(source, document)
+    fields = _fields_of_a_configuration(document, registry, findings)
+    _report_repeated(document, findings)
+    written = _decode(fields, findings)
+    return _finish(written, registry, findings)
+
+
+def default_config(registry: Registry) -> SchedulerConfig:
+    """What kube-scheduler runs without a file."""
+    return _finish(KubeSchedulerConfiguration(), registry, Findings("the default configuration")).config
+
+
+def _finish(written: KubeSchedulerConfiguration, registry: Registry, findings: Findings) -> LoadedConfig:
+    args = decode_arguments(written, registry, findings)
+    advise(written, registry, findings)
+    defaulted = with_defaults(written)
+    for error in validate(defaulted, args):
+        findings.invalid(error, _advice(error, defaulted))
+    config = build(defaulted, written, args, registry, findings)
+    findings.raise_if_any()
+    return LoadedConfig(config, findings.warnings)
+
+
+def _fields_of_a_configuration(document: Document, registry: Registry, findings: Findings) -> dict[str, Any]:
+    """The top-level fields, once it is clear that they are those of a KubeSchedulerConfiguration we can read."""
+    fields = document.value if document.value is not None else {}
+    if not isinstance(fields, dict):
+        findings.unreadable(_ROOT, "expected a mapping of fields at the top of the file")
+        findings.raise_if_any()
+    version, kind = fields.get("apiVersion") or "", fields.get("kind") or ""
+    if not kind:
+        findings.unreadable(_ROOT.child("kind"), "Object 'Kind' is missing", f"write kind: {KIND}")
+    if not version:
+        message, hint = "Object 'apiVersion' is missing", f"write apiVersion: {API_VERSION}"
+        findings.unreadable(_ROOT.child("apiVersion"), message, hint)
+    elif version == OLDER_VERSION:
+        findings.warn(_ROOT.child("apiVersion"), "v1beta3 was read as v1", f"write apiVersion: {API_VERSION}")
+    elif version != API_VERSION:
+        message = f"no kind {quoted(kind or KIND)} is registered for version {quoted(version)}"
+        findings.unreadable(_ROOT.child("apiVersion"), message, f"write apiVersion: {API_VERSION}")
+    if kind and kind != KIND:
+        if any(f"{name}Args" == kind and plugin.Args is not None for name, plugin in registry.items()):
+            message = f"couldn't decode as {KIND}, got {API_VERSION}, Kind={kind}"
+        else:
+            message = f"no kind {quoted(kind)} is registered for version {quoted(version)}"
+        findings.unreadable(_ROOT.child("kind"), message, f"write kind: {KIND}")
+    findings.raise_if_any()
+    if document.second_document is not None:
+        findings.warn(_ROOT, f"only the first document is read; another begins on line {document.second_document}")
+    return {name: value for name, value in fields.items() if name not in ("apiVersion", "kind")}
+
+
+def _report_repeated(document: Document, findings: Findings) -> None:
+    for path, key, place, value_line, first_line in document.repeated:
+        if document.json:
+            message = f"duplicate field {quoted(str(path))}"
+        else:
+            message = f"yaml: unmarshal errors: line {value_line}: key {quoted(key)} already set in map"
+        document.places[path.steps] = place
+        findings.strict(path, message, f"it is already on line {first_line}; keep one")
+
+
+def _decode(fields: dict[str, Any], findings: Findings) -> KubeSchedulerConfiguration:
+    config, mistakes = decode(fields, KubeSchedulerConfiguration)
+    for mistake in mistakes:
+        if mistake.unknown_field:
+            findings.strict(mistake.path, mistake.message, mistake.hint)
+        else:
+            findings.unreadable(mistake.path, mistake.message, mistake.hint)
+    if config is None:
+        findings.raise_if_any()
+    return config or KubeSchedulerConfiguration()
+
+
+def _advice(error: FieldError, config: KubeSchedulerConfiguration) -> str:
+    """What to write instead, where kube-scheduler's own words leave the reader guessing."""
+    match error.path.steps:
+        case ("profiles", int(i), "schedulerName"):
+            names = [profile.scheduler_name for profile in config.profiles]
+            twin = names.index(names[i])
+            return (
+                f"profiles[{twin}] is called {names[i]}, too" if twin < i and names[i] else "each profile needs a name"
+            )
+        case (*_, "leaseDuration"):
+            return f"leaseDuration is {config.leader_election.lease_duration}"
+    return REMOVED_HINT if "was invalid in version" in error.body else ""

@@ -1,0 +1,126 @@
+"""What is wrong with a configuration file, all of it at once, each with its place.
+
+kube-scheduler works in stages (read the file, check the values, build the profiles) and stops after the first stage
+that fails. A reader who is mending a file wants everything in one go, so the problems of all stages are collected;
+`ConfigError.kube_text` is the single message kube-scheduler would have ended with.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import msgspec
+
+from podium.config.field import FieldError, FieldPath, aggregate
+from podium.config.positions import Document
+
+STRICT = "strict decoding error: "
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """One mistake, or one warning. `path` is empty when the file as a whole is meant; `hint` says what to write."""
+
+    file: str
+    line: int
+    path: str
+    message: str
+    hint: str = ""
+    column: int = 1
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}: " if self.line else f"{self.file}: "
+        field_name = f"{self.path}: " if self.path else ""
+        return f"{where}{field_name}{self.message}" + (f" ({self.hint})" if self.hint else "")
+
+
+class ConfigError(Exception):
+    """The file cannot be used. `problems` has every mistake found, in kube-scheduler's order of checking."""
+
+    def __init__(self, problems: Iterable[Problem], kube_text: str = "") -> None:
+        self.problems = list(problems)
+        self.kube_text = kube_text
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+class Stage(IntEnum):
+    """When kube-scheduler would have noticed. It reports only the earliest stage that failed."""
+
+    UNREADABLE = 0
+    STRICT = 1
+    INVALID = 2
+    UNBUILDABLE = 3
+
+
+@dataclass
+class Findings:
+    """Collects problems and warnings while one file is read."""
+
+    source: str
+    document: Document = field(default_factory=Document)
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    _kube: list[tuple[Stage, str, str]] = field(default_factory=list)  # stage, what comes before, the message
+
+    def unreadable(self, path: FieldPath, message: str, hint: str = "") -> None:
+        """A value that cannot be decoded at all."""
+        self._add(Stage.UNREADABLE, path, message, hint, kube=("", message))
+
+    def strict(self, path: FieldPath, message: str, hint: str = "", prefix: str = "") -> None:
+        """A field nobody knows or that is there twice. `prefix` leads from the file to arguments inside it."""
+        self._add(Stage.STRICT, path, f"{prefix}{STRICT}{message}", hint, kube=(prefix, message))
+
+    def invalid(self, error: FieldError, hint: str = "") -> None:
+        self._add(Stage.INVALID, error.path, error.body, hint, kube=("", str(error)))
+
+    def unbuildable(self, path: FieldPath, message: str, hint: str = "", prefix: str = "") -> None:
+        """A mistake that shows when extenders and profiles are built; not repeated where one was reported before."""
+        if not any(problem.path == str(path) for problem in self.problems):
+            self._add(Stage.UNBUILDABLE, path, message, hint, kube=(prefix, message))
+
+    def warn(self, path: FieldPath, message: str, hint: str = "") -> None:
+        self.warnings.append(self._problem(path, message, hint))
+
+    def found_under(self, path: FieldPath) -> bool:
+        """Whether a problem was already found at a field or inside it."""
+        return any(p.path == str(path) or p.path.startswith((f"{path}.", f"{path}[")) for p in self.problems)
+
+    def raise_if_any(self) -> None:
+        if self.problems:
+            raise ConfigError(self.problems, self._kube_text())
+
+    def _add(self, stage: Stage, path: FieldPath, message: str, hint: str, kube: tuple[str, str]) -> None:
+        self.problems.append(self._problem(path, message, hint))
+        self._kube.append((stage, *kube))
+
+    def _problem(self, path: FieldPath, message: str, hint: str) -> Problem:
+        place = self.document.place(path)
+        return Problem(self.source, place.line, str(path), message, hint, place.column)
+
+    def _kube_text(self) -> str:
+        earliest = min(stage for stage, _, _ in self._kube)
+        found = [(prefix, message) for stage, prefix, message in self._kube if stage == earliest]
+        if earliest is Stage.STRICT:
+            return _strict_text(found)
+        if earliest is Stage.INVALID:
+            return aggregate(message for _, message in found)
+        return "".join(found[0])
+
+
+def _strict_text(found: list[tuple[str, str]]) -> str:
+    """Strict errors come as one list, in which the errors of one plugin's arguments are again one list."""
+    by_prefix: dict[str, list[str]] = {}
+    for prefix, message in found:
+        by_prefix.setdefault(prefix.removeprefix(STRICT), []).append(message)
+    own = by_prefix.pop("", [])
+    nested = [f"{prefix}{STRICT}{', '.join(messages)}" for prefix, messages in by_prefix.items()]
+    return STRICT + ", ".join(own + nested)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A hint naming the closest known word, or nothing when none is close."""
+    by_lower_case = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(word.lower(), by_lower_case, n=1)
+    return f"did you mean {by_lower_case[close[0]]}?" if close else ""

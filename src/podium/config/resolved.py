@@ -1,0 +1,42 @@
+"""A configuration ready to run: merged, expanded, checked, with every plugin's arguments decoded."""
+
+import msgspec
+
+from podium.config.types import ClientConnection, Extender, LeaderElection, Plugins
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """One scheduler name and the plugins that decide for it."""
+
+    scheduler_name: str
+    percentage_of_nodes_to_score: int | None = None
+    plugins: dict[str, tuple[str, ...]]  # extension point → plugin names in running order
+    weights: dict[str, int]  # score plugin → weight
+    placement_weights: dict[str, int]  # the same for placementScore
+    args: dict[str, msgspec.Struct]  # of each enabled plugin that takes arguments
+    plugin_sets: Plugins  # the merged sets the above was made from, as kube-scheduler shows them
+
+
+class SchedulerConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole configuration. `percentage_of_nodes_to_score` is None when the file does not set it."""
+
+    parallelism: int
+    percentage_of_nodes_to_score: int | None
+    pod_initial_backoff_seconds: int
+    pod_max_backoff_seconds: int
+    leader_election: LeaderElection
+    client_connection: ClientConnection
+    enable_profiling: bool
+    enable_contention_profiling: bool
+    delay_cache_until_active: bool
+    extenders: tuple[Extender, ...]  # in the order of the file
+    profiles: tuple[Profile, ...]
+
+    @property
+    def extenders_in_call_order(self) -> tuple[Extender, ...]:
+        """Extenders that must answer come first, ignorable ones last."""
+        return tuple(sorted(self.extenders, key=lambda extender: extender.ignorable))
+
+    def profile(self, scheduler_name: str) -> Profile | None:
+        """The profile that decides for pods with this `spec.schedulerName`, or None when nobody here does."""
+        return next((each for each in self.profiles if each.scheduler_name == scheduler_name), None)
