@@ -1,9 +1,9 @@
-"""Short ways to write the objects tests need, in the API's own words: anything else goes in as a `spec` of plain data."""
+"""Short ways to write the objects tests need; anything unusual goes in as plain data in the API's own words."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -104,8 +104,9 @@ class NoWrites:
     def bind(self, pod: Pod, node_name: str) -> None:
         self.bound.append((pod.key, node_name))
 
-    def evict(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
-        self.evicted.append(victim.key)
+    def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
+        self.evicted += [victim.key for victim in victims]
+        done(None)
 
     def clear_nomination(self, pod: Pod) -> None:
         pass

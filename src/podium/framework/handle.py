@@ -7,7 +7,7 @@ each driver implements: the live scheduler calls the API server, the simulator c
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from podium.cluster import Cluster
@@ -29,10 +29,11 @@ class Writer(Protocol):
 
     def bind(self, pod: Pod, node_name: str) -> Effect: ...
 
-    def evict(self, victim: Pod, preemptor: Pod, node_name: str) -> Effect:
-        """Remove a pod to make room: condition, event, deletion."""
+    def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
+        """Remove pods to make room (condition, event, deletion); `done` is told when all are, or what failed."""
 
-    def clear_nomination(self, pod: Pod) -> Effect: ...
+    def clear_nomination(self, pod: Pod) -> None:
+        """Take back the nominated node in a pod's status."""
 
     def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> Effect:
         """Write the claim references of volumes and the chosen node of claims, and see them bound."""
@@ -63,6 +64,7 @@ class Handle:
         *,
         activate: Callable[[Iterable[Pod]], None],
         load: LoadSource | None = None,
+        report: Callable[[str], None] = lambda _message: None,
         scheduler_name: str = "default-scheduler",
     ) -> None:
         self.cluster = cluster
@@ -73,6 +75,7 @@ class Handle:
         self.writer = writer
         self.activate = activate
         self.load = load
+        self.report = report
         self.scheduler_name = scheduler_name
         self.runtime: ProfileRuntime
 

@@ -1,0 +1,115 @@
+"""Making sure of what plugins answer.
+
+A plugin may raise, return the wrong type, a wrong length, NaN or a score of 1,000. Whatever it does, the pod's cycle
+fails with one sentence that names the plugin; nothing is bound on a wrong answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from podium.cluster import Nodes
+from podium.framework.cycle import Cycle
+from podium.framework.normalize import MAX_SCORE, Scores
+from podium.framework.status import Code, PluginError, Status
+from podium.framework.verdict import Verdict
+
+T = TypeVar("T")
+
+
+def call(what: str, method: Callable[..., T], *args: Any) -> T:
+    """Call a plugin's method; anything it raises becomes a PluginError that starts with `what`."""
+    try:
+        return method(*args)
+    except PluginError as error:
+        raise PluginError(f"{what}: {error}") from error
+    except Exception as error:
+        raise PluginError(f"{what}: {type(error).__name__}: {error}") from error
+
+
+def verdict_of(plugin: Any, answer: Any, nodes: Nodes) -> Verdict | None:
+    """A vector filter's answer as a Verdict; None when all nodes pass."""
+    if answer is None or isinstance(answer, Verdict):
+        if answer is not None and len(answer.codes) != len(nodes):
+            raise PluginError(f"filter gave {len(answer.codes)} answers for {len(nodes)} nodes")
+        return answer
+    mask = np.asarray(answer)
+    if mask.dtype != np.bool_ or mask.shape != (len(nodes),):
+        raise PluginError(
+            f"filter must give a bool for each of {len(nodes)} nodes, got {mask.dtype} of shape {mask.shape}"
+        )
+    return Verdict.reject(~mask, default_refusal(plugin))
+
+
+def node_status_of(plugin: Any, answer: Any) -> Status | None:
+    """A one-node filter's answer as a status; None when the node passes."""
+    if answer is None or answer is True:
+        return None
+    if answer is False:
+        return default_refusal(plugin)
+    if isinstance(answer, str):
+        return Status.unschedulable(answer)
+    if isinstance(answer, Status):
+        if answer.code == Code.SUCCESS:
+            return None
+        if answer.rejected:
+            return answer
+        raise PluginError(answer.message or f"filter_node gave {answer.code.name}")
+    raise PluginError(f"filter_node must give None, a bool, a reason or a Status, got {type(answer).__name__}")
+
+
+def filter_by_node(plugin: Any, cycle: Cycle, nodes: Nodes, undecided: np.ndarray[Any, np.dtype[np.bool_]]) -> Verdict:
+    """The one-node form, asked for every node that is still undecided."""
+    codes = np.zeros(len(nodes), dtype=np.int64)
+    statuses: list[Status] = []
+    for index in np.flatnonzero(undecided).tolist():
+        status = node_status_of(plugin, plugin.filter_node(cycle, nodes.info(index)))
+        if status is not None:
+            statuses.append(status)
+            codes[index] = len(statuses)
+    return Verdict(codes, lambda code: statuses[code - 1])
+
+
+def default_refusal(plugin: Any) -> Status:
+    return Status.unschedulable(plugin.reason or f"node(s) didn't satisfy plugin {plugin.name}")
+
+
+def raw_scores_of(answer: Any, nodes: Nodes) -> Scores:
+    """A vector score's answer as int64 per node."""
+    scores = np.asarray(answer)
+    if scores.shape != (len(nodes),):
+        raise PluginError(f"score gave an array of shape {scores.shape} for {len(nodes)} nodes")
+    if np.issubdtype(scores.dtype, np.floating):
+        if not np.isfinite(scores).all():
+            raise PluginError("score gave NaN or infinity")
+        if (scores != np.trunc(scores)).any():
+            raise PluginError("score gave fractions; round them to whole numbers")
+        return scores.astype(np.int64)
+    if scores.dtype != np.bool_ and not np.issubdtype(scores.dtype, np.integer):
+        raise PluginError(f"score must give whole numbers, got {scores.dtype}")
+    return scores.astype(np.int64, copy=False)
+
+
+def score_by_node(plugin: Any, cycle: Cycle, nodes: Nodes) -> Scores:
+    """The one-node form, asked for every node."""
+    return np.array([_whole(plugin.score_node(cycle, nodes.info(i))) for i in range(len(nodes))], dtype=np.int64)
+
+
+def _whole(score: Any) -> int:
+    if isinstance(score, bool | int | np.integer):
+        return int(score)
+    if isinstance(score, float) and score == score and score.is_integer():  # noqa: PLR0124 (NaN is not itself)
+        return int(score)
+    raise PluginError(f"score_node must give a whole number, got {score!r}")
+
+
+def check_range(scores: Scores) -> None:
+    """After normalising, every score must lie in 0–100."""
+    if len(scores) and (scores.min() < 0 or scores.max() > MAX_SCORE):
+        wrong = int(scores[(scores < 0) | (scores > MAX_SCORE)][0])
+        raise PluginError(
+            f"returns an invalid score {wrong}, it should in the range of [0, {MAX_SCORE}] after normalizing"
+        )

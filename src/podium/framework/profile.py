@@ -1,0 +1,298 @@
+"""One profile at run time: its plugins, and each extension point run the way kube-scheduler runs it.
+
+The order of plugins, what each status means at each point, and the words of every message are kube-scheduler's. Filters
+run on all nodes at once; on each node the first plugin to refuse decides. Nodes that another pod is nominated to are
+judged twice, with and without that pod, and must pass both times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import Nodes, PlacedPod, Rows
+from podium.config.registry import Registry
+from podium.config.resolved import Profile
+from podium.framework.answers import (
+    call,
+    check_range,
+    filter_by_node,
+    raw_scores_of,
+    score_by_node,
+    verdict_of,
+)
+from podium.framework.cycle import Cycle
+from podium.framework.diagnosis import Diagnosis, PostFilterResult, Refusals
+from podium.framework.handle import Handle
+from podium.framework.normalize import Scores
+from podium.framework.plugin import Plugin
+from podium.framework.status import Code, PluginError, Status, Wait
+from podium.kube import Pod
+
+
+class PreFilterOutcome(NamedTuple):
+    """What PreFilter found: a rejection, or the node names left (None: all), and who restricted them."""
+
+    status: Status | None
+    node_names: frozenset[str] | None
+    restricting: frozenset[str]
+
+
+class ScoreTable(NamedTuple):
+    """Weighted scores per plugin and in sum, one entry per feasible node."""
+
+    by_plugin: dict[str, Scores]
+    total: Scores
+
+
+class ProfileRuntime:
+    def __init__(self, profile: Profile, registry: Registry, handle: Handle) -> None:
+        self.name = profile.scheduler_name
+        self.profile = profile
+        self.weights = profile.weights
+        handle.runtime = self
+        handle.scheduler_name = profile.scheduler_name
+        self.handle = handle
+        self.plugins: dict[str, Any] = {}
+        for names in profile.plugins.values():
+            for name in names:
+                if name not in self.plugins:
+                    self.plugins[name] = self._construct(registry, name)
+        self._at = {point: tuple(self.plugins[name] for name in names) for point, names in profile.plugins.items()}
+
+    def _construct(self, registry: Registry, name: str) -> Plugin:
+        kind: Any = registry[name]
+        plugin: Plugin = call(f'initializing plugin "{name}"', kind, self.profile.args.get(name), self.handle)
+        return plugin
+
+    def at(self, point: str) -> tuple[Any, ...]:
+        """The plugins of an extension point, in running order."""
+        return self._at.get(point, ())
+
+    # Before the cycle
+
+    def run_pre_enqueue(self, pod: Pod, first: str = "") -> Status | None:
+        """Whether the pod may enter the queue; `first` names the plugin that held it last time."""
+        plugins = (
+            sorted(self.at("preEnqueue"), key=lambda plugin: plugin.name != first) if first else self.at("preEnqueue")
+        )
+        for plugin in plugins:
+            status: Status | None = call(f'running PreEnqueue plugin "{plugin.name}"', plugin.pre_enqueue, pod)
+            if status is not None and status.code != Code.SUCCESS:
+                return status.by(plugin.name)
+        return None
+
+    # Filtering
+
+    def run_pre_filter(self, cycle: Cycle) -> PreFilterOutcome:
+        rejection: Status | None = None
+        names: frozenset[str] | None = None
+        restricting: set[str] = set()
+        for plugin in self.at("preFilter"):
+            answer = call(f'running PreFilter plugin "{plugin.name}"', plugin.pre_filter, cycle)
+            if isinstance(answer, Status):
+                if answer.code == Code.SKIP:
+                    cycle.skipped_filters.add(plugin.name)
+                elif answer.code == Code.UNRESOLVABLE:
+                    return PreFilterOutcome(answer.by(plugin.name), None, frozenset())
+                elif answer.code == Code.UNSCHEDULABLE:
+                    rejection = answer.by(plugin.name)
+                elif answer.code != Code.SUCCESS:
+                    raise PluginError(f'running PreFilter plugin "{plugin.name}": {answer.message}')
+            elif isinstance(answer, Set):
+                restricting.add(plugin.name)
+                names = frozenset(answer) if names is None else names & answer
+                if not names:
+                    return PreFilterOutcome(_no_node_left(restricting), names, frozenset(restricting))
+            elif answer is not None:
+                raise PluginError(
+                    f'running PreFilter plugin "{plugin.name}": it must give None, a Status or a set of node names, '
+                    f"got {type(answer).__name__}"
+                )
+        return PreFilterOutcome(rejection, names, frozenset(restricting))
+
+    def run_filters(self, cycle: Cycle, nodes: Nodes, undecided: NDArray[np.bool_] | None = None) -> Refusals:
+        """What the filters say of every chosen node (of those marked `undecided`, where given)."""
+        refusals = Refusals(nodes.rows)
+        left = np.ones(len(nodes), dtype=np.bool_) if undecided is None else undecided
+        for plugin in self.at("filter"):
+            if plugin.name in cycle.skipped_filters:
+                continue
+            verdict = self._filter(plugin, cycle, nodes, left)
+            if verdict is not None:
+                left = refusals.add(plugin.name, verdict, left)
+                if not left.any():
+                    break
+        return refusals
+
+    def _filter(self, plugin: Any, cycle: Cycle, nodes: Nodes, left: NDArray[np.bool_]) -> Any:
+        what = f'running "{plugin.name}" filter plugin'
+        if hasattr(plugin, "filter"):
+            return call(what, lambda: verdict_of(plugin, plugin.filter(cycle, nodes), nodes))
+        return call(what, filter_by_node, plugin, cycle, nodes, left)
+
+    def run_filters_on(self, cycle: Cycle, row: int) -> Status | None:
+        """One node's verdict under plain filters."""
+        return self.run_filters(cycle, Nodes(cycle.cluster, np.array([row]))).status(0)
+
+    def run_filters_with_nominated(self, cycle: Cycle, row: int) -> Status | None:
+        """One node's verdict, leaving room for pods nominated to it: passes with them and without them."""
+        cluster = cycle.cluster
+        rivals = self.handle.nominator.rivals(cycle.pod, cluster.names[row])
+        if rivals:
+            with cluster.dry_run():
+                status = self._filters_beside(cycle, row, [cluster.stand_in(pod, row) for pod in rivals])
+            if status is not None:
+                return status
+        return self.run_filters_on(cycle, row)
+
+    def _filters_beside(self, cycle: Cycle, row: int, others: list[PlacedPod]) -> Status | None:
+        crowded = cycle.clone()
+        added: list[PlacedPod] = []
+        try:
+            for placed in others:
+                cycle.cluster.put_on(placed)
+                added.append(placed)
+                self.add_pod(crowded, placed)
+            return self.run_filters_on(crowded, row)
+        finally:
+            for placed in reversed(added):
+                cycle.cluster.take_off(placed)
+                cycle.cluster.counts.discard_if_empty(placed.pod_class)
+
+    def add_pod(self, cycle: Cycle, placed: PlacedPod) -> None:
+        """Bring the cycle's notes to where they would be with this pod placed."""
+        self._adjust(cycle, placed, "add_pod", "AddPod")
+
+    def remove_pod(self, cycle: Cycle, placed: PlacedPod) -> None:
+        self._adjust(cycle, placed, "remove_pod", "RemovePod")
+
+    def _adjust(self, cycle: Cycle, placed: PlacedPod, method: str, label: str) -> None:
+        for plugin in self.at("preFilter"):
+            if plugin.name not in cycle.skipped_filters and hasattr(plugin, method):
+                status = call(
+                    f'running {label} on PreFilter plugin "{plugin.name}"', getattr(plugin, method), cycle, placed
+                )
+                if status is not None and status.code != Code.SUCCESS:
+                    raise PluginError(f'running {label} on PreFilter plugin "{plugin.name}": {status.message}')
+
+    def run_post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
+        """Try to make room. The first success ends it; refusals are collected into one message."""
+        nomination = None
+        reasons: list[str] = []
+        rejector = ""
+        for plugin in self.at("postFilter"):
+            result: PostFilterResult = call(
+                f'running PostFilter plugin "{plugin.name}"', plugin.post_filter, cycle, diagnosis
+            )
+            status = result.status
+            if status is None or status.code == Code.SUCCESS:
+                return result
+            if status.code == Code.UNRESOLVABLE:
+                return PostFilterResult(status.by(plugin.name), result.nomination)
+            if not status.rejected:
+                return PostFilterResult(Status(Code.ERROR, status.reasons, plugin.name))
+            if result.nomination is not None:
+                nomination = result.nomination
+            reasons += status.reasons
+            rejector = rejector or plugin.name
+        return PostFilterResult(Status(Code.UNSCHEDULABLE, tuple(reasons), rejector), nomination)
+
+    # Scoring
+
+    def run_pre_score(self, cycle: Cycle, nodes: Nodes) -> None:
+        cycle.skipped_scores = set()
+        for plugin in self.at("preScore"):
+            what = f'running PreScore plugin "{plugin.name}"'
+            status: Status | None = call(what, plugin.pre_score, cycle, nodes)
+            if status is None or status.code == Code.SUCCESS:
+                continue
+            if status.code == Code.SKIP:
+                cycle.skipped_scores.add(plugin.name)
+            else:
+                raise PluginError(f"{what}: {status.message}")
+
+    def run_scores(self, cycle: Cycle, nodes: Nodes) -> ScoreTable:
+        """Every score plugin on every feasible node: raw, normalised, checked, weighted, summed."""
+        by_plugin: dict[str, Scores] = {}
+        total = np.zeros(len(nodes), dtype=np.int64)
+        for plugin in self.at("score"):
+            if plugin.name not in cycle.skipped_scores:
+                weighted = self._score(plugin, cycle, nodes) * self.weights[plugin.name]
+                by_plugin[plugin.name] = weighted
+                total += weighted
+        return ScoreTable(by_plugin, total)
+
+    def _score(self, plugin: Any, cycle: Cycle, nodes: Nodes) -> Scores:
+        what = f'running Score plugins: plugin "{plugin.name}" failed with'
+        if hasattr(plugin, "score"):
+            scores = call(what, lambda: raw_scores_of(plugin.score(cycle, nodes), nodes))
+        else:
+            scores = call(what, score_by_node, plugin, cycle, nodes)
+        if plugin.normalizer is not None:
+            scores = plugin.normalizer.apply(scores)
+        elif hasattr(plugin, "normalize"):
+            what = f'running Normalize on Score plugins: plugin "{plugin.name}" failed with'
+            scores = call(what, lambda: raw_scores_of(plugin.normalize(cycle, nodes, scores), nodes))
+        try:
+            check_range(scores)
+        except PluginError as error:
+            raise PluginError(
+                f'applying score defaultWeights on Score plugins: plugin "{plugin.name}" {error}'
+            ) from None
+        return scores
+
+    # After the choice
+
+    def run_reserve(self, cycle: Cycle, node_name: str) -> Status | None:
+        for plugin in self.at("reserve"):
+            if hasattr(plugin, "reserve"):
+                what = f'running Reserve plugin "{plugin.name}"'
+                status: Status | None = call(what, plugin.reserve, cycle, node_name)
+                if status is not None and status.code != Code.SUCCESS:
+                    return _rejection_or_error(what, status.by(plugin.name))
+        return None
+
+    def run_unreserve(self, cycle: Cycle, node_name: str) -> None:
+        """Undo Reserve, all plugins in reverse order. What one raises must not keep the others from undoing theirs."""
+        for plugin in reversed(self.at("reserve")):
+            if hasattr(plugin, "unreserve"):
+                try:
+                    plugin.unreserve(cycle, node_name)
+                except Exception as error:
+                    self.handle.report(f'running Unreserve plugin "{plugin.name}": {error}')
+
+    def run_permit(self, cycle: Cycle, node_name: str) -> Status | dict[str, float]:
+        """A rejection, or how long each plugin wants the pod held (empty: not at all)."""
+        waits: dict[str, float] = {}
+        for plugin in self.at("permit"):
+            what = f'running Permit plugin "{plugin.name}"'
+            answer = call(what, plugin.permit, cycle, node_name)
+            if isinstance(answer, Wait):
+                waits[plugin.name] = answer.seconds
+            elif isinstance(answer, Status) and answer.code != Code.SUCCESS:
+                return _rejection_or_error(what, answer.by(plugin.name))
+        return waits
+
+    def rows_named(self, names: Iterable[str]) -> Rows:
+        """The rows of those named nodes that exist, in visiting order."""
+        cluster = self.handle.cluster
+        wanted = np.zeros(cluster.columns.rows, dtype=np.bool_)
+        wanted[[cluster.row_of[name] for name in names if name in cluster.row_of]] = True
+        order = cluster.order.rows
+        rows: Rows = order[wanted[order]]
+        return rows
+
+
+def _no_node_left(restricting: set[str]) -> Status:
+    names = sorted(restricting)
+    if len(names) == 1:
+        return Status.unresolvable(f"node(s) didn't satisfy plugin {names[0]}")
+    return Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously")
+
+
+def _rejection_or_error(what: str, status: Status) -> Status:
+    return status if status.rejected else Status(Code.ERROR, (f"{what}: {status.message}",), status.plugin)

@@ -1,0 +1,145 @@
+"""DefaultPreemption: a pod that fits nowhere may evict pods of lower priority.
+
+The search looks at a share of the nodes that eviction could help (minCandidateNodesPercentage, but at least
+minCandidateNodesAbsolute), from a random start, and evicts on the one node where it hurts least. The pod is then
+nominated to that node and tried again when its victims are gone; until the evictions are under way it stays out of
+the queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from podium.cluster import PlacedPod
+from podium.config.field import FieldError, FieldPath
+from podium.framework import (
+    Action,
+    Code,
+    Cycle,
+    Diagnosis,
+    Handle,
+    Interest,
+    Nomination,
+    Plugin,
+    PostFilterResult,
+    Resource,
+    Status,
+)
+from podium.framework.preemption import Candidate, find_candidates, least_harm, no_candidates_message
+from podium.kube import Pod
+
+NAME = "DefaultPreemption"
+NEVER = "not eligible due to preemptionPolicy=Never."
+VICTIM_LEAVING = "not eligible due to a terminating pod on the nominated node."
+STILL_EVICTING = "waiting for the preemption for this pod to be finished"
+NO_CANDIDATE = "no candidate node for preemption"
+
+
+class DefaultPreemptionArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    min_candidate_nodes_percentage: int = 10
+    min_candidate_nodes_absolute: int = 100
+
+    def validate(self, path: FieldPath) -> Iterable[FieldError]:
+        percentage, absolute = self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute
+        percentage_path = path.child("minCandidateNodesPercentage")
+        absolute_path = path.child("minCandidateNodesAbsolute")
+        if not 0 <= percentage <= 100:
+            yield FieldError.invalid(percentage_path, percentage, "not in valid range [0, 100]")
+        if absolute < 0:
+            yield FieldError.invalid(absolute_path, absolute, "not in valid range [0, inf)")
+        if percentage == 0 and absolute == 0:
+            for here, other in ((percentage_path, absolute_path), (absolute_path, percentage_path)):
+                yield FieldError.invalid(here, 0, f"cannot be zero at the same time as {other}")
+
+
+class DefaultPreemption(Plugin):
+    name = NAME
+    Args = DefaultPreemptionArgs
+
+    def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._evicting: set[str] = set()
+
+    def interests(self) -> Iterable[Interest]:
+        """Evictions only lift the gate; whether the pod fits then is for the plugins that refused it to say."""
+        return [Interest(Resource.POD, Action.DELETE, lambda _pod, _before, _after: False)]
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        return Status.unresolvable(STILL_EVICTING) if pod.uid in self._evicting else None
+
+    def post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
+        objection = self._objection(cycle, diagnosis)
+        if objection:
+            return _refused(objection)
+        rows = diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cycle.cluster)
+        offset = self.handle.rng.randrange(len(rows)) if len(rows) else 0
+        search = find_candidates(self.handle.runtime, cycle, rows, may_evict, offset, self._wanted(len(rows)))
+        if not search.candidates:
+            if search.errors:
+                return PostFilterResult(Status.error(f"preemption: {_aggregate(search.errors)}"))
+            message = no_candidates_message(cycle.cluster, search)
+            return PostFilterResult(Status.unschedulable(f"preemption: {message}"), Nomination(""))
+        best = least_harm(search.candidates)
+        cycle.data[NAME] = best
+        self._evict(cycle.pod, best[0])
+        return PostFilterResult(None, Nomination(best[0].node_name))
+
+    def _objection(self, cycle: Cycle, diagnosis: Diagnosis) -> str:
+        """Why the pod may not evict others now; "" when it may."""
+        pod, cluster = cycle.pod, cycle.cluster
+        if pod.spec.preemption_policy == "Never":
+            return NEVER
+        row = cluster.row_of.get(pod.status.nominated_node_name)
+        if row is None or diagnosis.statuses.get(row).code == Code.UNRESOLVABLE:
+            return ""
+        leaving = any(may_evict(placed, pod) and _evicted(placed.pod) for placed in cluster.pods_on[row].values())
+        return VICTIM_LEAVING if leaving else ""
+
+    def _wanted(self, nodes: int) -> int:
+        share = nodes * self.args.min_candidate_nodes_percentage // 100
+        return min(nodes, max(share, self.args.min_candidate_nodes_absolute))
+
+    def _evict(self, pod: Pod, chosen: Candidate) -> None:
+        """Evict the victims; those still held at Permit are let go in memory."""
+        victims = []
+        for victim in chosen.victims:
+            waiting = self.handle.waiting.get(victim.uid)
+            if waiting is not None:
+                waiting.preempt(NAME, "preempted")
+            elif not victim.terminating:
+                victims.append(victim)
+        for other in self.handle.nominator.on(chosen.node_name):
+            if other.priority < pod.priority:
+                self.handle.writer.clear_nomination(other)
+        if victims:
+            self._evicting.add(pod.uid)
+            self.handle.writer.evict(victims, pod, chosen.node_name, lambda error: self._finish(pod, error))
+
+    def _finish(self, pod: Pod, error: str | None) -> None:
+        self._evicting.discard(pod.uid)
+        if error is not None:
+            self.handle.report(f"evicting pods for {pod.key}: {error}")
+            self.handle.activate([pod])
+
+
+def may_evict(placed: PlacedPod, preemptor: Pod) -> bool:
+    return placed.pod.priority < preemptor.priority
+
+
+def _evicted(pod: Pod) -> bool:
+    """Whether a pod is terminating because the scheduler evicted it."""
+    if not pod.terminating:
+        return False
+    target = next((c for c in pod.status.conditions if c.type == "DisruptionTarget"), None)
+    return target is not None and target.status == "True" and target.reason == "PreemptionByScheduler"
+
+
+def _refused(reason: str) -> PostFilterResult:
+    return PostFilterResult(Status.unschedulable(f"preemption: {reason}"))
+
+
+def _aggregate(errors: list[str]) -> str:
+    distinct = list(dict.fromkeys(errors))
+    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
