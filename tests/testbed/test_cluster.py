@@ -4,8 +4,9 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from tests.testbed.objects import make_namespace, make_node, make_pod
 
 
 def test_an_empty_api_server_is_ready(
-    control_plane: ControlPlane, record_property: "Any", capsys: pytest.CaptureFixture[str]
+    control_plane: ControlPlane, record_property: Callable[[str, object], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert control_plane.client.request("GET", "/readyz") == b"ok"
     record_property("start_seconds", control_plane.start_seconds)
@@ -144,12 +145,11 @@ def test_nothing_is_left_behind_after_stop(fresh_control_plane: ControlPlane) ->
 @pytest.mark.parametrize("end", ["sys.exit()", "raise KeyError", "os.kill(os.getpid(), 9)"])
 def test_nothing_is_left_behind_when_the_test_process_ends(end: str) -> None:
     script = (
-        "import os, sys, threading\n"
+        "import os, sys\n"
         "from tests.testbed import ControlPlane\n"
         "plane = ControlPlane()\n"
         "plane.start()\n"
-        "starter = threading.Thread(target=plane.start_scheduler)\n"
-        "starter.start(); starter.join()\n"
+        "plane.start_scheduler()\n"
         "print(plane.folder, *plane.pids, flush=True)\n"
     )
     result = subprocess.run([sys.executable, "-c", script + end], capture_output=True, text=True, check=False)
@@ -163,6 +163,13 @@ def test_nothing_is_left_behind_when_the_test_process_ends(end: str) -> None:
         os.utime(folder, (0, 0))
         OwnedFolder().remove()
     assert not Path(folder).exists()
+
+
+def test_a_component_outlives_the_thread_that_started_it(empty_control_plane: ControlPlane) -> None:
+    with ThreadPoolExecutor(1) as thread:
+        scheduler = thread.submit(empty_control_plane.start_scheduler).result()
+    time.sleep(0.3)  # the kernel would have killed it by now
+    assert scheduler.running
 
 
 def test_a_folder_in_use_is_not_taken_for_abandoned() -> None:
