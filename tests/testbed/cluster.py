@@ -27,7 +27,6 @@ import yaml
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.testbed.apiclient import ApiClient
-from tests.testbed.build import programs
 from tests.testbed.certificates import CertificateAuthority, KeyPair, write_private_key
 from tests.testbed.connections import ConnectionPool
 from tests.testbed.folders import OwnedFolder
@@ -83,6 +82,9 @@ class ControlPlane:
 
     def start(self) -> None:
         """Build the programs if need be and start; raises TestbedUnavailable where they cannot be built."""
+        # Imported here because the package imports this module: `python -m tests.testbed.build` would find itself loaded.
+        from tests.testbed.build import programs
+
         self._programs = programs()
         began = time.monotonic()
         self._folder = OwnedFolder()
