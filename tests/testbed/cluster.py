@@ -82,7 +82,7 @@ class ControlPlane:
 
     def start(self) -> None:
         """Build the programs if need be and start; raises TestbedUnavailable where they cannot be built."""
-        # Imported here because the package imports this module: `python -m tests.testbed.build` would find itself loaded.
+        # Imported here, or `python -m tests.testbed.build` would find itself loaded already, by the package.
         from tests.testbed.build import programs
 
         self._programs = programs()
