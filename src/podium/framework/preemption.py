@@ -173,7 +173,7 @@ class Budgets:
                 self._budgets.append((budget, selector))
 
     def split(self, pods: Sequence[PlacedPod]) -> tuple[list[PlacedPod], list[PlacedPod]]:
-        """(those whose eviction would break a budget, the others), each in the order given; budgets are used up in it."""
+        """(those whose eviction would break a budget, the others); budgets are used up in the order given."""
         left = [budget.status.disruptions_allowed for budget, _selector in self._budgets]
         violating: list[PlacedPod] = []
         harmless: list[PlacedPod] = []

@@ -98,8 +98,9 @@ class DefaultPreemption(Plugin):
         return VICTIM_LEAVING if leaving else ""
 
     def _wanted(self, nodes: int) -> int:
-        share = nodes * self.args.min_candidate_nodes_percentage // 100
-        return min(nodes, max(share, self.args.min_candidate_nodes_absolute))
+        args: DefaultPreemptionArgs = self.args
+        share = nodes * args.min_candidate_nodes_percentage // 100
+        return min(nodes, max(share, args.min_candidate_nodes_absolute))
 
     def _evict(self, pod: Pod, chosen: Candidate) -> None:
         """Evict the victims; those still held at Permit are let go in memory."""

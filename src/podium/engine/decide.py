@@ -1,0 +1,157 @@
+"""The decision for one pod: which nodes can take it, and which of them is best.
+
+PreFilter, then Filter on every node at once, then Score on the feasible ones, then the choice. Nothing here changes
+the cluster. A decision keeps what was found, so that an explanation can be drawn from it; messages and per-node
+statuses are made only when somebody asks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import Nodes, Rows
+from podium.engine.choice import top_of_heap
+from podium.engine.sampling import Sampling
+from podium.framework.cycle import Cycle
+from podium.framework.diagnosis import Diagnosis, NodeStatuses, Refusals
+from podium.framework.profile import PreFilterOutcome, ProfileRuntime, ScoreTable
+from podium.framework.status import Status
+
+NO_NODES = "no nodes available to schedule pods"
+
+
+class Search:
+    """What the filters found: the feasible rows in visiting order, and why the others are not."""
+
+    def __init__(self, nodes: int, outcome: PreFilterOutcome) -> None:
+        self.nodes = nodes
+        self.outcome = outcome
+        self.feasible: Rows = np.zeros(0, dtype=np.intp)
+        self.refusals: Refusals | None = None
+        self.visited: NDArray[np.bool_] | None = None
+        self.overrides: dict[int, Status] = {}
+
+    def statuses(self) -> NodeStatuses:
+        """The status of every node that was refused."""
+        outcome = self.outcome
+        if outcome.status is not None:
+            return NodeStatuses(outcome.status)
+        absent = None
+        if outcome.node_names is not None:
+            absent = Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(outcome.restricting))}]")
+        statuses = NodeStatuses(absent)
+        if self.refusals is not None:
+            visited = np.ones(len(self.refusals.rows), dtype=np.bool_) if self.visited is None else self.visited
+            for status, rows in self.refusals.kinds(visited):
+                statuses.add_group(status, rows)
+        for row, status in self.overrides.items():
+            statuses.set(row, status)
+        return statuses
+
+    def diagnosis(self) -> Diagnosis:
+        """Why no node was found, as far as filters can say."""
+        diagnosis = Diagnosis(self.nodes, self.statuses())
+        diagnosis.unschedulable_plugins |= self.outcome.restricting
+        if self.outcome.status is not None:
+            diagnosis.pre_filter_message = self.outcome.status.message
+            diagnosis.blame(self.outcome.status)
+        for status, _rows in diagnosis.statuses.groups():
+            diagnosis.blame(status)
+        return diagnosis
+
+
+class Decision:
+    """The chosen row (None: no feasible node), with the search and the scores behind it."""
+
+    __slots__ = ("row", "scores", "search")
+
+    def __init__(self, search: Search, row: int | None, scores: ScoreTable | None) -> None:
+        self.search = search
+        self.row = row
+        self.scores = scores
+
+
+def decide(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> Decision:
+    """Find the best node for the cycle's pod; raises PluginError when a plugin fails."""
+    search = find_feasible(runtime, cycle, sampling)
+    feasible = search.feasible
+    if not len(feasible):
+        return Decision(search, None, None)
+    if len(feasible) == 1:
+        return Decision(search, int(feasible[0]), None)
+    scores = score(runtime, cycle, feasible)
+    return Decision(search, int(feasible[top_of_heap(scores.total)]), scores)
+
+
+def score(runtime: ProfileRuntime, cycle: Cycle, feasible: Rows) -> ScoreTable:
+    if not runtime.at("score"):
+        return ScoreTable({}, np.ones(len(feasible), dtype=np.int64))
+    nodes = Nodes(cycle.cluster, feasible)
+    runtime.run_pre_score(cycle, nodes)
+    return runtime.run_scores(cycle, nodes)
+
+
+def find_feasible(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> Search:
+    cluster = cycle.cluster
+    all_rows = cluster.order.rows
+    outcome = runtime.run_pre_filter(cycle)
+    search = Search(len(all_rows), outcome)
+    if outcome.status is not None:
+        return search
+    nominated = cluster.row_of.get(cycle.pod.status.nominated_node_name)
+    if nominated is not None and cluster.nodes[nominated] is not None:
+        status = runtime.run_filters_with_nominated(cycle, nominated)
+        if status is None:
+            search.feasible = np.array([nominated], dtype=np.intp)
+            return search
+        search.overrides[nominated] = status
+    rows = all_rows if outcome.node_names is None else runtime.rows_named(outcome.node_names)
+    limit = sampling.limit(len(rows), runtime.profile.percentage_of_nodes_to_score) if runtime.at("score") else 1
+    _filter(runtime, cycle, search, rows, limit, sampling)
+    return search
+
+
+def _filter(runtime: ProfileRuntime, cycle: Cycle, search: Search, rows: Rows, limit: int, sampling: Sampling) -> None:
+    """Judge all rows at once, then keep what a search in visiting order that stops at `limit` would have seen."""
+    start = sampling.next_start % len(rows) if len(rows) else 0
+    visiting = np.concatenate((rows[start:], rows[:start])) if start else rows
+    if not runtime.at("filter"):
+        search.feasible = visiting[:limit]
+        return
+    cluster = cycle.cluster
+    whole = search.outcome.node_names is None
+    nodes = Nodes(cluster) if whole else Nodes(cluster, rows)
+    refusals = runtime.run_filters(cycle, nodes, cluster.present if whole else None)
+    passed = np.zeros(cluster.columns.rows, dtype=np.bool_)
+    passed[nodes.rows[refusals.passed]] = True
+    _heed_nominated(runtime, cycle, search, passed, rows)
+    search.refusals = refusals
+    fits = passed[visiting]
+    search.feasible = visiting[fits]
+    seen = len(visiting)
+    if len(search.feasible) > limit:
+        # The search ends when it meets one feasible node more than it may keep; nodes behind that were never looked at.
+        seen = int(np.flatnonzero(fits)[limit])
+        search.feasible = search.feasible[:limit]
+        looked_at = np.zeros(cluster.columns.rows, dtype=np.bool_)
+        looked_at[visiting[:seen]] = True
+        search.visited = looked_at[nodes.rows]
+        search.overrides = {row: status for row, status in search.overrides.items() if looked_at[row]}
+    if search.nodes:
+        sampling.next_start = (sampling.next_start + seen) % search.nodes
+
+
+def _heed_nominated(
+    runtime: ProfileRuntime, cycle: Cycle, search: Search, passed: NDArray[np.bool_], rows: Rows
+) -> None:
+    """Judge nodes again that pods of at least the same priority are nominated to."""
+    nominator = runtime.handle.nominator
+    for name in nominator.nodes():
+        row = cycle.cluster.row_of.get(name)
+        if row is None or row not in rows or not nominator.rivals(cycle.pod, name):
+            continue
+        status = runtime.run_filters_with_nominated(cycle, row)
+        passed[row] = status is None
+        if status is not None:
+            search.overrides[row] = status

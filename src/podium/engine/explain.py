@@ -1,0 +1,227 @@
+"""Why a pod is where it is, or nowhere: every node's answer, drawn from one real decision.
+
+The pod is judged by the very code that schedules, on a cluster made from plain objects (a dump, or the live state),
+with writes recorded instead of made. Nothing here runs unless somebody asks.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import msgspec
+
+from podium.cluster import Cluster
+from podium.config.registry import Registry
+from podium.config.resolved import SchedulerConfig
+from podium.engine.decide import NO_NODES, Decision, decide
+from podium.engine.sampling import Sampling
+from podium.framework.clock import Clock, SystemClock
+from podium.framework.cycle import Cycle
+from podium.framework.diagnosis import Diagnosis
+from podium.framework.handle import Handle
+from podium.framework.nominator import Nominator
+from podium.framework.preemption import Candidate
+from podium.framework.profile import ProfileRuntime
+from podium.framework.status import PluginError, Status
+from podium.framework.waiting import WaitingPods
+from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod
+
+
+@dataclass
+class NodeAnswer:
+    """What one node's plugins said: who refused it and why, or its weighted scores."""
+
+    name: str
+    feasible: bool
+    plugin: str | None = None
+    reasons: list[str] = field(default_factory=list)
+    scores: dict[str, int] = field(default_factory=dict)
+    total: int | None = None
+
+
+@dataclass
+class Eviction:
+    """What preemption would do: the node, and the pods ("namespace/name") that would have to go."""
+
+    node: str
+    victims: list[str]
+
+
+@dataclass
+class Explanation:
+    """The whole answer. `preemption_ties` are the evictions that rank equally well; chance decides between them."""
+
+    pod: str
+    profile: str
+    selected: str | None
+    message: str | None
+    preemption: Eviction | None
+    nodes: list[NodeAnswer]
+    preemption_ties: list[Eviction] = field(default_factory=list)
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data for JSON or YAML."""
+        data = asdict(self)
+        del data["preemption_ties"]
+        return data
+
+
+class UnknownProfile(ValueError):
+    """The pod names a scheduler that the configuration does not have."""
+
+
+def explain(
+    objects: Iterable[Any],
+    pod: Pod,
+    config: SchedulerConfig,
+    registry: Registry,
+    *,
+    clock: Clock | None = None,
+    parity: bool = False,
+) -> Explanation:
+    """Judge a pod on the cluster that the objects describe; if the pod is among them, as if it were not bound yet."""
+    profile = config.profile(pod.spec.scheduler_name)
+    if profile is None:
+        known = ", ".join(f'"{each.scheduler_name}"' for each in config.profiles)
+        raise UnknownProfile(
+            f'pod {pod.key} asks for scheduler "{pod.spec.scheduler_name}", but the configuration only has {known}'
+        )
+    served = {each.scheduler_name for each in config.profiles}
+    unbound = as_unbound(pod)
+    nominator = Nominator()
+    cluster = build_cluster(objects, unbound, served, nominator)
+    handle = Handle(
+        cluster,
+        clock or SystemClock(),
+        random.Random(0),
+        nominator,
+        WaitingPods(),
+        Unwritten(),
+        activate=lambda _pods: None,
+    )
+    runtime = ProfileRuntime(profile, registry, handle)
+    return explain_in(runtime, unbound, Sampling(config.percentage_of_nodes_to_score, parity))
+
+
+def explain_in(runtime: ProfileRuntime, pod: Pod, sampling: Sampling) -> Explanation:
+    """Judge a pod in a running profile whose writer writes nothing."""
+    cluster = runtime.handle.cluster
+
+    def verdict(
+        selected: str | None = None, message: str | None = None, nodes: Sequence[NodeAnswer] = ()
+    ) -> Explanation:
+        return Explanation(pod.key, runtime.name, selected, message, None, list(nodes))
+
+    try:
+        held = runtime.run_pre_enqueue(pod)
+        if held is not None:
+            return verdict(message=held.message)
+        if not len(cluster.order.rows):
+            return verdict(message=NO_NODES)
+        cycle = Cycle(pod, cluster)
+        decision = decide(runtime, cycle, sampling)
+    except PluginError as error:
+        return verdict(message=str(error))
+    answers = _answers(cluster, decision)
+    if decision.row is not None:
+        return verdict(cluster.names[decision.row], None, answers)
+    diagnosis = decision.search.diagnosis()
+    make_room(runtime, cycle, diagnosis)
+    explanation = verdict(None, diagnosis.message, answers)
+    evictions = [_eviction(candidate) for candidate in cycle.data.get("DefaultPreemption", ())]
+    if evictions:
+        explanation.preemption = evictions[0]
+        explanation.preemption_ties = evictions
+    return explanation
+
+
+def make_room(runtime: ProfileRuntime, cycle: Cycle, diagnosis: Diagnosis) -> Any:
+    """Run PostFilter and note its word in the diagnosis; returns the nomination it asks for."""
+    if not runtime.at("postFilter"):
+        return None
+    try:
+        result = runtime.run_post_filter(cycle, diagnosis)
+    except PluginError as error:
+        diagnosis.post_filter_message = str(error)
+        return None
+    if result.status is not None:
+        diagnosis.post_filter_message = result.status.message
+    return result.nomination
+
+
+def as_unbound(pod: Pod) -> Pod:
+    """The pod as it was before a node was chosen."""
+    if not pod.node_name:
+        return pod
+    return msgspec.structs.replace(
+        pod,
+        spec=msgspec.structs.replace(pod.spec, node_name=""),
+        status=msgspec.structs.replace(pod.status, nominated_node_name=""),
+    )
+
+
+def build_cluster(objects: Iterable[Any], pod: Pod, served: set[str], nominator: Nominator) -> Cluster:
+    """A cluster with everything in the objects but the pod itself; nodes keep the order they come in."""
+    cluster = Cluster()
+    pods: list[Pod] = []
+    for each in objects:
+        if isinstance(each, Node):
+            cluster.set_node(each)
+        elif isinstance(each, Pod):
+            if each.key != pod.key and not each.finished:
+                pods.append(each)
+        else:
+            store = cluster.objects.store_of(type(each))
+            if store is not None:
+                store.set(each.key, each)
+    for each in pods:
+        if each.node_name:
+            cluster.set_pod(each)
+        else:
+            cluster.objects.pending_pods.set(each.key, each)
+            if each.spec.scheduler_name in served:
+                nominator.nominate(each)
+    return cluster
+
+
+def _answers(cluster: Cluster, decision: Decision) -> list[NodeAnswer]:
+    """Every node in visiting order."""
+    answers = {row: NodeAnswer(cluster.names[row], False) for row in cluster.order.rows.tolist()}
+    statuses = decision.search.statuses()
+    refused: dict[int, Status] = dict.fromkeys(answers, statuses.absent)
+    for status, rows in statuses.groups():
+        refused.update(dict.fromkeys(rows, status))
+    for position, row in enumerate(decision.search.feasible.tolist()):
+        answer = answers[row]
+        answer.feasible = True
+        refused.pop(row)
+        if decision.scores is not None:
+            answer.scores = {name: int(s[position]) for name, s in decision.scores.by_plugin.items()}
+            answer.total = int(decision.scores.total[position])
+    for row, status in refused.items():
+        answers[row].plugin = status.plugin or None
+        answers[row].reasons = list(status.reasons)
+    return list(answers.values())
+
+
+def _eviction(candidate: Candidate) -> Eviction:
+    return Eviction(candidate.node_name, [victim.key for victim in candidate.victims])
+
+
+class Unwritten:
+    """A writer for looking only: every write succeeds and none happens."""
+
+    def bind(self, pod: Pod, node_name: str) -> None:
+        return None
+
+    def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
+        done(None)
+
+    def clear_nomination(self, pod: Pod) -> None:
+        return None
+
+    def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
+        return None

@@ -1,0 +1,84 @@
+"""The plugins: kube-scheduler's own set, and how all others are found.
+
+In-tree plugins are listed here; others come from the entry-point group `podium.plugins` of any installed package, or by
+`module:Class` on the command line. All are looked up by name and enabled in a profile alike.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from importlib.metadata import entry_points
+
+from podium.framework.plugin import Plugin
+
+ENTRY_POINTS = "podium.plugins"
+
+IN_TREE = {
+    "SchedulingGates": "scheduling_gates",
+    "PrioritySort": "priority_sort",
+    "NodeUnschedulable": "node_unschedulable",
+    "NodeName": "node_name",
+    "TaintToleration": "taint_toleration",
+    "NodeAffinity": "node_affinity",
+    "NodePorts": "node_ports",
+    "NodeResourcesFit": "node_resources_fit",
+    "VolumeRestrictions": "volume_restrictions",
+    "NodeVolumeLimits": "node_volume_limits",
+    "VolumeBinding": "volume_binding",
+    "VolumeZone": "volume_zone",
+    "PodTopologySpread": "pod_topology_spread",
+    "InterPodAffinity": "inter_pod_affinity",
+    "DynamicResources": "dynamic_resources",
+    "DefaultPreemption": "default_preemption",
+    "NodeResourcesBalancedAllocation": "node_resources_balanced_allocation",
+    "ImageLocality": "image_locality",
+    "DefaultBinder": "default_binder",
+    "NodeDeclaredFeatures": "node_declared_features",
+}
+"""Plugin name → module, in kube-scheduler's order."""
+
+
+class PluginNotFound(Exception):
+    """A plugin was asked for that cannot be loaded."""
+
+
+def load_registry(extra: Iterable[str] = ()) -> dict[str, type[Plugin]]:
+    """Every plugin by name: in-tree, installed, and the `module:Class` ones given."""
+    registry = {name: _in_tree(name, module) for name, module in IN_TREE.items()}
+    for point in entry_points(group=ENTRY_POINTS):
+        try:
+            found = point.load()
+        except Exception as error:
+            raise PluginNotFound(
+                f'installed plugin "{point.name}" ({point.value}) cannot be loaded: {error}'
+            ) from error
+        _register(registry, found, f"installed plugin {point.value}")
+    for path in extra:
+        _register(registry, _load(path), f"--plugin {path}")
+    return registry
+
+
+def _in_tree(name: str, module: str) -> type[Plugin]:
+    plugin: type[Plugin] = getattr(importlib.import_module(f"podium.plugins.{module}"), name)
+    return plugin
+
+
+def _load(path: str) -> object:
+    module, _, attribute = path.partition(":")
+    if not module or not attribute:
+        raise PluginNotFound(f'--plugin {path}: write it as "module:Class"')
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except ImportError as error:
+        raise PluginNotFound(f"--plugin {path}: {error}") from error
+    except AttributeError:
+        raise PluginNotFound(f'--plugin {path}: module "{module}" has no "{attribute}"') from None
+
+
+def _register(registry: dict[str, type[Plugin]], found: object, source: str) -> None:
+    if not (isinstance(found, type) and issubclass(found, Plugin)):
+        raise PluginNotFound(f"{source} is not a Plugin class; derive it from podium.Plugin")
+    if found.name in registry and registry[found.name] is not found:
+        raise PluginNotFound(f'{source}: a plugin named "{found.name}" exists already; set another name')
+    registry[found.name] = found
