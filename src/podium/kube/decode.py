@@ -234,9 +234,14 @@ def _explained(error: msgspec.ValidationError) -> tuple[str, str]:
     problem, _, place = str(error).partition(" - at `")
     found = _EXPECTED.fullmatch(problem)
     if found is not None:
-        options = [_WORDS.get(word, word) for word in found[1].split(" | ") if word != "null"]
-        problem = f"expected {' or '.join(options)}, got {_WORDS.get(found[2], found[2])}"
+        options = [word for word in found[1].split(" | ") if word != "null"]
+        wanted = "a quantity" if set(options) == {"int", "float", "str"} else " or ".join(map(_word, options))
+        problem = f"expected {wanted}, got {_word(found[2])}"
     return place.removesuffix("`") or "$", problem
+
+
+def _word(type_name: str) -> str:
+    return _WORDS.get(type_name, type_name)
 
 
 def _with_key(path: str, value: Any) -> str:
