@@ -1,0 +1,168 @@
+"""Compares Podium's decisions with kube-scheduler's on random clusters.
+
+    python -m tests.parity --cases 300 --seed 7
+    python -m tests.parity --seed 7 --only-cluster 12
+    python -m tests.parity --replay build/parity/7-12-3
+
+Exit code 0: all equal; 1: some differ; 2: the comparison could not run.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.parity import podium_side
+from tests.parity.case import Case, load_case, save_case
+from tests.parity.compare import differences
+from tests.parity.gen_cluster import make_cluster
+from tests.parity.podium_side import Answer
+from tests.parity.real_side import Disturbed, RealSide
+from tests.parity.report import Tally
+from tests.parity.shrink import shrink
+from tests.testbed.availability import TestbedUnavailable
+from tests.testbed.cluster import ControlPlane
+
+# Pods with user namespaces on the host network pass the API server only with this; the scheduler keeps its defaults.
+APISERVER_FLAGS = ("--feature-gates=UserNamespacesHostNetworkSupport=true",)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    if not options.real_only and not podium_side.available():
+        print("parity: podium.engine is not there yet; --real-only runs kube-scheduler's side alone", file=sys.stderr)
+        return 2
+    try:
+        with ControlPlane(apiserver_flags=APISERVER_FLAGS) as plane:
+            return Comparison(RealSide(plane), options).run()
+    except TestbedUnavailable as unavailable:
+        print(f"parity: {unavailable}", file=sys.stderr)
+        return 2
+
+
+class Comparison:
+    """One run: clusters in order until there are enough cases."""
+
+    def __init__(self, real: RealSide, options: argparse.Namespace) -> None:
+        self._real = real
+        self._options = options
+        self._tally = Tally()
+        self._differing: list[tuple[Case, list[str]]] = []
+        self._began = time.monotonic()
+
+    def run(self) -> int:
+        if self._options.replay is not None:
+            return self._replay(load_case(self._options.replay))
+        for result in self._results():
+            if isinstance(result, Disturbed):
+                self._tally.disturbed[result.why] += 1
+            else:
+                self._judge(result)
+            self._progress()
+        self._finish_progress()
+        for number, (case, lines) in enumerate(self._differing):
+            self._show(case, lines, shrinking=number < self._options.shrink_most)
+        self._print_report()
+        return 0 if self._tally.cases == self._tally.equal else 1
+
+    def _results(self) -> Iterator[Case | Disturbed]:
+        only = self._options.only_cluster
+        if only is not None:
+            yield from self._real.run(make_cluster(self._options.seed, only))
+            return
+        index = 0
+        while self._tally.cases < self._options.cases:
+            plan = make_cluster(self._options.seed, index)
+            left = self._options.cases - self._tally.cases
+            plan.pending = plan.pending[:left]
+            yield from self._real.run(plan)
+            index += 1
+
+    def _judge(self, case: Case) -> None:
+        answer, lines = (None, []) if self._options.real_only else _ask(case)
+        self._tally.add(case, answer, equal=not lines)
+        if lines:
+            self._differing.append((case, lines))
+        if self._options.verbose:
+            real = case.decision
+            print(f"{case.name} [{case.theme}] {real.outcome} {real.node}{real.message}", *lines, sep="\n    ")
+
+    def _show(self, case: Case, lines: list[str], shrinking: bool) -> None:
+        folder = self._options.folder / f"{self._options.seed}-{case.name}"
+        save_case(case, folder, lines)
+        print(f"\ndiffers: {folder} ({len(case.objects)} objects, pod {case.pod_key})")
+        print(*(f"  {line}" for line in lines), sep="\n")
+        if not shrinking or self._options.shrink_tries == 0:
+            return
+        smallest = shrink(self._real, case, lambda each: _ask(each)[1], self._options.shrink_tries)
+        if smallest is None:
+            print("  decided again, it does not differ or cannot be decided; the first answer stands in the folder")
+            return
+        small_folder = folder.with_name(f"{folder.name}-small")
+        small_lines = _ask(smallest)[1]
+        save_case(smallest, small_folder, small_lines)
+        print(f"  smallest found: {small_folder} ({len(smallest.objects)} objects)")
+        print(*(f"    {line}" for line in small_lines), sep="\n")
+
+    def _replay(self, case: Case) -> int:
+        """A saved case again, Podium against what kube-scheduler said when it was saved."""
+        lines = _ask(case)[1]
+        print(*(lines or ["equal"]), sep="\n")
+        return 1 if lines else 0
+
+    def _print_report(self) -> None:
+        tally, creator = self._tally, self._real.creator
+        print(f"\n{tally.table()}")
+        refused = creator.refusals.total()
+        print(f"\nobjects created {creator.created}, refused by the API server {refused}")
+        for text, count in creator.refusals.most_common(5):
+            print(f"  {count} × {text[:200]}")
+        if tally.disturbed:
+            print(f"cases thrown away: {tally.disturbed.total()}")
+            print(*(f"  {count} × {why[:200]}" for why, count in tally.disturbed.most_common()), sep="\n")
+        for warning in tally.warnings():
+            print(f"warning: {warning}")
+        seconds = time.monotonic() - self._began
+        print(f"\n{seconds:.0f} s, {seconds / max(1, tally.cases):.2f} s for each case")
+        if self._options.real_only:
+            print(f"{tally.cases} cases decided by kube-scheduler; nothing was compared")
+        else:
+            print(f"{tally.equal} of {tally.cases} equal")
+
+    def _progress(self) -> None:
+        if sys.stderr.isatty():
+            differing = len(self._differing)
+            text = f"\rparity: {self._tally.cases} of {self._options.cases} cases, {differing} differ"
+            print(text, end="", file=sys.stderr, flush=True)
+
+    def _finish_progress(self) -> None:
+        if sys.stderr.isatty():
+            print(file=sys.stderr)
+
+
+def _ask(case: Case) -> tuple[Answer | None, list[str]]:
+    """Podium's answer and what differs; a crash of Podium is a difference like any other."""
+    try:
+        answer = podium_side.decide(case)
+    except Exception as error:
+        return None, [f"Podium fails: {type(error).__name__}: {error}"]
+    return answer, differences(case, answer)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.parity", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--cases", type=int, default=200, help="how many pods to decide (default 200)")
+    parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same clusters (default 1)")
+    parser.add_argument("--only-cluster", type=int, metavar="K", help="run one cluster of the seed")
+    parser.add_argument("--folder", type=Path, default=Path("build/parity"), help="where differing cases are written")
+    parser.add_argument("--shrink-tries", type=int, default=40, help="re-runs for each shrunk case; 0 turns it off")
+    parser.add_argument("--shrink-most", type=int, default=3, help="how many differing cases to shrink (default 3)")
+    parser.add_argument("--real-only", action="store_true", help="run kube-scheduler's side alone")
+    parser.add_argument("--replay", type=Path, metavar="FOLDER", help="ask Podium again about one written case")
+    parser.add_argument("--verbose", action="store_true", help="print every case")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""One case: a pod, the cluster it was decided on, and what kube-scheduler decided.
+
+`objects` is what the API server listed right before the decision, nodes in the order in which the scheduler's cache
+took them in, because that order decides between equal scores. A case can be written to a folder from which
+`podium explain` reads it back.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import yaml
+
+from tests.parity.dice import Obj
+
+
+@dataclass
+class Decision:
+    """What kube-scheduler did with a pod."""
+
+    outcome: str  # bound, unschedulable, error or gated
+    node: str = ""
+    message: str = ""
+    # Feasible nodes in the order they were scored; None where the search ended early and the log cannot tell.
+    feasible: list[str] | None = None
+    scores: dict[str, dict[str, int]] = field(default_factory=dict)
+    totals: dict[str, int] = field(default_factory=dict)
+    preemption_node: str = ""
+    victims: list[str] = field(default_factory=list)
+    # Every node on which preemption would help, with its victims, the chosen one included.
+    candidate_victims: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass
+class Case:
+    name: str  # "<cluster>-<number>"
+    theme: str
+    objects: list[Obj]
+    pod: Obj
+    config: Obj
+    start_index: int  # where in the node order the search began; -1 when that cannot be known
+    decision: Decision
+
+    @property
+    def pod_key(self) -> str:
+        return f"{self.pod['metadata']['namespace']}/{self.pod['metadata']['name']}"
+
+
+def key_of(obj: Obj) -> str:
+    """Kind, namespace and name in one string."""
+    metadata = obj["metadata"]
+    return f"{obj['kind']} {metadata.get('namespace', '')}/{metadata['name']}"
+
+
+def save_case(case: Case, folder: Path, differences: list[str]) -> None:
+    """Write cluster.yaml (objects and pod), config.yaml, expected.json and differences.txt."""
+    folder.mkdir(parents=True, exist_ok=True)
+    documents = [_without_managed_fields(each) for each in [*case.objects, case.pod]]
+    (folder / "cluster.yaml").write_text(yaml.safe_dump_all(documents, sort_keys=False))
+    (folder / "config.yaml").write_text(yaml.safe_dump(case.config, sort_keys=False))
+    expected = {"pod": case.pod_key, "startIndex": case.start_index, "theme": case.theme, **asdict(case.decision)}
+    (folder / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
+    command = f"podium explain {case.pod_key} --from {folder}/cluster.yaml --config {folder}/config.yaml"
+    (folder / "differences.txt").write_text("\n".join([command, "", *differences, ""]))
+
+
+def load_case(folder: Path) -> Case:
+    """The case that `save_case` wrote."""
+    *objects, pod = yaml.safe_load_all((folder / "cluster.yaml").read_text())
+    expected = json.loads((folder / "expected.json").read_text())
+    del expected["pod"]
+    return Case(
+        name=folder.name,
+        objects=objects,
+        pod=pod,
+        config=yaml.safe_load((folder / "config.yaml").read_text()),
+        start_index=expected.pop("startIndex"),
+        theme=expected.pop("theme"),
+        decision=Decision(**expected),
+    )
+
+
+def _without_managed_fields(obj: Obj) -> Obj:
+    return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "managedFields"}}
