@@ -9,7 +9,8 @@ that a selector is evaluated once per class and not once per pod. Columns that n
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -59,15 +60,16 @@ class PodClass:
 
 
 class CountColumn:
-    """The kept answer to one query. `version` moves whenever a count does."""
+    """The kept answer to one query. `version` moves whenever a count does, and no two columns ever share one."""
 
-    __slots__ = ("_column", "query", "total", "version")
+    __slots__ = ("_column", "_ticks", "query", "total", "version")
 
-    def __init__(self, query: PodQuery, column: Column) -> None:
+    def __init__(self, query: PodQuery, column: Column, ticks: Iterator[int]) -> None:
         self.query = query
         self._column = column
+        self._ticks = ticks
         self.total = 0
-        self.version = 0
+        self.version = next(ticks)
 
     @property
     def per_row(self) -> NDArray[np.int64]:
@@ -76,7 +78,7 @@ class CountColumn:
     def add(self, row: int, delta: int) -> None:
         self._column.view[row] += delta
         self.total += delta
-        self.version += 1
+        self.version = next(self._ticks)
 
 
 ClassKey = tuple[str, frozenset[Pair], bool]
@@ -91,6 +93,7 @@ class PodCounts:
         self._classes_by_pair: dict[Pair, dict[PodClass, None]] = {}
         self._kept: OrderedDict[PodQuery, CountColumn] = OrderedDict()
         self._by_anchor: AnchorIndex[CountColumn] = AnchorIndex()
+        self._ticks = count(1)
 
     def class_of(self, namespace: str, labels: Mapping[str, str], terminating: bool) -> PodClass:
         key = (namespace, frozenset(labels.items()), terminating)
@@ -134,7 +137,7 @@ class PodCounts:
         if kept is not None:
             self._kept.move_to_end(query)
             return kept
-        column = self._kept[query] = CountColumn(query, self._columns.new(np.int64))
+        column = self._kept[query] = CountColumn(query, self._columns.new(np.int64), self._ticks)
         self._by_anchor.add(column, query.terms[0].selector)
         for pods in self._candidates(query):
             if query.matches(pods.namespace, pods.labels, pods.terminating):

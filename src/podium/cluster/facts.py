@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from podium.cluster.terms import Term, compile_terms
+from podium.cluster.terms import Term, parse_terms
 from podium.kube import Container, Pod
 from podium.kube.requests import nonzero_requested, requested
-from podium.kube.selector import SelectorError
 
 KEPT_FACTS = 20_000
 
@@ -44,12 +43,9 @@ class PodFacts:
             for volume in pod.spec.volumes
             if volume.persistent_volume_claim is not None
         )
-        self.terms: tuple[Term, ...] = ()
-        self.terms_error: str | None = None
-        try:
-            self.terms = compile_terms(pod.spec.affinity, namespace)
-        except SelectorError as error:
-            self.terms_error = str(error)
+        self.terms: tuple[Term, ...]
+        self.terms_error: str | None
+        self.terms, self.terms_error = parse_terms(pod.spec.affinity, namespace)
 
 
 def host_ports(pod: Pod) -> tuple[HostPort, ...]:

@@ -18,12 +18,13 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Interned(Generic[T]):
-    """Per row one of few distinct values; number 0 is the value of an absent node."""
+    """Per row one of few distinct values; number 0 is the value of an absent node. `version` moves with any row's."""
 
     def __init__(self, columns: ColumnSet, empty: T) -> None:
         self._column = columns.new(np.int32)
         self._number: dict[T, int] = {empty: 0}
         self.values: list[T] = [empty]
+        self.version = 0
 
     @property
     def numbers(self) -> NDArray[np.int32]:
@@ -34,10 +35,15 @@ class Interned(Generic[T]):
         if number is None:
             number = self._number[value] = len(self.values)
             self.values.append(value)
-        self._column.view[row] = number
+        self._put(row, number)
 
     def clear(self, row: int) -> None:
-        self._column.view[row] = 0
+        self._put(row, 0)
+
+    def _put(self, row: int, number: int) -> None:
+        if self._column.view[row] != number:
+            self._column.view[row] = number
+            self.version += 1
 
     def ask(self, question: Callable[[T], Any], dtype: DTypeLike, rows: NDArray[np.intp] | None = None) -> NDArray[Any]:
         """The answer for each row, asked once per distinct value."""

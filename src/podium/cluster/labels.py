@@ -43,6 +43,12 @@ class LabelColumn:
             self.values.append(value)
         return number
 
+    def sums(self, per_row: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Per value id the sum over the nodes that have it; entry 0, for nodes without the label, stays 0."""
+        totals = np.bincount(self.ids, weights=per_row, minlength=len(self.values)).astype(np.int64)
+        totals[0] = 0
+        return totals
+
     def truth(self, requirement: Requirement) -> Mask:
         """The requirement's answer per value id; entry 0 is the answer for an absent key."""
         table = np.zeros(len(self.values), dtype=np.bool_)
@@ -63,12 +69,16 @@ class LabelColumn:
 
 
 class NodeLabels:
-    """The label columns of all nodes, made on first use and kept from then on."""
+    """The label columns of all nodes, made on first use and kept from then on.
+
+    `version` moves when a node's labels change, and when a node comes or goes.
+    """
 
     def __init__(self, columns: ColumnSet) -> None:
         self._columns = columns
         self._by_key: dict[str, LabelColumn] = {}
         self._labels_of_row: dict[int, Mapping[str, str]] = {}
+        self.version = 0
 
     def column(self, key: str) -> LabelColumn:
         column = self._by_key.get(key)
@@ -80,11 +90,13 @@ class NodeLabels:
 
     def set_row(self, row: int, labels: Mapping[str, str]) -> None:
         self._labels_of_row[row] = labels
+        self.version += 1
         for key, column in self._by_key.items():
             column.set(row, labels.get(key))
 
     def clear_row(self, row: int) -> None:
         self._labels_of_row.pop(row, None)
+        self.version += 1
         for column in self._by_key.values():
             column.set(row, None)
 

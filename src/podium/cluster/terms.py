@@ -8,7 +8,8 @@ often each node's pods hold the term. A new pod is compared with the distinct te
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 from podium.cluster.anchors import AnchorIndex
 from podium.cluster.columns import Column, ColumnSet
 from podium.kube import Affinity, PodAffinityTerm
-from podium.kube.selector import Selector, compile_label_selector
+from podium.kube.selector import Selector, SelectorError, compile_label_selector
+from podium.kube.validation import joined
 
 
 class TermKind(enum.IntEnum):
@@ -42,19 +44,37 @@ class Term(NamedTuple):
         return in_scope and self.selector.matches(labels)
 
 
-def compile_terms(affinity: Affinity | None, namespace: str) -> tuple[Term, ...]:
-    """All pod (anti-)affinity terms of a pod; raises SelectorError for one that cannot be parsed."""
+_LISTS = (
+    ("requiredAffinityTerms", TermKind.REQUIRED_AFFINITY),
+    ("requiredAntiAffinityTerms", TermKind.REQUIRED_ANTI_AFFINITY),
+    ("preferredAffinityTerms", TermKind.PREFERRED_AFFINITY),
+    ("preferredAntiAffinityTerms", TermKind.PREFERRED_ANTI_AFFINITY),
+)
+
+
+def parse_terms(affinity: Affinity | None, namespace: str) -> tuple[tuple[Term, ...], str | None]:
+    """A pod's (anti-)affinity terms and what is wrong with them; a list with a malformed term counts as empty."""
     if affinity is None:
-        return ()
+        return (), None
     terms: list[Term] = []
-    for kind, rules in ((0, affinity.pod_affinity), (1, affinity.pod_anti_affinity)):
-        if rules is None:
-            continue
-        for term in rules.required_during_scheduling_ignored_during_execution:
-            terms.append(_compile(TermKind(kind), term, namespace, 0))
-        for weighted in rules.preferred_during_scheduling_ignored_during_execution:
-            terms.append(_compile(TermKind(kind + 2), weighted.pod_affinity_term, namespace, weighted.weight))
-    return tuple(terms)
+    errors: list[str] = []
+    for name, kind in _LISTS:
+        try:
+            terms += [_compile(kind, term, namespace, weight) for weight, term in _terms_of(affinity, kind)]
+        except SelectorError as error:
+            errors.append(f"{name}: {error}")
+    return tuple(terms), joined(errors) if errors else None
+
+
+def _terms_of(affinity: Affinity, kind: TermKind) -> list[tuple[int, PodAffinityTerm]]:
+    """The terms of one kind with their weights; required ones have none."""
+    attracts = kind in (TermKind.REQUIRED_AFFINITY, TermKind.PREFERRED_AFFINITY)
+    rules = affinity.pod_affinity if attracts else affinity.pod_anti_affinity
+    if rules is None:
+        return []
+    if kind in (TermKind.REQUIRED_AFFINITY, TermKind.REQUIRED_ANTI_AFFINITY):
+        return [(0, term) for term in rules.required]
+    return [(weighted.weight, weighted.pod_affinity_term) for weighted in rules.preferred]
 
 
 def _compile(kind: TermKind, term: PodAffinityTerm, namespace: str, weight: int) -> Term:
@@ -73,19 +93,25 @@ def _compile(kind: TermKind, term: PodAffinityTerm, namespace: str, weight: int)
 
 
 class TermGroup:
-    """All placed pods that hold one term: how often per row."""
+    """All placed pods that hold one term: how often per row. No two groups ever share a `version`."""
 
-    __slots__ = ("_column", "term", "total", "version")
+    __slots__ = ("_column", "_ticks", "term", "total", "version")
 
-    def __init__(self, term: Term, column: Column) -> None:
+    def __init__(self, term: Term, column: Column, ticks: Iterator[int]) -> None:
         self.term = term
         self._column = column
+        self._ticks = ticks
         self.total = 0
-        self.version = 0
+        self.version = next(ticks)
 
     @property
     def per_row(self) -> NDArray[np.int64]:
         return self._column.view
+
+    def add(self, row: int, delta: int) -> None:
+        self._column.view[row] += delta
+        self.total += delta
+        self.version = next(self._ticks)
 
 
 class PlacedTerms:
@@ -95,21 +121,22 @@ class PlacedTerms:
         self._columns = columns
         self._groups: dict[Term, TermGroup] = {}
         self._by_anchor: AnchorIndex[TermGroup] = AnchorIndex()
+        self._ticks = count(1)
         self.epoch = 0
 
     def add(self, terms: tuple[Term, ...], row: int) -> None:
         for term in terms:
             group = self._groups.get(term)
             if group is None:
-                group = self._groups[term] = TermGroup(term, self._columns.new(np.int64))
+                group = self._groups[term] = TermGroup(term, self._columns.new(np.int64), self._ticks)
                 self._by_anchor.add(group, term.selector)
                 self.epoch += 1
-            self._count(group, row, 1)
+            group.add(row, 1)
 
     def remove(self, terms: tuple[Term, ...], row: int) -> None:
         for term in terms:
             group = self._groups[term]
-            self._count(group, row, -1)
+            group.add(row, -1)
             if not group.total:
                 del self._groups[term]
                 self._by_anchor.discard(group, term.selector)
@@ -124,9 +151,3 @@ class PlacedTerms:
             for group in self._by_anchor.candidates(labels)
             if group.term.matches(namespace, namespace_labels, labels)
         ]
-
-    @staticmethod
-    def _count(group: TermGroup, row: int, delta: int) -> None:
-        group._column.view[row] += delta
-        group.total += delta
-        group.version += 1
