@@ -71,7 +71,7 @@ def test_yaml_is_read_the_way_kubernetes_reads_it() -> None:
             kind: Pod
             metadata:
               creationTimestamp: 2026-01-31T12:00:00Z
-              annotations: {open: 12:30, date: 2026-01-31}
+              annotations: {open: 12:30, since: 2026-01-31 12:00:00}
             spec:
               containers:
               - resources: {requests: {cpu: 1, memory: 1e3, example.com/x: 0.5}}
@@ -80,7 +80,7 @@ def test_yaml_is_read_the_way_kubernetes_reads_it() -> None:
     ).objects
     assert isinstance(pod, Pod)
     assert pod.metadata.creation_timestamp == "2026-01-31T12:00:00Z"
-    assert pod.annotations == {"open": "12:30", "date": "2026-01-31"}
+    assert pod.annotations == {"open": "12:30", "since": "2026-01-31 12:00:00"}
     assert pod.spec.containers[0].resources.requests == {"cpu": 1, "memory": "1e3", "example.com/x": 0.5}
 
 

@@ -45,6 +45,19 @@ def test_init_containers_and_sidecars_raise_the_sum_and_overhead_comes_on_top() 
     assert balanced_requests(pod) == {"cpu": 650}
 
 
+def test_an_init_container_needs_room_beside_the_sidecars_started_before_it_only() -> None:
+    app, sidecar = container("a", cpu="100m"), container("s", restart="Always", cpu="100m")
+    init = container("i", cpu="500m")
+    assert fit_requests(Pod(spec=PodSpec(containers=(app,), init_containers=(sidecar, init)))) == {"cpu": 600}
+    assert fit_requests(Pod(spec=PodSpec(containers=(app,), init_containers=(init, sidecar)))) == {"cpu": 500}
+
+
+def test_what_must_be_free_on_a_node_is_never_negative() -> None:
+    pod = Pod(spec=PodSpec(containers=(container("a", cpu="-1", memory="1"),)))
+    assert fit_requests(pod) == {"cpu": 0, "memory": 1}
+    assert requested(pod) == {"cpu": -1000, "memory": 1}
+
+
 def test_pod_level_requests_replace_the_containers_except_when_fit_is_scored() -> None:
     spec = PodSpec(containers=APPS, init_containers=INITS, overhead=OVERHEAD, resources=asks(cpu="1"))
     pod = Pod(spec=spec)

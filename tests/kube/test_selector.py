@@ -210,6 +210,12 @@ def test_a_malformed_term_matches_nothing_and_the_others_still_count() -> None:
     assert compiled.error == MALFORMED_ERROR
 
 
+def test_a_malformed_term_does_not_match_even_where_its_conditions_would_hold() -> None:
+    compiled = compile_node_selector(node_selector(term(node_expression("a", "Exists", "1"))))
+    assert compiled.error
+    assert not compiled.matches({"a": "1"}, "n")
+
+
 def test_strict_compilation_refuses_a_malformed_term() -> None:
     selector = node_selector(term(node_expression("a", "Exists")), MALFORMED)
     with pytest.raises(SelectorError) as raised:
