@@ -14,9 +14,9 @@ from podium.cluster import Nodes, Rows
 from podium.engine.choice import top_of_heap
 from podium.engine.sampling import Sampling
 from podium.framework.cycle import Cycle
-from podium.framework.diagnosis import Diagnosis, NodeStatuses, Refusals
+from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination, Refusals
 from podium.framework.profile import PreFilterOutcome, ProfileRuntime, ScoreTable
-from podium.framework.status import Status
+from podium.framework.status import PluginError, Status
 
 NO_NODES = "no nodes available to schedule pods"
 
@@ -82,6 +82,20 @@ def decide(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> Decisio
         return Decision(search, int(feasible[0]), None)
     scores = score(runtime, cycle, feasible)
     return Decision(search, int(feasible[top_of_heap(scores.total)]), scores)
+
+
+def make_room(runtime: ProfileRuntime, cycle: Cycle, diagnosis: Diagnosis) -> Nomination | None:
+    """Run PostFilter and note its word in the diagnosis; returns the nomination it asks for."""
+    if not runtime.at("postFilter"):
+        return Nomination("")
+    try:
+        result = runtime.run_post_filter(cycle, diagnosis)
+    except PluginError as error:
+        diagnosis.post_filter_message = str(error)
+        return None
+    if result.status is not None:
+        diagnosis.post_filter_message = result.status.message
+    return result.nomination
 
 
 def score(runtime: ProfileRuntime, cycle: Cycle, feasible: Rows) -> ScoreTable:

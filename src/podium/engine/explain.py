@@ -16,11 +16,10 @@ import msgspec
 from podium.cluster import Cluster
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
-from podium.engine.decide import NO_NODES, Decision, decide
+from podium.engine.decide import NO_NODES, Decision, decide, make_room
 from podium.engine.sampling import Sampling
 from podium.framework.clock import Clock, SystemClock
 from podium.framework.cycle import Cycle
-from podium.framework.diagnosis import Diagnosis
 from podium.framework.handle import Handle
 from podium.framework.nominator import Nominator
 from podium.framework.preemption import Candidate
@@ -69,7 +68,7 @@ class Explanation:
         return data
 
 
-class UnknownProfile(ValueError):
+class UnknownProfileError(ValueError):
     """The pod names a scheduler that the configuration does not have."""
 
 
@@ -86,7 +85,7 @@ def explain(
     profile = config.profile(pod.spec.scheduler_name)
     if profile is None:
         known = ", ".join(f'"{each.scheduler_name}"' for each in config.profiles)
-        raise UnknownProfile(
+        raise UnknownProfileError(
             f'pod {pod.key} asks for scheduler "{pod.spec.scheduler_name}", but the configuration only has {known}'
         )
     served = {each.scheduler_name for each in config.profiles}
@@ -136,20 +135,6 @@ def explain_in(runtime: ProfileRuntime, pod: Pod, sampling: Sampling) -> Explana
         explanation.preemption = evictions[0]
         explanation.preemption_ties = evictions
     return explanation
-
-
-def make_room(runtime: ProfileRuntime, cycle: Cycle, diagnosis: Diagnosis) -> Any:
-    """Run PostFilter and note its word in the diagnosis; returns the nomination it asks for."""
-    if not runtime.at("postFilter"):
-        return None
-    try:
-        result = runtime.run_post_filter(cycle, diagnosis)
-    except PluginError as error:
-        diagnosis.post_filter_message = str(error)
-        return None
-    if result.status is not None:
-        diagnosis.post_filter_message = result.status.message
-    return result.nomination
 
 
 def as_unbound(pod: Pod) -> Pod:

@@ -1,0 +1,203 @@
+"""News from the cluster on its way in: into the state, then into the queue as events that may wake pods.
+
+Each change is applied to the columns first and announced afterwards (a vanishing node the other way round, as kube-
+scheduler does). Pods without a node go to the queue if one of our profiles is asked for; pods of other schedulers are
+ignored until they have a node.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from podium.engine.changes import node_events, pod_events
+from podium.framework.events import Action, Event, Resource
+from podium.framework.plugin import Plugin
+from podium.kube import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    Service,
+    StorageClass,
+    VolumeAttachment,
+)
+
+if TYPE_CHECKING:
+    from podium.engine.scheduler import Scheduler
+
+_RESOURCE_OF: dict[type, str] = {
+    PersistentVolume: Resource.PV,
+    PersistentVolumeClaim: Resource.PVC,
+    StorageClass: Resource.STORAGE_CLASS,
+    CSINode: Resource.CSI_NODE,
+    CSIDriver: Resource.CSI_DRIVER,
+    CSIStorageCapacity: Resource.CSI_CAPACITY,
+    VolumeAttachment: Resource.VOLUME_ATTACHMENT,
+    Service: Resource.SERVICE,
+}
+
+ASSIGNED_ADD = Event(Resource.ASSIGNED_POD, Action.ADD)
+ASSIGNED_DELETE = Event(Resource.ASSIGNED_POD, Action.DELETE)
+
+
+class Intake:
+    """Where a driver delivers what it hears: `set` for anything new or changed, `delete` for anything gone."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._cluster = scheduler.cluster
+        self._queue = scheduler.queue
+        self._observers = [
+            plugin
+            for runtime in scheduler.profiles.values()
+            for plugin in runtime.plugins.values()
+            if _observes(plugin)
+        ]
+
+    def set(self, item: Any) -> None:
+        if isinstance(item, Pod):
+            self._set_pod(item)
+        elif isinstance(item, Node):
+            self._set_node(item)
+        else:
+            self._set_object(item)
+
+    def delete(self, item: Any) -> None:
+        if isinstance(item, Pod):
+            self._delete_pod(item)
+        elif isinstance(item, Node):
+            self._queue.on_event(Event(Resource.NODE, Action.DELETE), item, None)
+            self._cluster.remove_node(item.name)
+        else:
+            self._delete_object(item)
+
+    # Pods
+
+    def _set_pod(self, pod: Pod) -> None:
+        if pod.finished:
+            self._delete_pod(pod)
+            return
+        placed = self._cluster.pods.get(pod.uid)
+        waiting_version = self._cluster.objects.pending_pods.get(pod.key)
+        self._observe(Resource.POD, waiting_version if placed is None else placed.pod, pod)
+        if pod.node_name:
+            self._set_assigned(pod, waiting_version)
+        elif pod.spec.scheduler_name in self._scheduler.profiles:
+            self._set_unassigned(pod, waiting_version)
+
+    def _set_assigned(self, pod: Pod, waiting_version: Pod | None) -> None:
+        placed = self._cluster.pods.get(pod.uid)
+        before = placed.pod if placed is not None and not placed.assumed else None
+        self._cluster.set_pod(pod)
+        if waiting_version is not None:
+            self._cluster.objects.pending_pods.discard(pod.key)
+            self._queue.delete(waiting_version)
+        if before is None:
+            self._queue.on_event(ASSIGNED_ADD, None, pod)
+            return
+        for event in pod_events(before, pod):
+            self._queue.on_event(event, before, pod)
+
+    def _set_unassigned(self, pod: Pod, before: Pod | None) -> None:
+        pending = self._cluster.objects.pending_pods
+        if before is not None and before.metadata.resource_version == pod.metadata.resource_version != "":
+            return
+        pending.set(pod.key, pod)
+        if before is None or before.uid != pod.uid:
+            if before is not None:
+                self._queue.delete(before)
+            self._queue.add(pod)
+            return
+        placed = self._cluster.pods.get(pod.uid)
+        if placed is not None and placed.assumed:
+            if pod.terminating and not before.terminating:
+                self._assumed_is_deleted(pod)
+            return
+        self._queue.update(before, pod)
+        if before.status.nominated_node_name and before.status.nominated_node_name != pod.status.nominated_node_name:
+            self._nominated_room_is_free(before)
+
+    def _delete_pod(self, pod: Pod) -> None:
+        placed = self._cluster.pods.get(pod.uid)
+        pending = self._cluster.objects.pending_pods.get(pod.key)
+        if pending is not None and pending.uid == pod.uid:
+            self._cluster.objects.pending_pods.discard(pod.key)
+            self._queue.delete(pending)
+            if placed is not None and placed.assumed:
+                self._assumed_is_deleted(pod)
+            elif pending.status.nominated_node_name:
+                self._nominated_room_is_free(pending)
+        elif placed is not None:
+            self._cluster.remove_pod(pod.uid)
+            self._queue.on_event(ASSIGNED_DELETE, placed.pod, None)
+        if placed is not None or pending is not None:
+            self._observe(Resource.POD, pending if placed is None else placed.pod, None)
+
+    def _assumed_is_deleted(self, pod: Pod) -> None:
+        """A pod that is placed but not bound is going: let go of it, or of its place."""
+        waiting = self._scheduler.waiting.get(pod.uid)
+        if waiting is not None:
+            waiting.reject("", "removed")
+        else:
+            self._cluster.forget(pod.uid)
+        self._queue.on_event(ASSIGNED_DELETE, pod, None)
+
+    def _nominated_room_is_free(self, pod: Pod) -> None:
+        """Pods of at most its priority had to leave room for it, and no longer have to."""
+        self._queue.on_event(ASSIGNED_DELETE, pod, None, precheck=lambda other: other.priority <= pod.priority)
+
+    # Nodes and the rest
+
+    def _set_node(self, node: Node) -> None:
+        row = self._cluster.row_of.get(node.name)
+        before = None if row is None else self._cluster.nodes[row]
+        self._cluster.set_node(node)
+        if before is None:
+            self._queue.on_event(Event(Resource.NODE, Action.ADD), None, node)
+            return
+        for event in node_events(before, node):
+            self._queue.on_event(event, before, node)
+
+    def _set_object(self, item: Any) -> None:
+        store = self._cluster.objects.store_of(type(item))
+        if store is None:
+            return
+        before = store.get(item.key)
+        store.set(item.key, item)
+        self._announce(type(item), before, item)
+
+    def _delete_object(self, item: Any) -> None:
+        store = self._cluster.objects.store_of(type(item))
+        if store is not None:
+            before = store.discard(item.key)
+            if before is not None:
+                self._announce(type(item), before, None)
+
+    def _announce(self, kind: type, before: Any, after: Any) -> None:
+        resource = _RESOURCE_OF.get(kind)
+        if resource is not None:
+            action = Action.ADD if before is None else Action.DELETE if after is None else Action.UPDATE
+            self._queue.on_event(Event(resource, action), before, after)
+
+    def set_custom(self, resource: str, key: str, value: Any | None) -> None:
+        """A custom resource ("plural.group") came, changed, or (None) went."""
+        store = self._cluster.objects.custom_store(resource)
+        before = store.get(key)
+        if value is None:
+            store.discard(key)
+        else:
+            store.set(key, value)
+        self._observe(resource, before, value)
+        action = Action.ADD if before is None else Action.DELETE if value is None else Action.UPDATE
+        self._queue.on_event(Event(resource, action), before, value)
+
+    def _observe(self, resource: str, before: Any, after: Any) -> None:
+        for plugin in self._observers:
+            plugin.observe(resource, before, after)
+
+
+def _observes(plugin: Any) -> bool:
+    return type(plugin).observe is not Plugin.observe

@@ -1,0 +1,255 @@
+"""The scheduler itself: take a pod from the queue, decide, place it in memory, hand it over to be bound.
+
+Everything that takes time or leaves the process is somebody else's: the clock is given, writes go through the writer,
+and what happened is told to a listener. The same object therefore schedules a live cluster, a simulated one and a
+test.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Protocol
+
+from podium.cluster import Cluster
+from podium.config.registry import Registry
+from podium.config.resolved import SchedulerConfig
+from podium.engine.binding import Binding, run_at_once
+from podium.engine.decide import NO_NODES, decide, make_room
+from podium.engine.hints import build_hints
+from podium.engine.intake import Intake
+from podium.engine.queue import SchedulingQueue
+from podium.engine.sampling import Sampling
+from podium.framework.clock import Clock
+from podium.framework.cycle import Cycle
+from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination
+from podium.framework.events import Action, Event, Resource
+from podium.framework.handle import Handle, LoadSource, Writer
+from podium.framework.nominator import Nominator
+from podium.framework.profile import ProfileRuntime
+from podium.framework.queued import QueuedPod
+from podium.framework.status import PluginError, Status
+from podium.framework.waiting import WaitingPods
+from podium.kube import Pod
+
+UNSCHEDULABLE = "Unschedulable"
+SCHEDULER_ERROR = "SchedulerError"
+CLEAR = Nomination("")
+ASSIGNED_POD_DELETE = Event(Resource.ASSIGNED_POD, Action.DELETE)
+
+
+class Listener(Protocol):
+    """Told of outcomes: a driver writes conditions and events, a test remembers."""
+
+    def scheduled(self, pod: Pod, node_name: str) -> None: ...
+
+    def failed(self, pod: Pod, reason: str, message: str, nomination: Nomination | None) -> None: ...
+
+
+class Scheduler:
+    """Cluster, queue and profiles, driven by events (`intake`) and by `schedule_one`."""
+
+    def __init__(
+        self,
+        config: SchedulerConfig,
+        registry: Registry,
+        *,
+        clock: Clock,
+        writer: Writer,
+        listener: Listener,
+        rng: random.Random | None = None,
+        launch: Callable[[Coroutine[Any, Any, None]], None] = run_at_once,
+        load: LoadSource | None = None,
+        report: Callable[[str], None] = lambda _message: None,
+        parity: bool = False,
+    ) -> None:
+        self.cluster = Cluster()
+        self.nominator = Nominator()
+        self.waiting = WaitingPods()
+        self.sampling = Sampling(config.percentage_of_nodes_to_score, parity)
+        self._clock = clock
+        self._listener = listener
+        self._launch = launch
+        self._report = report
+        rng = rng or random.Random(0)
+        self.profiles: dict[str, ProfileRuntime] = {}
+        for profile in config.profiles:
+            handle = Handle(
+                self.cluster,
+                clock,
+                rng,
+                self.nominator,
+                self.waiting,
+                writer,
+                activate=self._wake,
+                load=load,
+                report=report,
+            )
+            self.profiles[profile.scheduler_name] = ProfileRuntime(profile, registry, handle)
+        sorter = next(iter(self.profiles.values())).at("queueSort")[0]
+        self.queue = SchedulingQueue(
+            sorter,
+            clock,
+            self.nominator,
+            pre_enqueue={name: runtime.run_pre_enqueue for name, runtime in self.profiles.items()},
+            hints={name: build_hints(runtime.plugins.values()) for name, runtime in self.profiles.items()},
+            initial_backoff=config.pod_initial_backoff_seconds,
+            max_backoff=config.pod_max_backoff_seconds,
+        )
+        self.intake = Intake(self)
+
+    # One pod
+
+    def schedule_one(self) -> QueuedPod | None:
+        """Decide for the next pod; None when the queue has nothing ready."""
+        queued = self.queue.pop()
+        if queued is not None:
+            self.schedule(queued)
+        return queued
+
+    def schedule(self, queued: QueuedPod) -> None:
+        pod = queued.pod
+        runtime = self.profiles.get(pod.spec.scheduler_name)
+        if runtime is None or self._to_be_skipped(pod):
+            self.queue.done(pod.uid)
+            return
+        cycle = Cycle(pod, self.cluster)
+        try:
+            row = self._choose(runtime, cycle, queued)
+        except PluginError as error:
+            self.fail(queued, Status.error(str(error)), CLEAR)
+            return
+        if row is not None:
+            self._place(runtime, cycle, queued, self.cluster.names[row])
+
+    def _to_be_skipped(self, pod: Pod) -> bool:
+        if pod.terminating:
+            self._listener.failed(pod, "", f"skip schedule deleting pod: {pod.key}", None)
+            return True
+        placed = self.cluster.pods.get(pod.uid)
+        return placed is not None and placed.assumed
+
+    def _choose(self, runtime: ProfileRuntime, cycle: Cycle, queued: QueuedPod) -> int | None:
+        """The row of the best node; None when there is none, and the pod has been dealt with."""
+        if not len(self.cluster.order.rows):
+            self.fail(queued, Status.unresolvable(NO_NODES), CLEAR)
+            return None
+        decision = decide(runtime, cycle, self.sampling)
+        if decision.row is None:
+            diagnosis = decision.search.diagnosis()
+            nomination = make_room(runtime, cycle, diagnosis)
+            self.fail(queued, Status.unschedulable(diagnosis.message), nomination, diagnosis)
+        return decision.row
+
+    def _place(self, runtime: ProfileRuntime, cycle: Cycle, queued: QueuedPod, node_name: str) -> None:
+        """Assume, reserve, ask for permission, and start binding (at once, or when permission comes)."""
+        pod = queued.pod
+        self.cluster.assume(pod, node_name)
+        self.nominator.remove(pod.uid)
+        try:
+            refusal = runtime.run_reserve(cycle, node_name)
+            waits = runtime.run_permit(cycle, node_name) if refusal is None else refusal
+        except PluginError as error:
+            waits = Status.error(str(error))
+        if isinstance(waits, Status):
+            self._give_up(runtime, cycle, queued, node_name, waits)
+            return
+        self._activate(cycle)
+        binding = Binding(self, runtime, cycle, queued, node_name)
+        if not waits:
+            self._launch(binding.run())
+            return
+        waiting = self.waiting.add(pod, node_name, waits, self._clock.now())
+        waiting.on_settled = lambda: self._launch(binding.run_after(waiting))
+
+    def _give_up(
+        self, runtime: ProfileRuntime, cycle: Cycle, queued: QueuedPod, node_name: str, status: Status
+    ) -> None:
+        runtime.run_unreserve(cycle, node_name)
+        row = self.cluster.row_of[node_name]
+        self.cluster.forget(queued.pod.uid)
+        if status.rejected:
+            diagnosis = refused_by_one(row, status)
+            self.fail(queued, Status(status.code, (diagnosis.message,), status.plugin), CLEAR, diagnosis)
+        else:
+            self.fail(queued, status, CLEAR)
+
+    # After binding
+
+    def bound(self, cycle: Cycle, queued: QueuedPod, node_name: str) -> None:
+        self._listener.scheduled(queued.pod, node_name)
+        self._activate(cycle)
+
+    def not_bound(
+        self, runtime: ProfileRuntime, cycle: Cycle, queued: QueuedPod, node_name: str, status: Status
+    ) -> None:
+        """Undo a placement whose binding failed; others may use the room, but a rejected pod is not woken by it."""
+        pod = queued.pod
+        runtime.run_unreserve(cycle, node_name)
+        row = self.cluster.row_of.get(node_name, 0)
+        placed = self.cluster.pods.get(pod.uid)
+        forgotten = placed is not None and placed.assumed
+        if forgotten:
+            self.cluster.forget(pod.uid)
+        if status.rejected:
+            diagnosis = refused_by_one(row, status)
+            diagnosis.unschedulable_plugins = {status.plugin}
+            self.fail(queued, Status(status.code, (diagnosis.message,), status.plugin), CLEAR, diagnosis)
+            if forgotten:
+                self.queue.on_event(ASSIGNED_POD_DELETE, pod, None, precheck=lambda other: other.uid != pod.uid)
+            return
+        if forgotten:
+            self.queue.on_event(ASSIGNED_POD_DELETE, pod, None)
+        self.fail(queued, status, CLEAR)
+
+    def fail(
+        self,
+        queued: QueuedPod,
+        status: Status,
+        nomination: Nomination | None,
+        diagnosis: Diagnosis | None = None,
+    ) -> None:
+        """Put the pod back to be tried again, note its nomination, and say why it failed."""
+        pod = queued.pod
+        queued.unschedulable_plugins = set(diagnosis.unschedulable_plugins) if diagnosis else set()
+        queued.pending_plugins = set(diagnosis.pending_plugins) if diagnosis else set()
+        latest = self.cluster.objects.pending_pods.get(pod.key)
+        if latest is None:
+            self.queue.done(pod.uid)
+        elif latest.uid != pod.uid:
+            self.queue.done(pod.uid)
+            return
+        else:
+            queued.pod = latest
+            self.queue.add_unschedulable(queued)
+            self.nominator.nominate(latest, None if nomination is None else nomination.node_name)
+        reason = UNSCHEDULABLE if status.rejected else SCHEDULER_ERROR
+        self._listener.failed(queued.pod, reason, status.message, nomination)
+
+    def _wake(self, pods: Iterable[Pod]) -> None:
+        self.queue.activate(pods)
+
+    def _activate(self, cycle: Cycle) -> None:
+        if cycle.pods_to_activate:
+            self.queue.activate(list(cycle.pods_to_activate.values()))
+            cycle.pods_to_activate = {}
+
+    def tick(self) -> None:
+        """What time alone brings about: expired waits, finished backoffs, pods parked too long."""
+        self.waiting.expire(self._clock.now())
+        self.queue.flush_backoff()
+        self.queue.flush_unschedulable()
+
+    def load(self, objects: Iterable[Any]) -> None:
+        """Take in many objects at once, as a first list from the API server."""
+        for each in objects:
+            self.intake.set(each)
+
+
+def refused_by_one(row: int, status: Status) -> Diagnosis:
+    """The diagnosis when the one chosen node was refused after the choice, at Reserve or Permit."""
+    statuses = NodeStatuses()
+    statuses.set(row, status)
+    diagnosis = Diagnosis(1, statuses)
+    diagnosis.blame(status)
+    return diagnosis
