@@ -25,18 +25,21 @@ def advise(written: KubeSchedulerConfiguration, registry: Registry, findings: Fi
         for key, plugins in profile.plugins.by_key().items():
             at = path.child("plugins", key)
             for j, plugin in enumerate(plugins.enabled):
-                _weight(plugin, key, at.child("enabled").index(j).child("weight"), findings)
+                _weight(plugin, key, at.child("enabled").index(j).child("weight"), registry, findings)
             for j, plugin in enumerate(plugins.disabled):
                 _disabled(plugin, at.child("disabled").index(j), registry, findings)
         _idle_arguments(profile, path.child("pluginConfig"), registry, findings)
 
 
-def _weight(plugin: Plugin, key: str, path: FieldPath, findings: Findings) -> None:
+def _weight(plugin: Plugin, key: str, path: FieldPath, registry: Registry, findings: Findings) -> None:
     weight = plugin.weight
     if weight is None:
         return
+    scores = plugin.name in registry and not registry[plugin.name].points.isdisjoint(_WEIGHTED)
     if weight < 0:
         findings.invalid(FieldError.invalid(path, weight, "must not be negative"), "write a weight of 1 or more")
+    elif weight == 0 and (key not in _WEIGHTED or not scores):
+        pass  # kube-scheduler itself writes this for "no weight" when it is asked to write its configuration
     elif key not in _WEIGHTED:
         findings.warn(path, f"a weight has no effect at {key}", "weights count under score and multiPoint")
     elif weight == 0:

@@ -192,11 +192,12 @@ def _check_one_queue(config: KubeSchedulerConfiguration, profiles: list[Profile]
         return
     first = sorters[0][0]
     for i, (sorter,) in enumerate(sorters[1:], start=1):
-        at, name = PROFILES.index(i).child("plugins"), quoted(profiles[i].scheduler_name)
+        at, name = PROFILES.index(i), quoted(profiles[i].scheduler_name)
         message = ""
         if sorter != first:
             message = f"different queue sort plugins for profile {name}: {quoted(sorter)}, first: {quoted(first)}"
         elif args_of(i, sorter) != args_of(0, first):
             message = f"different queue sort plugin args for profile {name}"
         if message and not findings.found_under(at):
-            findings.unbuildable(at, message, "all profiles share one queue", "initializing profiles: ")
+            hint, prefix = "all profiles share one queue", "initializing profiles: "
+            findings.unbuildable(at.child("plugins"), message, hint, prefix)

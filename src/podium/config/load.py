@@ -14,7 +14,7 @@ from podium.config.build import build
 from podium.config.defaults import with_defaults
 from podium.config.field import FieldError, FieldPath, quoted
 from podium.config.positions import Document, MalformedError, parse
-from podium.config.problems import ConfigError, Findings, Problem
+from podium.config.problems import REPEATED, ConfigError, Findings, Problem
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.config.strict import decode
@@ -95,7 +95,7 @@ def _report_repeated(document: Document, findings: Findings) -> None:
         if document.json:
             message = f"duplicate field {quoted(str(path))}"
         else:
-            message = f"yaml: unmarshal errors: line {value_line}: key {quoted(key)} already set in map"
+            message = f"{REPEATED}line {value_line}: key {quoted(key)} already set in map"
         document.places[path.steps] = place
         findings.strict(path, message, f"it is already on line {first_line}; keep one")
 

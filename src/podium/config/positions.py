@@ -136,16 +136,20 @@ class _Builder:
                 for source in _merge_sources(value_node):
                     copied = {**self.build(source, path, self.document.places[path.steps]), **copied}
         own: dict[str, Any] = {}
+        first_lines: dict[str, int] = {}
         for key_node, value_node in node.value:
             if is_merge_key(key_node):
                 continue
             key, place = _key(key_node), _place(key_node)
             at = path.child(key)
-            if key in own:
-                first = self.document.places[at.steps].line
-                self.document.repeated.append(Repeated(at, key, place, _place(value_node).line, first))
+            first_line = first_lines.setdefault(key, place.line)
+            repeats = key in own
             own[key] = self.build(value_node, at, place)
-        return {**copied, **own}
+            if repeats:
+                self.document.repeated.append(Repeated(at, key, place, _place(value_node).line, first_line))
+        whole = {**copied, **own}
+        # On its way to JSON kube-scheduler's YAML reader sorts the fields; its messages come in that order.
+        return whole if self.document.json else dict(sorted(whole.items()))
 
 
 def _merge_sources(node: yaml.Node) -> list[yaml.MappingNode]:

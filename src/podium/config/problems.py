@@ -18,6 +18,7 @@ from podium.config.field import FieldError, FieldPath, aggregate
 from podium.config.positions import Document
 
 STRICT = "strict decoding error: "
+REPEATED = "yaml: unmarshal errors: "
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -115,6 +116,10 @@ def _strict_text(found: list[tuple[str, str]]) -> str:
     for prefix, message in found:
         by_prefix.setdefault(prefix.removeprefix(STRICT), []).append(message)
     own = by_prefix.pop("", [])
+    repeated = [message.removeprefix(REPEATED) for message in own if message.startswith(REPEATED)]
+    if repeated:  # the YAML reader's errors are one error of several lines, and come first
+        lines = "".join(f"\n  {message}" for message in repeated)
+        own = [REPEATED.strip() + lines, *(message for message in own if not message.startswith(REPEATED))]
     nested = [f"{prefix}{STRICT}{', '.join(messages)}" for prefix, messages in by_prefix.items()]
     return STRICT + ", ".join(own + nested)
 
