@@ -1,0 +1,80 @@
+"""The incoming pod's own terms, turned into questions about the pods that are already placed.
+
+Which namespaces a term of the incoming pod reaches has a surprise that is kept on purpose: the namespaces its
+namespace selector chooses are added to those it names, but the selector then stays in force and is asked about *no*
+labels. So a selector that an unlabelled namespace would satisfy ({}, or only NotIn and DoesNotExist) reaches every
+namespace, whatever labels that has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from podium.cluster import PodQuery, QueryTerm, Term, TermKind
+from podium.kube import Namespace
+
+NO_LABELS: Mapping[str, str] = {}
+
+
+class Wish(NamedTuple):
+    """One preferred term: what a matching pod in the node's domain adds to its score."""
+
+    topology_key: str
+    weight: int
+    query: PodQuery
+
+
+class Incoming(NamedTuple):
+    """The questions to ask; `affinity` is None where no affinity is required."""
+
+    affinity: PodQuery | None
+    """Pods that match every required affinity term at once."""
+    affinity_keys: tuple[str, ...]
+    anti_affinity: tuple[tuple[str, PodQuery], ...]
+    """Topology key and the pods to keep away from."""
+    wishes: tuple[Wish, ...]
+
+    def queries(self) -> Iterable[PodQuery]:
+        if self.affinity is not None:
+            yield self.affinity
+        for _key, query in self.anti_affinity:
+            yield query
+        for wish in self.wishes:
+            yield wish.query
+
+
+NONE = Incoming(None, (), (), ())
+
+
+def incoming_terms(terms: tuple[Term, ...], namespaces: Iterable[Namespace]) -> Incoming:
+    """The questions that a pod with these terms asks, with the namespaces that exist now."""
+    namespaces = tuple(namespaces)
+    attracting = [term for term in terms if term.kind == TermKind.REQUIRED_AFFINITY]
+    repelling = [term for term in terms if term.kind == TermKind.REQUIRED_ANTI_AFFINITY]
+    wishes = [term for term in terms if term.kind == TermKind.PREFERRED_AFFINITY]
+    dislikes = [term for term in terms if term.kind == TermKind.PREFERRED_ANTI_AFFINITY]
+    return Incoming(
+        PodQuery(tuple(_reach(term, namespaces) for term in attracting)) if attracting else None,
+        tuple(dict.fromkeys(term.topology_key for term in attracting)),
+        tuple((term.topology_key, _query(term, namespaces)) for term in repelling),
+        tuple(Wish(term.topology_key, term.weight, _query(term, namespaces)) for term in wishes)
+        + tuple(Wish(term.topology_key, -term.weight, _query(term, namespaces)) for term in dislikes),
+    )
+
+
+def chooses_namespaces(terms: tuple[Term, ...]) -> bool:
+    """Whether the questions depend on which namespaces exist and how they are labelled."""
+    return any(term.namespace_selector.requirements for term in terms)
+
+
+def _query(term: Term, namespaces: tuple[Namespace, ...]) -> PodQuery:
+    return PodQuery((_reach(term, namespaces),))
+
+
+def _reach(term: Term, namespaces: tuple[Namespace, ...]) -> QueryTerm:
+    chooser = term.namespace_selector
+    if chooser.matches(NO_LABELS):
+        return QueryTerm(None, term.selector)
+    chosen = frozenset(namespace.name for namespace in namespaces if chooser.matches(namespace.labels))
+    return QueryTerm(term.namespaces | chosen, term.selector)

@@ -1,0 +1,141 @@
+"""The plugin: required terms decide which nodes are allowed, preferred ones which are best.
+
+Both directions count: what the incoming pod asks of placed pods, and what placed pods ask of it. `required` has the
+rules for filtering, `preferred` those for scoring. Pods that hold no terms and of which no placed pod's term speaks
+are skipped at the cost of a few lookups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from functools import lru_cache
+
+from podium.cluster import Nodes, PlacedPod, PodFacts, Term, TermGroup
+from podium.framework import (
+    SKIP,
+    Action,
+    Cycle,
+    Handle,
+    Interest,
+    Plugin,
+    Resource,
+    Scope,
+    Scores,
+    Status,
+    Verdict,
+)
+from podium.kube import Pod
+from podium.plugins.inter_pod_affinity.args import InterPodAffinityArgs
+from podium.plugins.inter_pod_affinity.hints import Hints
+from podium.plugins.inter_pod_affinity.incoming import NONE, Incoming, chooses_namespaces, incoming_terms
+from podium.plugins.inter_pod_affinity.preferred import DomainPoints, domain_points, raw_scores, spread_out
+from podium.plugins.inter_pod_affinity.required import RequiredNotes, adjust, required_notes, verdict
+
+NAME = "InterPodAffinity"
+POINTS = f"{NAME}/points"
+KEPT_QUESTIONS = 4096
+
+
+class InterPodAffinity(Plugin):
+    name = NAME
+    Args = InterPodAffinityArgs
+    filter_scope = Scope.CLUSTER
+    score_scope = Scope.CLUSTER
+
+    def __init__(self, args: InterPodAffinityArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._cluster = handle.cluster
+        self._questions = lru_cache(maxsize=KEPT_QUESTIONS)(self._ask_with_namespaces)
+
+    def interests(self) -> Iterable[Interest]:
+        hints = Hints(self._cluster)
+        return [
+            Interest(Resource.POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, hints.after_pod_change),
+            Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, hints.after_node_change),
+        ]
+
+    def watermark(self, pod: Pod) -> Hashable:
+        """Changes of the pods that the pod's terms speak of, of the placed terms that speak of it, of node labels."""
+        cluster = self._cluster
+        terms = tuple([group.version for group in self._speaking_of(pod)])
+        pods: tuple[int, ...] = ()
+        if _holds_terms(pod):
+            incoming = self._incoming(cluster.facts.of(pod))
+            pods = tuple([cluster.counts.column(query).version for query in incoming.queries()])
+        return (cluster.labels.version, terms, pods) if terms or pods else ()
+
+    # Filtering
+
+    def pre_filter(self, cycle: Cycle) -> Status | None:
+        if cycle.facts.terms_error is not None:
+            return Status.unresolvable(f"parsing pod: {cycle.facts.terms_error}")
+        incoming, groups = self._incoming(cycle.facts), self._speaking_of(cycle.pod)
+        if incoming is NONE and not groups:
+            return SKIP
+        notes = required_notes(cycle, incoming, groups)
+        if notes.needless:
+            return SKIP
+        cycle.data[NAME] = notes
+        return None
+
+    def add_pod(self, cycle: Cycle, placed: PlacedPod) -> None:
+        adjust(cycle.data[NAME], cycle.cluster, placed, 1)
+
+    def remove_pod(self, cycle: Cycle, placed: PlacedPod) -> None:
+        adjust(cycle.data[NAME], cycle.cluster, placed, -1)
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:
+        notes: RequiredNotes = cycle.data[NAME]
+        return verdict(notes, nodes)
+
+    # Scoring
+
+    def pre_score(self, cycle: Cycle, nodes: Nodes) -> Status | None:
+        args: InterPodAffinityArgs = self.args
+        if args.ignore_preferred_terms_of_existing_pods and not _prefers(cycle.pod):
+            return SKIP
+        if cycle.facts.terms_error is not None:
+            return Status.error(f"failed to parse pod: {cycle.facts.terms_error}")
+        incoming, groups = self._incoming(cycle.facts), self._speaking_of(cycle.pod)
+        points = domain_points(cycle.cluster, incoming, groups, args.hard_pod_affinity_weight)
+        if not points:
+            return SKIP
+        cycle.data[POINTS] = points
+        return None
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
+        points: DomainPoints = cycle.data[POINTS]
+        return raw_scores(points, nodes)
+
+    def normalize(self, cycle: Cycle, nodes: Nodes, scores: Scores) -> Scores:
+        return spread_out(scores)
+
+    # The two directions
+
+    def _speaking_of(self, pod: Pod) -> list[TermGroup]:
+        """The placed terms that match the pod."""
+        cluster = self._cluster
+        return cluster.terms.matching(pod.namespace, cluster.objects.namespace_labels(pod.namespace), pod.labels)
+
+    def _incoming(self, facts: PodFacts) -> Incoming:
+        """The pod's own terms as questions, which hold while no namespace that matters to them changes."""
+        terms = facts.terms
+        if not terms:
+            return NONE
+        return self._questions(terms, self._cluster.objects.namespaces.version if chooses_namespaces(terms) else -1)
+
+    def _ask_with_namespaces(self, terms: tuple[Term, ...], _namespaces_version: int) -> Incoming:
+        return incoming_terms(terms, self._cluster.objects.namespaces)
+
+
+def _holds_terms(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    return affinity is not None and not (affinity.pod_affinity is None and affinity.pod_anti_affinity is None)
+
+
+def _prefers(pod: Pod) -> bool:
+    """Whether the pod has preferred terms of its own."""
+    affinity = pod.spec.affinity
+    if affinity is None:
+        return False
+    return any(rules is not None and rules.preferred for rules in (affinity.pod_affinity, affinity.pod_anti_affinity))
