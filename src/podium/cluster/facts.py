@@ -1,14 +1,14 @@
 """What the cluster state needs to know of a pod, worked out once.
 
 Pods made from one template differ only in name, so everything derived from the spec (requests, host ports, compiled
-affinity terms, used claims) is kept per distinct specification and shared. The key is the encoded specification itself:
+affinity terms, used claims, disks) is kept per distinct specification and shared. The key is the encoded specification itself:
 two pods with equal keys are the same to every plugin that reads only namespace, labels and spec.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -28,9 +28,23 @@ class HostPort(NamedTuple):
 
 
 class PodFacts:
-    """Derived once per distinct specification; `signature` tells specifications apart."""
+    """Derived once per distinct specification; `signature` tells specifications apart.
 
-    __slots__ = ("claims", "nonzero_cpu", "nonzero_memory", "ports", "requested", "signature", "terms", "terms_error")
+    Plugins keep in `notes`, under a key of their own (themselves, where their arguments matter), what they derive from
+    the specification alone.
+    """
+
+    __slots__ = (
+        "claims",
+        "nonzero_cpu",
+        "nonzero_memory",
+        "notes",
+        "ports",
+        "requested",
+        "signature",
+        "terms",
+        "terms_error",
+    )
 
     def __init__(self, pod: Pod, signature: bytes) -> None:
         self.signature = signature
@@ -43,6 +57,7 @@ class PodFacts:
             for volume in pod.spec.volumes
             if volume.persistent_volume_claim is not None
         )
+        self.notes: dict[object, Any] = {}
         self.terms: tuple[Term, ...]
         self.terms_error: str | None
         self.terms, self.terms_error = parse_terms(pod.spec.affinity, namespace)

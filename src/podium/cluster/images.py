@@ -5,15 +5,36 @@ An image name has one size for the whole cluster: the one the first node reporte
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from podium.kube import ContainerImage
 
 
 class ImageState:
-    __slots__ = ("rows", "size")
+    """One image: its size, and the rows that have it."""
+
+    __slots__ = ("_array", "rows", "size")
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.rows: dict[int, None] = {}
+        self._array: NDArray[np.intp] | None = None
+
+    @property
+    def row_array(self) -> NDArray[np.intp]:
+        """The rows as an index into columns, made when asked for and kept until they change."""
+        if self._array is None:
+            self._array = np.fromiter(self.rows, dtype=np.intp, count=len(self.rows))
+        return self._array
+
+    def add(self, row: int) -> None:
+        self.rows[row] = None
+        self._array = None
+
+    def discard(self, row: int) -> None:
+        del self.rows[row]
+        self._array = None
 
 
 class NodeImages:
@@ -36,7 +57,7 @@ class NodeImages:
                 state = self._states.get(name)
                 if state is None:
                     state = self._states[name] = ImageState(image.size_bytes)
-                state.rows[row] = None
+                state.add(row)
         self._names_of_row[row] = tuple(name for image in images for name in image.names)
         self.version += 1
 
@@ -44,7 +65,7 @@ class NodeImages:
         names = self._names_of_row.pop(row, ())
         for name in dict.fromkeys(names):
             state = self._states[name]
-            del state.rows[row]
+            state.discard(row)
             if not state.rows:
                 del self._states[name]
         if names:

@@ -1,0 +1,71 @@
+"""How much of each resource a node uses, with and without the pod: what scoring by resources starts from.
+
+A scoring plugin is configured with resources and weights. A resource counts on a node that offers some of it; an
+extended resource, huge pages and the like only if the pod asks for it as well. `usage_on` is the one-node form, in
+plain integers, of what `Nodes` gives as columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from podium.cluster import Cluster
+from podium.config.types import Int64
+from podium.kube.requests import is_scalar_resource_name
+
+_NONZERO = {"cpu": 0, "memory": 1}
+
+
+class ResourceSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A resource with its weight, as it is configured; a weight of 0 means 1."""
+
+    name: str = ""
+    weight: Int64 = 1
+
+    def __post_init__(self) -> None:
+        if self.weight == 0:
+            msgspec.structs.force_setattr(self, "weight", 1)
+
+
+DEFAULT_RESOURCES = (ResourceSpec(name="cpu"), ResourceSpec(name="memory"))
+
+
+class Weighed(NamedTuple):
+    """A resource that counts for a pod: how much the pod asks for, and its weight."""
+
+    resource: str
+    request: int
+    weight: int
+
+
+Usage = tuple[int, int, int, int]
+"""One weighed resource on one node: allocatable, used, the pod's request, weight."""
+
+
+def weigh(resources: Iterable[ResourceSpec], requests: Mapping[str, int]) -> tuple[Weighed, ...]:
+    """The configured resources that count for a pod with these requests."""
+    return tuple(
+        Weighed(spec.name, requests.get(spec.name, 0), spec.weight)
+        for spec in resources
+        if requests.get(spec.name) or not is_scalar_resource_name(spec.name)
+    )
+
+
+def usage_on(cluster: Cluster, row: int, weighed: Iterable[Weighed], *, nonzero: bool) -> list[Usage]:
+    """What a node offers and uses of those resources it has; `nonzero` counts defaults for pods without requests."""
+    columns = cluster.resources
+    allocatable = columns.allocatable[:, row].tolist()
+    used = columns.requested[:, row].tolist()
+    counted = columns.nonzero[:, row].tolist() if nonzero else ()
+    usage: list[Usage] = []
+    for resource, request, weight in weighed:
+        number = columns.number.get(resource)
+        if number is None or allocatable[number] == 0:
+            continue
+        instead = _NONZERO.get(resource) if nonzero else None
+        in_use = used[number] if instead is None else counted[instead]
+        usage.append((allocatable[number], in_use, request, weight))
+    return usage

@@ -1,0 +1,15 @@
+"""DefaultBinder: binds the pod by telling the API server, through whatever the driver writes with."""
+
+from __future__ import annotations
+
+from podium.framework import Cycle, Plugin
+from podium.framework.handle import Effect
+
+NAME = "DefaultBinder"
+
+
+class DefaultBinder(Plugin):
+    name = NAME
+
+    def bind(self, cycle: Cycle, node_name: str) -> Effect:
+        return self.handle.writer.bind(cycle.pod, node_name)

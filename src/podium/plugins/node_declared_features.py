@@ -1,0 +1,68 @@
+"""NodeDeclaredFeatures: a pod that needs a feature of the kubelet goes only where the node says it has it.
+
+What a pod needs is read from its spec. Two features are known in v1.36: restarting all containers when one exits, and
+user namespaces together with the host network. Pods that need neither are not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+
+import numpy as np
+
+from podium.cluster import Nodes
+from podium.framework import SKIP, Action, Cycle, Interest, Plugin, PluginError, Resource, Scope, Status, Verdict
+from podium.kube import Node, Pod
+
+NAME = "NodeDeclaredFeatures"
+PRE_FILTER = f"PreFilter{NAME}"
+MISSING = Status.unresolvable("node(s) didn't match Pod's required features")
+
+RESTART_ALL_CONTAINERS = "RestartAllContainersOnContainerExits"
+USER_NAMESPACES_WITH_HOST_NETWORK = "UserNamespacesHostNetworkSupport"
+
+
+class NodeDeclaredFeatures(Plugin):
+    name = NAME
+    filter_scope = Scope.NODE
+
+    def interests(self) -> Iterable[Interest]:
+        return [
+            Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, _declares_differently),
+            Interest(Resource.POD, Action.UPDATE, _needs_differently),
+        ]
+
+    def pre_filter(self, cycle: Cycle) -> Status | None:
+        needed = required_features(cycle.pod)
+        if not needed:
+            return SKIP
+        cycle.data[PRE_FILTER] = needed
+        return None
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:
+        needed: frozenset[str] | None = cycle.data.get(PRE_FILTER)
+        if needed is None:
+            raise PluginError(f'error reading "{PRE_FILTER}" from cycle-state: not found')
+        missing = nodes.ask_features(lambda declared: not needed <= declared, np.bool_)
+        return Verdict.reject(missing, MISSING)
+
+
+def required_features(pod: Pod) -> frozenset[str]:
+    """The kubelet features without which the pod cannot run as specified."""
+    spec = pod.spec
+    needed = set()
+    rules = chain.from_iterable(c.restart_policy_rules for c in (*spec.containers, *spec.init_containers))
+    if any(rule.action == "RestartAllContainers" for rule in rules):
+        needed.add(RESTART_ALL_CONTAINERS)
+    if spec.host_network and spec.host_users is False:
+        needed.add(USER_NAMESPACES_WITH_HOST_NETWORK)
+    return frozenset(needed)
+
+
+def _declares_differently(_pod: Pod, before: Node | None, after: Node) -> bool:
+    return before is None or before.status.declared_features != after.status.declared_features
+
+
+def _needs_differently(pod: Pod, before: Pod, after: Pod) -> bool:
+    return after.uid == pod.uid and required_features(before) != required_features(after)

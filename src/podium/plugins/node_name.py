@@ -1,0 +1,32 @@
+"""NodeName: a pod that names its node fits only that node.
+
+Pods that name a node are normally bound already and never scheduled; the filter matters to those who ask about such a
+pod, as an extender's caller or an explanation does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from podium.cluster import Nodes
+from podium.framework import Action, Cycle, Interest, Plugin, Resource, Scope, Status, Verdict
+
+NAME = "NodeName"
+OTHER_NODE = Status.unresolvable("node(s) didn't match the requested node name")
+
+
+class NodeName(Plugin):
+    name = NAME
+    filter_scope = Scope.NODE
+
+    def interests(self) -> Iterable[Interest]:
+        return [Interest(Resource.NODE, Action.ADD)]
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:
+        wanted = cycle.pod.node_name
+        if not wanted:
+            return None
+        elsewhere = nodes.rows != nodes.cluster.row_of.get(wanted, -1)
+        return Verdict.reject(np.asarray(elsewhere), OTHER_NODE)

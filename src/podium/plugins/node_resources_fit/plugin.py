@@ -1,0 +1,145 @@
+"""The plugin itself: the filter, the score, and which events may make room.
+
+The pod's requests are read three ways. The filter takes what is written on pod and containers; the score takes the
+containers only, with 100m and 200 MiB for a container that asks for nothing, and compares with nodes counted the same
+way. Requests for resources that a device class offers are not known to be anything but extended resources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from podium.cluster import NodeInfo, Nodes
+from podium.framework import (
+    Action,
+    Cycle,
+    Handle,
+    Interest,
+    Plugin,
+    PluginError,
+    Resource,
+    Scope,
+    Scores,
+    Status,
+    Verdict,
+)
+from podium.framework.shape import Shape
+from podium.framework.usage import Weighed, usage_on, weigh
+from podium.kube.requests import score_requests
+from podium.plugins.node_resources_fit.args import (
+    LEAST_ALLOCATED,
+    MOST_ALLOCATED,
+    NodeResourcesFitArgs,
+    ScoringStrategy,
+)
+from podium.plugins.node_resources_fit.hints import frees_resources, offers_more
+from podium.plugins.node_resources_fit.least_allocated import LeastAllocated
+from podium.plugins.node_resources_fit.most_allocated import MostAllocated
+from podium.plugins.node_resources_fit.requested_to_capacity_ratio import RequestedToCapacityRatio
+from podium.plugins.node_resources_fit.room import Wants
+from podium.plugins.node_resources_fit.strategy import EXACT, Strategy
+
+NAME = "NodeResourcesFit"
+PRE_FILTER = f"PreFilter{NAME}"
+PRE_SCORE = f"PreScore{NAME}"
+
+
+class NodeResourcesFit(Plugin):
+    name = NAME
+    Args = NodeResourcesFitArgs
+    filter_scope = Scope.TOTALS
+    score_scope = Scope.TOTALS
+
+    def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._ignored = frozenset(args.ignored_resources or ())
+        self._ignored_groups = frozenset(args.ignored_resource_groups or ())
+        self._resources = args.scoring_strategy.resources
+        self._strategy = _strategy(args.scoring_strategy)
+
+    def interests(self) -> Iterable[Interest]:
+        return [
+            Interest(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, frees_resources),
+            Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, offers_more),
+        ]
+
+    # Filter
+
+    def pre_filter(self, cycle: Cycle) -> None:
+        notes = cycle.facts.notes
+        key = (self, PRE_FILTER)
+        wants = notes.get(key)
+        if wants is None:
+            wants = notes[key] = Wants.of(cycle.pod, self._ignored, self._ignored_groups)
+        cycle.data[PRE_FILTER] = wants
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:
+        return _wants(cycle).judge(nodes)
+
+    def filter_node(self, cycle: Cycle, node: NodeInfo) -> Status | None:
+        wants = _wants(cycle)
+        code = wants.judge_row(cycle.cluster, node.row)
+        return wants.status(code) if code else None
+
+    # Score
+
+    def pre_score(self, cycle: Cycle, _nodes: Nodes) -> None:
+        cycle.data[PRE_SCORE] = self._weighed(cycle)
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
+        strategy = self._strategy
+        totals = np.zeros(len(nodes), dtype=np.int64)
+        weights = np.zeros(len(nodes), dtype=np.int64)
+        for resource, request, weight in self._weighed(cycle):
+            allocatable = nodes.allocatable(resource)
+            counts = allocatable != 0
+            requested = nodes.nonzero_requested(resource) + request
+            scores = strategy.scores(requested, np.where(counts, allocatable, 1)) * weight
+            if not strategy.counts_zero:
+                counts &= scores > 0
+            totals += np.where(counts, scores, 0)
+            weights += counts * weight
+        # Where nothing counts the total is 0, and so is the score.
+        return strategy.averages(totals, np.maximum(weights, 1))
+
+    def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
+        strategy = self._strategy
+        total = weights = 0
+        for allocatable, used, request, weight in usage_on(cycle.cluster, node.row, self._weighed(cycle), nonzero=True):
+            requested = used + request
+            if allocatable > EXACT or requested > EXACT:
+                return int(self.score(cycle, Nodes(cycle.cluster, np.array([node.row])))[0])
+            score = strategy.score(requested, allocatable)
+            if score or strategy.counts_zero:
+                total += score * weight
+                weights += weight
+        return strategy.average(total, weights) if weights else 0
+
+    def _weighed(self, cycle: Cycle) -> tuple[Weighed, ...]:
+        """The resources that count for the pod; worked out here as well when PreScore is disabled."""
+        weighed: tuple[Weighed, ...] | None = cycle.data.get(PRE_SCORE)
+        if weighed is None:
+            notes = cycle.facts.notes
+            key = (self, PRE_SCORE)
+            weighed = notes.get(key)
+            if weighed is None:
+                weighed = notes[key] = weigh(self._resources, score_requests(cycle.pod))
+        return weighed
+
+
+def _wants(cycle: Cycle) -> Wants:
+    wants: Wants | None = cycle.data.get(PRE_FILTER)
+    if wants is None:
+        raise PluginError(f'error reading "{PRE_FILTER}" from cycleState: not found')
+    return wants
+
+
+def _strategy(config: ScoringStrategy) -> Strategy:
+    if config.type == LEAST_ALLOCATED:
+        return LeastAllocated()
+    if config.type == MOST_ALLOCATED:
+        return MostAllocated()
+    assert config.requested_to_capacity_ratio is not None, "the configuration was checked"
+    return RequestedToCapacityRatio(Shape(config.requested_to_capacity_ratio.shape))

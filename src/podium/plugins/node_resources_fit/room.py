@@ -1,0 +1,107 @@
+"""Whether a node has room: what of the pod's requests it is short of.
+
+    too many pods:   pods on the node + 1 > allocatable pods
+    short of r:      request > allocatable − requested, for every resource the pod asks for
+
+All that a node is short of is reported together, so the verdict on a node is a set of bits: bit 0 for too many pods,
+one bit per resource, and the highest for "never", when a request exceeds all that the node could ever offer: evicting
+pods will not help there. Too many pods is never "never".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from podium.cluster import Cluster, Nodes
+from podium.framework import Status, Verdict
+from podium.framework.verdict import Codes
+from podium.kube import Pod
+from podium.kube.requests import fit_requests, is_extended_resource_name
+
+TOO_MANY_PODS = "Too many pods"
+INSUFFICIENT = "Insufficient {}"
+
+_CORE = ("cpu", "memory", "ephemeral-storage")
+_TOO_MANY = 1
+_BITS = 62
+"""How many bits a code of a Verdict holds, sign aside."""
+
+
+class Wants:
+    """What a pod asks for, in the order in which shortages are reported, and the statuses made from that so far."""
+
+    __slots__ = ("_never", "_statuses", "amounts")
+
+    def __init__(self, amounts: tuple[tuple[str, int], ...]) -> None:
+        self.amounts = amounts
+        self._never = 2 << len(amounts)
+        self._statuses: dict[int, Status] = {}
+
+    @staticmethod
+    def of(pod: Pod, ignored: Collection[str], ignored_groups: Collection[str]) -> Wants:
+        """The pod's requests without extended resources that somebody else looks after."""
+        requests = {name: amount for name, amount in fit_requests(pod).items() if amount}
+        scalars = sorted(
+            name
+            for name in requests.keys() - set(_CORE)
+            if not (is_extended_resource_name(name) and (name in ignored or name.partition("/")[0] in ignored_groups))
+        )
+        core = [name for name in _CORE if name in requests]
+        return Wants(tuple((name, requests[name]) for name in (*core, *scalars)))
+
+    def judge(self, nodes: Nodes) -> Verdict | None:
+        """What each node is short of; None when all have room."""
+        if len(self.amounts) + 2 > _BITS:
+            return self._judge_one_by_one(nodes)
+        codes: Codes | None = None
+        too_many = nodes.pod_count >= nodes.allowed_pods
+        if too_many.any():
+            codes = too_many.astype(np.int64)
+        for number, (resource, amount) in enumerate(self.amounts, start=1):
+            allocatable = nodes.allocatable(resource)
+            short = allocatable - nodes.requested(resource) < amount
+            if short.any():
+                if codes is None:
+                    codes = np.zeros(len(nodes), dtype=np.int64)
+                codes[short] |= 1 << number
+                codes[short & (allocatable < amount)] |= self._never
+        return None if codes is None else Verdict(codes, self.status)
+
+    def judge_row(self, cluster: Cluster, row: int) -> int:
+        """The code for one row: the same bits, from plain integers."""
+        columns = cluster.resources
+        code = _TOO_MANY if columns.pod_count[row] >= columns.allowed_pods[row] else 0
+        if not self.amounts:
+            return code
+        allocatable = columns.allocatable[:, row].tolist()
+        requested = columns.requested[:, row].tolist()
+        bit = 1
+        for resource, amount in self.amounts:
+            bit <<= 1
+            number = columns.number.get(resource)
+            if number is None:
+                code |= bit | self._never
+            elif allocatable[number] - requested[number] < amount:
+                code |= bit | self._never if allocatable[number] < amount else bit
+        return code
+
+    def status(self, code: int) -> Status:
+        status = self._statuses.get(code)
+        if status is None:
+            reasons = [TOO_MANY_PODS] if code & _TOO_MANY else []
+            for number, (resource, _amount) in enumerate(self.amounts, start=1):
+                if code >> number & 1:
+                    reasons.append(INSUFFICIENT.format(resource))
+            make = Status.unresolvable if code & self._never else Status.unschedulable
+            status = self._statuses[code] = make(*reasons)
+        return status
+
+    def _judge_one_by_one(self, nodes: Nodes) -> Verdict:
+        """For pods with more resources than a code has bits: number the sets of shortages that occur."""
+        found: dict[int, int] = {0: 0}
+        rows = nodes.rows.tolist()
+        codes = [found.setdefault(self.judge_row(nodes.cluster, row), len(found)) for row in rows]
+        sets = list(found)
+        return Verdict(np.array(codes, dtype=np.int64), lambda number: self.status(sets[number]))

@@ -1,0 +1,43 @@
+"""NodeUnschedulable: cordoned nodes take only pods that tolerate being there.
+
+`kubectl cordon` sets `spec.unschedulable`; a pod gets past it by tolerating the taint
+`node.kubernetes.io/unschedulable:NoSchedule`, whether or not the node carries that taint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from podium.cluster import Nodes
+from podium.framework import Action, Cycle, Interest, Plugin, Resource, Scope, Status, Verdict
+from podium.kube import Node, Pod, Taint
+from podium.kube.toleration import NO_SCHEDULE, tolerated
+
+NAME = "NodeUnschedulable"
+UNSCHEDULABLE = Status.unresolvable("node(s) were unschedulable")
+CORDON = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
+
+
+class NodeUnschedulable(Plugin):
+    name = NAME
+    filter_scope = Scope.NODE
+
+    def interests(self) -> Iterable[Interest]:
+        return [
+            Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _opens_a_node),
+            Interest(Resource.POD, Action.UPDATE_POD_TOLERATION, _tolerates_now),
+        ]
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:
+        cordoned = nodes.unschedulable
+        if not cordoned.any() or tolerated(CORDON, cycle.pod.spec.tolerations):
+            return None
+        return Verdict.reject(cordoned, UNSCHEDULABLE)
+
+
+def _opens_a_node(_pod: Pod, before: Node | None, after: Node) -> bool:
+    return not after.unschedulable and (before is None or before.unschedulable)
+
+
+def _tolerates_now(pod: Pod, _before: Pod | None, after: Pod) -> bool:
+    return after.uid == pod.uid and tolerated(CORDON, after.spec.tolerations)

@@ -1,0 +1,19 @@
+"""PrioritySort: the queue's order. Higher priority first; among equals, whoever has waited longer.
+
+A pod without a priority counts as 0. Each failed attempt renews a pod's waiting time, so a pod that does not fit lets
+others of its priority pass.
+"""
+
+from __future__ import annotations
+
+from podium.framework import Plugin, QueuedPod
+
+NAME = "PrioritySort"
+
+
+class PrioritySort(Plugin):
+    name = NAME
+
+    def less(self, a: QueuedPod, b: QueuedPod) -> bool:
+        ahead, behind = a.pod.priority, b.pod.priority
+        return ahead > behind or (ahead == behind and (a.timestamp, a.sequence) < (b.timestamp, b.sequence))

@@ -1,0 +1,84 @@
+"""TaintToleration: taints keep pods away unless the pod tolerates them.
+
+A NoSchedule or NoExecute taint that the pod does not tolerate rules the node out. Each PreferNoSchedule taint it does
+not tolerate makes the node less liked:
+
+    raw = number of PreferNoSchedule taints not tolerated;  score = 100 − 100·raw/max
+
+so that without any such taint every node scores 100, not 0. Only tolerations for PreferNoSchedule, or for any effect,
+count there. Which taint ruled a node out is not part of the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from podium.cluster import Nodes
+from podium.framework import (
+    Action,
+    Cycle,
+    Interest,
+    Normalizer,
+    Plugin,
+    PluginError,
+    Resource,
+    Scope,
+    Scores,
+    Status,
+    Verdict,
+)
+from podium.kube import Node, Pod, Taint, Toleration
+from podium.kube.toleration import PREFER_NO_SCHEDULE, tolerated, untolerated
+
+NAME = "TaintToleration"
+PRE_SCORE = f"PreScore{NAME}"
+UNTOLERATED = Status.unresolvable("node(s) had untolerated taint(s)")
+
+
+class TaintToleration(Plugin):
+    name = NAME
+    filter_scope = Scope.NODE
+    score_scope = Scope.NODE
+    normalizer = Normalizer.REVERSED
+
+    def interests(self) -> Iterable[Interest]:
+        return [
+            Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _lets_the_pod_in),
+            Interest(Resource.POD, Action.UPDATE_POD_TOLERATION, _is_same_pod),
+        ]
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:
+        pod = cycle.pod
+        repelled = nodes.ask_taints(lambda taints: _repels(taints, pod), np.bool_)
+        return Verdict.reject(repelled, UNTOLERATED) if repelled.any() else None
+
+    def pre_score(self, cycle: Cycle, _nodes: Nodes) -> None:
+        cycle.data[PRE_SCORE] = tuple(
+            toleration
+            for toleration in cycle.pod.spec.tolerations
+            if not toleration.effect or toleration.effect == PREFER_NO_SCHEDULE
+        )
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
+        tolerations: tuple[Toleration, ...] | None = cycle.data.get(PRE_SCORE)
+        if tolerations is None:
+            raise PluginError(f'failed to read "{PRE_SCORE}" from cycleState: not found')
+        return nodes.ask_taints(lambda taints: _disliked(taints, tolerations), np.int64)
+
+
+def _repels(taints: tuple[Taint, ...], pod: Pod) -> bool:
+    return untolerated(taints, pod.spec.tolerations) is not None
+
+
+def _disliked(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> int:
+    return sum(taint.effect == PREFER_NO_SCHEDULE and not tolerated(taint, tolerations) for taint in taints)
+
+
+def _lets_the_pod_in(pod: Pod, before: Node | None, after: Node) -> bool:
+    return (before is None or _repels(before.taints, pod)) and not _repels(after.taints, pod)
+
+
+def _is_same_pod(pod: Pod, _before: Pod | None, after: Pod) -> bool:
+    return after.uid == pod.uid
