@@ -10,19 +10,28 @@ class QueuedPod:
         "attempts",
         "backoff_expiration",
         "consecutive_errors",
+        "flushed",
         "flushed_at",
         "gating_plugin",
         "initial_attempt",
+        "key",
         "pending_plugins",
+        "place",
         "pod",
+        "sequence",
         "timestamp",
         "unschedulable_count",
         "unschedulable_plugins",
     )
 
-    def __init__(self, pod: Pod, now: float) -> None:
+    def __init__(self, pod: Pod, now: float, sequence: int = 0) -> None:
         self.pod = pod
+        self.key = pod.key
         self.timestamp = now
+        self.sequence = sequence
+        """Taken with the timestamp: of two pods with the same one, the first to have got it is ahead."""
+        self.place = ""
+        """The sub-queue the pod is in; "" while it is being scheduled."""
         self.attempts = 0
         self.unschedulable_count = 0
         self.consecutive_errors = 0
@@ -31,6 +40,8 @@ class QueuedPod:
         self.unschedulable_plugins: set[str] = set()
         self.pending_plugins: set[str] = set()
         self.gating_plugin = ""
+        self.flushed = False
+        """Whether only waiting too long brought the pod back, and no event did."""
         self.flushed_at = 0.0
 
     @property

@@ -1,0 +1,143 @@
+"""Which events wake which waiting pods.
+
+A pod waits because certain plugins turned it away. Each plugin registers the events that could change its mind, some
+with a hint that looks at the changed object. An event is worth a new attempt when it is registered by a plugin that
+rejected the pod and a hint (or the lack of one) says so: at once if that plugin had the pod pending, otherwise when
+the pod's backoff is over. A hint that raises counts as a yes, so that a broken one cannot strand a pod.
+
+Most events concern nobody or few plugins; what each kind of event means to each plugin is worked out once and kept.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from podium.framework.events import Action, Event, Hint, Interest, Resource
+from podium.framework.plugin import Plugin
+from podium.framework.queued import QueuedPod
+from podium.kube import Pod
+
+EXTENDER = "Extender"
+"""The name under which extenders reject pods: they cannot say what they wait for, so much of everything wakes them."""
+
+HintsByProfile = Mapping[str, Mapping[str, Sequence[Interest]]]
+"""Profile → plugin → the events it wants to hear of."""
+
+_ANYTHING = tuple(
+    Interest(resource, Action.ALL)
+    for resource in (
+        Resource.POD,
+        Resource.NODE,
+        Resource.PV,
+        Resource.PVC,
+        Resource.CSI_NODE,
+        Resource.CSI_DRIVER,
+        Resource.CSI_CAPACITY,
+        Resource.STORAGE_CLASS,
+        Resource.RESOURCE_CLAIM,
+        Resource.DEVICE_CLASS,
+    )
+)
+"""What a plugin hears of that does not say what it waits for: as in kube-scheduler, not quite everything."""
+
+
+class Strategy(enum.Enum):
+    """What an event does for a waiting pod."""
+
+    SKIP = "skip"
+    AFTER_BACKOFF = "after backoff"
+    IMMEDIATELY = "immediately"
+
+
+class Listeners(NamedTuple):
+    """Who cares for one kind of event."""
+
+    label: str
+    wildcard: bool
+    plugins: tuple[str, ...]
+    """Plugins of any profile that registered it."""
+    hints: Mapping[str, Mapping[str, tuple[Hint | None, ...]]]
+    """Profile → plugin → its hints for it; None stands for "always"."""
+
+
+def build_hints(plugins: Iterable[Plugin], *, extenders: bool = False) -> dict[str, list[Interest]]:
+    """What the plugins of one profile registered, as the queue is to see it.
+
+    A plugin that waits for new nodes but not for taints is woken by every change of taints as well. Plugins that
+    leave their interests open hear of all the usual kinds, and of their own resources.
+    """
+    by_plugin: dict[str, list[Interest]] = {EXTENDER: list(_ANYTHING)} if extenders else {}
+    for plugin in plugins:
+        registered = plugin.interests()
+        if registered is None:
+            own = (Interest(resource.partition("/")[0], Action.ALL) for resource in plugin.resources)
+            by_plugin[plugin.name] = [*_ANYTHING, *own]
+            continue
+        interests = list(registered)
+        about_nodes = Action(0)
+        for interest in interests:
+            if interest.resource == Resource.NODE:
+                about_nodes |= interest.action
+        if about_nodes & Action.ADD and not about_nodes & Action.UPDATE_NODE_TAINT:
+            interests.append(Interest(Resource.NODE, Action.UPDATE_NODE_TAINT))
+        if interests:
+            by_plugin[plugin.name] = interests
+    return by_plugin
+
+
+class Hints:
+    """The interests of all profiles, by event."""
+
+    def __init__(self, interests: HintsByProfile, report: Callable[[str], None] = lambda _message: None) -> None:
+        self._interests = interests
+        self._report = report
+        self._by_event: dict[Event, Listeners] = {}
+
+    def listeners(self, event: Event) -> Listeners:
+        known = self._by_event.get(event)
+        if known is None:
+            known = self._by_event[event] = self._find(event)
+        return known
+
+    def _find(self, event: Event) -> Listeners:
+        hints: dict[str, dict[str, tuple[Hint | None, ...]]] = {}
+        for profile, by_plugin in self._interests.items():
+            hints[profile] = {}
+            for plugin, interests in by_plugin.items():
+                covering = tuple(interest.hint for interest in interests if interest.event.covers(event))
+                if covering:
+                    hints[profile][plugin] = (None,) if None in covering else covering
+        plugins = dict.fromkeys(plugin for by_plugin in hints.values() for plugin in by_plugin)
+        return Listeners(event.label, event.wildcard, tuple(plugins), hints)
+
+    def strategy(self, queued: QueuedPod, listeners: Listeners, before: Any, after: Any) -> Strategy:
+        """Whether an event is worth a new attempt at a pod, and how soon."""
+        pod, unschedulable, pending = queued.pod, queued.unschedulable_plugins, queued.pending_plugins
+        if not unschedulable and not pending:
+            return Strategy.AFTER_BACKOFF
+        if listeners.wildcard:
+            # With an object it is meant for that pod alone.
+            others = after is not None and not (isinstance(after, Pod) and after.uid == pod.uid)
+            return Strategy.SKIP if others else Strategy.AFTER_BACKOFF
+        hints = listeners.hints.get(pod.spec.scheduler_name)
+        if hints is None:
+            return Strategy.AFTER_BACKOFF
+        for plugin in pending:
+            if plugin in hints and self._says_yes(plugin, hints[plugin], pod, before, after):
+                return Strategy.IMMEDIATELY
+        for plugin in unschedulable:
+            if plugin in hints and self._says_yes(plugin, hints[plugin], pod, before, after):
+                return Strategy.AFTER_BACKOFF
+        return Strategy.SKIP
+
+    def _says_yes(self, plugin: str, hints: tuple[Hint | None, ...], pod: Pod, before: Any, after: Any) -> bool:
+        for hint in hints:
+            try:
+                if hint is None or hint(pod, before, after):
+                    return True
+            except Exception as error:
+                self._report(f'queueing hint of plugin "{plugin}" for pod {pod.key}: {type(error).__name__}: {error}')
+                return True
+        return False

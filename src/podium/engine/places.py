@@ -1,0 +1,159 @@
+"""The three places a queued pod can be in, and the ways between them.
+
+Active pods are tried in the order of QueueSort. Entering it, or the backoff queue, takes the consent of the PreEnqueue
+plugins; a pod that one of them holds back is parked with the unschedulable ones. One record per pod is in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from podium.engine.backoff import BackoffQueue
+from podium.engine.heap import Sorter, pod_heap
+from podium.engine.hints import Strategy
+from podium.engine.unschedulable import UnschedulablePods
+from podium.framework.clock import Clock
+from podium.framework.events import Action, Event, Resource
+from podium.framework.nominator import Nominator
+from podium.framework.queued import QueuedPod
+from podium.framework.status import PluginError, Status
+from podium.kube import Pod
+
+ACTIVE, BACKOFF, UNSCHEDULABLE = "active", "backoff", "unschedulable"
+
+POD_ADD = Event(Resource.UNSCHEDULED_POD, Action.ADD).label
+POD_UPDATE = Event(Resource.UNSCHEDULED_POD, Action.UPDATE).label
+POPPED_EARLY = "PopFromBackoffQ"
+
+PRE_ENQUEUE = "PreEnqueue"
+"""Stands for the gating plugin where a PreEnqueue call broke without naming one."""
+
+PreEnqueue = Callable[[Pod, str], Status | None]
+"""(pod, plugin to ask first) → None, or why the pod may not be tried, by which plugin."""
+
+
+class Places:
+    def __init__(
+        self,
+        sorter: Sorter,
+        clock: Clock,
+        nominator: Nominator,
+        pre_enqueue: Mapping[str, PreEnqueue],
+        *,
+        initial_backoff: float,
+        max_backoff: float,
+        count: Callable[[str, str], None] | None,
+        report: Callable[[str], None],
+    ) -> None:
+        self._clock = clock
+        self._nominator = nominator
+        self._pre_enqueue = pre_enqueue
+        self._count = count
+        self._report = report
+        self._pods: dict[str, QueuedPod] = {}
+        self.active = pod_heap(sorter)
+        self.backoff = BackoffQueue(sorter, clock, initial_backoff, max_backoff)
+        self.unschedulable = UnschedulablePods()
+
+    def get(self, key: str) -> QueuedPod | None:
+        return self._pods.get(key)
+
+    def pop(self) -> QueuedPod | None:
+        """The first active pod, else the one whose backoff ends first; it is in no place afterwards."""
+        queued = self.active.pop()
+        if queued is None:
+            queued = self.backoff.pop_early()
+            if queued is None:
+                return None
+            if self._count is not None:
+                self._count(ACTIVE, POPPED_EARLY)
+        del self._pods[queued.key]
+        queued.place = ""
+        return queued
+
+    def requeue(self, queued: QueuedPod, strategy: Strategy, label: str) -> None:
+        """Put a pod where an event, or its failure, sends it."""
+        if strategy is Strategy.SKIP:
+            self._park(queued, label)
+        elif strategy is Strategy.AFTER_BACKOFF and self.backoff.waiting(queued):
+            self._to_backoff(queued, label)
+        else:
+            self.to_active(queued, label)
+
+    def to_active(self, queued: QueuedPod, label: str) -> bool:
+        """Make a pod active unless a PreEnqueue plugin objects. One that was backing off has been asked about."""
+        if queued.place != BACKOFF:
+            self._ask_to_enqueue(queued)
+        known = self._pods.get(queued.key)
+        if queued.gating_plugin:
+            if known is None or known.place == UNSCHEDULABLE:
+                self._park(queued, label)
+            return False
+        if known is not None:
+            self.take_out(known)
+        if queued.initial_attempt is None:
+            queued.initial_attempt = self._clock.now()
+        self.active.push(queued)
+        self._enter(queued, ACTIVE, label)
+        if label in (POD_ADD, POD_UPDATE):
+            self._nominator.nominate(queued.pod)
+        return True
+
+    def _to_backoff(self, queued: QueuedPod, label: str) -> None:
+        self._ask_to_enqueue(queued)
+        if queued.gating_plugin:
+            self._park(queued, label)
+            return
+        if queued.place == UNSCHEDULABLE:
+            self.take_out(queued)
+        self.backoff.add(queued)
+        self._enter(queued, BACKOFF, label)
+
+    def _park(self, queued: QueuedPod, label: str) -> None:
+        known = self._pods.get(queued.key)
+        self.unschedulable.put(queued)
+        if known is None:
+            self._enter(queued, UNSCHEDULABLE, label)
+        else:  # A pod that stays where it is does not enter.
+            queued.place = UNSCHEDULABLE
+            self._pods[queued.key] = queued
+
+    def _enter(self, queued: QueuedPod, place: str, label: str) -> None:
+        queued.place = place
+        self._pods[queued.key] = queued
+        if self._count is not None:
+            self._count(place, label)
+
+    def take_out(self, queued: QueuedPod) -> None:
+        del self._pods[queued.key]
+        if queued.place == ACTIVE:
+            self.active.remove(queued.key)
+        elif queued.place == BACKOFF:
+            self.backoff.remove(queued.key)
+        else:
+            self.unschedulable.remove(queued.key)
+        queued.place = ""
+
+    def _ask_to_enqueue(self, queued: QueuedPod) -> None:
+        """Ask the PreEnqueue plugins, the one that objected last time first, and note who objects now."""
+        ask = self._pre_enqueue.get(queued.pod.spec.scheduler_name)
+        try:
+            status = None if ask is None else ask(queued.pod, queued.gating_plugin)
+        except PluginError as error:
+            self._report(str(error))
+            status = Status.error(str(error)).by(PRE_ENQUEUE)
+        if status is None:
+            queued.gating_plugin = ""
+            return
+        queued.gating_plugin = status.plugin
+        queued.flushed = False
+        if status.plugin not in queued.unschedulable_plugins:
+            queued.unschedulable_plugins = queued.unschedulable_plugins | {status.plugin}
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def __iter__(self) -> Iterator[QueuedPod]:
+        yield from self.active
+        yield from self.backoff
+        yield from self.unschedulable

@@ -1,0 +1,276 @@
+"""The pods that want a node, and when each is tried.
+
+A pod is in one of three places: active (to be tried, in the order of QueueSort), backing off (failed, must wait a
+while), or unschedulable (nothing has changed that could help it, or a PreEnqueue plugin holds it back); or it is in
+flight, being tried. Events in the cluster bring pods back from unschedulable; so do being told to (`activate`), an
+update of the pod itself and, in the end, mere time.
+
+Nothing here waits or sleeps. `pop` gives None when no pod is ready, and `tick` does what is due: pods whose backoff
+is over move up every second, pods forgotten for five minutes every thirty seconds; `next_timer` says when that would
+be of use.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from podium.engine.changes import pod_events
+from podium.engine.heap import Sorter
+from podium.engine.hints import Hints, HintsByProfile, Listeners, Strategy
+from podium.engine.inflight import InFlight
+from podium.engine.places import ACTIVE, BACKOFF, POD_ADD, POD_UPDATE, UNSCHEDULABLE, Places, PreEnqueue
+from podium.framework.clock import Clock
+from podium.framework.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT, Event
+from podium.framework.nominator import Nominator
+from podium.framework.queued import QueuedPod
+from podium.kube import Pod
+
+ATTEMPT_FAILED = "ScheduleAttemptFailure"
+BACKOFF_COMPLETE = "BackoffComplete"
+
+LEFTOVERS_EVERY = 30.0
+"""Seconds between looks for pods that have waited too long."""
+
+
+class Pending(NamedTuple):
+    """How many pods are where; gated pods are not counted as unschedulable."""
+
+    active: int
+    backoff: int
+    unschedulable: int
+    gated: int
+
+
+class SchedulingQueue:
+    def __init__(
+        self,
+        sorter: Sorter,
+        clock: Clock,
+        nominator: Nominator,
+        *,
+        pre_enqueue: Mapping[str, PreEnqueue] | None = None,
+        hints: HintsByProfile | None = None,
+        initial_backoff: float = 1.0,
+        max_backoff: float = 10.0,
+        max_in_unschedulable: float = 300.0,
+        count: Callable[[str, str], None] | None = None,
+        report: Callable[[str], None] = lambda _message: None,
+    ) -> None:
+        """`pre_enqueue` and `hints` go by profile. `count` is told (place, event) of every pod that enters a place,
+        `report` what goes wrong in a plugin."""
+        self._clock = clock
+        self._nominator = nominator
+        self._hints = Hints(hints or {}, report)
+        self._max_in_unschedulable = max_in_unschedulable
+        self._places = Places(
+            sorter,
+            clock,
+            nominator,
+            pre_enqueue or {},
+            initial_backoff=initial_backoff,
+            max_backoff=max_backoff,
+            count=count,
+            report=report,
+        )
+        self._sequence = 0
+        self._leftovers_due = clock.now() + LEFTOVERS_EVERY
+        self.in_flight = InFlight()
+        self.cycles = 0
+        """How many pods have been popped."""
+
+    # What happens to pods
+
+    def add(self, pod: Pod) -> None:
+        """A new pod without a node."""
+        self._places.to_active(self._new(pod), POD_ADD)
+
+    def update(self, before: Pod, after: Pod) -> None:
+        """A pod without a node changed. One in flight will be shown the change if it fails."""
+        if after.uid in self.in_flight:
+            for event in pod_events(before, after):
+                self.in_flight.record(self._hints.listeners(event), before, after)
+            return
+        queued = self._places.get(after.key)
+        if queued is None:
+            self._places.to_active(self._new(after), POD_UPDATE)
+            return
+        queued.pod = after
+        self._renominate(before, after)
+        if queued.place == ACTIVE:
+            self._places.active.push(queued)
+        elif queued.place == BACKOFF:
+            self._places.backoff.sort_again(queued)
+        else:
+            for event in pod_events(before, after):
+                listeners = self._hints.listeners(event)
+                strategy = self._hints.strategy(queued, listeners, before, after)
+                self._places.requeue(queued, strategy, listeners.label)
+                if queued.place != UNSCHEDULABLE:
+                    break
+
+    def delete(self, pod: Pod) -> None:
+        """The pod is gone or has a node; one in flight is for whoever is trying it to give up."""
+        self._nominator.remove(pod.uid)
+        queued = self._places.get(pod.key)
+        if queued is not None:
+            self._places.take_out(queued)
+
+    def pop(self) -> QueuedPod | None:
+        """The next pod to try, now in flight; None when none is ready. An idle scheduler cuts backoffs short."""
+        while (queued := self._places.pop()) is not None:
+            queued.attempts += 1
+            if self.in_flight.start(queued.pod):
+                self.cycles += 1
+                return queued
+        return None
+
+    def done(self, uid: str) -> None:
+        """The pod is placed, or will not come back by `add_unschedulable`."""
+        self.in_flight.finish(uid)
+
+    def add_unschedulable(self, queued: QueuedPod) -> bool:
+        """Take back a pod that failed, with the plugins that rejected it noted; none noted means an error.
+
+        What happened while it was in flight may send it straight back. False when the pod is queued already.
+        """
+        known = self._places.get(queued.key)
+        if known is None:
+            if queued.unschedulable_plugins or queued.pending_plugins:
+                queued.unschedulable_count += 1
+                queued.consecutive_errors = 0
+            else:
+                queued.consecutive_errors += 1
+            queued.timestamp, queued.sequence = self._clock.now(), self._next_sequence()
+            queued.backoff_expiration = None
+            queued.flushed, queued.flushed_at = False, 0.0
+            self._places.requeue(queued, self._strategy_after_flight(queued), ATTEMPT_FAILED)
+        self.done(queued.pod.uid)
+        return known is None
+
+    # What brings pods back
+
+    def on_event(
+        self, event: Event, before: Any = None, after: Any = None, *, precheck: Callable[[Pod], bool] | None = None
+    ) -> bool:
+        """Something in the cluster changed; whether that brought a pod back. `precheck` leaves out waiting pods."""
+        listeners = self._hints.listeners(event)
+        if listeners.wildcard:
+            waiting = list(self._places.unschedulable)
+        elif listeners.plugins:
+            waiting = self._places.unschedulable.waiting_for(listeners.plugins)
+        else:
+            return False
+        if precheck is not None:
+            waiting = [queued for queued in waiting if precheck(queued.pod)]
+        return self._wake(waiting, listeners, before, after)
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Try these pods next, whatever they wait for. One in flight comes back at once if it fails."""
+        for pod in pods:
+            queued = self._places.get(pod.key)
+            if queued is not None and queued.place != ACTIVE and self._places.to_active(queued, FORCE_ACTIVATE.label):
+                continue
+            if pod.uid in self.in_flight:
+                self.in_flight.record(self._hints.listeners(FORCE_ACTIVATE), None, pod)
+
+    def flush_backoff(self) -> None:
+        """Make pods active whose backoff is over."""
+        for queued in self._places.backoff.completed():
+            self._places.to_active(queued, BACKOFF_COMPLETE)
+
+    def flush_unschedulable(self) -> None:
+        """Give pods another chance that nothing has woken for too long: a hint may have missed something."""
+        now = self._clock.now()
+        waiting = self._places.unschedulable.older_than(self._max_in_unschedulable, now)
+        for queued in waiting:
+            queued.flushed, queued.flushed_at = True, now
+        if waiting:
+            self._wake(waiting, self._hints.listeners(UNSCHEDULABLE_TIMEOUT), None, None)
+
+    def tick(self) -> None:
+        """Do what is due by now; to be called every whole second, or whenever `next_timer` says."""
+        self.flush_backoff()
+        now = self._clock.now()
+        if now >= self._leftovers_due:
+            self.flush_unschedulable()
+            self._leftovers_due += LEFTOVERS_EVERY * (math.floor((now - self._leftovers_due) / LEFTOVERS_EVERY) + 1)
+
+    def next_timer(self) -> float | None:
+        """The first time at which `tick` would move a pod, as things are; None when it never would."""
+        times = [self._places.backoff.next_completion()]
+        oldest = self._places.unschedulable.oldest()
+        if oldest is not None:
+            late = oldest + self._max_in_unschedulable - self._leftovers_due
+            times.append(self._leftovers_due + LEFTOVERS_EVERY * max(0, math.floor(late / LEFTOVERS_EVERY) + 1))
+        return min((time for time in times if time is not None), default=None)
+
+    # What can be seen
+
+    @property
+    def ready(self) -> bool:
+        """Whether `pop` would give a pod."""
+        return len(self._places.active) > 0 or self._places.backoff.rejected > 0
+
+    def pending(self) -> Pending:
+        places = self._places
+        gated = places.unschedulable.gated
+        return Pending(len(places.active), len(places.backoff), len(places.unschedulable) - gated, gated)
+
+    def get(self, key: str) -> QueuedPod | None:
+        """The record of a queued pod by "namespace/name"; its `place` says where it is."""
+        return self._places.get(key)
+
+    def __len__(self) -> int:
+        """All pods but those in flight."""
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[QueuedPod]:
+        """All pods but those in flight: active and backing off in the order they would be tried, then the others."""
+        return iter(self._places)
+
+    # How it is decided
+
+    def _wake(self, waiting: list[QueuedPod], listeners: Listeners, before: Any, after: Any) -> bool:
+        woken = False
+        for queued in waiting:
+            strategy = self._hints.strategy(queued, listeners, before, after)
+            if strategy is not Strategy.SKIP:
+                self._places.take_out(queued)
+                self._places.requeue(queued, strategy, listeners.label)
+                woken = woken or queued.place != UNSCHEDULABLE
+        self.in_flight.record(listeners, before, after)
+        return woken
+
+    def _strategy_after_flight(self, queued: QueuedPod) -> Strategy:
+        events = self.in_flight.since(queued.pod.uid)
+        if events is None or not (queued.unschedulable_plugins or queued.pending_plugins):
+            return Strategy.AFTER_BACKOFF
+        best = Strategy.SKIP
+        for listeners, before, after in events:
+            strategy = self._hints.strategy(queued, listeners, before, after)
+            if strategy is Strategy.IMMEDIATELY:
+                return strategy
+            if strategy is Strategy.AFTER_BACKOFF:
+                best = strategy
+                if not queued.pending_plugins:
+                    break
+        return best
+
+    def _renominate(self, before: Pod, after: Pod) -> None:
+        """A nomination made in memory outlives an update only where neither object carries one."""
+        known = self._nominator.node_of(before.uid)
+        if before.uid != after.uid:
+            self._nominator.remove(before.uid)
+        kept = known if not before.status.nominated_node_name else None
+        node = after.status.nominated_node_name or kept or ""
+        if node or known:
+            self._nominator.nominate(after, node)
+
+    def _new(self, pod: Pod) -> QueuedPod:
+        return QueuedPod(pod, self._clock.now(), self._next_sequence())
+
+    def _next_sequence(self) -> int:
+        self._sequence += 1
+        return self._sequence
