@@ -1,8 +1,8 @@
 """What the cluster state needs to know of a pod, worked out once.
 
 Pods made from one template differ only in name, so everything derived from the spec (requests, host ports, compiled
-affinity terms, used claims, disks) is kept per distinct specification and shared. The key is the encoded specification itself:
-two pods with equal keys are the same to every plugin that reads only namespace, labels and spec.
+affinity terms, used claims, disks) is kept per distinct specification and shared. The key is the encoded specification
+itself: two pods with equal keys are the same to every plugin that reads only namespace, labels and spec.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from podium.cluster.attached import may_attach
+from podium.cluster.disks import Disk, inline_disks
 from podium.cluster.terms import Term, parse_terms
 from podium.kube import Container, Pod
 from podium.kube.requests import nonzero_requested, requested
@@ -36,6 +38,8 @@ class PodFacts:
 
     __slots__ = (
         "claims",
+        "disks",
+        "may_attach",
         "nonzero_cpu",
         "nonzero_memory",
         "notes",
@@ -57,6 +61,8 @@ class PodFacts:
             for volume in pod.spec.volumes
             if volume.persistent_volume_claim is not None
         )
+        self.disks: tuple[Disk, ...] = inline_disks(pod)
+        self.may_attach = any(map(may_attach, pod.spec.volumes))
         self.notes: dict[object, Any] = {}
         self.terms: tuple[Term, ...]
         self.terms_error: str | None

@@ -80,6 +80,10 @@ class NodeLabels:
         self._labels_of_row: dict[int, Mapping[str, str]] = {}
         self.version = 0
 
+    @property
+    def rows(self) -> int:
+        return self._columns.rows
+
     def column(self, key: str) -> LabelColumn:
         column = self._by_key.get(key)
         if column is None:

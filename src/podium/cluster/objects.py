@@ -7,7 +7,7 @@ was just given a volume), until the API server's own newer version arrives or th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 from podium.kube import (
@@ -30,6 +30,9 @@ from podium.kube import (
 
 T = TypeVar("T")
 
+Follower = Callable[[str, T | None, T | None], None]
+"""(key, object before, object after): told of every change, assumptions included; None stands for "not there"."""
+
 
 class Store(Generic[T]):
     """Objects of one kind by "name" or "namespace/name"."""
@@ -37,7 +40,14 @@ class Store(Generic[T]):
     def __init__(self) -> None:
         self._objects: dict[str, T] = {}
         self._assumed: dict[str, T] = {}
+        self._followers: list[Follower[T]] = []
         self.version = 0
+
+    def follow(self, follower: Follower[T]) -> None:
+        """Tell `follower` of every change from now on, and of what is there already."""
+        self._followers.append(follower)
+        for key in self._objects:
+            follower(key, None, self.get(key))
 
     def __iter__(self) -> Iterator[T]:
         if not self._assumed:
@@ -56,23 +66,35 @@ class Store(Generic[T]):
 
     def set(self, key: str, value: T) -> None:
         """Take over what the API server says; it ends an assumption about the object."""
+        before = self.get(key)
         self._objects[key] = value
         self._assumed.pop(key, None)
-        self.version += 1
+        self._moved(key, before)
 
     def discard(self, key: str) -> T | None:
+        before = self.get(key)
         self._assumed.pop(key, None)
-        self.version += 1
-        return self._objects.pop(key, None)
+        found = self._objects.pop(key, None)
+        self._moved(key, before)
+        return found
 
     def assume(self, key: str, value: T) -> None:
+        before = self.get(key)
         self._assumed[key] = value
-        self.version += 1
+        self._moved(key, before)
 
     def restore(self, key: str) -> None:
         """Take an assumption back."""
-        if self._assumed.pop(key, None) is not None:
-            self.version += 1
+        before = self._assumed.pop(key, None)
+        if before is not None:
+            self._moved(key, before)
+
+    def _moved(self, key: str, before: T | None) -> None:
+        self.version += 1
+        if self._followers:
+            after = self.get(key)
+            for follower in self._followers:
+                follower(key, before, after)
 
 
 class Objects:

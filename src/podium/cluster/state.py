@@ -18,9 +18,13 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.cluster.attached import AttachedVolumes
 from podium.cluster.columns import ColumnSet
 from podium.cluster.counts import PodClass, PodCounts
+from podium.cluster.csi_nodes import CsiNodeColumns
+from podium.cluster.disks import MountedDisks
 from podium.cluster.facts import FactsCache, PodFacts
+from podium.cluster.free_volumes import FreeVolumes
 from podium.cluster.images import NodeImages
 from podium.cluster.interned import Interned
 from podium.cluster.journal import Journal
@@ -29,6 +33,7 @@ from podium.cluster.objects import Objects
 from podium.cluster.order import NodeOrder
 from podium.cluster.ports import UsedPorts
 from podium.cluster.resources import ResourceColumns
+from podium.cluster.storage_pools import StoragePools
 from podium.cluster.terms import PlacedTerms
 from podium.kube import Node, Pod, Taint
 
@@ -67,7 +72,12 @@ class Cluster:
         self.ports = UsedPorts()
         self.counts = PodCounts(self.columns)
         self.terms = PlacedTerms(self.columns)
+        self.disks = MountedDisks()
         self.objects = Objects()
+        self.csi_nodes = CsiNodeColumns(self.columns, self.objects.csi_nodes)
+        self.attached = AttachedVolumes(self.columns, self.objects)
+        self.free_volumes = FreeVolumes(self.objects.volumes)
+        self.storage_pools = StoragePools(self.objects.csi_capacities)
         self.facts = FactsCache()
         self.pods: dict[str, PlacedPod] = {}
         self.pods_on: list[dict[str, PlacedPod]] = []
@@ -99,6 +109,8 @@ class Cluster:
         self.images.set_row(row, node.status.images)
         if known is None:
             self.order.add(row, node.labels)
+            self.csi_nodes.add_row(row, node.name)
+            self.attached.add_row(row, node.name)
         else:
             self.order.update(row, node.labels)
         if known is None or known.labels != node.labels:
@@ -122,6 +134,8 @@ class Cluster:
         self.order.remove(row)
         self.labels.clear_row(row)
         self.resources.clear_allocatable(row)
+        self.csi_nodes.remove_row(row, name)
+        self.attached.remove_row(row, name)
         self.node_changes.append(row)
         self._release(row)
 
@@ -197,6 +211,8 @@ class Cluster:
         self.pods_on[placed.row][placed.pod.uid] = placed
         self._count(placed, 1)
         self.counts.add(placed.pod_class, placed.row)
+        if placed.facts.may_attach:
+            self.attached.add_pod(placed.pod, placed.row)
         if placed.facts.terms:
             self.terms.add(placed.facts.terms, placed.row)
 
@@ -204,6 +220,8 @@ class Cluster:
         del self.pods_on[placed.row][placed.pod.uid]
         self._count(placed, -1)
         self.counts.remove(placed.pod_class, placed.row)
+        if placed.facts.may_attach:
+            self.attached.remove_pod(placed.pod, placed.row)
         if placed.facts.terms:
             self.terms.remove(placed.facts.terms, placed.row)
 
@@ -212,6 +230,8 @@ class Cluster:
         self.resources.add_pod(facts, row, sign)
         if facts.ports:
             self.ports.add(facts.ports, row, sign)
+        if facts.disks:
+            self.disks.add(facts.disks, row, sign)
         for claim in facts.claims:
             rows = self.claim_rows.setdefault(claim, {})
             rows[row] = rows.get(row, 0) + sign
