@@ -1,0 +1,140 @@
+"""DoNotSchedule: nodes on which the pod would make the spread too uneven are refused.
+
+For each constraint, pods are counted per domain over the nodes that count (see `layout`), and a node passes if
+
+    pods in its domain + (1 if the pod matches its own selector) − pods in the emptiest domain ≤ maxSkew.
+
+With fewer domains than minDomains the emptiest counts as 0. A node that lacks the topology key cannot pass. The first
+constraint that fails gives the reason.
+
+Adding and removing single pods, for nominated pods and preemption, follows a looser rule than counting: terminating
+pods and the pods of an empty selector are added and removed too. Only the two emptiest domains are tracked for that,
+which is exact as long as all changes are in one domain, and they are: they happen on one node.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import Cluster, Nodes, PlacedPod
+from podium.framework import Status, Verdict
+from podium.kube import Pod
+from podium.plugins.pod_topology_spread.layout import Layout, Layouts
+from podium.plugins.pod_topology_spread.rules import Constraint, Rules
+
+UNEVEN_REASON = "node(s) didn't match pod topology spread constraints"
+UNEVEN = Status.unschedulable(UNEVEN_REASON)
+NO_LABEL = Status.unresolvable(f"{UNEVEN_REASON} (missing required label)")
+UNEVEN_CODE, NO_LABEL_CODE = 1, 2
+
+NO_DOMAIN = (0, 2**31 - 1)
+Counts = NDArray[np.int64]
+Emptiest = tuple[tuple[int, int], tuple[int, int]]
+"""The two emptiest domains, the emptier first: (number of the value, pods)."""
+
+
+class Tally:
+    """One constraint with the pods per domain. A tally never changes: `moved` gives a new one."""
+
+    __slots__ = ("_codes", "constraint", "counts", "emptiest", "layout")
+
+    def __init__(self, constraint: Constraint, layout: Layout, counts: Counts, emptiest: Emptiest) -> None:
+        self.constraint = constraint
+        self.layout = layout
+        self.counts = counts
+        self.emptiest = emptiest
+        self._codes: NDArray[np.int64] | None = None
+
+    def moved(self, row: int, delta: int) -> Tally:
+        """The tally with `delta` more pods on a row."""
+        value = int(self.layout.value_of_row[row])
+        if not value:
+            return self
+        counts = self.counts.copy()
+        counts[value] += delta
+        return Tally(self.constraint, self.layout, counts, _updated(self.emptiest, value, int(counts[value])))
+
+    @property
+    def least(self) -> int:
+        """Pods in the emptiest domain, as the constraint sees it."""
+        if len(self.layout.domains) < self.constraint.min_domains:
+            return 0
+        return self.emptiest[0][1]
+
+    @property
+    def codes(self) -> NDArray[np.int64]:
+        """The verdict per number of a label value; entry 0 is that of a node without the label."""
+        if self._codes is None:
+            most = self.constraint.max_skew + self.least - int(self.constraint.matches_itself)
+            self._codes = (self.counts > most) * np.int64(UNEVEN_CODE)
+            self._codes[0] = NO_LABEL_CODE
+        return self._codes
+
+
+class HardNotes:
+    __slots__ = ("pod", "tallies")
+
+    def __init__(self, pod: Pod, tallies: tuple[Tally, ...]) -> None:
+        self.pod = pod
+        self.tallies = tallies
+
+    def clone(self) -> HardNotes:
+        return HardNotes(self.pod, self.tallies)
+
+    def adjust(self, placed: PlacedPod, delta: int) -> None:
+        """Count one placed pod more (`delta` 1) or less (-1)."""
+        if placed.pod.namespace == self.pod.namespace:
+            self.tallies = tuple(
+                tally.moved(placed.row, delta) if tally.constraint.selector.matches(placed.pod.labels) else tally
+                for tally in self.tallies
+            )
+
+
+def hard_notes(pod: Pod, cluster: Cluster, rules: Rules, layouts: Layouts) -> HardNotes:
+    tallies = []
+    for constraint in rules.constraints:
+        layout = layouts.counting(pod, rules, constraint)
+        if constraint.query is None:
+            counts = np.zeros(layout.values, dtype=np.int64)
+        else:
+            counts = layout.sums(cluster.counts.column(constraint.query).per_row)
+        tallies.append(Tally(constraint, layout, counts, _emptiest(layout, counts)))
+    return HardNotes(pod, tuple(tallies))
+
+
+def verdict(notes: HardNotes, nodes: Nodes) -> Verdict | None:
+    codes: NDArray[np.int64] | None = None
+    for tally in notes.tallies:
+        found: NDArray[np.int64] = tally.codes.take(nodes.label_ids(tally.constraint.topology_key))
+        codes = found if codes is None else np.where(codes == 0, found, codes)
+    if codes is None or not codes.any():
+        return None
+    return Verdict(codes, lambda code: NO_LABEL if code == NO_LABEL_CODE else UNEVEN)
+
+
+def _emptiest(layout: Layout, counts: Counts) -> Emptiest:
+    domains = layout.domains
+    if not len(domains):
+        return NO_DOMAIN, NO_DOMAIN
+    pods = counts.take(domains)
+    first = int(pods.argmin())
+    lowest = (int(domains[first]), int(pods[first]))
+    if len(domains) == 1:
+        return lowest, NO_DOMAIN
+    pods[first] = NO_DOMAIN[1]
+    second = int(pods.argmin())
+    return lowest, (int(domains[second]), int(pods[second]))
+
+
+def _updated(emptiest: Emptiest, value: int, pods: int) -> Emptiest:
+    """The two emptiest domains after one domain's pods changed."""
+    first, second = emptiest
+    changed = (value, pods)
+    if value == first[0]:
+        first = changed
+    elif value == second[0] or first[1] <= pods < second[1]:
+        second = changed
+    elif pods < first[1]:
+        first, second = changed, first
+    return (first, second) if first[1] <= second[1] else (second, first)

@@ -1,0 +1,106 @@
+"""The plugin: DoNotSchedule constraints decide which nodes are allowed, ScheduleAnyway ones which are best.
+
+`hard` has the rules for filtering, `soft` those for scoring. A pod without constraints of its own gets the default ones
+if services or a controller select it, with a selector made from theirs.
+
+Raw scores depend on the feasible nodes, not only on each node: how much a pod weighs grows with the number of domains
+among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+from podium.cluster import Nodes, PlacedPod
+from podium.framework import SKIP, Action, Cycle, Handle, Interest, Plugin, Resource, Scope, Scores, Status, Verdict
+from podium.kube import Pod
+from podium.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, PodTopologySpreadArgs
+from podium.plugins.pod_topology_spread.default_selector import DefaultSelectors
+from podium.plugins.pod_topology_spread.hard import HardNotes, hard_notes, verdict
+from podium.plugins.pod_topology_spread.hints import Hints
+from podium.plugins.pod_topology_spread.layout import Layouts
+from podium.plugins.pod_topology_spread.rules import RuleBook
+from podium.plugins.pod_topology_spread.soft import SoftNotes, normalized, raw_scores, soft_notes
+
+NAME = "PodTopologySpread"
+SOFT = f"{NAME}/soft"
+
+
+class PodTopologySpread(Plugin):
+    name = NAME
+    Args = PodTopologySpreadArgs
+    filter_scope = Scope.CLUSTER
+    score_scope = Scope.CLUSTER
+
+    def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._cluster = handle.cluster
+        self._book = RuleBook(args.defaults, args.system_defaulting, DefaultSelectors(handle.cluster.objects))
+        self._layouts = Layouts(handle.cluster)
+
+    def interests(self) -> Iterable[Interest]:
+        hints = Hints(self._cluster, self._book)
+        pod_actions = Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE
+        node_actions = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
+        return [
+            Interest(Resource.POD, pod_actions, hints.after_pod_change),
+            Interest(Resource.NODE, node_actions, hints.after_node_change),
+        ]
+
+    def watermark(self, pod: Pod) -> Hashable:
+        """Changes of the pods to spread, of node labels, and of taints where a constraint heeds them."""
+        if not self._book.concerns(pod):
+            return ()
+        cluster, facts = self._cluster, self._cluster.facts.of(pod)
+        constraints = [
+            constraint
+            for action in (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY)
+            for constraint in self._book.rules(pod, facts, action).constraints
+        ]
+        if not constraints:
+            return ()
+        counted = [cluster.counts.column(constraint.query).version for constraint in constraints if constraint.query]
+        heeds_taints = any(constraint.honors_taints for constraint in constraints)
+        return cluster.labels.version, cluster.taints.version if heeds_taints else 0, *counted
+
+    # Filtering
+
+    def pre_filter(self, cycle: Cycle) -> Status | None:
+        rules = self._book.rules(cycle.pod, cycle.facts, DO_NOT_SCHEDULE)
+        if rules.error:
+            return Status.error(f"get constraints from pod: {rules.error}")
+        if not rules.constraints:
+            return SKIP
+        cycle.data[NAME] = hard_notes(cycle.pod, cycle.cluster, rules, self._layouts)
+        return None
+
+    def add_pod(self, cycle: Cycle, placed: PlacedPod) -> None:
+        notes: HardNotes = cycle.data[NAME]
+        notes.adjust(placed, 1)
+
+    def remove_pod(self, cycle: Cycle, placed: PlacedPod) -> None:
+        notes: HardNotes = cycle.data[NAME]
+        notes.adjust(placed, -1)
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:
+        notes: HardNotes = cycle.data[NAME]
+        return verdict(notes, nodes)
+
+    # Scoring
+
+    def pre_score(self, cycle: Cycle, nodes: Nodes) -> Status | None:
+        rules = self._book.rules(cycle.pod, cycle.facts, SCHEDULE_ANYWAY)
+        if rules.error:
+            return Status.error(f"calculating preScoreState: {rules.error}")
+        if not rules.constraints:
+            return SKIP
+        cycle.data[SOFT] = soft_notes(cycle, nodes, rules, self._layouts)
+        return None
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
+        notes: SoftNotes = cycle.data[SOFT]
+        return raw_scores(notes, nodes)
+
+    def normalize(self, cycle: Cycle, nodes: Nodes, scores: Scores) -> Scores:
+        notes: SoftNotes = cycle.data[SOFT]
+        return normalized(notes, nodes, scores)
