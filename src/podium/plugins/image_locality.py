@@ -1,0 +1,84 @@
+"""ImageLocality: nodes that already hold the pod's images start it sooner.
+
+    image's worth = size · (nodes that have it / all nodes), toward zero
+    sum over the images the node has, kept within 23 MiB … 1000 MiB · containers
+    score = 100·(sum − 23 MiB) / (1000 MiB · containers − 23 MiB), toward zero
+
+The share of nodes keeps pods from heaping onto the first node that pulled an image. Images of init containers, app
+containers and image volumes count, an image used twice counts twice; volumes do not raise the upper limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+
+import numpy as np
+
+from podium.cluster import Cluster, NodeInfo, Nodes
+from podium.cluster.images import ImageState
+from podium.framework import MAX_SCORE, Cycle, Plugin, Scope, Scores
+from podium.kube import Pod
+
+NAME = "ImageLocality"
+MEBIBYTE = 1024 * 1024
+LEAST = 23 * MEBIBYTE
+MOST_PER_CONTAINER = 1000 * MEBIBYTE
+
+
+class ImageLocality(Plugin):
+    name = NAME
+    score_scope = Scope.CLUSTER
+
+    def watermark(self, pod: Pod) -> Hashable:
+        """What a node's images are worth depends on how far each has spread, and on the number of nodes."""
+        cluster = self.handle.cluster
+        states = [cluster.images.get(name) for name in _images(pod)]
+        if not any(states):
+            return ()
+        return len(cluster.order.rows), *(state and (state.size, len(state.rows)) for state in states)
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
+        cluster = cycle.cluster
+        sums = np.zeros(cluster.columns.rows, dtype=np.int64)
+        for state in _known_images(cluster, cycle.pod):
+            sums[state.row_array] += _worth(state, cluster)
+        most = _most(cycle.pod)
+        scores: Scores = MAX_SCORE * (np.clip(nodes.pick(sums), LEAST, most) - LEAST) // (most - LEAST)
+        return scores
+
+    def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
+        cluster = cycle.cluster
+        total = sum(_worth(state, cluster) for state in _known_images(cluster, cycle.pod) if node.row in state.rows)
+        most = _most(cycle.pod)
+        return MAX_SCORE * (min(max(total, LEAST), most) - LEAST) // (most - LEAST)
+
+
+def _known_images(cluster: Cluster, pod: Pod) -> Iterator[ImageState]:
+    """The state of each of the pod's images that some node has."""
+    for name in _images(pod):
+        state = cluster.images.get(name)
+        if state is not None:
+            yield state
+
+
+def _images(pod: Pod) -> Iterator[str]:
+    """The pod's images, by the names nodes know them under."""
+    spec = pod.spec
+    for container in (*spec.init_containers, *spec.containers):
+        yield with_tag(container.image)
+    for volume in spec.volumes:
+        if volume.image is not None:
+            yield with_tag(volume.image.reference)
+
+
+def with_tag(image: str) -> str:
+    """The name under which nodes report an image: without a tag it is the latest."""
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
+
+
+def _worth(state: ImageState, cluster: Cluster) -> int:
+    return int(float(state.size) * (float(len(state.rows)) / float(len(cluster.order.rows))))
+
+
+def _most(pod: Pod) -> int:
+    return MOST_PER_CONTAINER * (len(pod.spec.init_containers) + len(pod.spec.containers))
