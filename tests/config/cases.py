@@ -1,10 +1,14 @@
-"""Files that cannot be used, with the line at fault and the message kube-scheduler ends with.
+"""Files that cannot be used, with the line at fault and the message kube-scheduler ends with, and files that can.
 
-The table is checked twice: against Podium in test_validate.py, and against the real kube-scheduler in
-test_against_kube_scheduler.py, which is why each message stands here in full.
+The tables are checked twice: against Podium in test_validate.py and its neighbours, and against the real kube-scheduler
+in test_against_kube_scheduler.py, which is why each message stands here in full.
 """
 
+from random import Random
 from typing import NamedTuple
+
+from podium.config.registry import EXTENSION_POINTS
+from tests.config.stand_ins import IN_TREE
 
 
 class Case(NamedTuple):
@@ -63,6 +67,12 @@ STRICT = [
         6,
         'strict decoding error: yaml: unmarshal errors:\n  line 6: key "leaderElect" already set in map\n'
         '  line 7: key "parallelism" already set in map, unknown field "nope"',
+    ),
+    Case(
+        "a merged field given again",
+        "profiles:\n- <<: {schedulerName: a}\n  schedulerName: b\n",
+        5,
+        'strict decoding error: yaml: unmarshal errors:\n  line 5: key "schedulerName" already set in map',
     ),
     Case(
         "the kind of other arguments",
@@ -329,6 +339,19 @@ UNBUILDABLE = [
         'supported values: "LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"',
     ),
     Case(
+        "several arguments of NodeResourcesFit",
+        profiles(
+            profile(
+                "pluginConfig:\n- name: NodeResourcesFit\n  args:\n    ignoredResourceGroups: [a/b]\n"
+                "    scoringStrategy: {type: ''}\n"
+            )
+        ),
+        8,
+        f'{CREATING}initializing plugin "NodeResourcesFit": [ignoredResourceGroups[0]: Invalid value: "a/b": resource '
+        "group name can't contain '/', scoringStrategy.type: Unsupported value: \"\": supported values: "
+        '"LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"]',
+    ),
+    Case(
         "an extender that is both careless and careful",
         "extenders:\n- urlPrefix: https://a\n  tlsConfig:\n    insecure: true\n    caFile: /ca.pem\n",
         6,
@@ -396,3 +419,68 @@ OTHERWISE_REFUSED = [
         'no kind "Foo" is registered for version "kubescheduler.config.k8s.io/v1"',
     ),
 ]
+
+JSON_WITH_MISTAKES = """\
+{
+"apiVersion": "kubescheduler.config.k8s.io/v1",
+"kind": "KubeSchedulerConfiguration",
+"parallelism": 3,
+"zed": 1,
+"abc": 2,
+"parallelism": 4
+}
+"""
+JSON_KUBE_TEXT = 'strict decoding error: unknown field "zed", unknown field "abc", duplicate field "parallelism"'
+
+ACCEPTED = {
+    "nothing set": "",
+    "words that mean the same": "enableProfiling: n\nparallelism: 1e1\npodMaxBackoffSeconds: 0x10\n",
+    "zeros that mean the default": (
+        "clientConnection: {qps: 0, burst: 0, contentType: '', kubeconfig: KUBECONFIG}\n"
+        "leaderElection: {leaseDuration: 0s, resourceName: '', resourceLock: ''}\n"
+    ),
+    "nulls": "parallelism: null\nprofiles: [null]\nextenders:\nleaderElection: {leaderElect: null}\n",
+    "durations": "leaderElection: {leaseDuration: 1m30s, renewDeadline: 0.5m, retryPeriod: 1500ms}\n",
+    "weights of 0 and 10^9": (
+        "profiles:\n- plugins: {score: {enabled: [{name: ImageLocality, weight: 1000000000}, "
+        "{name: NodeAffinity, weight: 0}]}}\n"
+    ),
+    "extenders": (
+        "extenders:\n"
+        "- urlPrefix: http://a\n  filterVerb: f\n  prioritizeVerb: p\n  weight: 2\n  nodeCacheCapable: true\n"
+        "  managedResources: [{name: example.com/gpu, ignoredByScheduler: true}]\n"
+        "- {urlPrefix: https://b, enableHTTPS: true, bindVerb: b, httpTimeout: 2s, ignorable: true}\n"
+    ),
+    "arguments": (
+        "profiles:\n- pluginConfig:\n"
+        "  - name: DefaultPreemption\n    args: {minCandidateNodesPercentage: 20}\n"
+        "  - name: DynamicResources\n    args: {filterTimeout: 0s}\n"
+        "  - name: NodeResourcesFit\n    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu}]}}\n"
+        "  - name: NodeName\n    args: {ignored: true}\n"
+        "  - name: Nobody\n"
+    ),
+    "profiles": (
+        "percentageOfNodesToScore: 30\nprofiles:\n"
+        "- schedulerName: a\n  percentageOfNodesToScore: 0\n"
+        "- schedulerName: b\n  plugins: {multiPoint: {disabled: [{name: Nobody}, {name: ImageLocality}]}}\n"
+    ),
+}
+
+
+def random_profile(random: Random, number: int) -> dict[str, object]:
+    """Some points with plugins enabled and disabled at random; queue sorting and binding must work, so not there."""
+    free = [point for point in EXTENSION_POINTS if point not in ("queueSort", "bind") and "placement" not in point]
+    able = {point: [each.name for each in IN_TREE if point in each.points] for point in free}
+    able["multiPoint"] = [each.name for each in IN_TREE if each.name not in ("PrioritySort", "DefaultBinder")]
+    sets: dict[str, object] = {}
+    for key in random.sample(sorted(able), k=random.randint(1, 6)):
+        names = able[key]
+        enabled = random.sample(names, k=random.randint(0, min(4, len(names))))
+        disabled = random.sample(names, k=random.randint(0, min(4, len(names))))
+        if random.random() < 0.2 and key != "multiPoint":
+            disabled.append("*")
+        sets[key] = {
+            "enabled": [{"name": name, "weight": random.randint(0, 9)} for name in enabled],
+            "disabled": [{"name": name} for name in disabled],
+        }
+    return {"schedulerName": f"profile-{number}", "plugins": sets}

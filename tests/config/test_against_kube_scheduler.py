@@ -18,8 +18,18 @@ from msgspec.structs import replace
 from podium.config import Profile, SchedulerConfig, load_config
 from podium.config.registry import EXTENSION_POINTS
 from podium.config.types import Plugins
-from tests.config.cases import INVALID, OTHERWISE_REFUSED, STRICT, UNBUILDABLE, Case
-from tests.config.stand_ins import IN_TREE, REGISTRY, config_text
+from tests.config.cases import (
+    ACCEPTED,
+    INVALID,
+    JSON_KUBE_TEXT,
+    JSON_WITH_MISTAKES,
+    OTHERWISE_REFUSED,
+    STRICT,
+    UNBUILDABLE,
+    Case,
+    random_profile,
+)
+from tests.config.stand_ins import REGISTRY, config_text
 from tests.testbed.build import programs
 
 KUBECONFIG = """\
@@ -45,7 +55,11 @@ class Answer(NamedTuple):
 def kube_scheduler(text: str, folder: Path) -> Answer:
     kubeconfig, config, written = folder / "kubeconfig", folder / "config.yaml", folder / "written.yaml"
     kubeconfig.write_text(KUBECONFIG)
-    connection = {} if "clientConnection" in text else {"clientConnection": {"kubeconfig": str(kubeconfig)}}
+    connection = (
+        {}
+        if "clientConnection" in text or text.startswith("{")
+        else {"clientConnection": {"kubeconfig": str(kubeconfig)}}
+    )
     config.write_text(text + (yaml.safe_dump(connection) if connection else ""))
     ended = subprocess.run(
         [programs()["kube-scheduler"], "--config", config, "--secure-port=0", "--write-config-to", written, "--v=2"],
@@ -87,44 +101,13 @@ def test_kube_scheduler_ends_with_the_message_we_say_it_does(case: Case, tmp_pat
     assert kube_scheduler(config_text(case.body), tmp_path).error == case.kube_text
 
 
+def test_kube_scheduler_reports_what_it_finds_in_json_in_the_order_of_the_file(tmp_path: Path) -> None:
+    assert kube_scheduler(JSON_WITH_MISTAKES, tmp_path).error == JSON_KUBE_TEXT
+
+
 @pytest.mark.parametrize("case", OTHERWISE_REFUSED, ids=lambda case: case.name)
 def test_kube_scheduler_refuses_values_of_the_wrong_kind_too(case: Case, tmp_path: Path) -> None:
     assert kube_scheduler(config_text(case.body), tmp_path).error
-
-
-ACCEPTED = {
-    "nothing set": "",
-    "words that mean the same": "enableProfiling: n\nparallelism: 1e1\npodMaxBackoffSeconds: 0x10\n",
-    "zeros that mean the default": (
-        "clientConnection: {qps: 0, burst: 0, contentType: '', kubeconfig: KUBECONFIG}\n"
-        "leaderElection: {leaseDuration: 0s, resourceName: '', resourceLock: ''}\n"
-    ),
-    "nulls": "parallelism: null\nprofiles: [null]\nextenders:\nleaderElection: {leaderElect: null}\n",
-    "durations": "leaderElection: {leaseDuration: 1m30s, renewDeadline: 0.5m, retryPeriod: 1500ms}\n",
-    "weights of 0 and 10^9": (
-        "profiles:\n- plugins: {score: {enabled: [{name: ImageLocality, weight: 1000000000}, "
-        "{name: NodeAffinity, weight: 0}]}}\n"
-    ),
-    "extenders": (
-        "extenders:\n"
-        "- urlPrefix: http://a\n  filterVerb: f\n  prioritizeVerb: p\n  weight: 2\n  nodeCacheCapable: true\n"
-        "  managedResources: [{name: example.com/gpu, ignoredByScheduler: true}]\n"
-        "- {urlPrefix: https://b, enableHTTPS: true, bindVerb: b, httpTimeout: 2s, ignorable: true}\n"
-    ),
-    "arguments": (
-        "profiles:\n- pluginConfig:\n"
-        "  - name: DefaultPreemption\n    args: {minCandidateNodesPercentage: 20}\n"
-        "  - name: DynamicResources\n    args: {filterTimeout: 0s}\n"
-        "  - name: NodeResourcesFit\n    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu}]}}\n"
-        "  - name: NodeName\n    args: {ignored: true}\n"
-        "  - name: Nobody\n"
-    ),
-    "profiles": (
-        "percentageOfNodesToScore: 30\nprofiles:\n"
-        "- schedulerName: a\n  percentageOfNodesToScore: 0\n"
-        "- schedulerName: b\n  plugins: {multiPoint: {disabled: [{name: Nobody}, {name: ImageLocality}]}}\n"
-    ),
-}
 
 
 @pytest.mark.parametrize("name", ACCEPTED)
@@ -152,31 +135,12 @@ def _comparable(config: SchedulerConfig) -> SchedulerConfig:
     )
 
 
-def test_a_hundred_random_profiles_run_the_same_plugins_in_the_same_order(tmp_path: Path) -> None:
+def test_a_hundredrandom_profiles_run_the_same_plugins_in_the_same_order(tmp_path: Path) -> None:
     random = Random(1)
-    text = config_text(yaml.safe_dump({"profiles": [_random_profile(random, i) for i in range(100)]}))
+    text = config_text(yaml.safe_dump({"profiles": [random_profile(random, i) for i in range(100)]}))
     ours = load_config(text, "ours", REGISTRY).config
     theirs = kube_scheduler(text, tmp_path)
     assert theirs.error == ""
     assert len(theirs.logged) == 100
     for line, profile in zip(theirs.logged, ours.profiles, strict=True):
         assert the_plugins_logged(line) == the_plugins_of(profile), profile.scheduler_name
-
-
-def _random_profile(random: Random, number: int) -> dict[str, object]:
-    """Some points with plugins enabled and disabled at random; queue sorting and binding must work, so not there."""
-    free = [point for point in EXTENSION_POINTS if point not in ("queueSort", "bind") and "placement" not in point]
-    able = {point: [each.name for each in IN_TREE if point in each.points] for point in free}
-    able["multiPoint"] = [each.name for each in IN_TREE if each.name not in ("PrioritySort", "DefaultBinder")]
-    sets: dict[str, object] = {}
-    for key in random.sample(sorted(able), k=random.randint(1, 6)):
-        names = able[key]
-        enabled = random.sample(names, k=random.randint(0, min(4, len(names))))
-        disabled = random.sample(names, k=random.randint(0, min(4, len(names))))
-        if random.random() < 0.2 and key != "multiPoint":
-            disabled.append("*")
-        sets[key] = {
-            "enabled": [{"name": name, "weight": random.randint(0, 9)} for name in enabled],
-            "disabled": [{"name": name} for name in disabled],
-        }
-    return {"schedulerName": f"profile-{number}", "plugins": sets}

@@ -105,10 +105,21 @@ def test_a_repeated_field_is_noted_and_the_last_one_wins() -> None:
 
 
 def test_aliases_and_merges_are_followed() -> None:
-    document = parse("base: &b {p: 1, q: 2}\nmore: &m {q: 3, r: 4}\nuse: {<<: [*b, *m], p: 9}\nagain: *b\n")
-    assert document.value["use"] == {"p": 9, "q": 2, "r": 4}
+    document = parse("base: &b {p: 1, q: 2}\nmore: &m {r: 4}\nuse: {s: 9, <<: [*b, *m]}\nagain: *b\n")
+    assert document.value["use"] == {"p": 1, "q": 2, "r": 4, "s": 9}
     assert document.value["again"] == {"p": 1, "q": 2}
     assert not document.repeated
+
+
+def test_a_merged_field_given_again_counts_as_repeated_and_the_given_one_wins() -> None:
+    document = parse("base: &b {p: 1, q: 2}\nuse:\n  <<: *b\n  p: 9\n")
+    assert document.value["use"] == {"p": 9, "q": 2}
+    assert [(str(each.path), each.place.line, each.first_line) for each in document.repeated] == [("use.p", 4, 3)]
+
+
+def test_whole_numbers_with_a_fraction_stay_fractions_in_json_only() -> None:
+    assert type(parse('{"a": 16.0}').value["a"]) is float
+    assert type(parse("a: 16.0").value["a"]) is int
 
 
 def test_only_the_first_document_is_read() -> None:

@@ -1,7 +1,7 @@
 """Warnings: things a file may say, that kube-scheduler accepts without a word, and that are probably not meant.
 
-The one refusal among them is a negative weight. kube-scheduler lets it through and then prefers the nodes its plugin
-likes least; nobody has asked for that on purpose.
+The one refusal among them is a negative weight. Depending on where the plugin stands, kube-scheduler either complains
+of an overflow or lets it through and then prefers the nodes the plugin likes least; nobody asks for that on purpose.
 """
 
 from podium.config.arguments import PROFILES, plain_arguments

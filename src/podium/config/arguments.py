@@ -24,7 +24,7 @@ def decode_arguments(
     decoded: dict[tuple[int, int], msgspec.Struct] = {}
     for i, profile in enumerate(config.profiles):
         for j, entry in enumerate(profile.plugin_config):
-            args = _decode_entry(entry, i, j, registry, findings)
+            args = _decode_entry(entry, i, j, (API_VERSION, config.api_version), registry, findings)
             if args is not None:
                 decoded[i, j] = args
     return decoded
@@ -36,7 +36,9 @@ def plain_arguments(entry: PluginConfig) -> dict[str, Any]:
     return {name: value for name, value in args.items() if name not in ("apiVersion", "kind")}
 
 
-def _decode_entry(entry: PluginConfig, i: int, j: int, registry: Registry, findings: Findings) -> msgspec.Struct | None:
+def _decode_entry(
+    entry: PluginConfig, i: int, j: int, versions: tuple[str, ...], registry: Registry, findings: Findings
+) -> msgspec.Struct | None:
     args_type = registry[entry.name].Args if entry.name in registry else None
     if args_type is None:
         return None
@@ -46,7 +48,12 @@ def _decode_entry(entry: PluginConfig, i: int, j: int, registry: Registry, findi
     if entry.args is not None and not isinstance(entry.args, dict):
         findings.unreadable(path, f"{place}{decoding}expected a mapping, got {quoted(entry.args)}")
         return None
-    if not _header_fits(entry, path, place, decoding, registry, findings):
+    known = {f"{name}Args" for name, plugin in registry.items() if plugin.Args is not None}
+    objection = _header_objection(entry, versions, known, decoding)
+    if objection is not None:
+        wrong, message = objection
+        hint = f"write apiVersion: {API_VERSION} and kind: {entry.name}Args, or leave both out"
+        findings.unreadable(path.child(wrong), place + message, hint)
         return None
     args, mistakes = decode(plain_arguments(entry), args_type)
     for mistake in mistakes:
@@ -58,20 +65,15 @@ def _decode_entry(entry: PluginConfig, i: int, j: int, registry: Registry, findi
     return args
 
 
-def _header_fits(
-    entry: PluginConfig, path: FieldPath, place: str, decoding: str, registry: Registry, findings: Findings
-) -> bool:
-    header = entry.args or {}
-    expected = f"{entry.name}Args"
+def _header_objection(
+    entry: PluginConfig, versions: tuple[str, ...], known: set[str], decoding: str
+) -> tuple[str, str] | None:
+    """Which of `apiVersion` and `kind` is wrong, and kube-scheduler's sentence; None when they fit or are left out."""
+    header, expected = entry.args or {}, f"{entry.name}Args"
     version, kind = header.get("apiVersion") or API_VERSION, header.get("kind") or expected
-    known = {f"{name}Args" for name, plugin in registry.items() if plugin.Args is not None}
-    if version not in (API_VERSION, f"{GROUP}/v1beta3") or kind not in known:
-        message = f"{place}{decoding}no kind {quoted(kind)} is registered for version {quoted(version)}"
-        wrong = "apiVersion" if kind in known else "kind"
-        findings.unreadable(path.child(wrong), message, f"write apiVersion: {API_VERSION}, kind: {expected}")
-        return False
+    if version not in versions or kind not in known:
+        message = f"{decoding}no kind {quoted(kind)} is registered for version {quoted(version)}"
+        return ("kind" if version in versions else "apiVersion"), message
     if kind != expected:
-        message = f"{place}args for plugin {entry.name} were not of type {expected}.{GROUP}, got {kind}.{GROUP}"
-        findings.unreadable(path.child("kind"), message, f"write kind: {expected}, or leave it out")
-        return False
-    return True
+        return "kind", f"args for plugin {entry.name} were not of type {expected}.{GROUP}, got {kind}.{GROUP}"
+    return None

@@ -104,11 +104,11 @@ class _Builder:
                     raw["ignoredResources"] = self.ignored
                 args, mistakes = decode(raw, args_type)
                 for mistake in mistakes:
-                    self.findings.unbuildable(at, f'initializing plugin "{name}": {mistake.message}', prefix=creating)
+                    self.findings.uninitializable(at, name, mistake.message, creating)
             if name == FIT and isinstance(args, ChecksItself):
                 for error in args.validate(FieldPath()):
                     place = FieldPath((*at.steps, *error.path.steps))
-                    self.findings.unbuildable(place, f'initializing plugin "{name}": {error}', prefix=creating)
+                    self.findings.uninitializable(place, name, str(error), creating)
             if args is not None:
                 settled[name] = args
         return settled

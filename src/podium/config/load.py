@@ -13,11 +13,11 @@ from podium.config.arguments import decode_arguments
 from podium.config.build import build
 from podium.config.defaults import with_defaults
 from podium.config.field import FieldError, FieldPath, quoted
-from podium.config.positions import Document, MalformedError, parse
+from podium.config.positions import Document, MalformedError, Place, Repeated, parse
 from podium.config.problems import REPEATED, ConfigError, Findings, Problem
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
-from podium.config.strict import decode
+from podium.config.strict import Mistake, decode
 from podium.config.types import API_VERSION, GROUP, KIND, KubeSchedulerConfiguration
 from podium.config.validate import REMOVED_HINT, validate
 
@@ -40,8 +40,7 @@ def load_config(text: str, source: str, registry: Registry) -> LoadedConfig:
         raise ConfigError([Problem(source, error.line, "", str(error))], kube_text=str(error)) from None
     findings = Findings(source, document)
     fields = _fields_of_a_configuration(document, registry, findings)
-    _report_repeated(document, findings)
-    written = _decode(fields, findings)
+    written = _decode(fields, document, findings)
     return _finish(written, registry, findings)
 
 
@@ -87,29 +86,31 @@ def _fields_of_a_configuration(document: Document, registry: Registry, findings:
     findings.raise_if_any()
     if document.second_document is not None:
         findings.warn(_ROOT, f"only the first document is read; another begins on line {document.second_document}")
-    return {name: value for name, value in fields.items() if name not in ("apiVersion", "kind")}
+    return fields
 
 
-def _report_repeated(document: Document, findings: Findings) -> None:
-    for path, key, place, value_line, first_line in document.repeated:
-        if document.json:
-            message = f"duplicate field {quoted(str(path))}"
-        else:
-            message = f"{REPEATED}line {value_line}: key {quoted(key)} already set in map"
-        document.places[path.steps] = place
-        findings.strict(path, message, f"it is already on line {first_line}; keep one")
-
-
-def _decode(fields: dict[str, Any], findings: Findings) -> KubeSchedulerConfiguration:
+def _decode(fields: dict[str, Any], document: Document, findings: Findings) -> KubeSchedulerConfiguration:
     config, mistakes = decode(fields, KubeSchedulerConfiguration)
+    strict = [_repeated(each, document) for each in document.repeated]
+    strict += [(document.place(each.path), each) for each in mistakes if each.unknown_field]
+    if document.json:  # in YAML kube-scheduler notices repeated fields first, in JSON as it reads along
+        strict.sort(key=lambda found: found[0])
+    for place, mistake in strict:
+        document.places[mistake.path.steps] = place
+        findings.strict(mistake.path, mistake.message, mistake.hint)
     for mistake in mistakes:
-        if mistake.unknown_field:
-            findings.strict(mistake.path, mistake.message, mistake.hint)
-        else:
+        if not mistake.unknown_field:
             findings.unreadable(mistake.path, mistake.message, mistake.hint)
     if config is None:
         findings.raise_if_any()
     return config or KubeSchedulerConfiguration()
+
+
+def _repeated(repeated: Repeated, document: Document) -> tuple[Place, Mistake]:
+    path, key, place, value_line, first_line = repeated
+    in_yaml = f"{REPEATED}line {value_line}: key {quoted(key)} already set in map"
+    message = f"duplicate field {quoted(str(path))}" if document.json else in_yaml
+    return place, Mistake(path, message, f"it is already on line {first_line}; keep one")
 
 
 def _advice(error: FieldError, config: KubeSchedulerConfiguration) -> str:

@@ -3,7 +3,7 @@
 The plain values go on to be decoded; the places let every later message, whoever finds the mistake, name the line. A
 field stands where its key is written, a list item where it begins. What is not in the file (a default) is placed at
 the nearest thing around it that is. Fields written twice in one mapping are kept aside: the last one wins, as in
-kube-scheduler, and the reader is told.
+kube-scheduler, and the reader is told. A field that YAML's `<<` copies in and that is given again counts as twice.
 """
 
 from dataclasses import dataclass, field
@@ -60,12 +60,12 @@ class Document:
         steps = path.steps
         while steps not in self.places and steps:
             steps = steps[:-1]
-        return self.places.get(steps, Place(1, 1))
+        return self.places.get(steps, Place(0, 0))  # nothing was read: these are the defaults
 
 
 def parse(text: str) -> Document:
     """Reads the first document of a text, or raises MalformedError."""
-    document = Document(json=text.lstrip().startswith("{"))
+    document = Document(json=text.lstrip().startswith("{"), places={(): Place(1, 1)})
     try:
         _refuse_deep_nesting(text)
         loader = ConfigLoader(text)
@@ -115,7 +115,7 @@ class _Builder:
         self.document.places[path.steps] = place
         if isinstance(node, yaml.ScalarNode):
             try:
-                return scalar_value(node)
+                return scalar_value(node, self.document.json)
             except ValueError as error:
                 raise MalformedError(f"not valid YAML: {error}", place.line) from None
         if id(node) in self.inside:
@@ -130,26 +130,34 @@ class _Builder:
         return value
 
     def mapping(self, node: yaml.MappingNode, path: FieldPath) -> dict[str, Any]:
-        copied: dict[str, Any] = {}
-        for key_node, value_node in node.value:
+        whole: dict[str, Any] = {}
+        first_lines: dict[str, int] = {}
+        for key_node, value_node in _merges_first(node):
+            place = _place(key_node)
             if is_merge_key(key_node):
                 for source in _merge_sources(value_node):
-                    copied = {**self.build(source, path, self.document.places[path.steps]), **copied}
-        own: dict[str, Any] = {}
-        first_lines: dict[str, int] = {}
-        for key_node, value_node in node.value:
-            if is_merge_key(key_node):
+                    copied = self.build(source, path, self.document.places[path.steps])
+                    for key in copied.keys() & whole.keys():
+                        self._repeated(path.child(key), key, place, place.line, first_lines[key])
+                    whole = {**copied, **whole}
+                    first_lines = {**dict.fromkeys(copied, place.line), **first_lines}
                 continue
-            key, place = _key(key_node), _place(key_node)
+            key = _key(key_node)
             at = path.child(key)
-            first_line = first_lines.setdefault(key, place.line)
-            repeats = key in own
-            own[key] = self.build(value_node, at, place)
+            repeats = key in whole
+            whole[key] = self.build(value_node, at, place)
             if repeats:
-                self.document.repeated.append(Repeated(at, key, place, _place(value_node).line, first_line))
-        whole = {**copied, **own}
+                self._repeated(at, key, place, _place(value_node).line, first_lines[key])
+            first_lines.setdefault(key, place.line)
         # On its way to JSON kube-scheduler's YAML reader sorts the fields; its messages come in that order.
         return whole if self.document.json else dict(sorted(whole.items()))
+
+    def _repeated(self, path: FieldPath, key: str, place: Place, value_line: int, first_line: int) -> None:
+        self.document.repeated.append(Repeated(path, key, place, value_line, first_line))
+
+
+def _merges_first(node: yaml.MappingNode) -> list[tuple[yaml.Node, yaml.Node]]:
+    return sorted(node.value, key=lambda pair: not is_merge_key(pair[0]))
 
 
 def _merge_sources(node: yaml.Node) -> list[yaml.MappingNode]:

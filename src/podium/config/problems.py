@@ -81,6 +81,12 @@ class Findings:
         if not any(problem.path == str(path) for problem in self.problems):
             self._add(Stage.UNBUILDABLE, path, message, hint, kube=(prefix, message))
 
+    def uninitializable(self, path: FieldPath, plugin: str, message: str, prefix: str) -> None:
+        """Arguments a plugin refuses when it is built. kube-scheduler gives all of them in one message."""
+        initializing = f'initializing plugin "{plugin}": '
+        kube = (prefix + initializing, message)
+        self._add(Stage.UNBUILDABLE, path, initializing + message, "", kube)
+
     def warn(self, path: FieldPath, message: str, hint: str = "") -> None:
         self.warnings.append(self._problem(path, message, hint))
 
@@ -107,7 +113,10 @@ class Findings:
             return _strict_text(found)
         if earliest is Stage.INVALID:
             return aggregate(message for _, message in found)
-        return "".join(found[0])
+        first, message = found[0]
+        if "initializing plugin" in first:
+            message = aggregate(message for prefix, message in found if prefix == first)
+        return first + message
 
 
 def _strict_text(found: list[tuple[str, str]]) -> str:

@@ -1,7 +1,7 @@
 """Which YAML words are numbers, booleans or null, by the rules of the YAML reader inside kube-scheduler.
 
 PyYAML's own rules differ where it hurts: it reads `1:30` as 90 and `1e3` as a string, and does not know `y` and `n`.
-kube-scheduler turns YAML into JSON before it decodes, so a whole number may also be written `16.0` or `1e3`.
+kube-scheduler turns YAML into JSON before it decodes, so there a whole number may also be written `16.0` or `1e3`.
 Dates, `.inf` and `.nan` have no JSON form a field here could take; they stay text.
 """
 
@@ -39,8 +39,8 @@ def is_merge_key(node: yaml.Node) -> bool:
     return bool(node.tag == f"{_TAG}merge")
 
 
-def scalar_value(node: yaml.ScalarNode) -> Any:
-    """The value of one word; a ValueError says why its explicit tag does not fit it."""
+def scalar_value(node: yaml.ScalarNode, json: bool = False) -> Any:
+    """The value of one word, in YAML or in JSON; a ValueError says why its explicit tag does not fit it."""
     text: str = node.value
     match node.tag.removeprefix(_TAG):
         case "null":
@@ -57,7 +57,7 @@ def scalar_value(node: yaml.ScalarNode) -> Any:
             if not _FLOAT.fullmatch(text):
                 raise ValueError(f"cannot decode `{text}` as a !!float")
             number = float(text.replace("_", ""))
-            return int(number) if number.is_integer() and abs(number) < 1e21 else number
+            return int(number) if number.is_integer() and abs(number) < 1e21 and not json else number
         case _:
             return text
 

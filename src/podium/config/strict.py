@@ -136,6 +136,8 @@ def _plain_words(message: str) -> str:
 def _hint(value: Any, said: str) -> str:
     if "duration" in said and isinstance(value, int) and not isinstance(value, bool):
         return f'write "{value}s" for {value} seconds'
+    if said.startswith("expected an integer") and isinstance(value, float) and value.is_integer():
+        return f"write {int(value)}, without a fraction"
     if said.startswith(("expected an integer", "expected a number")) and isinstance(value, str):
         return "write the number without quotes" if re.fullmatch(r"-?[0-9.]+", value) else ""
     return ""
