@@ -1,16 +1,13 @@
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 
 import pytest
-import typer
 import yaml
-from typer.testing import CliRunner, Result
 
-from podium.cli.check import check
 from podium.config import Registry
+from podium.plugins import PluginLoadError
+from tests.cli.command import Ran, podium
 from tests.config.stand_ins import IN_TREE, REGISTRY, config_text, plugin, registry_of
 
 
@@ -18,18 +15,14 @@ from tests.config.stand_ins import IN_TREE, REGISTRY, config_text, plugin, regis
 def stand_in_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     def load_registry(extra: Sequence[str] = ()) -> Registry:
         if "nowhere:Nothing" in extra:
-            raise ImportError("No module named 'nowhere'")
+            raise PluginLoadError("--plugin nowhere:Nothing: No module named 'nowhere'")
         return registry_of(*IN_TREE, plugin("Mine", "score")) if "mine:Mine" in extra else REGISTRY
 
-    module = ModuleType("podium.framework.registry")
-    monkeypatch.setattr(module, "load_registry", load_registry, raising=False)
-    monkeypatch.setitem(sys.modules, "podium.framework.registry", module)
+    monkeypatch.setattr("podium.plugins.load_registry", load_registry)
 
 
-def podium_check(*arguments: str, stdin: str | bytes | None = None) -> Result:
-    app = typer.Typer()
-    app.command()(check)
-    return CliRunner().invoke(app, arguments, input=stdin)
+def podium_check(*arguments: str, stdin: str | bytes = "") -> Ran:
+    return podium("check", *arguments, stdin=stdin)
 
 
 def write(folder: Path, body: str) -> str:
@@ -41,8 +34,8 @@ def write(folder: Path, body: str) -> str:
 def test_each_mistake_is_a_line_with_file_line_field_and_message_in_the_order_of_the_file(tmp_path: Path) -> None:
     file = write(tmp_path, "podMaxBackoffSeconds: 0\nparallelism: 0\nnope: 1\n")
     result = podium_check(file)
-    assert result.exit_code == 2
-    assert result.stdout.splitlines() == [
+    assert result.code == 2
+    assert result.out.splitlines() == [
         f"{file}:3: podMaxBackoffSeconds: Invalid value: 0: must be greater than or equal to PodInitialBackoffSeconds",
         f"{file}:4: parallelism: Invalid value: 0: should be an integer value greater than zero",
         f'{file}:5: nope: strict decoding error: unknown field "nope"',
@@ -52,8 +45,8 @@ def test_each_mistake_is_a_line_with_file_line_field_and_message_in_the_order_of
 def test_a_good_file_shows_the_plugins_in_running_order(tmp_path: Path) -> None:
     file = write(tmp_path, "profiles:\n- plugins:\n    score: {enabled: [{name: ImageLocality, weight: 9}]}\n")
     result = podium_check(file)
-    assert result.exit_code == 0
-    words = result.stdout.split()
+    assert result.code == 0
+    words = result.out.split()
     assert words[:2] == [f"{file}:", "fine"]
     assert words[words.index("score") :][2:4] == ["ImageLocality", "(9),"]
     assert "bind" in words
@@ -62,8 +55,8 @@ def test_a_good_file_shows_the_plugins_in_running_order(tmp_path: Path) -> None:
 def test_warnings_are_printed_and_change_nothing(tmp_path: Path) -> None:
     file = write(tmp_path, "profiles:\n- plugins: {score: {disabled: [{name: ImageLocalty}]}}\n")
     result = podium_check(file)
-    assert result.exit_code == 0
-    assert result.stderr.splitlines() == [
+    assert result.code == 0
+    assert result.err.splitlines() == [
         f'warning: {file}:4: profiles[0].plugins.score.disabled[0]: no plugin is called "ImageLocalty", '
         "so nothing is disabled (did you mean ImageLocality?)"
     ]
@@ -71,24 +64,24 @@ def test_warnings_are_printed_and_change_nothing(tmp_path: Path) -> None:
 
 def test_yaml_is_the_effective_configuration(tmp_path: Path) -> None:
     result = podium_check(write(tmp_path, "parallelism: 3\n"), "-o", "yaml")
-    assert result.exit_code == 0
-    written = yaml.safe_load(result.stdout)
+    assert result.code == 0
+    written = yaml.safe_load(result.out)
     assert (written["parallelism"], written["podMaxBackoffSeconds"]) == (3, 10)
 
 
 def test_with_yaml_mistakes_go_to_standard_error(tmp_path: Path) -> None:
     result = podium_check(write(tmp_path, "parallelism: 0\n"), "-o", "yaml")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "parallelism" in result.stderr
+    assert (result.code, result.out) == (2, "")
+    assert "parallelism" in result.err
 
 
 def test_json_has_problems_and_configuration_as_data(tmp_path: Path) -> None:
-    good = json.loads(podium_check(write(tmp_path, "parallelism: 3\n"), "-o", "json").stdout)
+    good = json.loads(podium_check(write(tmp_path, "parallelism: 3\n"), "-o", "json").out)
     assert (good["valid"], good["problems"], good["config"]["parallelism"]) == (True, [], 3)
     file = write(tmp_path, "paralelism: 3\n")
     bad = podium_check(file, "-o", "json")
-    assert bad.exit_code == 2
-    assert json.loads(bad.stdout)["problems"] == [
+    assert bad.code == 2
+    assert json.loads(bad.out)["problems"] == [
         {
             "file": file,
             "line": 3,
@@ -102,14 +95,14 @@ def test_json_has_problems_and_configuration_as_data(tmp_path: Path) -> None:
 
 def test_plugins_of_ones_own_are_loaded_first(tmp_path: Path) -> None:
     file = write(tmp_path, "profiles:\n- plugins: {score: {enabled: [{name: Mine}]}}\n")
-    assert podium_check(file).exit_code == 2
-    assert podium_check(file, "--plugin", "mine:Mine").exit_code == 0
+    assert podium_check(file).code == 2
+    assert podium_check(file, "--plugin", "mine:Mine").code == 0
 
 
 def test_a_dash_reads_standard_input() -> None:
     result = podium_check("-", stdin=config_text("parallelism: 0\n"))
-    assert result.exit_code == 2
-    assert result.stdout.startswith("<stdin>:3: parallelism:")
+    assert result.code == 2
+    assert result.out.startswith("<stdin>:3: parallelism:")
 
 
 @pytest.mark.parametrize(
@@ -117,22 +110,22 @@ def test_a_dash_reads_standard_input() -> None:
     [
         (["missing.yaml"], "missing.yaml: cannot be read: No such file or directory"),
         (["."], ".: cannot be read: Is a directory"),
-        (["-", "--plugin", "nowhere:Nothing"], "--plugin: No module named 'nowhere'"),
+        (["-", "--plugin", "nowhere:Nothing"], "--plugin nowhere:Nothing: No module named 'nowhere'"),
     ],
 )
 def test_input_that_cannot_be_had_is_one_sentence(arguments: list[str], message: str) -> None:
     result = podium_check(*arguments, stdin="")
-    assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"{message}\n")
+    assert (result.code, result.out, result.err) == (2, "", f"{message}\n")
 
 
 def test_a_file_that_is_not_text_is_one_sentence_with_the_line(tmp_path: Path) -> None:
     file = tmp_path / "f.yaml"
     file.write_bytes(b"a: 1\nb: \xff\n")
     result = podium_check(str(file))
-    assert (result.exit_code, result.stderr) == (2, f"{file}:2: not UTF-8 text; save the file as UTF-8\n")
+    assert (result.code, result.err) == (2, f"{file}:2: not UTF-8 text; save the file as UTF-8\n")
 
 
 def test_help_has_an_example() -> None:
     result = podium_check("--help")
-    assert result.exit_code == 0
-    assert "podium check scheduler.yaml -o yaml" in " ".join(result.stdout.split())
+    assert result.code == 0
+    assert "podium check scheduler.yaml -o yaml" in " ".join(result.out.split())

@@ -4,28 +4,20 @@ Every mistake is one line that starts with file and line, so that editors and CI
 the command shows what the file amounts to: the plugins of each extension point in running order.
 """
 
-import sys
 from collections.abc import Sequence
-from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from podium.cli.errors import BAD_INPUT
+from podium.cli.options import Output, PluginOption
+
 if TYPE_CHECKING:
-    from podium.config import LoadedConfig, Problem, Profile, Registry
-
-BAD_INPUT = 2
-
-
-class Output(StrEnum):
-    TABLE = "table"
-    JSON = "json"
-    YAML = "yaml"
+    from podium.config import LoadedConfig, Problem, Profile
 
 
 def check(
-    file: Annotated[Path, typer.Argument(help="The configuration, YAML or JSON; - reads standard input.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The configuration, YAML or JSON; - is standard input.")],
     output: Annotated[
         Output,
         typer.Option(
@@ -35,10 +27,7 @@ def check(
             "json: both, with problems and warnings as data.",
         ),
     ] = Output.TABLE,
-    plugin: Annotated[
-        list[str] | None,
-        typer.Option("--plugin", metavar="MODULE:CLASS", help="A plugin of yours that the file names; repeatable."),
-    ] = None,
+    plugin: PluginOption = None,
 ) -> None:
     """Check a KubeSchedulerConfiguration and show what it amounts to.
 
@@ -46,10 +35,12 @@ def check(
 
     Example: podium check scheduler.yaml -o yaml
     """
+    from podium.cli.files import read_text
+    from podium.cli.registry import registry_with
     from podium.config import ConfigError, load_config
 
-    text, source = _read(file)
-    registry = _registry(plugin or [])
+    text, source = read_text(file)
+    registry = registry_with(plugin)
     try:
         loaded = load_config(text, source, registry)
     except ConfigError as error:
@@ -80,19 +71,18 @@ def _show(loaded: "LoadedConfig", source: str, output: Output) -> None:
 
 
 def _print_profile(profile: "Profile") -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from podium.cli.console import console, table
 
-    table = Table(title=f"profile {profile.scheduler_name}", title_justify="left", show_edge=False)
-    table.add_column("extension point", no_wrap=True)
-    table.add_column("plugins in running order (weight)")
+    rows = table(f"Profile {profile.scheduler_name}")
+    rows.add_column("extension point", no_wrap=True)
+    rows.add_column("plugins in running order (weight)")
     for point, names in profile.plugins.items():
         weights = profile.weights if point == "score" else profile.placement_weights
         weighted = point in ("score", "placementScore")
         shown = [f"{name} ({weights[name]})" if weighted else name for name in names]
         if shown:
-            table.add_row(point, ", ".join(shown))
-    Console().print(table)
+            rows.add_row(point, ", ".join(shown))
+    console().print(rows)
 
 
 def _print_json(valid: bool, problems: "Sequence[Problem]", warnings: "Sequence[Problem]", **more: Any) -> None:
@@ -100,29 +90,3 @@ def _print_json(valid: bool, problems: "Sequence[Problem]", warnings: "Sequence[
 
     report = {"valid": valid, "problems": problems, "warnings": warnings, **more}
     typer.echo(msgspec.json.format(msgspec.json.encode(report)).decode())
-
-
-def _read(file: Path) -> tuple[str, str]:
-    try:
-        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-        return data.decode(), "<stdin>" if str(file) == "-" else str(file)
-    except OSError as error:
-        _refuse(f"{file}: cannot be read: {error.strerror}")
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        _refuse(f"{file}:{line}: not UTF-8 text; save the file as UTF-8")
-
-
-def _registry(extra: Sequence[str]) -> "Registry":
-    from podium.framework.registry import load_registry
-
-    try:
-        registry: Registry = load_registry(extra)
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
-        _refuse(f"--plugin: {error}")
-    return registry
-
-
-def _refuse(sentence: str) -> NoReturn:
-    typer.echo(sentence, err=True)
-    raise typer.Exit(BAD_INPUT)

@@ -6,14 +6,16 @@ with writes recorded instead of made. Nothing here runs unless somebody asks.
 
 from __future__ import annotations
 
+import enum
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from podium.cluster import Cluster
+from podium.config.load import default_config
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.engine.decide import NO_NODES, Decision, decide, make_room
@@ -27,6 +29,7 @@ from podium.framework.profile import ProfileRuntime
 from podium.framework.status import PluginError, Status
 from podium.framework.waiting import WaitingPods
 from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod
+from podium.plugins import load_registry
 
 
 @dataclass
@@ -49,6 +52,15 @@ class Eviction:
     victims: list[str]
 
 
+class Outcome(enum.Enum):
+    """How the judging ended, which tells what `Explanation.message` means."""
+
+    FITS = "a node was found"
+    FITS_NOWHERE = "no node takes the pod as things are"
+    HELD = "the pod may not enter the queue yet"
+    FAILED = "a plugin failed, so there is no answer"
+
+
 @dataclass
 class Explanation:
     """The whole answer. `preemption_ties` are the evictions that rank equally well; chance decides between them."""
@@ -60,11 +72,12 @@ class Explanation:
     preemption: Eviction | None
     nodes: list[NodeAnswer]
     preemption_ties: list[Eviction] = field(default_factory=list)
+    outcome: Outcome = Outcome.FITS
 
     def to_data(self) -> dict[str, Any]:
         """Plain data for JSON or YAML."""
         data = asdict(self)
-        del data["preemption_ties"]
+        del data["preemption_ties"], data["outcome"]
         return data
 
 
@@ -75,13 +88,18 @@ class UnknownProfileError(ValueError):
 def explain(
     objects: Iterable[Any],
     pod: Pod,
-    config: SchedulerConfig,
-    registry: Registry,
+    config: SchedulerConfig | None = None,
+    registry: Registry | None = None,
     *,
     clock: Clock | None = None,
     parity: bool = False,
 ) -> Explanation:
-    """Judge a pod on the cluster that the objects describe; if the pod is among them, as if it were not bound yet."""
+    """Judge a pod on the cluster that the objects describe; if the pod is among them, as if it were not bound yet.
+
+    Without a configuration the default one counts, without a registry all plugins that are installed.
+    """
+    registry = load_registry() if registry is None else registry
+    config = default_config(registry) if config is None else config
     profile = config.profile(pod.spec.scheduler_name)
     if profile is None:
         known = ", ".join(f'"{each.scheduler_name}"' for each in config.profiles)
@@ -89,7 +107,7 @@ def explain(
             f'pod {pod.key} asks for scheduler "{pod.spec.scheduler_name}", but the configuration only has {known}'
         )
     served = {each.scheduler_name for each in config.profiles}
-    unbound = as_unbound(pod)
+    unbound = as_unbound(_with_uid(pod))
     nominator = Nominator()
     cluster = build_cluster(objects, unbound, served, nominator)
     handle = Handle(
@@ -109,27 +127,27 @@ def explain_in(runtime: ProfileRuntime, pod: Pod, sampling: Sampling) -> Explana
     """Judge a pod in a running profile whose writer writes nothing."""
     cluster = runtime.handle.cluster
 
-    def verdict(
-        selected: str | None = None, message: str | None = None, nodes: Sequence[NodeAnswer] = ()
-    ) -> Explanation:
-        return Explanation(pod.key, runtime.name, selected, message, None, list(nodes))
+    def verdict(outcome: Outcome, message: str | None = None, nodes: Sequence[NodeAnswer] = ()) -> Explanation:
+        return Explanation(pod.key, runtime.name, None, message, None, list(nodes), outcome=outcome)
 
     try:
         held = runtime.run_pre_enqueue(pod)
         if held is not None:
-            return verdict(message=held.message)
+            return verdict(Outcome.HELD, held.message)
         if not len(cluster.order.rows):
-            return verdict(message=NO_NODES)
+            return verdict(Outcome.FITS_NOWHERE, NO_NODES)
         cycle = Cycle(pod, cluster)
         decision = decide(runtime, cycle, sampling)
     except PluginError as error:
-        return verdict(message=str(error))
+        return verdict(Outcome.FAILED, str(error))
     answers = _answers(cluster, decision)
     if decision.row is not None:
-        return verdict(cluster.names[decision.row], None, answers)
+        explanation = verdict(Outcome.FITS, nodes=answers)
+        explanation.selected = cluster.names[decision.row]
+        return explanation
     diagnosis = decision.search.diagnosis()
     make_room(runtime, cycle, diagnosis)
-    explanation = verdict(None, diagnosis.message, answers)
+    explanation = verdict(Outcome.FITS_NOWHERE, diagnosis.message, answers)
     evictions = [_eviction(candidate) for candidate in cycle.data.get("DefaultPreemption", ())]
     if evictions:
         explanation.preemption = evictions[0]
@@ -141,11 +159,7 @@ def as_unbound(pod: Pod) -> Pod:
     """The pod as it was before a node was chosen."""
     if not pod.node_name:
         return pod
-    return msgspec.structs.replace(
-        pod,
-        spec=msgspec.structs.replace(pod.spec, node_name=""),
-        status=msgspec.structs.replace(pod.status, nominated_node_name=""),
-    )
+    return replace(pod, spec=replace(pod.spec, node_name=""), status=replace(pod.status, nominated_node_name=""))
 
 
 def build_cluster(objects: Iterable[Any], pod: Pod, served: set[str], nominator: Nominator) -> Cluster:
@@ -157,7 +171,7 @@ def build_cluster(objects: Iterable[Any], pod: Pod, served: set[str], nominator:
             cluster.set_node(each)
         elif isinstance(each, Pod):
             if each.key != pod.key and not each.finished:
-                pods.append(each)
+                pods.append(_with_uid(each))
         else:
             store = cluster.objects.store_of(type(each))
             if store is not None:
@@ -170,6 +184,11 @@ def build_cluster(objects: Iterable[Any], pod: Pod, served: set[str], nominator:
             if each.spec.scheduler_name in served:
                 nominator.nominate(each)
     return cluster
+
+
+def _with_uid(pod: Pod) -> Pod:
+    """Pods are told apart by uid; one that never met an API server goes by its name."""
+    return pod if pod.uid else replace(pod, metadata=replace(pod.metadata, uid=pod.key))
 
 
 def _answers(cluster: Cluster, decision: Decision) -> list[NodeAnswer]:

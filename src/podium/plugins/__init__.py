@@ -39,7 +39,7 @@ IN_TREE = {
 """Plugin name → module, in kube-scheduler's order."""
 
 
-class PluginNotFound(Exception):
+class PluginLoadError(Exception):
     """A plugin was asked for that cannot be loaded."""
 
 
@@ -50,8 +50,8 @@ def load_registry(extra: Iterable[str] = ()) -> dict[str, type[Plugin]]:
         try:
             found = point.load()
         except Exception as error:
-            raise PluginNotFound(
-                f'installed plugin "{point.name}" ({point.value}) cannot be loaded: {error}'
+            raise PluginLoadError(
+                f'installed plugin "{point.name}" ({point.value}) cannot be loaded: {_told(error)}'
             ) from error
         _register(registry, found, f"installed plugin {point.value}")
     for path in extra:
@@ -67,18 +67,23 @@ def _in_tree(name: str, module: str) -> type[Plugin]:
 def _load(path: str) -> object:
     module, _, attribute = path.partition(":")
     if not module or not attribute:
-        raise PluginNotFound(f'--plugin {path}: write it as "module:Class"')
+        raise PluginLoadError(f'--plugin {path}: write it as "module:Class"')
     try:
-        return getattr(importlib.import_module(module), attribute)
-    except ImportError as error:
-        raise PluginNotFound(f"--plugin {path}: {error}") from error
-    except AttributeError:
-        raise PluginNotFound(f'--plugin {path}: module "{module}" has no "{attribute}"') from None
+        found = importlib.import_module(module)
+    except Exception as error:  # whatever the module does while it is loaded
+        raise PluginLoadError(f"--plugin {path}: cannot be loaded: {_told(error)}") from error
+    if not hasattr(found, attribute):
+        raise PluginLoadError(f'--plugin {path}: module "{module}" has no "{attribute}"')
+    return getattr(found, attribute)
+
+
+def _told(error: Exception) -> str:
+    return str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
 
 
 def _register(registry: dict[str, type[Plugin]], found: object, source: str) -> None:
     if not (isinstance(found, type) and issubclass(found, Plugin)):
-        raise PluginNotFound(f"{source} is not a Plugin class; derive it from podium.Plugin")
+        raise PluginLoadError(f"{source} is not a Plugin class; derive it from podium.Plugin")
     if found.name in registry and registry[found.name] is not found:
-        raise PluginNotFound(f'{source}: a plugin named "{found.name}" exists already; set another name')
+        raise PluginLoadError(f'{source}: a plugin named "{found.name}" exists already; set another name')
     registry[found.name] = found

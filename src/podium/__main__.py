@@ -1,0 +1,5 @@
+"""`python -m podium` is `podium`."""
+
+from podium.cli import main
+
+main()

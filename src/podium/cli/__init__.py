@@ -1,0 +1,57 @@
+"""The `podium` command.
+
+One small module per command, which says what may be typed and hands on; what a command needs is imported when it runs,
+so that `podium --help` is quick. Whatever is wrong with the input ends here, as one sentence and exit code 2.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, NoReturn
+
+import typer
+
+from podium.cli import check, explain, plugins
+from podium.cli.errors import BAD_INPUT, sentence_for
+
+app = typer.Typer(
+    name="podium",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+@app.callback(invoke_without_command=True)
+def podium(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Decide where Kubernetes pods run, and see why.
+
+    Example: podium explain default/web --from cluster.yaml
+    """
+    if version:
+        from importlib.metadata import version as version_of
+
+        typer.echo(f"podium {version_of('podium')}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+app.command()(explain.explain)
+app.command()(check.check)
+app.add_typer(plugins.app)
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run a command line and exit."""
+    try:
+        code = app(args, prog_name="podium", standalone_mode=False)
+    except Exception as error:
+        sentence = sentence_for(error)
+        if sentence is None:
+            raise
+        typer.echo(sentence, err=True)
+        code = BAD_INPUT
+    sys.exit(code or 0)

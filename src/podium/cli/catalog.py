@@ -1,0 +1,83 @@
+"""What there is to know about each plugin: where it takes part, what it takes, where it comes from."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from podium.cli.console import table
+from podium.config.defaults import DEFAULT_PLUGINS
+from podium.config.durations import encode_hook
+from podium.framework import Plugin
+from podium.framework.plugin import POINT_METHODS
+from podium.plugins import ENTRY_POINTS, IN_TREE
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+REQUIRED = "(required)"
+_DEFAULT_WEIGHTS = {plugin.name: plugin.weight for plugin in DEFAULT_PLUGINS.multi_point.enabled}
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One plugin of the catalogue; `weight` is None when it does not score."""
+
+    name: str
+    points: list[str]
+    weight: int | None
+    args: dict[str, Any]
+    origin: str
+
+
+def catalog(registry: Mapping[str, type[Plugin]]) -> list[Entry]:
+    """Every plugin, in-tree ones in their running order, then the others."""
+    packages = _packages()
+    return [
+        Entry(
+            name=name,
+            points=[point for point in POINT_METHODS if point in plugin.points],
+            weight=(_DEFAULT_WEIGHTS.get(name) or 1) if "score" in plugin.points else None,
+            args=_defaults(plugin.Args),
+            origin="in-tree" if name in IN_TREE else packages.get(plugin, "--plugin"),
+        )
+        for name, plugin in registry.items()
+    ]
+
+
+def catalog_table(entries: Sequence[Entry]) -> "Table":
+    rows = table()
+    rows.add_column("plugin", overflow="fold")
+    rows.add_column("extension points", overflow="fold")
+    rows.add_column("weight", justify="right")
+    rows.add_column("arguments", overflow="fold")
+    rows.add_column("from", overflow="fold")
+    for entry in entries:
+        weight = "" if entry.weight is None else str(entry.weight)
+        rows.add_row(entry.name, ", ".join(entry.points), weight, _shown(entry.args.items()), entry.origin)
+    return rows
+
+
+def _packages() -> dict[object, str]:
+    """The installed plugins, each with the package that brings it."""
+    return {point.load(): point.dist.name for point in entry_points(group=ENTRY_POINTS) if point.dist is not None}
+
+
+def _defaults(args: type[msgspec.Struct] | None) -> dict[str, Any]:
+    """The arguments under their names in the configuration, each with its default."""
+    if args is None:
+        return {}
+    return {field.encode_name: _default(field) for field in msgspec.structs.fields(args)}
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Any:
+    if field.required:
+        return REQUIRED
+    value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
+    return msgspec.to_builtins(value, enc_hook=encode_hook)
+
+
+def _shown(args: Iterable[tuple[str, Any]]) -> str:
+    return "\n".join(
+        f"{name}: {value if value == REQUIRED else msgspec.json.encode(value).decode()}" for name, value in args
+    )

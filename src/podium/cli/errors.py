@@ -1,0 +1,39 @@
+"""What can be wrong with the input, and the sentence each mistake ends in.
+
+Every layer has its own family of exceptions whose text is written for the reader; the commands let them pass, and this
+is the one place that knows them all. An exception of no family is a mistake of ours and keeps its traceback.
+"""
+
+ANSWER_IS_NO = 1
+BAD_INPUT = 2
+
+
+class InputError(Exception):
+    """What was typed cannot be done; the text says why and what to type instead."""
+
+
+def sentence_for(error: Exception) -> str | None:
+    """What to tell the reader; None when the error is not the input's fault."""
+    if isinstance(error, InputError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{error.filename}: cannot be read: {error.strerror}" if error.filename else str(error)
+    if hasattr(error, "format_message"):  # a usage error: typer keeps Click's classes out of its public names
+        return _usage(error)
+    return str(error) if isinstance(error, _families()) else None
+
+
+def _families() -> tuple[type[Exception], ...]:
+    from podium.config import ConfigError
+    from podium.engine.explain import UnknownProfileError
+    from podium.framework import PluginError
+    from podium.kube import DecodeError
+    from podium.plugins import PluginLoadError
+
+    return (ConfigError, DecodeError, PluginError, PluginLoadError, UnknownProfileError)
+
+
+def _usage(error: Exception) -> str:
+    message = " ".join(error.format_message().split()).removesuffix(".")  # type: ignore[attr-defined]
+    context = getattr(error, "ctx", None)
+    return f"{message}; see {context.command_path} --help" if context else message

@@ -1,0 +1,78 @@
+"""A pod from a manifest, as the API server would have stored it.
+
+A pod that kubectl printed has been through the API server and carries the uid it got there; one that somebody wrote has
+not. What the API server fills in and scheduling reads is then filled in here: requests that follow from limits, host
+ports of pods on the host's network, and the priority of the pod's class.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from podium.cli.errors import InputError
+from podium.kube import Container, KubeObject, Pod, PriorityClass
+from podium.kube.requests import pod_requests
+
+BUILT_IN = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+
+
+def as_admitted(objects: Sequence[KubeObject], others: Iterable[KubeObject] = ()) -> list[KubeObject]:
+    """The objects with the pods among them filled in; priority classes may be among the others, too."""
+    classes = {each.name: each for each in (*others, *objects) if isinstance(each, PriorityClass)}
+    return [_admitted(each, classes) if isinstance(each, Pod) and not each.uid else each for each in objects]
+
+
+def _admitted(pod: Pod, classes: Mapping[str, PriorityClass]) -> Pod:
+    spec = replace(
+        pod.spec,
+        containers=tuple(_container(each, pod.spec.host_network) for each in pod.spec.containers),
+        init_containers=tuple(_container(each, pod.spec.host_network) for each in pod.spec.init_containers),
+    )
+    pod = replace(pod, spec=replace(spec, **_priority(pod, classes)))
+    return _with_pod_requests(pod)
+
+
+def _container(container: Container, host_network: bool) -> Container:
+    resources = container.resources
+    ports = container.ports
+    if host_network:
+        ports = tuple(replace(port, host_port=port.host_port or port.container_port) for port in ports)
+    return replace(
+        container, ports=ports, resources=replace(resources, requests={**resources.limits, **resources.requests})
+    )
+
+
+def _with_pod_requests(pod: Pod) -> Pod:
+    """Limits on the pod itself imply requests: what its containers ask for, else the limit."""
+    stated = pod.spec.resources
+    if stated is None or not stated.limits:
+        return pod
+    of_containers = pod_requests(replace(pod, spec=replace(pod.spec, overhead={})), pod_level=False)
+    implied = {
+        name: limit if name not in of_containers else f"{of_containers[name]}{'m' if name == 'cpu' else ''}"
+        for name, limit in stated.limits.items()
+    }
+    return replace(pod, spec=replace(pod.spec, resources=replace(stated, requests={**implied, **stated.requests})))
+
+
+def _priority(pod: Pod, classes: Mapping[str, PriorityClass]) -> dict[str, Any]:
+    """The fields that the pod's priority class decides."""
+    if pod.spec.priority is not None:
+        return {}
+    name = pod.spec.priority_class_name
+    if not name:
+        defaults = sorted((each for each in classes.values() if each.global_default), key=lambda each: each.value)
+        chosen = defaults[0] if defaults else None
+    elif name in classes:
+        chosen = classes[name]
+    elif name in BUILT_IN:
+        return {"priority": BUILT_IN[name]}
+    else:
+        raise InputError(
+            f"pod {pod.key}: PriorityClass {name} is not in the files; "
+            "add what kubectl get priorityclasses -o json prints with --from"
+        )
+    if chosen is None:
+        return {}
+    return {"priority": chosen.value, "preemption_policy": pod.spec.preemption_policy or chosen.preemption_policy}

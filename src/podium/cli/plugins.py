@@ -1,0 +1,58 @@
+"""`podium plugins`: which plugins there are, and how to start one."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podium.cli.options import PluginOption
+
+
+class Output(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+
+
+app = typer.Typer(name="plugins", rich_markup_mode=None)
+
+
+@app.callback(invoke_without_command=True)
+def plugins(
+    context: typer.Context,
+    plugin: PluginOption = None,
+    output: Annotated[Output, typer.Option("-o", "--output", help="How to print the list.")] = Output.TABLE,
+) -> None:
+    """List the plugins a profile can enable, or start a new one.
+
+    Example: podium plugins -o json
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from podium.cli.catalog import catalog, catalog_table
+    from podium.cli.console import console
+    from podium.cli.registry import registry_with
+
+    entries = catalog(registry_with(plugin))
+    if output is Output.JSON:
+        import msgspec
+
+        typer.echo(msgspec.json.format(msgspec.json.encode(entries)).decode())
+    else:
+        console().print(catalog_table(entries))
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The plugin's name, in CamelCase.")],
+    folder: Annotated[
+        Path, typer.Option("--dir", metavar="FOLDER", help="Where to put the package's folder.")
+    ] = Path(),
+) -> None:
+    """Start a plugin: a small package with the plugin, its test and a configuration that enables it.
+
+    Example: podium plugins new QuietNodes
+    """
+    from podium.cli.new_plugin import next_steps, write_package
+
+    typer.echo(next_steps(write_package(name, folder), name))

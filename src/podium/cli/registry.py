@@ -1,0 +1,17 @@
+"""The plugins a command can use: in-tree, installed, and those named on the command line."""
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from podium.framework import Plugin
+
+
+def registry_with(extra: Sequence[str] | None) -> "dict[str, type[Plugin]]":
+    """Every plugin by name. A plugin named on the command line may lie in the current folder."""
+    from podium.plugins import load_registry
+
+    if extra and "" not in sys.path:
+        sys.path.insert(0, "")
+    return load_registry(extra or ())

@@ -1,0 +1,136 @@
+"""An explanation as a person wants to read it, or as data.
+
+The verdict comes first, in one line that is never wrapped, so that it can be searched for. Then the nodes that were
+turned away, grouped by reason, and the podium: the best three nodes with each plugin's share. Names are shortened,
+numbers never are. Without a terminal there is no colour.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from podium.cli.console import console, table
+from podium.cli.options import Output
+from podium.engine.explain import Explanation, NodeAnswer, Outcome
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+PLACES = 3
+NAMES_SHOWN = 4
+NOT_LOOKED_AT = "not looked at: enough nodes had been found"
+
+
+def show(explanation: Explanation, output: Output) -> None:
+    """Print an explanation to standard output."""
+    if output is Output.JSON:
+        import msgspec
+
+        typer.echo(msgspec.json.format(msgspec.json.encode(explanation.to_data())).decode())
+    elif output is Output.YAML:
+        import yaml
+
+        typer.echo(yaml.safe_dump(explanation.to_data(), sort_keys=False, allow_unicode=True, width=2**16), nl=False)
+    else:
+        _show_tables(explanation)
+
+
+def verdict(explanation: Explanation) -> str:
+    """The answer in one line."""
+    nodes, pod = explanation.nodes, explanation.pod
+    if explanation.outcome is Outcome.HELD:
+        return f"{pod} is held back: {explanation.message}"
+    if explanation.selected is None:
+        return f"{pod} fits nowhere: {explanation.message}"
+    feasible = sum(node.feasible for node in nodes)
+    if feasible == 1:
+        return f"{pod} fits: goes to {explanation.selected} (the only feasible node out of {len(nodes)})"
+    return f"{pod} fits: goes to {explanation.selected} (best of {feasible} feasible nodes out of {len(nodes)})"
+
+
+def preemption(explanation: Explanation) -> str | None:
+    """What preemption would do, in one line."""
+    eviction = explanation.preemption
+    if eviction is None:
+        return None
+    return f"Preemption would make room on {eviction.node} by evicting {_some(eviction.victims)}."
+
+
+def podium(explanation: Explanation) -> list[NodeAnswer]:
+    """The best scored nodes, the chosen one first."""
+    scored = [node for node in explanation.nodes if node.total is not None]
+    scored.sort(key=lambda node: (node.name != explanation.selected, -(node.total or 0)))
+    return scored[:PLACES]
+
+
+def refusals(nodes: Iterable[NodeAnswer]) -> list[tuple[str, str, list[str]]]:
+    """(plugin, reason, node names) of the nodes turned away, the most frequent first."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for node in nodes:
+        if not node.feasible:
+            reason = ", ".join(node.reasons) or NOT_LOOKED_AT
+            groups.setdefault((node.plugin or "-", reason), []).append(node.name)
+    found = [(plugin, reason, names) for (plugin, reason), names in groups.items()]
+    return sorted(found, key=lambda group: -len(group[2]))
+
+
+def _show_tables(explanation: Explanation) -> None:
+    out = console()
+    _say(out, verdict(explanation), "bold green" if explanation.selected else "bold red")
+    making_room = preemption(explanation)
+    if making_room:
+        _say(out, making_room, "yellow")
+    turned_away = refusals(explanation.nodes)
+    if turned_away:
+        out.print()
+        out.print(_refusal_table(turned_away))
+    places = podium(explanation)
+    if places:
+        out.print()
+        out.print(_podium_table(places))
+
+
+def _say(out: "Console", sentence: str, style: str) -> None:
+    out.print(sentence, style=style, soft_wrap=True)
+
+
+def _refusal_table(groups: Sequence[tuple[str, str, list[str]]]) -> "Table":
+    from rich.text import Text
+
+    rows = table("Turned away")
+    rows.add_column("nodes", justify="right", no_wrap=True)
+    rows.add_column("plugin", overflow="fold")
+    rows.add_column("reason", overflow="fold")
+    rows.add_column("which", overflow="fold", style="dim")
+    for plugin, reason, names in groups:
+        rows.add_row(str(len(names)), Text(plugin), Text(reason), Text(_some(names)))
+    return rows
+
+
+def _podium_table(places: Sequence[NodeAnswer]) -> "Table":
+    from rich.text import Text
+
+    rows = table("The podium")
+    rows.add_column("", justify="right", no_wrap=True)
+    rows.add_column("node", overflow="fold")
+    for plugin in places[0].scores:
+        rows.add_column(Text(_stacked(plugin)), justify="right", no_wrap=True)
+    rows.add_column("total", justify="right", no_wrap=True, style="bold")
+    for place, node in enumerate(places, start=1):
+        mark = "*" if place == 1 else " "
+        shares = [str(share) for share in node.scores.values()]
+        rows.add_row(f"{mark}{place}", Text(node.name), *shares, str(node.total), style="green" if place == 1 else "")
+    return rows
+
+
+def _stacked(plugin: str) -> str:
+    """A plugin's name with one word per line, so that its column is no wider than its longest word."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "\n", plugin)
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:NAMES_SHOWN])
+    return f"{shown} and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else shown

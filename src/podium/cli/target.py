@@ -1,0 +1,50 @@
+"""Which pod is meant: the one named on the command line, or the only one in the file given with -f."""
+
+import difflib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from podium.cli.errors import InputError
+
+if TYPE_CHECKING:
+    from podium.kube import KubeObject, Pod
+
+SHOWN = 5
+
+
+def find_pod(name: str | None, cluster: "Sequence[KubeObject]", more: "Sequence[KubeObject]") -> "Pod":
+    """The pod to judge; what was given with -f (`more`) goes before the cluster's version of it."""
+    from podium.kube import Pod
+
+    given = {each.key: each for each in more if isinstance(each, Pod)}
+    known = {each.key: each for each in cluster if isinstance(each, Pod)} | given
+    if name is None:
+        return _only_one(given, known)
+    key = name if "/" in name else f"default/{name}"
+    if key in known:
+        return known[key]
+    raise InputError(f"pod {key} is not in the files{_advice(key, list(known))}")
+
+
+def _only_one(given: "dict[str, Pod]", known: "dict[str, Pod]") -> "Pod":
+    if len(given) == 1:
+        return next(iter(given.values()))
+    if given:
+        raise InputError(f"say which pod: the file given with -f holds {_some(list(given))}")
+    pending = [key for key, pod in known.items() if not pod.node_name and not pod.finished]
+    raise InputError(f"say which pod: {_some(pending) + ' wait for a node' if pending else 'NAMESPACE/POD'}")
+
+
+def _advice(key: str, known: list[str]) -> str:
+    bare = key.partition("/")[2]
+    same = [other for other in known if other.partition("/")[2] == bare]
+    close = same or difflib.get_close_matches(key, known, n=1)
+    if close:
+        return f"; did you mean {_some(close)}?"
+    return f"; they hold {_some(known)}" if known else "; they hold no pods: add them with --from or -f"
+
+
+def _some(keys: list[str]) -> str:
+    """The first few keys, and how many more there are."""
+    shown = ", ".join(keys[:SHOWN])
+    return f"{shown} and {len(keys) - SHOWN} more" if len(keys) > SHOWN else shown
