@@ -13,6 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+DEEPEST = 20
+
 
 def top_of_heap(scores: NDArray[np.int64]) -> int:
     """The position a max-heap built over `scores` would give up first."""
@@ -23,8 +25,22 @@ def top_of_heap(scores: NDArray[np.int64]) -> int:
     return int(ties[_walk_rank(ties).argmin()])
 
 
+_ranks: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
+
+def walk_key(count: int, bits: int) -> NDArray[np.int64]:
+    """A number below 2^bits for each of `count` positions: the larger, the earlier a heap gives up the position."""
+    global _ranks  # noqa: PLW0603 (a table that only grows)
+    if count > len(_ranks):
+        _ranks = _walk_rank(np.arange(max(count, 2 * len(_ranks))))
+    return (1 << bits) - 1 - _ranks[:count]
+
+
 def _walk_rank(positions: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Sorts positions of an implicit binary tree as a walk (node, left subtree, right subtree) meets them."""
+    """Sorts positions of an implicit binary tree as a walk (node, left subtree, right subtree) meets them.
+
+    Below 2^26 for the first million positions.
+    """
     number = positions.astype(np.int64) + 1
     depth = np.frexp(number.astype(np.float64))[1].astype(np.int64)
-    return ((number << (40 - depth)) << 6) | depth
+    return ((number << (DEEPEST - depth)) << 5) | depth

@@ -18,6 +18,7 @@ from podium.engine.binding import Binding, run_at_once
 from podium.engine.decide import NO_NODES, decide, make_room
 from podium.engine.hints import build_hints
 from podium.engine.intake import Intake
+from podium.engine.memory import Memory
 from podium.engine.queue import SchedulingQueue
 from podium.engine.sampling import Sampling
 from podium.framework.clock import Clock
@@ -72,6 +73,7 @@ class Scheduler:
         self._launch = launch
         self._report = report
         rng = rng or random.Random(0)
+        self._memory = Memory()
         self.profiles: dict[str, ProfileRuntime] = {}
         for profile in config.profiles:
             handle = Handle(
@@ -134,6 +136,10 @@ class Scheduler:
         if not len(self.cluster.order.rows):
             self.fail(queued, Status.unresolvable(NO_NODES), CLEAR)
             return None
+        row = self._memory.choose(runtime, cycle, self.sampling)
+        if row is not None:
+            return row
+        cycle.forget_notes()
         decision = decide(runtime, cycle, self.sampling)
         if decision.row is None:
             diagnosis = decision.search.diagnosis()

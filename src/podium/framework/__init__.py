@@ -5,7 +5,7 @@ from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination, PostFilterResult
 from podium.framework.events import Action, Event, Interest, Resource
 from podium.framework.handle import Handle, Writer
-from podium.framework.normalize import MAX_SCORE, Normalizer, Scores, default_normalize, truncated_divide
+from podium.framework.normalize import MAX_SCORE, Normalizer, Scores, truncated_divide
 from podium.framework.plugin import Plugin, Scope
 from podium.framework.queued import QueuedPod
 from podium.framework.status import SKIP, Code, PluginError, Status, Wait
@@ -38,6 +38,5 @@ __all__ = [
     "Verdict",
     "Wait",
     "Writer",
-    "default_normalize",
     "truncated_divide",
 ]

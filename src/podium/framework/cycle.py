@@ -35,6 +35,12 @@ class Cycle:
         self.skipped_pre_binds: set[str] = set()
         self.pods_to_activate: dict[str, Pod] = {}
 
+    def forget_notes(self) -> None:
+        """Start over: as if no plugin had been asked yet."""
+        self.data = {}
+        self.skipped_filters = set()
+        self.skipped_scores = set()
+
     def clone(self) -> Cycle:
         """A copy for a dry run: changes to its data leave the original alone."""
         copy = Cycle.__new__(Cycle)

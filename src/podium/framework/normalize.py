@@ -22,20 +22,20 @@ class Normalizer(enum.Enum):
     REVERSED = "the highest score counts least"
 
     def apply(self, scores: Scores) -> Scores:
-        return default_normalize(scores, reverse=self is Normalizer.REVERSED)
+        """100·s/max; reversed: 100 minus that. All zero stays zero, reversed becomes 100.
 
+        >>> Normalizer.REVERSED.apply(np.array([0, 1, 3])).tolist()
+        [100, 67, 0]
+        """
+        return self.shares(scores, int(scores.max(initial=0)))
 
-def default_normalize(scores: Scores, *, reverse: bool = False) -> Scores:
-    """100·s/max; reversed: 100 minus that. All zero stays zero, reversed becomes 100.
-
-    >>> default_normalize(np.array([0, 1, 3]), reverse=True).tolist()
-    [100, 67, 0]
-    """
-    highest = max(int(scores.max()), 0) if len(scores) else 0
-    if highest == 0:
-        return np.full_like(scores, MAX_SCORE) if reverse else scores
-    shares = truncated_divide(scores * MAX_SCORE, highest)
-    return MAX_SCORE - shares if reverse else shares
+    def shares(self, scores: Scores, highest: int) -> Scores:
+        """The same, where the highest score is known already."""
+        reverse = self is Normalizer.REVERSED
+        if highest == 0:
+            return np.full_like(scores, MAX_SCORE) if reverse else scores
+        shares = truncated_divide(scores * MAX_SCORE, highest)
+        return MAX_SCORE - shares if reverse else shares
 
 
 def truncated_divide(numerator: NDArray[np.int64], denominator: NDArray[np.int64] | int) -> NDArray[np.int64]:

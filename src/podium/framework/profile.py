@@ -30,6 +30,7 @@ from podium.framework.handle import Handle
 from podium.framework.normalize import Scores
 from podium.framework.plugin import Plugin
 from podium.framework.status import Code, PluginError, Status, Wait
+from podium.framework.verdict import Verdict
 from podium.kube import Pod
 
 
@@ -121,18 +122,19 @@ class ProfileRuntime:
         for plugin in self.at("filter"):
             if plugin.name in cycle.skipped_filters:
                 continue
-            verdict = self._filter(plugin, cycle, nodes, left)
+            verdict = self.judge(plugin, cycle, nodes, left)
             if verdict is not None:
                 left = refusals.add(plugin.name, verdict, left)
                 if not left.any():
                     break
         return refusals
 
-    def _filter(self, plugin: Any, cycle: Cycle, nodes: Nodes, left: NDArray[np.bool_]) -> Any:
+    def judge(self, plugin: Any, cycle: Cycle, nodes: Nodes, undecided: NDArray[np.bool_]) -> Verdict | None:
+        """One filter plugin's verdict on the chosen nodes; None when all pass."""
         what = f'running "{plugin.name}" filter plugin'
         if hasattr(plugin, "filter"):
             return call(what, lambda: verdict_of(plugin, plugin.filter(cycle, nodes), nodes))
-        return call(what, filter_by_node, plugin, cycle, nodes, left)
+        return call(what, filter_by_node, plugin, cycle, nodes, undecided)
 
     def run_filters_on(self, cycle: Cycle, row: int) -> Status | None:
         """One node's verdict under plain filters."""
@@ -204,16 +206,19 @@ class ProfileRuntime:
     # Scoring
 
     def run_pre_score(self, cycle: Cycle, nodes: Nodes) -> None:
-        cycle.skipped_scores = set()
-        for plugin in self.at("preScore"):
-            what = f'running PreScore plugin "{plugin.name}"'
-            status: Status | None = call(what, plugin.pre_score, cycle, nodes)
-            if status is None or status.code == Code.SUCCESS:
-                continue
-            if status.code == Code.SKIP:
-                cycle.skipped_scores.add(plugin.name)
-            else:
-                raise PluginError(f"{what}: {status.message}")
+        cycle.skipped_scores = {
+            plugin.name for plugin in self.at("preScore") if not self.prepare_score(plugin, cycle, nodes)
+        }
+
+    def prepare_score(self, plugin: Any, cycle: Cycle, nodes: Nodes) -> bool:
+        """Run one plugin's PreScore; False when the plugin has nothing to say about this pod."""
+        what = f'running PreScore plugin "{plugin.name}"'
+        status: Status | None = call(what, plugin.pre_score, cycle, nodes)
+        if status is None or status.code == Code.SUCCESS:
+            return True
+        if status.code == Code.SKIP:
+            return False
+        raise PluginError(f"{what}: {status.message}")
 
     def run_scores(self, cycle: Cycle, nodes: Nodes) -> ScoreTable:
         """Every score plugin on every feasible node: raw, normalised, checked, weighted, summed."""
@@ -221,29 +226,35 @@ class ProfileRuntime:
         total = np.zeros(len(nodes), dtype=np.int64)
         for plugin in self.at("score"):
             if plugin.name not in cycle.skipped_scores:
-                weighted = self._score(plugin, cycle, nodes) * self.weights[plugin.name]
+                weighted = self.score_of(plugin, cycle, nodes) * self.weights[plugin.name]
                 by_plugin[plugin.name] = weighted
                 total += weighted
         return ScoreTable(by_plugin, total)
 
-    def _score(self, plugin: Any, cycle: Cycle, nodes: Nodes) -> Scores:
-        what = f'running Score plugins: plugin "{plugin.name}" failed with'
-        if hasattr(plugin, "score"):
-            scores = call(what, lambda: raw_scores_of(plugin.score(cycle, nodes), nodes))
-        else:
-            scores = call(what, score_by_node, plugin, cycle, nodes)
+    def score_of(self, plugin: Any, cycle: Cycle, nodes: Nodes) -> Scores:
+        """One plugin's scores of the feasible nodes, normalised and checked, not weighted."""
+        scores = self.raw_score_of(plugin, cycle, nodes)
         if plugin.normalizer is not None:
             scores = plugin.normalizer.apply(scores)
         elif hasattr(plugin, "normalize"):
             what = f'running Normalize on Score plugins: plugin "{plugin.name}" failed with'
             scores = call(what, lambda: raw_scores_of(plugin.normalize(cycle, nodes, scores), nodes))
+        self.check_scores(plugin, scores)
+        return scores
+
+    def raw_score_of(self, plugin: Any, cycle: Cycle, nodes: Nodes) -> Scores:
+        what = f'running Score plugins: plugin "{plugin.name}" failed with'
+        if hasattr(plugin, "score"):
+            return call(what, lambda: raw_scores_of(plugin.score(cycle, nodes), nodes))
+        return call(what, score_by_node, plugin, cycle, nodes)
+
+    @staticmethod
+    def check_scores(plugin: Any, scores: Scores) -> None:
         try:
             check_range(scores)
         except PluginError as error:
-            raise PluginError(
-                f'applying score defaultWeights on Score plugins: plugin "{plugin.name}" {error}'
-            ) from None
-        return scores
+            what = "applying score defaultWeights on Score plugins"
+            raise PluginError(f'{what}: plugin "{plugin.name}" {error}') from None
 
     # After the choice
 

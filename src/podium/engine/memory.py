@@ -1,0 +1,79 @@
+"""Which kinds of pods have their answers kept, within bounds.
+
+A kind is worth keeping when it comes a second time: pods that are all different would only fill memory. The kinds used
+longest ago are dropped when the kept arrays outgrow their share of memory.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from podium.engine.kept import Kept, Unkeepable
+from podium.engine.sampling import Sampling
+from podium.framework.cycle import Cycle
+from podium.framework.profile import ProfileRuntime
+from podium.kube import Pod
+
+KEPT_BYTES = 96 << 20
+REMEMBERED_KINDS = 10_000
+
+Kind = tuple[str, bytes]
+
+
+class Memory:
+    """Kept answers by kind of pod: profile and signature."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Kind, Kept] = OrderedDict()
+        self._seen: OrderedDict[Kind, bool] = OrderedDict()
+
+    def choose(self, runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> int | None:
+        """The best row by kept answers; None when this pod must be decided the long way."""
+        pod = cycle.pod
+        nodes = len(cycle.cluster.order.rows)
+        if pod.status.nominated_node_name or not runtime.at("score") or not runtime.at("filter"):
+            return None
+        if sampling.limit(nodes, runtime.profile.percentage_of_nodes_to_score) < nodes:
+            return None
+        kind = (runtime.name, cycle.facts.signature)
+        kept = self._kept.get(kind)
+        if kept is None:
+            if not self._worth_keeping(kind):
+                return None
+            kept = self._kept[kind] = Kept(runtime, cycle)
+            self._drop_oldest()
+        else:
+            self._kept.move_to_end(kind)
+        try:
+            return kept.choose(cycle, _held_rows(runtime, pod))
+        except Unkeepable:
+            del self._kept[kind]
+            self._seen[kind] = False
+            cycle.forget_notes()
+            return None
+        except Exception:
+            del self._kept[kind]
+            raise
+
+    def _worth_keeping(self, kind: Kind) -> bool:
+        """True the second time a kind is met, unless its answers turned out not to be keepable."""
+        keepable = self._seen.get(kind)
+        if keepable is None:
+            self._seen[kind] = True
+            if len(self._seen) > REMEMBERED_KINDS:
+                self._seen.popitem(last=False)
+            return False
+        return keepable
+
+    def _drop_oldest(self) -> None:
+        total = sum(kept.bytes for kept in self._kept.values())
+        while total > KEPT_BYTES and len(self._kept) > 1:
+            _kind, kept = self._kept.popitem(last=False)
+            total -= kept.bytes
+
+
+def _held_rows(runtime: ProfileRuntime, pod: Pod) -> list[int]:
+    """Rows of nodes that a pod of at least this priority is nominated to."""
+    nominator = runtime.handle.nominator
+    row_of = runtime.handle.cluster.row_of
+    return [row_of[name] for name in nominator.nodes() if name in row_of and nominator.rivals(pod, name)]
