@@ -2,7 +2,8 @@
 
     python -m tests.parity --cases 300 --seed 7
     python -m tests.parity --seed 7 --only-cluster 12
-    python -m tests.parity --replay build/parity/7-12-3
+    python -m tests.parity --seed 7 --cases 300 --save-all     # write every case, not only those that differ
+    python -m tests.parity --replay build/parity               # ask Podium again, without kube-scheduler
 
 Exit code 0: all equal; 1: some differ; 2: the comparison could not run.
 """
@@ -30,9 +31,8 @@ APISERVER_FLAGS = ("--feature-gates=UserNamespacesHostNetworkSupport=true",)
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    if not options.real_only and not podium_side.available():
-        print("parity: podium.engine is not there yet; --real-only runs kube-scheduler's side alone", file=sys.stderr)
-        return 2
+    if options.replay is not None:
+        return _replay(options.replay)
     try:
         with ControlPlane(apiserver_flags=APISERVER_FLAGS) as plane:
             return Comparison(RealSide(plane), options).run()
@@ -52,8 +52,6 @@ class Comparison:
         self._began = time.monotonic()
 
     def run(self) -> int:
-        if self._options.replay is not None:
-            return self._replay(load_case(self._options.replay))
         for result in self._results():
             if isinstance(result, Disturbed):
                 self._tally.disturbed[result.why] += 1
@@ -84,6 +82,8 @@ class Comparison:
         self._tally.add(case, answer, equal=not lines)
         if lines:
             self._differing.append((case, lines))
+        if self._options.save_all:
+            save_case(case, self._options.folder / f"{self._options.seed}-{case.name}", lines)
         if self._options.verbose:
             real = case.decision
             print(f"{case.name} [{case.theme}] {real.outcome} {real.node}{real.message}", *lines, sep="\n    ")
@@ -104,12 +104,6 @@ class Comparison:
         save_case(smallest, small_folder, small_lines)
         print(f"  smallest found: {small_folder} ({len(smallest.objects)} objects)")
         print(*(f"    {line}" for line in small_lines), sep="\n")
-
-    def _replay(self, case: Case) -> int:
-        """A saved case again, Podium against what kube-scheduler said when it was saved."""
-        lines = _ask(case)[1]
-        print(*(lines or ["equal"]), sep="\n")
-        return 1 if lines else 0
 
     def _print_report(self) -> None:
         tally, creator = self._tally, self._real.creator
@@ -150,6 +144,20 @@ def _ask(case: Case) -> tuple[Answer | None, list[str]]:
     return answer, differences(case, answer)
 
 
+def _replay(folder: Path) -> int:
+    """Written cases again, Podium against what kube-scheduler said when they were written."""
+    folders = sorted(path.parent for path in folder.glob("**/expected.json"))
+    equal = 0
+    for each in folders:
+        case = load_case(each)
+        lines = _ask(case)[1]
+        equal += not lines
+        if lines:
+            print(f"differs: {each} (pod {case.pod_key})", *lines, sep="\n  ")
+    print(f"{equal} of {len(folders)} equal")
+    return 0 if folders and equal == len(folders) else 1
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.parity", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--cases", type=int, default=200, help="how many pods to decide (default 200)")
@@ -159,7 +167,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--shrink-tries", type=int, default=40, help="re-runs for each shrunk case; 0 turns it off")
     parser.add_argument("--shrink-most", type=int, default=3, help="how many differing cases to shrink (default 3)")
     parser.add_argument("--real-only", action="store_true", help="run kube-scheduler's side alone")
-    parser.add_argument("--replay", type=Path, metavar="FOLDER", help="ask Podium again about one written case")
+    parser.add_argument("--save-all", action="store_true", help="write every case, not only those that differ")
+    parser.add_argument("--replay", type=Path, metavar="FOLDER", help="ask Podium again about all cases under FOLDER")
     parser.add_argument("--verbose", action="store_true", help="print every case")
     return parser
 

@@ -56,7 +56,7 @@ def save_case(case: Case, folder: Path, differences: list[str]) -> None:
     """Write cluster.yaml (objects and pod), config.yaml, expected.json and differences.txt."""
     folder.mkdir(parents=True, exist_ok=True)
     documents = [_without_managed_fields(each) for each in [*case.objects, case.pod]]
-    (folder / "cluster.yaml").write_text(yaml.safe_dump_all(documents, sort_keys=False))
+    (folder / "cluster.yaml").write_text(yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=False))
     (folder / "config.yaml").write_text(yaml.safe_dump(case.config, sort_keys=False))
     expected = {"pod": case.pod_key, "startIndex": case.start_index, "theme": case.theme, **asdict(case.decision)}
     (folder / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
@@ -64,9 +64,19 @@ def save_case(case: Case, folder: Path, differences: list[str]) -> None:
     (folder / "differences.txt").write_text("\n".join([command, "", *differences, ""]))
 
 
+class _TextLoader(yaml.CSafeLoader):
+    """Leaves times as the text they are in the API."""
+
+
+_TextLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
 def load_case(folder: Path) -> Case:
     """The case that `save_case` wrote."""
-    *objects, pod = yaml.safe_load_all((folder / "cluster.yaml").read_text())
+    *objects, pod = yaml.load_all((folder / "cluster.yaml").read_text(), Loader=_TextLoader)
     expected = json.loads((folder / "expected.json").read_text())
     del expected["pod"]
     return Case(

@@ -80,8 +80,9 @@ def standing_objects() -> list[Obj]:
 
 def make_cluster(seed: int, index: int, pod_count: int | None = None) -> ClusterPlan:
     dice = Dice(f"{seed}/{index}")
-    theme = dice.weighted(THEMES)
-    node_count = dice.weighted({2: 1, 3: 2, 4: 3, 5: 3, 6: 2, 7: 2, 8: 1, 10: 1, 12: 1})
+    theme = _theme(seed, index)
+    few, many = {2: 3, 3: 3, 4: 2, 5: 2, 7: 1}, {2: 1, 3: 2, 4: 3, 5: 3, 6: 2, 7: 2, 8: 1, 10: 1, 12: 1}
+    node_count = dice.weighted(few if theme in ("volumes", "ports", "nodes", "preemption") else many)
     nodes = make_nodes(dice, node_count, theme)
     late_count = dice.weighted({0: 5, 1: 3, 2: 1}) if node_count > 2 else 0
     early, late = nodes[: node_count - late_count], nodes[node_count - late_count :]
@@ -123,8 +124,15 @@ def make_cluster(seed: int, index: int, pod_count: int | None = None) -> Cluster
     return plan
 
 
+def _theme(seed: int, index: int) -> str:
+    """Themes in a fixed mixture, so that a short run meets them all."""
+    row = [theme for theme, times in THEMES.items() for _ in range(times)]
+    Dice(f"themes of {seed}").shuffle(row)
+    return row[index % len(row)]
+
+
 def _bound_pods(dice: Dice, maker: PodMaker, node_names: list[str], theme: str) -> list[PodPlan]:
-    crowd = {"preemption": (2, 6), "resources": (1, 5)}.get(theme, (0, 4))
+    crowd = {"preemption": (3, 8), "resources": (1, 5)}.get(theme, (0, 4))
     plans: list[PodPlan] = []
     for node in node_names:
         for _ in range(dice.randint(*crowd)):

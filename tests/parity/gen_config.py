@@ -92,14 +92,16 @@ def _plugins(dice: Dice, theme: str) -> Obj:
         gone = {each["name"] for each in plugins.get("multiPoint", {}).get("disabled", [])}
         plugins.setdefault(point, {})["enabled"] = [each for each in weights if each["name"] not in gone]
     if dice.chance(0.15):  # named first at their point, they also run first
-        gone = {each["name"] for each in plugins.get("filter", {}).get("disabled", [])}
+        points = (plugins.get("filter", {}), plugins.get("multiPoint", {}))
+        gone = {each["name"] for point in points for each in point.get("disabled", [])}
         first = [{"name": name} for name in dice.some(FILTERS, 1, 4) if name not in gone]
         plugins.setdefault("filter", {})["enabled"] = first
     if dice.chance(0.1):  # disabled and enabled again, a plugin moves to the end
         name = dice.pick(FILTERS)
         _disable(plugins, "multiPoint", [name])
-        enabled = plugins["multiPoint"].setdefault("enabled", [])
-        plugins["multiPoint"]["enabled"] = [each for each in enabled if each["name"] != name] + [{"name": name}]
+        multi_point = plugins["multiPoint"]
+        kept = [each for each in multi_point.get("enabled", []) if each["name"] != name]
+        multi_point["enabled"] = [*kept, {"name": name}]
     if dice.chance(0.04):
         plugins["score"] = {"disabled": [{"name": "*"}]}
     return plugins
@@ -145,12 +147,12 @@ def _node_affinity_args(dice: Dice, node_names: list[str]) -> Obj:
     if not dice.chance(0.25):
         return {}
     added: Obj = {}
-    if dice.chance(0.6):
+    if dice.chance(0.35):
         terms = [node_term(dice, node_names, 0.05) for _ in range(dice.randint(1, 2))]
         added["requiredDuringSchedulingIgnoredDuringExecution"] = {
             "nodeSelectorTerms": [term for term in terms if term] or [{"matchFields": _named(dice, node_names)}]
         }
-    if dice.chance(0.6) or not added:
+    if dice.chance(0.7) or not added:
         added["preferredDuringSchedulingIgnoredDuringExecution"] = [
             {"weight": dice.pick((1, 20, 100)), "preference": node_term(dice, node_names, pinned=0.05)}
             for _ in range(dice.randint(1, 2))

@@ -99,10 +99,11 @@ def _taints(dice: Dice) -> list[Obj]:
 
 
 def _allocatable(dice: Dice, theme: str) -> Obj:
+    preemption = theme == "preemption"
     allocatable: Obj = {
-        "cpu": f"{dice.pick((1000, 1500, 2000, 3000, 4000, 3920, 8000))}m",
-        "memory": str(dice.pick((GIB, 2 * GIB, 4 * GIB, 7 * GIB + 12345, 16 * GIB))),
-        "pods": str(dice.pick((3, 5, 7, 9, 14, 110) if theme in TIGHT_THEMES else (6, 9, 14, 30, 110))),
+        "cpu": f"{dice.pick((1000, 1500, 2000, 2500) if preemption else (1000, 1500, 2000, 3000, 3920, 4000, 8000))}m",
+        "memory": str(dice.pick((4, 8, 16)) * GIB if preemption else dice.pick((1, 2, 4, 7, 16)) * GIB + 12345),
+        "pods": str(dice.pick((4, 6, 8, 10, 14, 110) if theme in TIGHT_THEMES else (6, 9, 14, 30, 110))),
     }
     if dice.chance(0.7):
         allocatable["ephemeral-storage"] = str(dice.pick((GIB, 10 * GIB, 100 * GIB)))

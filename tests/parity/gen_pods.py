@@ -28,20 +28,27 @@ from tests.parity.gen_selectors import (
 )
 from tests.parity.gen_volumes import Storage, pod_volumes
 
+# How often each theme comes in a row of twenty clusters.
 THEMES = {
-    "mixed": 3.0,
-    "resources": 3.0,
-    "extended": 1.5,
-    "taints": 1.5,
-    "nodes": 1.5,
-    "affinity": 3.0,
-    "spread": 2.5,
-    "ports": 1.2,
-    "volumes": 4.5,
-    "preemption": 4.0,
+    "volumes": 5,
+    "preemption": 4,
+    "affinity": 3,
+    "spread": 2,
+    "resources": 1,
+    "mixed": 1,
+    "extended": 1,
+    "taints": 1,
+    "nodes": 1,
+    "ports": 1,
 }
 # Elsewhere pods ask for little, or most nodes would be full before the plugin of the theme is asked.
-HUNGRY_THEMES = ("mixed", "resources", "extended", "preemption")
+PENDING_SCALE = {"mixed": 1.0, "resources": 1.0, "extended": 1.0, "preemption": 0.8}
+BOUND_SCALE = {"mixed": 0.5, "resources": 0.5, "extended": 0.5, "preemption": 0.6}
+CPUS = {
+    "usual": (0, 10, 50, 100, 200, 333, 600, 1200),
+    "resources": (0, 50, 100, 250, 400, 700, 1000, 1500),
+    "preemption": (100, 300, 400, 600, 800, 1000),
+}
 
 # The chance that a pod of a cluster without that theme has the feature; with the theme it is THEMED.
 USUAL = {
@@ -53,6 +60,8 @@ USUAL = {
     "extended": 0.1,
     "taints": 0.3,
 }
+# Preemption only helps against what pods take up, so those pods seldom ask for what a node simply has or has not.
+PREEMPTION_USUAL = {**USUAL, "nodes": 0.07, "extended": 0.04, "ports": 0.2, "volumes": 0.15}
 THEMED = 0.7
 
 
@@ -76,12 +85,13 @@ class PodMaker:
     profiles: tuple[str, ...]
 
     def _has(self, feature: str) -> bool:
-        return self.dice.chance(THEMED if feature == self.theme else USUAL[feature])
+        usual = PREEMPTION_USUAL if self.theme == "preemption" else USUAL
+        return self.dice.chance(THEMED if feature == self.theme else usual[feature])
 
     def bound(self, name: str, node: str) -> PodPlan:
         """A pod that already runs on a node."""
         dice = self.dice
-        plan = self._pod(name, scale=0.55 if self.theme in HUNGRY_THEMES else 0.2)
+        plan = self._pod(name, scale=BOUND_SCALE.get(self.theme, 0.2))
         spec = plan.pod["spec"]
         spec["nodeName"] = node
         del spec["schedulerName"]
@@ -96,7 +106,7 @@ class PodMaker:
     def pending(self, name: str) -> PodPlan:
         """A pod for the scheduler to decide."""
         dice = self.dice
-        plan = self._pod(name, scale=1.0 if self.theme in HUNGRY_THEMES else 0.4)
+        plan = self._pod(name, scale=PENDING_SCALE.get(self.theme, 0.4))
         spec = plan.pod["spec"]
         levels = {-10: 0.5, 0: 3, 5: 2, 10: 2, 100: 2, 1000: 2}
         if self.theme == "preemption":
@@ -113,7 +123,8 @@ class PodMaker:
 
     def _pod(self, name: str, scale: float) -> PodPlan:
         dice = self.dice
-        namespace = dice.weighted(dict(zip(NAMESPACES, (4.0, 4.0, 1.0, 1.0), strict=True)))
+        weights = (12.0, 2.0, 1.0, 1.0) if self.theme == "volumes" else (4.0, 4.0, 1.0, 1.0)
+        namespace = dice.weighted(dict(zip(NAMESPACES, weights, strict=True)))
         labels = {key: dice.pick(values) for key, values in POD_LABELS.items() if dice.chance(0.75)}
         metadata: Obj = {"name": name, "namespace": namespace, "labels": labels}
         if self.owners[namespace] and dice.chance(0.35):
@@ -146,7 +157,7 @@ class PodMaker:
         if self.dice.chance(0.35):
             spec["nodeSelector"] = node_selector(self.dice, self.node_names)
         if self.dice.chance(0.75):
-            pinned = 0.3 if self.theme == "nodes" else 0.12
+            pinned = 0.5 if self.theme == "nodes" else 0.12
             spec["affinity"] = {"nodeAffinity": node_affinity(self.dice, self.node_names, pinned)}
 
 
@@ -169,25 +180,24 @@ def _set_priority(dice: Dice, spec: Obj, levels: dict[int, float], never: float 
 
 
 def _add_containers(dice: Dice, spec: Obj, theme: str, scale: float) -> None:
-    heavy = theme in ("resources", "preemption")
+    cpus = CPUS.get(theme, CPUS["usual"])
     spec["containers"] = [
-        _container(dice, f"main-{index}", scale, heavy) for index in range(dice.weighted({1: 7, 2: 2, 3: 1}))
+        _container(dice, f"main-{index}", scale, cpus) for index in range(dice.weighted({1: 7, 2: 2, 3: 1}))
     ]
     if dice.chance(0.2):
         inits = []
         for index in range(dice.randint(1, 3)):
-            container = _container(dice, f"init-{index}", scale, heavy)
+            container = _container(dice, f"init-{index}", scale, cpus)
             if dice.chance(0.5):
                 container["restartPolicy"] = "Always"
             inits.append(container)
         spec["initContainers"] = inits
 
 
-def _container(dice: Dice, name: str, scale: float, heavy: bool) -> Obj:
+def _container(dice: Dice, name: str, scale: float, cpus: tuple[int, ...]) -> Obj:
     requests: Obj = {}
     if dice.chance(0.8):
-        cpu = dice.pick((0, 50, 100, 250, 400, 700, 1000, 1500) if heavy else (0, 10, 50, 100, 200, 333, 600, 1200))
-        requests["cpu"] = f"{int(cpu * scale)}m" if dice.chance(0.97) else "100500u"
+        requests["cpu"] = f"{int(dice.pick(cpus) * scale)}m" if dice.chance(0.97) else "100500u"
     if dice.chance(0.75):
         memory = dice.pick((0, 16, 64, 100, 200, 256, 500, 1000)) * MIB
         requests["memory"] = str(int(memory * scale)) if dice.chance(0.9) else "123456789"

@@ -60,7 +60,7 @@ def node_term(dice: Dice, node_names: list[str], pinned: float) -> Obj:
     term: Obj = {}
     if dice.chance(pinned):
         fields = []
-        for _ in range(2 if dice.chance(0.25) else 1):
+        for _ in range(2 if dice.chance(0.4) else 1):
             name = dice.pick([*node_names, "no-such-node"])
             fields.append({"key": "metadata.name", "operator": dice.pick(("In", "In", "NotIn")), "values": [name]})
         term["matchFields"] = fields

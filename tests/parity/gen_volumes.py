@@ -41,9 +41,9 @@ CLAIM_KINDS = {
     "bound": 5.0,
     "bound-zonal-affinity": 3.0,
     "bound-zonal-label": 3.0,
-    "bound-once-pod": 3.0,
+    "bound-once-pod": 4.0,
     "bound-gce": 2.0,
-    "bound-missing-volume": 0.7,
+    "bound-missing-volume": 1.2,
     "immediate": 0.8,
     "late": 3.0,
     "late-huge": 1.0,
@@ -68,17 +68,18 @@ class Storage:
     objects: list[Obj] = field(default_factory=list)
     terminating: list[Obj] = field(default_factory=list)
     claims: dict[str, list[str]] = field(default_factory=lambda: {namespace: [] for namespace in NAMESPACES})
+    disk_kinds: list[str] = field(default_factory=list)  # few in one cluster, or pods would never want the same disk
 
 
 def make_storage(dice: Dice, nodes: list[Obj], theme: str) -> Storage:
-    storage = Storage()
+    storage = Storage(disk_kinds=dice.some(("gce", "ebs", "iscsi", "rbd", "azure"), 1, 2))
     storage.objects += _classes(dice)
     storage.objects += _drivers(dice, theme)
     storage.objects += _csi_nodes(dice, nodes, theme)
     sizes = list(range(1, 400))
     dice.shuffle(sizes)
     zones = [node["metadata"]["labels"].get(ZONE) for node in nodes]
-    for index in range(dice.randint(6, 12) if theme == "volumes" else dice.randint(0, 4)):
+    for index in range(dice.randint(5, 10) if theme == "volumes" else dice.randint(0, 4)):
         _add_claim(dice, storage, index, sizes.pop(), [zone for zone in zones if zone] or list(ZONES), nodes)
     for index in range(dice.randint(0, 5) if theme == "volumes" else dice.randint(0, 1)):
         storage.objects.append(_local_volume(dice, f"local-{index}", sizes.pop(), nodes))
@@ -198,7 +199,7 @@ def _attachments(dice: Dice, nodes: list[Obj], storage: Storage) -> list[Obj]:
 def _add_claim(dice: Dice, storage: Storage, index: int, size: int, zones: list[str], nodes: list[Obj]) -> None:
     kind = dice.weighted(CLAIM_KINDS)
     name = f"claim-{index}"
-    namespace = dice.pick(NAMESPACES[:2])
+    namespace = NAMESPACES[0] if dice.chance(0.8) else NAMESPACES[1]
     claim = _claim(name, namespace, f"{size}Mi", "late")
     storage.claims[namespace].append(name)
     if kind.startswith("bound") or kind == "lost":
@@ -287,7 +288,7 @@ def _decorate_bound(dice: Dice, kind: str, claim: Obj, volume: Obj, zones: list[
         key, value = dice.pick(((ZONE, zone), (ZONE, "z9"), (HOSTNAME, dice.pick(nodes)["metadata"]["name"])))
         volume["spec"]["nodeAffinity"] = _node_affinity(key, [value])
     elif kind == "bound-zonal-label":
-        value = zone if dice.chance(0.7) else f"{zone}__z8"
+        value = dice.weighted({zone: 4, f"{zone}__z8": 2, "z9": 2})
         volume["metadata"]["labels"][dice.pick((ZONE, ZONE, BETA_ZONE))] = value
         if dice.chance(0.3):
             volume["metadata"]["labels"][REGION] = dice.pick(("r1", "r2"))
@@ -344,16 +345,17 @@ def pod_volumes(dice: Dice, storage: Storage, namespace: str, pod_name: str) -> 
     """The volumes of one pod, and the claims that must be created with the pod as their owner."""
     volumes: list[Obj] = []
     owned: list[Obj] = []
-    for index in range(dice.weighted({1: 6, 2: 3, 3: 1})):
+    for index in range(dice.weighted({1: 5, 2: 4, 3: 1})):
         name = f"vol-{index}"
-        kind = dice.weighted({"claim": 9, "disk": 4, "ephemeral": 1.2, "other": 0.7, "missing": 0.3})
+        kind = dice.weighted({"claim": 9, "disk": 4, "ephemeral": 1.2, "other": 0.7, "missing": 0.2})
         if kind == "claim" and storage.claims[namespace]:
-            claim = dice.pick(storage.claims[namespace])
+            favourites = storage.claims[namespace][:3] if dice.chance(0.4) else storage.claims[namespace]
+            claim = dice.pick(favourites)
             if any(each.get("persistentVolumeClaim", {}).get("claimName") == claim for each in volumes):
                 continue
             volumes.append({"name": name, "persistentVolumeClaim": {"claimName": claim}})
         elif kind == "disk":
-            volumes.append({"name": name, **_inline_disk(dice)})
+            volumes.append({"name": name, **_inline_disk(dice, storage.disk_kinds)})
         elif kind == "ephemeral":
             volumes.append(_ephemeral(name))
             if dice.chance(0.6):
@@ -365,10 +367,10 @@ def pod_volumes(dice: Dice, storage: Storage, namespace: str, pod_name: str) -> 
     return volumes, owned
 
 
-def _inline_disk(dice: Dice) -> Obj:
+def _inline_disk(dice: Dice, kinds: list[str]) -> Obj:
     number = dice.randint(1, 2)
     read_only = {"readOnly": True} if dice.chance(0.4) else {}
-    kind = dice.pick(("gce", "ebs", "iscsi", "rbd", "azure"))
+    kind = dice.pick(kinds)
     if kind == "gce":
         return {"gcePersistentDisk": {"pdName": f"pd-{number}", **read_only}}
     if kind == "ebs":

@@ -1,18 +1,16 @@
-"""Asks Podium for its decision on a case. The only module here that knows Podium's names.
+"""Asks Podium for its decision on a case. The only module here that knows Podium's names."""
 
-`explain` is looked up when it is needed, so that the rest of the harness runs without it.
-"""
-
-import importlib
-import importlib.util
-import inspect
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache
 
 import msgspec
 import yaml
 
-from podium.kube import KINDS, KubeObject, decode_json
+from podium.config.load import load_config
+from podium.config.resolved import SchedulerConfig
+from podium.engine import explain as engine
+from podium.kube import KINDS, KubeObject, Pod, decode_json
+from podium.plugins import load_registry
 from tests.parity.case import Case
 from tests.parity.dice import Obj
 
@@ -37,22 +35,17 @@ class Answer:
     preemption: dict[str, list[str]]
 
 
-def available() -> bool:
-    return importlib.util.find_spec("podium.engine") is not None
-
-
 def decide(case: Case) -> Answer:
-    module = importlib.import_module("podium.engine.explain")
-    objects = [_decode(each) for each in case.objects]
-    options: dict[str, Any] = {}
-    if "start_index" in inspect.signature(module.explain).parameters:
-        options["start_index"] = max(case.start_index, 0)
-    explanation = module.explain(objects, _decode(case.pod), _config(case.config), **options)
+    pod = _decode(case.pod)
+    assert isinstance(pod, Pod)
+    config = _config(yaml.safe_dump(case.config))
+    explanation = engine.explain([_decode(each) for each in case.objects], pod, config)
+    ties = explanation.preemption_ties or ([explanation.preemption] if explanation.preemption else [])
     return Answer(
         node=explanation.selected or "",
         message=explanation.message or "",
         nodes={each.name: _node_answer(each) for each in explanation.nodes},
-        preemption=_preemption(explanation),
+        preemption={each.node: each.victims for each in ties},
     )
 
 
@@ -60,24 +53,10 @@ def _decode(obj: Obj) -> KubeObject:
     return decode_json(KINDS[obj["apiVersion"], obj["kind"]], msgspec.json.encode(obj))
 
 
-def _config(config: Obj) -> Any:
-    module = importlib.import_module("podium.config")
-    plugins = importlib.import_module("podium.plugins")
-    return module.load_config(yaml.safe_dump(config), "config.yaml", plugins.registry()).config
+@cache
+def _config(text: str) -> SchedulerConfig:
+    return load_config(text, "config.yaml", load_registry()).config
 
 
-def _node_answer(node: Any) -> NodeAnswer:
-    return NodeAnswer(
-        feasible=node.feasible,
-        plugin=node.plugin or "",
-        reasons=list(node.reasons or ()),
-        scores=dict(node.scores or {}),
-        total=node.total,
-    )
-
-
-def _preemption(explanation: Any) -> dict[str, list[str]]:
-    if explanation.preemption is None:
-        return {}
-    ties = {each.node: list(each.victims) for each in explanation.preemption_ties or ()}
-    return ties or {explanation.preemption.node: list(explanation.preemption.victims)}
+def _node_answer(node: engine.NodeAnswer) -> NodeAnswer:
+    return NodeAnswer(node.feasible, node.plugin or "", node.reasons, node.scores, node.total)

@@ -23,7 +23,11 @@ def plan_of(case: Case, objects: list[Obj]) -> ClusterPlan:
     bound = [each for each in pods if each["spec"].get("nodeName")]
     nominated = [each for each in pods if not each["spec"].get("nodeName") and _nomination(each)]
     others = [
-        each for each in objects if each["kind"] not in ("Pod", "Namespace", "PodGroup") and id(each) not in owned
+        each
+        for each in objects
+        if each["kind"] not in ("Pod", "Namespace")
+        and id(each) not in owned
+        and each["metadata"]["name"] != "kubernetes"
     ]
     pending = PendingPlan(_pod_plan(case.pod, claims), keep=False, start_time=None)
     return ClusterPlan(
@@ -50,7 +54,24 @@ def _clean(obj: Obj) -> Obj:
     if copy["kind"] == "PersistentVolume" and "claimRef" in copy["spec"]:
         for field in ("uid", "resourceVersion"):
             copy["spec"]["claimRef"].pop(field, None)
+    if copy["kind"] == "Pod":
+        _unmerge_label_keys(copy["spec"])
     return copy
+
+
+def _unmerge_label_keys(spec: Obj) -> None:
+    """The server merges matchLabelKeys into the selector, and refuses a selector that has them already."""
+    terms = list(spec.get("topologySpreadConstraints", []))
+    for kind in ("podAffinity", "podAntiAffinity"):
+        block = spec.get("affinity", {}).get(kind, {})
+        terms += block.get("requiredDuringSchedulingIgnoredDuringExecution", [])
+        weighted = block.get("preferredDuringSchedulingIgnoredDuringExecution", [])
+        terms += [each["podAffinityTerm"] for each in weighted]
+    for term in terms:
+        merged = {*term.get("matchLabelKeys", ()), *term.get("mismatchLabelKeys", ())}
+        expressions = term.get("labelSelector", {}).get("matchExpressions", [])
+        if merged and expressions:
+            term["labelSelector"]["matchExpressions"] = [each for each in expressions if each["key"] not in merged]
 
 
 def _pod_plan(pod: Obj, claims: list[Obj]) -> PodPlan:

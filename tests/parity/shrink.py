@@ -17,11 +17,8 @@ Judge = Callable[[Case], list[str]]
 
 def decide_again(real: RealSide, case: Case, objects: list[Obj]) -> Case | None:
     """The case on these objects only; None when kube-scheduler gave no usable answer."""
-    refused = real.creator.refusals.total()
     for result in real.run(plan_of(case, objects)):
-        if isinstance(result, Disturbed) or real.creator.refusals.total() != refused:
-            return None
-        return replace(result, name=case.name)
+        return None if isinstance(result, Disturbed) else replace(result, name=case.name)
     return None
 
 
@@ -30,29 +27,38 @@ def shrink(real: RealSide, case: Case, judge: Judge, tries: int) -> Case | None:
     best = decide_again(real, case, case.objects)
     if best is None or not judge(best):
         return None
-    chunk = max(1, len(best.objects) // 2)
-    while tries > 0:
-        smaller, tries = _pass(real, best, judge, chunk, tries)
-        if smaller is None and chunk == 1:
-            break
-        best = smaller or best
-        chunk = max(1, min(chunk // 2, len(best.objects) // 2)) if smaller is None else chunk
+    chunk = len(_removable(best)) // 2
+    while chunk > 0 and tries > 0:
+        best, tries = _pass(real, best, judge, chunk, tries)
+        chunk //= 2
     return best
 
 
-def _pass(real: RealSide, best: Case, judge: Judge, chunk: int, tries: int) -> tuple[Case | None, int]:
-    """Try to leave out each run of `chunk` objects once; the smaller case if any run could go."""
-    found = None
+def _pass(real: RealSide, best: Case, judge: Judge, chunk: int, tries: int) -> tuple[Case, int]:
+    """Try to leave out each run of `chunk` objects once, and keep what could go left out."""
     start = 0
-    while start < len(best.objects) and tries > 0:
-        kept = [*best.objects[:start], *best.objects[start + chunk :]]
+    while start < len(_removable(best)) and tries > 0:
+        removable = _removable(best)
+        kept = [*removable[:start], *removable[start + chunk :]]
         if not any(each["kind"] == "Node" for each in kept):
             start += chunk
             continue
         tries -= 1
-        candidate = decide_again(real, best, kept)
+        standing = [each for each in best.objects if _stands(each)]
+        candidate = decide_again(real, best, [*kept, *standing])
         if candidate is not None and judge(candidate):
-            best = found = candidate
+            best = candidate
         else:
             start += chunk
-    return found, tries
+    return best, tries
+
+
+def _removable(case: Case) -> list[Obj]:
+    """What can be left out, nodes last: they are what pods and volumes refer to."""
+    objects = [each for each in case.objects if not _stands(each)]
+    return sorted(objects, key=lambda each: str(each["kind"]) == "Node")
+
+
+def _stands(obj: Obj) -> bool:
+    """Whether the object is there in every cluster."""
+    return bool(obj["kind"] == "Namespace" or obj["metadata"]["name"] == "kubernetes")

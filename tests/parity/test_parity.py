@@ -1,0 +1,29 @@
+"""A short comparison with the real kube-scheduler; `make parity` runs a long one."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.parity.case import Case, save_case
+from tests.parity.compare import differences
+from tests.parity.gen_cluster import make_cluster
+from tests.parity.podium_side import decide
+from tests.parity.real_side import RealSide
+from tests.testbed.cluster import ControlPlane
+
+SEED = 36
+CLUSTERS = range(6)
+
+
+@pytest.mark.parametrize("index", CLUSTERS)
+def test_podium_decides_as_kube_scheduler_does(index: int, empty_control_plane: ControlPlane, tmp_path: Path) -> None:
+    real = RealSide(empty_control_plane)
+    cases = [result for result in real.run(make_cluster(SEED, index, pod_count=6)) if isinstance(result, Case)]
+    assert cases
+    differing = []
+    for case in cases:
+        lines = differences(case, decide(case))
+        if lines:
+            save_case(case, tmp_path / case.name, lines)
+            differing += [f"{tmp_path / case.name}:", *lines]
+    assert differing == []
