@@ -12,7 +12,8 @@ that asks for none of the resources is not scored.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -26,6 +27,8 @@ from podium.framework.usage import DEFAULT_RESOURCES, ResourceSpec, Weighed, usa
 from podium.kube.requests import balanced_requests
 
 NAME = "NodeResourcesBalancedAllocation"
+
+Floats = NDArray[np.float64]
 
 
 class NodeResourcesBalancedAllocationArgs(
@@ -61,10 +64,17 @@ class NodeResourcesBalancedAllocation(Plugin):
         if not _asks_for_any(weighed):
             return np.zeros(len(nodes), dtype=np.int64)
         allocatable = [nodes.allocatable(resource) for resource, _, _ in weighed]
+        offered = [each != 0 for each in allocatable]
+        everywhere = all(each.all() for each in offered)
+        # Of a resource that a node does not have there is so much that nothing is a share of it.
+        wholes = [
+            each.astype(np.float64) if everywhere else np.where(here, each, np.inf)
+            for each, here in zip(allocatable, offered, strict=True)
+        ]
         used = [nodes.requested(resource) for resource, _, _ in weighed]
         requested = [amount + each.request for amount, each in zip(used, weighed, strict=True)]
-        difference = _balances(requested, allocatable) - _balances(used, allocatable)
-        half = MAX_SCORE // 2 + difference
+        spread = _spread_of_two if everywhere and len(weighed) == 2 else partial(_spread, offered)
+        half = MAX_SCORE // 2 + _balances(requested, wholes, spread) - _balances(used, wholes, spread)
         return MAX_SCORE // 2 + (half + (half < 0)) // 2  # toward zero
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
@@ -89,35 +99,28 @@ def _asks_for_any(weighed: tuple[Weighed, ...]) -> bool:
     return any(request for _, request, _ in weighed)
 
 
-def _balances(amounts: Sequence[Amounts], allocatable: Sequence[Amounts]) -> Scores:
+def _balances(amounts: Sequence[Amounts], wholes: Sequence[Floats], spread: Callable[[list[Floats]], Floats]) -> Scores:
     """g per node, from the amounts in use and what there is of each resource."""
-    offered: list[Mask] = [each != 0 for each in allocatable]
-    shares = [_shares(*each) for each in zip(amounts, allocatable, offered, strict=True)]
-    if len(shares) == 2:
-        spread = np.where(offered[0] & offered[1], np.abs((shares[0] - shares[1]) / 2), 0.0)
-    else:
-        spread = _spread_of_many(shares, offered)
-    return ((1 - spread) * float(MAX_SCORE)).astype(np.int64)
+    shares = [np.minimum(amount / whole, 1.0) for amount, whole in zip(amounts, wholes, strict=True)]
+    return ((1 - spread(shares)) * float(MAX_SCORE)).astype(np.int64)
 
 
-def _shares(amounts: Amounts, allocatable: Amounts, offered: Mask) -> NDArray[np.float64]:
-    """The share in use, at most 1; 0 where there is nothing of the resource."""
-    shares = amounts.astype(np.float64) / np.where(offered, allocatable, 1).astype(np.float64)
-    return np.where(offered, np.minimum(shares, 1.0), 0.0)
+def _spread_of_two(shares: list[Floats]) -> Floats:
+    return np.abs((shares[0] - shares[1]) / 2)
 
 
-def _spread_of_many(shares: list[NDArray[np.float64]], offered: list[Mask]) -> NDArray[np.float64]:
-    """The spread where nodes may have any number of the resources: sums run in the configured order, as floats must."""
-    counts = sum(each.astype(np.int64) for each in offered)
-    total = sum(shares)
-    mean = total / np.maximum(counts, 1)
+def _spread(offered: list[Mask], shares: list[Floats]) -> Floats:
+    """The spread where nodes may have any number of the resources. Sums run in the configured order, as floats must."""
+    counts = np.sum(offered, axis=0)
+    mean = sum(shares) / np.maximum(counts, 1)
     squares = np.zeros_like(mean)
     for share, here in zip(shares, offered, strict=True):
         squares += np.where(here, (share - mean) * (share - mean), 0.0)
     deviation = np.sqrt(squares / np.maximum(counts, 1))
     highest = np.max([np.where(here, share, -1.0) for share, here in zip(shares, offered, strict=True)], axis=0)
     lowest = np.min([np.where(here, share, 2.0) for share, here in zip(shares, offered, strict=True)], axis=0)
-    return np.where(counts > 2, deviation, np.where(counts == 2, (highest - lowest) / 2, 0.0))
+    spread: Floats = np.where(counts > 2, deviation, np.where(counts == 2, (highest - lowest) / 2, 0.0))
+    return spread
 
 
 def _balance(shares: list[float]) -> int:

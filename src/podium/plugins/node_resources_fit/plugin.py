@@ -43,7 +43,6 @@ from podium.plugins.node_resources_fit.strategy import EXACT, Strategy
 
 NAME = "NodeResourcesFit"
 PRE_FILTER = f"PreFilter{NAME}"
-PRE_SCORE = f"PreScore{NAME}"
 
 
 class NodeResourcesFit(Plugin):
@@ -68,12 +67,7 @@ class NodeResourcesFit(Plugin):
     # Filter
 
     def pre_filter(self, cycle: Cycle) -> None:
-        notes = cycle.facts.notes
-        key = (self, PRE_FILTER)
-        wants = notes.get(key)
-        if wants is None:
-            wants = notes[key] = Wants.of(cycle.pod, self._ignored, self._ignored_groups)
-        cycle.data[PRE_FILTER] = wants
+        cycle.data[PRE_FILTER] = self._notes(cycle)[0]
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:
         return _wants(cycle).judge(nodes)
@@ -85,29 +79,34 @@ class NodeResourcesFit(Plugin):
 
     # Score
 
-    def pre_score(self, cycle: Cycle, _nodes: Nodes) -> None:
-        cycle.data[PRE_SCORE] = self._weighed(cycle)
+    def pre_score(self, _cycle: Cycle, _nodes: Nodes) -> None:
+        """There is nothing left to prepare; the point exists so that a profile may name it."""
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         strategy = self._strategy
         totals = np.zeros(len(nodes), dtype=np.int64)
-        weights = np.zeros(len(nodes), dtype=np.int64)
-        for resource, request, weight in self._weighed(cycle):
+        weights: Scores | int = 0
+        for resource, request, weight in self._notes(cycle)[1]:
             allocatable = nodes.allocatable(resource)
-            counts = allocatable != 0
             requested = nodes.nonzero_requested(resource) + request
-            scores = strategy.scores(requested, np.where(counts, allocatable, 1)) * weight
-            if not strategy.counts_zero:
-                counts &= scores > 0
-            totals += np.where(counts, scores, 0)
-            weights += counts * weight
+            if strategy.counts_zero and allocatable.all():
+                totals += strategy.scores(requested, allocatable) * weight
+                weights = weights + weight
+            else:
+                counts = allocatable != 0
+                scores = strategy.scores(requested, np.where(counts, allocatable, 1))
+                if not strategy.counts_zero:
+                    counts &= scores > 0
+                totals += np.where(counts, scores, 0) * weight
+                weights = weights + counts * weight
         # Where nothing counts the total is 0, and so is the score.
         return strategy.averages(totals, np.maximum(weights, 1))
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
         strategy = self._strategy
         total = weights = 0
-        for allocatable, used, request, weight in usage_on(cycle.cluster, node.row, self._weighed(cycle), nonzero=True):
+        weighed = self._notes(cycle)[1]
+        for allocatable, used, request, weight in usage_on(cycle.cluster, node.row, weighed, nonzero=True):
             requested = used + request
             if allocatable > EXACT or requested > EXACT:
                 return int(self.score(cycle, Nodes(cycle.cluster, np.array([node.row])))[0])
@@ -117,16 +116,13 @@ class NodeResourcesFit(Plugin):
                 weights += weight
         return strategy.average(total, weights) if weights else 0
 
-    def _weighed(self, cycle: Cycle) -> tuple[Weighed, ...]:
-        """The resources that count for the pod; worked out here as well when PreScore is disabled."""
-        weighed: tuple[Weighed, ...] | None = cycle.data.get(PRE_SCORE)
-        if weighed is None:
-            notes = cycle.facts.notes
-            key = (self, PRE_SCORE)
-            weighed = notes.get(key)
-            if weighed is None:
-                weighed = notes[key] = weigh(self._resources, score_requests(cycle.pod))
-        return weighed
+    def _notes(self, cycle: Cycle) -> tuple[Wants, tuple[Weighed, ...]]:
+        """What the pod asks for, and the resources that count for its score: worked out once per specification."""
+        known: tuple[Wants, tuple[Weighed, ...]] | None = cycle.facts.notes.get(self)
+        if known is None:
+            wants = Wants.of(cycle.pod, self._ignored, self._ignored_groups)
+            known = cycle.facts.notes[self] = wants, weigh(self._resources, score_requests(cycle.pod))
+        return known
 
 
 def _wants(cycle: Cycle) -> Wants:
