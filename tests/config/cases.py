@@ -440,6 +440,7 @@ ACCEPTED = {
         "leaderElection: {leaseDuration: 0s, resourceName: '', resourceLock: ''}\n"
     ),
     "nulls": "parallelism: null\nprofiles: [null]\nextenders:\nleaderElection: {leaderElect: null}\n",
+    "back-offs that do not grow": "podInitialBackoffSeconds: 10\n",
     "durations": "leaderElection: {leaseDuration: 1m30s, renewDeadline: 0.5m, retryPeriod: 1500ms}\n",
     "weights of 0 and 10^9": (
         "profiles:\n- plugins: {score: {enabled: [{name: ImageLocality, weight: 1000000000}, "

@@ -48,7 +48,7 @@ def test_a_good_file_shows_the_plugins_in_running_order(tmp_path: Path) -> None:
     assert result.code == 0
     words = result.out.split()
     assert words[:2] == [f"{file}:", "fine"]
-    assert words[words.index("score") :][2:4] == ["ImageLocality", "(9),"]
+    assert words[words.index("score") :][1:3] == ["ImageLocality", "(9),"]
     assert "bind" in words
 
 

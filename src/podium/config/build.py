@@ -13,7 +13,7 @@ import msgspec
 from podium.config.arguments import PROFILES, plain_arguments
 from podium.config.expand import MULTI_POINT, Refusal, expand, score_weights
 from podium.config.field import FieldPath, quoted
-from podium.config.problems import Findings, did_you_mean
+from podium.config.problems import Findings, Stage, did_you_mean
 from podium.config.registry import ChecksItself, Registry
 from podium.config.resolved import Profile, SchedulerConfig
 from podium.config.strict import decode
@@ -67,7 +67,7 @@ class _Builder:
     ) -> Profile:
         name = profile.scheduler_name or ""
         creating = f"initializing profiles: creating profile for scheduler name {name}: "
-        legible = not self.findings.found_under(path.child("plugins"))
+        legible = not self.findings.found_under(path.child("plugins"), up_to=Stage.STRICT)
         args = self._arguments(profile, path, given, creating)
         expansion = expand(profile.plugins, self.registry)
         if legible:

@@ -47,7 +47,7 @@ def _profile(profile: Profile) -> dict[str, Any]:
         "plugins": {key: _plugin_set(each) for key, each in profile.plugin_sets.by_key().items()},
         "pluginConfig": [
             {"name": name, "args": {"apiVersion": API_VERSION, "kind": f"{name}Args", **_plain(args)}}
-            for name, args in sorted(profile.args.items())
+            for name, args in profile.args.items()
         ],
     }
 

@@ -90,9 +90,11 @@ class Findings:
     def warn(self, path: FieldPath, message: str, hint: str = "") -> None:
         self.warnings.append(self._problem(path, message, hint))
 
-    def found_under(self, path: FieldPath) -> bool:
-        """Whether a problem was already found at a field or inside it."""
-        return any(p.path == str(path) or p.path.startswith((f"{path}.", f"{path}[")) for p in self.problems)
+    def found_under(self, path: FieldPath, up_to: Stage = Stage.UNBUILDABLE) -> bool:
+        """Whether a problem was already found at a field or inside it, in one of the stages up to the given one."""
+        at, inside = str(path), (f"{path}.", f"{path}[")
+        found = zip(self.problems, self._kube, strict=True)
+        return any(stage <= up_to and (p.path == at or p.path.startswith(inside)) for p, (stage, _, _) in found)
 
     def raise_if_any(self) -> None:
         if self.problems:
