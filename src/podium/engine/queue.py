@@ -182,8 +182,11 @@ class SchedulingQueue:
 
     def flush_unschedulable(self) -> None:
         """Give pods another chance that nothing has woken for too long: a hint may have missed something."""
+        self._flush_unschedulable(self._clock.now())
+
+    def _flush_unschedulable(self, looked_at: float) -> None:
+        waiting = self._places.unschedulable.older_than(self._max_in_unschedulable, looked_at)
         now = self._clock.now()
-        waiting = self._places.unschedulable.older_than(self._max_in_unschedulable, now)
         for queued in waiting:
             queued.flushed, queued.flushed_at = True, now
         if waiting:
@@ -192,10 +195,11 @@ class SchedulingQueue:
     def tick(self) -> None:
         """Do what is due by now; to be called every whole second, or whenever `next_timer` says."""
         self.flush_backoff()
-        now = self._clock.now()
-        if now >= self._leftovers_due:
-            self.flush_unschedulable()
-            self._leftovers_due += LEFTOVERS_EVERY * (math.floor((now - self._leftovers_due) / LEFTOVERS_EVERY) + 1)
+        periods = math.floor((self._clock.now() - self._leftovers_due) / LEFTOVERS_EVERY)
+        if periods >= 0:
+            # Late for one look or more: what counts is who had waited too long at the last of them.
+            self._flush_unschedulable(self._leftovers_due + periods * LEFTOVERS_EVERY)
+            self._leftovers_due += (periods + 1) * LEFTOVERS_EVERY
 
     def next_timer(self) -> float | None:
         """The first time at which `tick` would move a pod, as things are; None when it never would."""

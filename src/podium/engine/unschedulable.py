@@ -59,12 +59,10 @@ class UnschedulablePods:
 
     def waiting_for(self, plugins: Iterable[str]) -> list[QueuedPod]:
         """The pods that one of the plugins rejected or gates, each once."""
-        folders = [
-            folder
-            for plugin in plugins
-            for folder in (self._rejected_by.get(plugin), self._gated_by.get(plugin))
-            if folder
-        ]
+        folders: list[_Folder] = []
+        if self._filings:
+            for plugin in plugins:
+                folders += filter(None, (self._rejected_by.get(plugin), self._gated_by.get(plugin)))
         if len(folders) == 1:
             return list(folders[0].values())
         found: _Folder = {}
