@@ -1,0 +1,152 @@
+"""NodeVolumeLimits: a CSI driver can attach only so many volumes to a node.
+
+The limits stand in the node's CSINode object. For each driver that the pod brings new volumes of:
+
+    attached + new > limit  →  refused
+
+`attached` are the distinct volumes of the pods on the node and of its VolumeAttachments (see `cluster.attached`);
+`new` are the pod's volumes that no pod on the node uses yet. In-tree disks count as those of the driver that took them
+over, wherever the node has a CSINode object at all.
+
+Surprise: a volume that is attached to the node but used by no pod there counts twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+
+from podium.cluster import Cluster, Nodes
+from podium.cluster.attached import UnusableVolumeError, Volumes, may_attach
+from podium.framework import SKIP, Action, Cycle, Interest, Plugin, Resource, Scope, Status, Verdict
+from podium.framework.verdict import Codes
+from podium.kube import CSINode, PersistentVolumeClaim, Pod, VolumeAttachment
+from podium.kube.claims import claim_name
+from podium.kube.csi_translation import MIGRATED, TranslationError, in_tree_plugin, inline_handle
+
+NAME = "NodeVolumeLimits"
+TOO_MANY = Status.unschedulable("node(s) exceed max volume count")
+
+
+class NodeVolumeLimits(Plugin):
+    name = NAME
+    filter_scope = Scope.CLUSTER
+
+    def interests(self) -> Iterable[Interest]:
+        return [
+            Interest(Resource.CSI_NODE, Action.ADD),
+            Interest(Resource.CSI_NODE, Action.UPDATE, _raises_a_limit),
+            Interest(Resource.POD, Action.DELETE, _frees_a_volume),
+            Interest(Resource.PVC, Action.ADD, _is_the_pods_claim),
+            Interest(Resource.VOLUME_ATTACHMENT, Action.DELETE, _frees_an_attachment),
+        ]
+
+    def watermark(self, pod: Pod) -> Hashable:
+        if not any(map(may_attach, pod.spec.volumes)):
+            return ()
+        objects = self.handle.cluster.objects
+        own_claims = any(volume.ephemeral is not None for volume in pod.spec.volumes)
+        return (
+            objects.claims.version,
+            objects.volumes.version,
+            objects.storage_classes.version,
+            objects.csi_nodes.version,
+            objects.attachments.version,
+            pod.key if own_claims else "",
+        )
+
+    def pre_filter(self, cycle: Cycle) -> Status | None:
+        return None if cycle.facts.may_attach else SKIP
+
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:
+        cluster, pod = cycle.cluster, cycle.pod
+        codes: Codes = np.zeros(len(nodes), dtype=np.int64)
+        statuses = [TOO_MANY]
+        with_csi = nodes.pick(cluster.csi_nodes.present)
+        objection = _objection(cluster, pod)
+        if objection is not None:
+            statuses.append(objection)
+            codes[~with_csi] = len(statuses)
+        volumes = _volumes(cluster, pod)
+        if isinstance(volumes, Status):
+            statuses.append(volumes)
+            codes[with_csi] = len(statuses)
+        elif volumes:
+            _judge(volumes, nodes, codes, statuses)
+        return Verdict(codes, lambda code: statuses[code - 1]) if codes.any() else None
+
+
+def _objection(cluster: Cluster, pod: Pod) -> Status | None:
+    """What is wrong with the pod's volumes where in-tree disks are not looked at: on nodes without a CSINode."""
+    volumes = _volumes(cluster, pod, migrated=False)
+    return volumes if isinstance(volumes, Status) else None
+
+
+def _volumes(cluster: Cluster, pod: Pod, *, migrated: bool = True) -> Volumes | Status:
+    try:
+        return cluster.attached.volumes_of(pod, placed=False, migrated=migrated)
+    except UnusableVolumeError as error:
+        return Status.unresolvable(str(error)) if error.claim_missing else Status.error(str(error))
+
+
+def _judge(volumes: Volumes, nodes: Nodes, codes: Codes, statuses: list[Status]) -> None:
+    """Refuse the nodes with a limit where a driver would have to attach too many, or where nobody can count."""
+    cluster = nodes.cluster
+    for driver, number in Counter(volumes.values()).items():
+        limits = cluster.csi_nodes.limits(driver)
+        if limits is None:
+            continue
+        limit = nodes.pick(limits)
+        new = np.full(cluster.columns.rows, number)
+        for volume, owner in volumes.items():
+            if owner == driver:
+                new[list(cluster.attached.rows_with(volume))] -= 1
+        added = nodes.pick(new)
+        codes[(limit >= 0) & (added > 0) & (nodes.pick(cluster.attached.count(driver)) + added > limit)] = 1
+    for row, problem in cluster.attached.problems():
+        here = nodes.rows == row
+        if cluster.csi_nodes.limited[row] and here.any():
+            statuses.append(Status.error(problem))
+            codes[here] = len(statuses)
+
+
+def _raises_a_limit(_pod: Pod, before: CSINode, after: CSINode) -> bool:
+    old = _limits(before)
+    return any(limit > old.get(driver, 0) for driver, limit in _limits(after).items())
+
+
+def _limits(node: CSINode) -> dict[str, int]:
+    return {
+        driver.name: 0 if driver.allocatable is None else driver.allocatable.count or 0 for driver in node.spec.drivers
+    }
+
+
+def _frees_a_volume(_pod: Pod, before: Pod, _after: Any) -> bool:
+    stood_somewhere = before.node_name or before.status.nominated_node_name
+    return bool(stood_somewhere) and any(map(may_attach, before.spec.volumes))
+
+
+def _is_the_pods_claim(pod: Pod, _before: Any, after: PersistentVolumeClaim) -> bool:
+    return after.namespace == pod.namespace and any(
+        claim_name(pod, volume) == after.name for volume in pod.spec.volumes
+    )
+
+
+def _frees_an_attachment(pod: Pod, before: VolumeAttachment, _after: Any) -> bool:
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            return True
+        plugin = in_tree_plugin(volume)
+        if plugin is None:
+            continue
+        if plugin.driver == before.spec.attacher:
+            return True
+        try:
+            if plugin.name in MIGRATED:
+                inline_handle(volume)
+        except TranslationError:
+            return True  # it cannot be told which driver would serve the disk
+    return False

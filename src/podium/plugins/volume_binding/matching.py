@@ -1,0 +1,216 @@
+"""Which free volumes would satisfy a claim.
+
+The volume must have the claim's class, at least its size, its volume mode and attributes class, all its access modes,
+and labels that its selector matches. A volume that names the claim as its own goes before all others, and needs none
+of class-mates' state, labels and access modes; if the node cannot reach it, no other volume will do there. Otherwise
+the smallest suitable volume wins; which of several equal ones is not defined.
+
+All of a pod's claims are matched together, smallest first, and no volume is given twice. Volumes of one group are
+interchangeable for these claims, so for all nodes at once it is enough to count how many of a group are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import Cluster, Mask, Nodes
+from podium.cluster.free_volumes import Make, make_of
+from podium.cluster.places import Places, matches, matching_rows, where_reachable
+from podium.framework import PluginError
+from podium.kube import PersistentVolume, PersistentVolumeClaim
+from podium.kube.quantity import parse
+from podium.kube.selector import Selector, SelectorError, compile_label_selector
+
+FILESYSTEM = "Filesystem"
+
+
+class Wish(NamedTuple):
+    """One claim to be matched: what it asks for, and the volumes that are reserved for it."""
+
+    claim: PersistentVolumeClaim
+    size: int
+    selector: Selector | None
+    reserved: list[PersistentVolume]
+
+    def suits(self, group: Group) -> bool:
+        modes = self.claim.spec.access_modes
+        return (
+            _fits(self.claim, self.size, group.make)
+            and group.make.access_modes.issuperset(modes)
+            and (self.selector is None or self.selector in group.selected_by)
+        )
+
+
+class Group(NamedTuple):
+    """Free volumes that no wish can tell apart: of one make, matched by the same selectors."""
+
+    make: Make
+    selected_by: frozenset[Selector]
+    places: Places[PersistentVolume]
+
+
+def wishes_of(claims: Sequence[PersistentVolumeClaim], cluster: Cluster) -> list[Wish]:
+    """The claims in the order in which they are served; raises PluginError for a selector that cannot be read."""
+    wishes: list[Wish] = []
+    for claim in sorted(claims, key=requested_size):
+        size = requested_size(claim)
+        wishes.append(Wish(claim, size, _selector(claim), _reserved(claim, size, cluster)))
+    return wishes
+
+
+def requested_size(claim: PersistentVolumeClaim) -> int:
+    """The requested size in nano bytes."""
+    return parse(claim.spec.resources.requests.get("storage", 0))
+
+
+def unsatisfied(wishes: list[Wish], nodes: Nodes) -> list[Mask]:
+    """For each wish the nodes on which no volume is left for it."""
+    shelf = _Shelf(wishes, nodes.cluster)
+    stock = _Stock(nodes)
+    return [_unsatisfied(wish, shelf, stock, nodes) for wish in wishes]
+
+
+def pick(wishes: list[Wish], cluster: Cluster, row: int) -> list[PersistentVolume | None]:
+    """For each wish the volume it gets on one node, None where it gets none."""
+    node = cluster.nodes[row]
+    assert node is not None, "volumes are picked for nodes that exist"
+    shelf = _Shelf(wishes, cluster)
+    picked: dict[str, PersistentVolume] = {}
+    answer: list[PersistentVolume | None] = []
+    for wish in wishes:
+        volume = next(
+            (each for each in _candidates(wish, shelf, node.labels) if each is None or each.name not in picked), None
+        )
+        if volume is not None:
+            picked[volume.name] = volume
+        answer.append(volume)
+    return answer
+
+
+def bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether the volume names the claim, and not a former one of the same name."""
+    reference = volume.spec.claim_ref
+    return (
+        reference is not None
+        and (reference.namespace, reference.name) == (claim.namespace, claim.name)
+        and reference.uid in ("", claim.uid)
+    )
+
+
+def _candidates(wish: Wish, shelf: _Shelf, labels: dict[str, str]) -> Iterator[PersistentVolume | None]:
+    """The volumes for a wish on a node, best first; None ends the search."""
+    for volume in wish.reserved:
+        yield volume if matches(where_reachable(volume.spec.node_affinity), labels) else None
+    for group in shelf.groups(wish):
+        yield from group.places.at(labels)
+
+
+def _unsatisfied(wish: Wish, shelf: _Shelf, stock: _Stock, nodes: Nodes) -> Mask:
+    searching: Mask = np.ones(len(nodes), dtype=np.bool_)
+    empty_handed: Mask = np.zeros(len(nodes), dtype=np.bool_)
+    for volume in wish.reserved:
+        reachable = matching_rows(where_reachable(volume.spec.node_affinity), nodes.cluster.labels, nodes.chosen)
+        here = searching & stock.untouched(volume)
+        stock.take(volume, here & reachable)
+        empty_handed |= here & ~reachable
+        searching &= ~here
+    for group in shelf.groups(wish):
+        if not searching.any():
+            break
+        here = searching & (stock.left(group) > 0)
+        stock.left(group)[here] -= 1
+        searching &= ~here
+    return empty_handed | searching
+
+
+class _Shelf:
+    """The groups of free volumes, split as finely as the wishes' selectors demand."""
+
+    def __init__(self, wishes: list[Wish], cluster: Cluster) -> None:
+        self._wishes = wishes
+        self._cluster = cluster
+        self._by_class: dict[str, list[Group]] = {}
+
+    def groups(self, wish: Wish) -> list[Group]:
+        """The groups that suit a wish, smallest volumes first."""
+        name = wish.claim.storage_class_name
+        groups = self._by_class.get(name)
+        if groups is None:
+            groups = self._by_class[name] = sorted(self._all_groups(name), key=lambda group: group.make.size)
+        return [group for group in groups if wish.suits(group)]
+
+    def _all_groups(self, storage_class: str) -> list[Group]:
+        makes = self._cluster.free_volumes.of_class(storage_class)
+        selectors = {
+            wish.selector
+            for wish in self._wishes
+            if wish.selector is not None and wish.claim.storage_class_name == storage_class
+        }
+        if not selectors:
+            return [Group(make, frozenset(), places) for make, places in makes.items()]
+        split: dict[tuple[Make, frozenset[Selector]], Places[PersistentVolume]] = {}
+        for make, places in makes.items():
+            for volume in places:
+                selected_by = frozenset(each for each in selectors if each.matches(volume.labels))
+                part = split.setdefault((make, selected_by), Places())
+                part.add(volume.name, where_reachable(volume.spec.node_affinity), volume)
+        return [Group(make, selected_by, places) for (make, selected_by), places in split.items()]
+
+
+class _Stock:
+    """What earlier wishes have left, per node."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self._left: dict[int, NDArray[np.int64]] = {}
+        self._taken: dict[str, Mask] = {}
+
+    def left(self, group: Group) -> NDArray[np.int64]:
+        """int64[nodes]: how many volumes of the group each node can still have."""
+        counts = self._left.get(id(group.places))
+        if counts is None:
+            counts = group.places.count(self._nodes.cluster.labels, self._nodes.chosen)
+            self._left[id(group.places)] = counts
+        return counts
+
+    def untouched(self, volume: PersistentVolume) -> Mask:
+        taken = self._taken.get(volume.name)
+        return np.ones(len(self._nodes), dtype=np.bool_) if taken is None else ~taken
+
+    def take(self, volume: PersistentVolume, where: Mask) -> None:
+        taken = self._taken.get(volume.name)
+        self._taken[volume.name] = where if taken is None else taken | where
+
+
+def _selector(claim: PersistentVolumeClaim) -> Selector | None:
+    if claim.spec.selector is None:
+        return None
+    try:
+        return compile_label_selector(claim.spec.selector)
+    except SelectorError as error:
+        raise PluginError(f"error creating internal label selector for claim: {claim.key}: {error}") from None
+
+
+def _reserved(claim: PersistentVolumeClaim, size: int, cluster: Cluster) -> list[PersistentVolume]:
+    """The volumes of the claim's class that name the claim and could serve it."""
+    return [
+        volume
+        for volume in cluster.free_volumes.claimed_for(claim.key)
+        if volume.storage_class_name == claim.storage_class_name
+        and bound_to(volume, claim)
+        and _fits(claim, size, make_of(volume))
+        and not volume.terminating
+    ]
+
+
+def _fits(claim: PersistentVolumeClaim, size: int, make: Make) -> bool:
+    spec = claim.spec
+    return (
+        make.size >= size
+        and make.mode == (spec.volume_mode or FILESYSTEM)
+        and make.attributes_class == (spec.volume_attributes_class_name or "")
+    )

@@ -1,0 +1,143 @@
+"""Which nodes a pod's volumes leave open, and for what reasons the others are closed; all nodes at once.
+
+First the bound claims, in order: the first whose volume is missing or out of the node's reach gives the reason. Then,
+independently, the delayed claims. A claim that was already given a node waits for that node. The others get free
+volumes where there are some; what remains must be made, where the first claim that cannot gives the reason. So a node
+may be closed for several reasons, which are told in a fixed order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from podium.cluster import Mask, Nodes
+from podium.cluster.places import ANYWHERE, matching_rows, where_reachable
+from podium.framework import PluginError, Status, Verdict
+from podium.framework.verdict import Codes
+from podium.kube import PersistentVolume, PersistentVolumeClaim
+from podium.kube.claims import SELECTED_NODE
+from podium.kube.csi_translation import MIGRATED, TranslationError, in_tree_plugin, translate
+from podium.plugins.volume_binding.claims import PodClaims
+from podium.plugins.volume_binding.matching import unsatisfied, wishes_of
+from podium.plugins.volume_binding.provisioning import can_be_made, has_room
+
+OUT_OF_REACH, NO_VOLUME, NO_SPACE, VOLUME_MISSING = 1, 2, 4, 8
+REASONS = {
+    OUT_OF_REACH: "node(s) didn't match PersistentVolume's node affinity",
+    NO_VOLUME: "node(s) didn't find available persistent volumes to bind",
+    NO_SPACE: "node(s) did not have enough free storage",
+    VOLUME_MISSING: "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+}
+FIRST_FAILURE = 16
+
+
+def judge(claims: PodClaims, nodes: Nodes) -> Verdict | None:
+    """What stands against each node; None when nothing does anywhere."""
+    search = _Search(nodes)
+    search.bound(claims.bound)
+    if claims.delayed:
+        search.delayed(claims.delayed)
+    return Verdict(search.codes, search.status) if search.codes.any() else None
+
+
+class _Search:
+    """`codes`: a sum of reasons per node, or the number of a failure."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self._failures: list[str] = []
+        self.codes: Codes = np.zeros(len(nodes), dtype=np.int64)
+
+    def status(self, code: int) -> Status:
+        if code >= FIRST_FAILURE:
+            return Status.error(self._failures[code - FIRST_FAILURE])
+        return Status.unresolvable(*(reason for bit, reason in REASONS.items() if code & bit))
+
+    def bound(self, claims: Sequence[PersistentVolumeClaim]) -> None:
+        fine: Mask = np.ones(len(self._nodes), dtype=np.bool_)
+        for claim in claims:
+            volume = self._nodes.cluster.objects.volumes.get(claim.spec.volume_name)
+            if volume is None:
+                self.codes[fine] |= VOLUME_MISSING
+                return
+            reached = self._reached(volume, fine)
+            if reached is not None:
+                self.codes[fine & ~reached & (self.codes < FIRST_FAILURE)] |= OUT_OF_REACH
+                fine &= reached
+
+    def _reached(self, volume: PersistentVolume, asked: Mask) -> Mask | None:
+        """The nodes that can use a bound volume, None for all. Where its in-tree plugin has moved to a CSI driver, the
+        volume is judged as that driver's; a volume that cannot be translated fails the nodes that ask."""
+        plain = self._within(volume)
+        plugin = in_tree_plugin(volume.spec)
+        if plugin is None or plugin.name not in MIGRATED:
+            return plain
+        name = plugin.name
+        moved: Mask = self._nodes.cluster.csi_nodes.migrated.ask(
+            lambda plugins: name in plugins, np.bool_, self._nodes.chosen
+        )
+        if not moved.any():
+            return plain
+        try:
+            translated = self._within(translate(volume))
+        except TranslationError as error:
+            self._fail(asked & moved, f"could not translate pv: {error}")
+            return ~moved if plain is None else plain & ~moved
+        if plain is None and translated is None:
+            return None
+        everywhere = np.ones(len(self._nodes), dtype=np.bool_)
+        there = everywhere if translated is None else translated
+        return np.where(moved, there, everywhere if plain is None else plain)
+
+    def _within(self, volume: PersistentVolume) -> Mask | None:
+        where = where_reachable(volume.spec.node_affinity)
+        if where == ANYWHERE:
+            return None
+        return matching_rows(where, self._nodes.cluster.labels, self._nodes.chosen)
+
+    def delayed(self, claims: Sequence[PersistentVolumeClaim]) -> None:
+        searching: Mask = self.codes < FIRST_FAILURE
+        placed = [claim for claim in claims if SELECTED_NODE in claim.annotations]
+        for claim in placed:
+            away = searching & ~self._is_node(claim.annotations[SELECTED_NODE])
+            self.codes[away] |= NO_VOLUME
+            searching &= ~away
+        try:
+            wishes = wishes_of(
+                [claim for claim in claims if SELECTED_NODE not in claim.annotations], self._nodes.cluster
+            )
+        except PluginError as error:
+            self._fail(searching, str(error))
+            return
+        if not searching.any():
+            return
+        for claim in placed:
+            searching = self._make(claim, searching, searching)
+        for wish, lacking in zip(wishes, unsatisfied(wishes, self._nodes), strict=True):
+            searching = self._make(wish.claim, searching, searching & lacking)
+
+    def _make(self, claim: PersistentVolumeClaim, searching: Mask, wanted: Mask) -> Mask:
+        """Close the nodes where a volume is wanted for the claim but none can be made; returns which stay open."""
+        if not wanted.any():
+            return searching
+        name = claim.storage_class_name
+        storage_class = self._nodes.cluster.objects.storage_classes.get(name)
+        if storage_class is None:
+            self._fail(wanted, f'failed to find storage class "{name}"')
+            return searching & ~wanted
+        impossible = wanted & ~can_be_made(storage_class, self._nodes)
+        self.codes[impossible] |= NO_VOLUME
+        cramped = wanted & ~impossible
+        cramped &= ~has_room(claim, storage_class, self._nodes)
+        self.codes[cramped] |= NO_SPACE
+        return searching & ~impossible & ~cramped
+
+    def _is_node(self, name: str) -> Mask:
+        here: Mask = self._nodes.rows == self._nodes.cluster.row_of.get(name, -1)
+        return here
+
+    def _fail(self, where: Mask, message: str) -> None:
+        self.codes[where] = FIRST_FAILURE + len(self._failures)
+        self._failures.append(message)
