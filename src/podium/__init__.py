@@ -11,9 +11,15 @@ and ask where a pod would go:
 
 >>> from podium import decode_documents, explain
 >>> objects = decode_documents('''
-... {apiVersion: v1, kind: Node, metadata: {name: small}, status: {allocatable: {cpu: 1, memory: 1Gi, pods: 10}}}
+... apiVersion: v1
+... kind: Node
+... metadata: {name: small}
+... status: {allocatable: {cpu: 1, memory: 1Gi, pods: 10}}
 ... ---
-... {apiVersion: v1, kind: Node, metadata: {name: large}, status: {allocatable: {cpu: 8, memory: 8Gi, pods: 10}}}
+... apiVersion: v1
+... kind: Node
+... metadata: {name: large}
+... status: {allocatable: {cpu: 8, memory: 8Gi, pods: 10}}
 ... ---
 ... apiVersion: v1
 ... kind: Pod

@@ -1,5 +1,6 @@
 """What there is to know about each plugin: where it takes part, what it takes, where it comes from."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
@@ -78,6 +79,4 @@ def _default(field: msgspec.structs.FieldInfo) -> Any:
 
 
 def _shown(args: Iterable[tuple[str, Any]]) -> str:
-    return "\n".join(
-        f"{name}: {value if value == REQUIRED else msgspec.json.encode(value).decode()}" for name, value in args
-    )
+    return "\n".join(f"{name}: {value if value == REQUIRED else json.dumps(value)}" for name, value in args)

@@ -71,7 +71,7 @@ def _show(loaded: "LoadedConfig", source: str, output: Output) -> None:
 
 
 def _print_profile(profile: "Profile") -> None:
-    from podium.cli.console import console, table
+    from podium.cli.console import console, print_table, table
 
     rows = table(f"Profile {profile.scheduler_name}")
     rows.add_column("extension point", no_wrap=True)
@@ -82,7 +82,7 @@ def _print_profile(profile: "Profile") -> None:
         shown = [f"{name} ({weights[name]})" if weighted else name for name in names]
         if shown:
             rows.add_row(point, ", ".join(shown))
-    console().print(rows)
+    print_table(console(), rows)
 
 
 def _print_json(valid: bool, problems: "Sequence[Problem]", warnings: "Sequence[Problem]", **more: Any) -> None:

@@ -3,6 +3,8 @@
 import os
 from typing import TYPE_CHECKING
 
+import typer
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -20,6 +22,14 @@ def console() -> "Console":
     return out
 
 
+def print_table(out: "Console", rows: "Table") -> None:
+    """Print a table without the blanks that would fill its lines up."""
+    with out.capture() as captured:
+        out.print(rows)
+    for line in captured.get().splitlines():
+        typer.echo(line.rstrip())
+
+
 def table(title: str | None = None) -> "Table":
     from rich import box
     from rich.table import Table
@@ -31,4 +41,5 @@ def table(title: str | None = None) -> "Table":
         box=box.SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
+        padding=(0, 1, 0, 0),
     )

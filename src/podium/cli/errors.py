@@ -34,6 +34,7 @@ def _families() -> tuple[type[Exception], ...]:
 
 
 def _usage(error: Exception) -> str:
-    message = " ".join(error.format_message().split()).removesuffix(".")  # type: ignore[attr-defined]
+    message = " ".join(error.format_message().split())  # type: ignore[attr-defined]
+    message = message.replace("Value error, ", "").removesuffix(".")
     context = getattr(error, "ctx", None)
-    return f"{message}; see {context.command_path} --help" if context else message
+    return f"{message} (see {context.command_path} --help)" if context else message

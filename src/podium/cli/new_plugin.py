@@ -67,14 +67,20 @@ from pathlib import Path
 from podium import Pod, decode_documents, explain, load_config, load_registry
 
 CLUSTER = """
-{apiVersion: v1, kind: Node, metadata: {name: plain}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110}}}
+apiVersion: v1
+kind: Node
+metadata: {name: plain}
+status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110}}
 ---
 apiVersion: v1
 kind: Node
 metadata: {name: labelled, labels: {PACKAGE: "true"}}
 status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110}}
 ---
-{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: web, image: nginx}]}}
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec: {containers: [{name: web, image: nginx}]}
 """
 
 

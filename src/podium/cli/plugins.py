@@ -30,7 +30,7 @@ def plugins(
     if context.invoked_subcommand is not None:
         return
     from podium.cli.catalog import catalog, catalog_table
-    from podium.cli.console import console
+    from podium.cli.console import console, print_table
     from podium.cli.registry import registry_with
 
     entries = catalog(registry_with(plugin))
@@ -39,7 +39,7 @@ def plugins(
 
         typer.echo(msgspec.json.format(msgspec.json.encode(entries)).decode())
     else:
-        console().print(catalog_table(entries))
+        print_table(console(), catalog_table(entries))
 
 
 @app.command()

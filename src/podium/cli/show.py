@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from podium.cli.console import console, table
+from podium.cli.console import console, print_table, table
 from podium.cli.options import Output
 from podium.engine.explain import Explanation, NodeAnswer, Outcome
 
@@ -73,7 +73,7 @@ def refusals(nodes: Iterable[NodeAnswer]) -> list[tuple[str, str, list[str]]]:
         if not node.feasible:
             reason = ", ".join(node.reasons) or NOT_LOOKED_AT
             groups.setdefault((node.plugin or "-", reason), []).append(node.name)
-    found = [(plugin, reason, names) for (plugin, reason), names in groups.items()]
+    found = [(plugin, reason, sorted(names)) for (plugin, reason), names in groups.items()]
     return sorted(found, key=lambda group: -len(group[2]))
 
 
@@ -85,12 +85,12 @@ def _show_tables(explanation: Explanation) -> None:
         _say(out, making_room, "yellow")
     turned_away = refusals(explanation.nodes)
     if turned_away:
-        out.print()
-        out.print(_refusal_table(turned_away))
+        typer.echo()
+        print_table(out, _refusal_table(turned_away))
     places = podium(explanation)
     if places:
-        out.print()
-        out.print(_podium_table(places))
+        typer.echo()
+        print_table(out, _podium_table(places, out.width))
 
 
 def _say(out: "Console", sentence: str, style: str) -> None:
@@ -98,32 +98,58 @@ def _say(out: "Console", sentence: str, style: str) -> None:
 
 
 def _refusal_table(groups: Sequence[tuple[str, str, list[str]]]) -> "Table":
-    from rich.text import Text
-
     rows = table("Turned away")
     rows.add_column("nodes", justify="right", no_wrap=True)
     rows.add_column("plugin", overflow="fold")
     rows.add_column("reason", overflow="fold")
     rows.add_column("which", overflow="fold", style="dim")
     for plugin, reason, names in groups:
-        rows.add_row(str(len(names)), Text(plugin), Text(reason), Text(_some(names)))
+        rows.add_row(str(len(names)), plugin, reason, _some(names))
     return rows
 
 
-def _podium_table(places: Sequence[NodeAnswer]) -> "Table":
-    from rich.text import Text
+def _podium_table(places: Sequence[NodeAnswer], width: int) -> "Table":
+    """A node per row when there is room for all plugins beside each other, else a node per column."""
+    plugins = [plugin for plugin in places[0].scores if any(node.scores[plugin] for node in places)]
+    by_row = _nodes_as_rows(places, plugins)
+    return by_row if width >= _natural_width(by_row) else _nodes_as_columns(places, plugins)
 
+
+def _nodes_as_rows(places: Sequence[NodeAnswer], plugins: Sequence[str]) -> "Table":
     rows = table("The podium")
     rows.add_column("", justify="right", no_wrap=True)
-    rows.add_column("node", overflow="fold")
-    for plugin in places[0].scores:
-        rows.add_column(Text(_stacked(plugin)), justify="right", no_wrap=True)
+    rows.add_column("node", no_wrap=True)
+    for plugin in plugins:
+        rows.add_column(_stacked(plugin), justify="right", no_wrap=True)
     rows.add_column("total", justify="right", no_wrap=True, style="bold")
     for place, node in enumerate(places, start=1):
-        mark = "*" if place == 1 else " "
-        shares = [str(share) for share in node.scores.values()]
-        rows.add_row(f"{mark}{place}", Text(node.name), *shares, str(node.total), style="green" if place == 1 else "")
+        shares = [str(node.scores[plugin]) for plugin in plugins]
+        rows.add_row(_place(place), node.name, *shares, str(node.total), style="green" if place == 1 else "")
     return rows
+
+
+def _nodes_as_columns(places: Sequence[NodeAnswer], plugins: Sequence[str]) -> "Table":
+    rows = table("The podium")
+    rows.add_column("plugin", overflow="fold")
+    for place, node in enumerate(places, start=1):
+        style = "green" if place == 1 else ""
+        rows.add_column(f"{_place(place)} {node.name}", justify="right", overflow="fold", style=style, min_width=6)
+    for plugin in plugins:
+        rows.add_row(plugin, *(str(node.scores[plugin]) for node in places))
+    rows.add_row("total", *(str(node.total) for node in places), style="bold")
+    return rows
+
+
+def _place(place: int) -> str:
+    return f"*{place}" if place == 1 else f" {place}"
+
+
+def _natural_width(rows: "Table") -> int:
+    from rich.console import Console
+    from rich.measure import Measurement
+
+    unbounded = Console(width=10_000)
+    return Measurement.get(unbounded, unbounded.options, rows).maximum
 
 
 def _stacked(plugin: str) -> str:

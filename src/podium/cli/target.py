@@ -36,11 +36,12 @@ def _only_one(given: "dict[str, Pod]", known: "dict[str, Pod]") -> "Pod":
 
 
 def _advice(key: str, known: list[str]) -> str:
-    bare = key.partition("/")[2]
-    same = [other for other in known if other.partition("/")[2] == bare]
-    close = same or difflib.get_close_matches(key, known, n=1)
+    by_name: dict[str, list[str]] = {}
+    for other in known:
+        by_name.setdefault(other.partition("/")[2], []).append(other)
+    close = difflib.get_close_matches(key.partition("/")[2], by_name, n=1)
     if close:
-        return f"; did you mean {_some(close)}?"
+        return f"; did you mean {_some(by_name[close[0]])}?"
     return f"; they hold {_some(known)}" if known else "; they hold no pods: add them with --from or -f"
 
 
