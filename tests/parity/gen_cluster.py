@@ -86,6 +86,7 @@ def make_cluster(seed: int, index: int, pod_count: int | None = None) -> Cluster
     nodes = make_nodes(dice, node_count, theme)
     late_count = dice.weighted({0: 5, 1: 3, 2: 1}) if node_count > 2 else 0
     early, late = nodes[: node_count - late_count], nodes[node_count - late_count :]
+    _without_shared_images(late, early)
     names = [node["metadata"]["name"] for node in nodes]
     storage = make_storage(dice, nodes, theme)
     owners = _owners(dice)
@@ -122,6 +123,19 @@ def make_cluster(seed: int, index: int, pod_count: int | None = None) -> Cluster
     for node in late:
         dice.pick(plan.pending).late_node = node
     return plan
+
+
+def _without_shared_images(late: list[Obj], early: list[Obj]) -> None:
+    """Nodes that join later bring no image that others have.
+
+    kube-scheduler copies the number of nodes with an image into its snapshot of each node, and renews that copy only
+    when the node itself changes; what it then scores depends on its past and cannot be told from the cluster.
+    """
+    known = {name for node in early for image in node["status"]["images"] for name in image["names"]}
+    for node in late:
+        images = node["status"]["images"]
+        node["status"]["images"] = [image for image in images if not known & set(image["names"])]
+        known |= {name for image in images for name in image["names"]}
 
 
 def _theme(seed: int, index: int) -> str:

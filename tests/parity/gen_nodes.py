@@ -34,7 +34,7 @@ TIGHT_THEMES = ("mixed", "resources", "preemption")
 def make_nodes(dice: Dice, count: int, theme: str) -> list[Obj]:
     """The nodes of one cluster, in creation order."""
     names = [f"{dice.pick(('amber', 'birch', 'cedar', 'delta', 'ember'))}-{index:02d}" for index in range(count)]
-    taint_share = dice.pick((0.5, 0.9)) if theme == "taints" else dice.pick((0.0, 0.1, 0.3))
+    taint_share = dice.pick((0.5, 0.8)) if theme == "taints" else dice.pick((0.0, 0.0, 0.1, 0.3))
     beta_labels = dice.chance(0.1)
     zone_count = dice.randint(1, len(ZONES))
     return [_make_node(dice, name, theme, taint_share, beta_labels, zone_count) for name in names]
@@ -47,7 +47,7 @@ def _make_node(dice: Dice, name: str, theme: str, taint_share: float, beta_label
         taints.append({"key": "soft", "value": "yes", "effect": "PreferNoSchedule"})
     if taints:
         spec["taints"] = taints
-    if dice.chance(0.25 if theme == "taints" else 0.06):
+    if dice.chance(0.2 if theme == "taints" else 0.05):
         spec["unschedulable"] = True
     allocatable = _allocatable(dice, theme)
     status: Obj = {

@@ -42,8 +42,8 @@ THEMES = {
     "ports": 1,
 }
 # Elsewhere pods ask for little, or most nodes would be full before the plugin of the theme is asked.
-PENDING_SCALE = {"mixed": 1.0, "resources": 1.0, "extended": 1.0, "preemption": 0.8}
-BOUND_SCALE = {"mixed": 0.5, "resources": 0.5, "extended": 0.5, "preemption": 0.6}
+PENDING_SCALE = {"mixed": 0.6, "resources": 0.9, "extended": 0.5, "preemption": 0.8}
+BOUND_SCALE = {"mixed": 0.4, "resources": 0.5, "extended": 0.3, "preemption": 0.6}
 CPUS = {
     "usual": (0, 10, 50, 100, 200, 333, 600, 1200),
     "resources": (0, 50, 100, 250, 400, 700, 1000, 1500),
@@ -57,8 +57,8 @@ USUAL = {
     "spread": 0.18,
     "ports": 0.1,
     "volumes": 0.12,
-    "extended": 0.1,
-    "taints": 0.3,
+    "extended": 0.08,
+    "taints": 0.35,
 }
 # Preemption only helps against what pods take up, so those pods seldom ask for what a node simply has or has not.
 PREEMPTION_USUAL = {**USUAL, "nodes": 0.07, "extended": 0.04, "ports": 0.2, "volumes": 0.15}
@@ -106,7 +106,7 @@ class PodMaker:
     def pending(self, name: str) -> PodPlan:
         """A pod for the scheduler to decide."""
         dice = self.dice
-        plan = self._pod(name, scale=PENDING_SCALE.get(self.theme, 0.4))
+        plan = self._pod(name, scale=PENDING_SCALE.get(self.theme, 0.3))
         spec = plan.pod["spec"]
         levels = {-10: 0.5, 0: 3, 5: 2, 10: 2, 100: 2, 1000: 2}
         if self.theme == "preemption":
