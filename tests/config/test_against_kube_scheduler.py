@@ -135,7 +135,7 @@ def _comparable(config: SchedulerConfig) -> SchedulerConfig:
     )
 
 
-def test_a_hundredrandom_profiles_run_the_same_plugins_in_the_same_order(tmp_path: Path) -> None:
+def test_a_hundred_random_profiles_run_the_same_plugins_in_the_same_order(tmp_path: Path) -> None:
     random = Random(1)
     text = config_text(yaml.safe_dump({"profiles": [random_profile(random, i) for i in range(100)]}))
     ours = load_config(text, "ours", REGISTRY).config

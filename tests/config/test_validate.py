@@ -80,7 +80,7 @@ def test_a_mistake_noticed_twice_is_reported_once_and_hides_no_other() -> None:
 
 
 def test_arguments_that_do_not_decode_are_reported_once() -> None:
-    entry = "{name: NodeResourcesFit, args: {ignoredResources: 3, nope: 1}}"
+    entry = "{name: NodeResourcesFit, args: {ignoredResources: 3, nope: 1, scoringStrategy: {}}}"
     error = refusal(config_text(f"profiles:\n- pluginConfig:\n  - {entry}\n"))
     assert [problem.path for problem in error.problems] == [
         "profiles[0].pluginConfig[0].args.ignoredResources",

@@ -20,7 +20,7 @@ PROFILES = FieldPath(("profiles",))
 def decode_arguments(
     config: KubeSchedulerConfiguration, registry: Registry, findings: Findings
 ) -> dict[tuple[int, int], msgspec.Struct]:
-    """The decoded arguments by (profile, position in its pluginConfig), without those that cannot be decoded."""
+    """The decoded arguments by (profile, position in its pluginConfig), without those that have mistakes."""
     decoded: dict[tuple[int, int], msgspec.Struct] = {}
     for i, profile in enumerate(config.profiles):
         for j, entry in enumerate(profile.plugin_config):
@@ -62,7 +62,7 @@ def _decode_entry(
             findings.strict(at, mistake.message, mistake.hint, prefix=f"{STRICT}{place}{STRICT}{decoding}")
         else:
             findings.unreadable(at, f"{place}{decoding}{mistake.message}", mistake.hint)
-    return args
+    return None if mistakes else args  # what is left after a mistake is not blamed for the gap
 
 
 def _header_objection(

@@ -2,7 +2,8 @@
 
 kube-scheduler works in stages (read the file, check the values, build the profiles) and stops after the first stage
 that fails. A reader who is mending a file wants everything in one go, so the problems of all stages are collected;
-`ConfigError.kube_text` is the single message kube-scheduler would have ended with.
+`ConfigError.kube_text` is the single message kube-scheduler would have ended with (where a value has the wrong type,
+in our words instead of Go's).
 """
 
 from __future__ import annotations
