@@ -1,0 +1,65 @@
+# The everyday commands; `make` alone lists them. Everything runs in .venv, which is made from requirements.lock and
+# made anew only when that file or pyproject.toml changes.
+
+PYTHON ?= python3
+CASES ?= 1000
+SEED ?= 1
+# Two at a time: each test process starts a control plane of its own, which needs about one core.
+WORKERS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+SAMPLE := src/podium/samples/cluster.yaml
+
+.PHONY: help demo test lint format testbed unit doctest parity lock clean
+
+help: ## Show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+demo: $(READY) ## Explain a pod that fits and one that does not, on a sample cluster
+	@for pod in shop/web-4 analytics/training; do \
+		printf '\n$$ podium explain %s --from %s\n\n' $$pod $(SAMPLE); \
+		$(BIN)/podium explain $$pod --from $(SAMPLE) || [ $$? -eq 1 ] || exit 1; \
+	done
+
+test: lint testbed doctest unit ## Check style, types and layers, then run all tests
+
+lint: $(READY) ## Check style, types and layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: $(READY) ## Format the code, and fix what can be fixed
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+# Without Go or a network the tests that need the test bed are skipped, unless PODIUM_REQUIRE_TESTBED=1.
+testbed: $(READY)
+	$(BIN)/python -m tests.testbed.build || [ "$$PODIUM_REQUIRE_TESTBED" != 1 ]
+
+doctest: $(READY)
+	$(BIN)/pytest --doctest-modules src
+
+unit: $(READY)
+	$(BIN)/pytest -n $(WORKERS)
+
+parity: $(READY) ## Compare with the real kube-scheduler: make parity CASES=1000 SEED=1
+	$(BIN)/python -m tests.parity --cases $(CASES) --seed $(SEED)
+
+lock: $(READY) ## Resolve the dependencies anew into requirements.lock
+	command -v uv > /dev/null || test -x $(BIN)/uv || $(BIN)/pip install --quiet uv
+	PATH="$$PATH:$(CURDIR)/$(BIN)" uv pip compile -q --extra dev pyproject.toml --no-header --no-annotate \
+		--no-emit-index-url --no-emit-find-links --generate-hashes -o requirements.lock
+
+clean: ## Remove the environment and everything that was built
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache src/*.egg-info
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Podium needs Python 3.11 or newer; run make PYTHON=python3.x")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
