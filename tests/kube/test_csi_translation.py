@@ -142,10 +142,14 @@ EBS_ZONE = "topology.ebs.csi.aws.com/zone"
         ({ZONE: "a"}, [], [{EBS_ZONE: ["a"]}]),
         ({ZONE: "b__ a __"}, [], [{EBS_ZONE: ["a", "b"]}]),
         ({ZONE: "__"}, [], []),
-        ({BETA_ZONE: "a"}, [term(x=["1"]), term(x=["2"])], [{"x": ["1"], EBS_ZONE: ["a"]}, {"x": ["2"], EBS_ZONE: ["a"]}]),
+        (
+            {BETA_ZONE: "a"},
+            [term(x=["1"]), term(x=["2"])],
+            [{"x": ["1"], EBS_ZONE: ["a"]}, {"x": ["2"], EBS_ZONE: ["a"]}],
+        ),
         ({ZONE: "a"}, [term(**{BETA_ZONE: ["b"]})], [{EBS_ZONE: ["b"]}]),
     ],
-)  # fmt: skip
+)
 def test_the_zone_moves_under_the_drivers_topology_key(
     labels: dict[str, str], terms: list[dict[str, Any]], expected: list[dict[str, list[str]]]
 ) -> None:
