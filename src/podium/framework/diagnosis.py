@@ -115,7 +115,7 @@ class Diagnosis:
 
     def __init__(self, nodes: int, statuses: NodeStatuses | None = None) -> None:
         self.nodes = nodes
-        self.statuses = statuses or NodeStatuses()
+        self.statuses = NodeStatuses() if statuses is None else statuses
         self.unschedulable_plugins: set[str] = set()
         self.pending_plugins: set[str] = set()
         self.pre_filter_message = ""

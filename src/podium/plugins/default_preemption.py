@@ -51,7 +51,7 @@ class DefaultPreemptionArgs(msgspec.Struct, rename="camel", kw_only=True, frozen
             yield FieldError.invalid(absolute_path, absolute, "not in valid range [0, inf)")
         if percentage == 0 and absolute == 0:
             for here, other in ((percentage_path, absolute_path), (absolute_path, percentage_path)):
-                yield FieldError.invalid(here, 0, f"cannot be zero at the same time as {other}")
+                yield FieldError.invalid(here, 0, f"cannot be zero at the same time as {other.steps[-1]}")
 
 
 class DefaultPreemption(Plugin):
