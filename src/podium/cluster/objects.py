@@ -134,6 +134,10 @@ class Objects:
             PodDisruptionBudget: self.budgets,
         }
 
+    def stores(self) -> list[Store[Any]]:
+        """The stores of all built-in kinds."""
+        return list(self._by_type.values())
+
     def store_of(self, kind: type) -> Store[Any] | None:
         return self._by_type.get(kind)
 

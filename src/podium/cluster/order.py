@@ -53,12 +53,15 @@ class NodeOrder:
         self._take(row)
         self._changed()
 
+    def by_zone(self) -> list[list[int]]:
+        """The rows of each zone, zones and rows in the order they came."""
+        return [list(rows) for rows in self._zones.values()]
+
     @property
     def rows(self) -> NDArray[np.intp]:
         """All rows of present nodes in visiting order."""
         if self._rows is None:
-            zones = [list(rows) for rows in self._zones.values()]
-            tiers = zip_longest(*zones)
+            tiers = zip_longest(*self.by_zone())
             self._rows = np.array([row for tier in tiers for row in tier if row is not None], dtype=np.intp)
         return self._rows
 

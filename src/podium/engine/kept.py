@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import Cluster, NodeInfo, Nodes
+from podium.cluster import Cluster, NodeInfo, Nodes, Rows
 from podium.engine.choice import walk_key
 from podium.framework.answers import call, node_status_of
 from podium.framework.cycle import Cycle
 from podium.framework.normalize import MAX_SCORE, Normalizer, Scores
 from podium.framework.plugin import Plugin, Scope
-from podium.framework.profile import ProfileRuntime
+from podium.framework.profile import ProfileRuntime, ScoreTable
 from podium.framework.status import Code, Status
 from podium.kube import Pod
 
@@ -74,6 +74,7 @@ class Kept:
         self._since_scores = Moves(self._cluster)
         self._order_version = -1
         self._feasible_moved = True
+        self._feasible_rows: Rows = np.zeros(0, dtype=np.intp)
         self._feasible_count = 0
 
     def _adopt(self, cycle: Cycle) -> None:
@@ -97,6 +98,12 @@ class Kept:
             best = int(self._composite.argmax())
         cycle.data = dict(self.data)  # what this pod's plugins note from here on is theirs alone
         return best
+
+    def table(self) -> tuple[Rows, ScoreTable]:
+        """The feasible rows in visiting order with their weighted scores, as of the last choice."""
+        rows = self._feasible_rows
+        parts = {kept.plugin.name: kept.part[rows] for kept in self._scores if not kept.skipped}
+        return rows, ScoreTable(parts, self._total[rows])
 
     @property
     def bytes(self) -> int:

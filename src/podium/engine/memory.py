@@ -55,6 +55,10 @@ class Memory:
             del self._kept[kind]
             raise
 
+    def get(self, runtime: ProfileRuntime, cycle: Cycle) -> Kept | None:
+        """What is kept for the kind of the cycle's pod."""
+        return self._kept.get((runtime.name, cycle.facts.signature))
+
     def _worth_keeping(self, kind: Kind) -> bool:
         """True the second time a kind is met, unless its answers turned out not to be keepable."""
         keepable = self._seen.get(kind)

@@ -73,7 +73,7 @@ class Scheduler:
         self._launch = launch
         self._report = report
         rng = rng or random.Random(0)
-        self._memory = Memory()
+        self.memory = Memory()
         self.profiles: dict[str, ProfileRuntime] = {}
         for profile in config.profiles:
             handle = Handle(
@@ -136,7 +136,7 @@ class Scheduler:
         if not len(self.cluster.order.rows):
             self.fail(queued, Status.unresolvable(NO_NODES), CLEAR)
             return None
-        row = self._memory.choose(runtime, cycle, self.sampling)
+        row = self.memory.choose(runtime, cycle, self.sampling)
         if row is not None:
             return row
         cycle.forget_notes()
