@@ -57,7 +57,7 @@ def explain(
         raise InputError(f"say where the cluster is: --from cluster.json, made with {HOW_TO_DUMP}")
     objects, target = _read(pod, cluster, more or [], verbose)
     registry = registry_with(plugin)
-    explanation = judge(objects, target, _config(config, registry, verbose), registry, parity=parity)
+    explanation = judge(objects, target, _config(config, registry), registry, parity=parity)
     if explanation.outcome is Outcome.FAILED:
         raise InputError(f"{explanation.pod} cannot be judged: {explanation.message}")
     show(explanation, output)
@@ -86,13 +86,13 @@ def _read(pod: str | None, files: list[str], more: list[str], verbose: bool) -> 
     return [*objects, *given], find_pod(pod, objects, given)
 
 
-def _config(file: str | None, registry: "Registry", verbose: bool) -> "SchedulerConfig":
+def _config(file: str | None, registry: "Registry") -> "SchedulerConfig":
     from podium.cli.files import read_text
     from podium.config import default_config, load_config
 
     if file is None:
         return default_config(registry)
     config, warnings = load_config(*read_text(file), registry)
-    for warning in warnings if verbose else ():
+    for warning in warnings:
         typer.echo(f"warning: {warning}", err=True)
     return config

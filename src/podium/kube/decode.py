@@ -123,6 +123,10 @@ def decode_documents(text: str, source: str) -> Decoded:
                     objects.append(_object(part, part.type, source))
     except BrokenTextError as error:
         raise DecodeError(f"{source}:{error.line}: {error}") from None
+    except RecursionError:
+        raise DecodeError(
+            f"{source}: nested too deeply to be a Kubernetes object, or an anchor contains itself"
+        ) from None
     return Decoded(objects, skipped)
 
 
