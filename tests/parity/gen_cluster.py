@@ -146,7 +146,7 @@ def _theme(seed: int, index: int) -> str:
 
 
 def _bound_pods(dice: Dice, maker: PodMaker, node_names: list[str], theme: str) -> list[PodPlan]:
-    crowd = {"preemption": (3, 8), "resources": (1, 5)}.get(theme, (0, 4))
+    crowd = {"preemption": (3, 8), "resources": (1, 5), "twins": (0, 1)}.get(theme, (0, 4))
     plans: list[PodPlan] = []
     for node in node_names:
         for _ in range(dice.randint(*crowd)):

@@ -28,14 +28,14 @@ from tests.parity.gen_selectors import (
 )
 from tests.parity.gen_volumes import Storage, pod_volumes
 
-# How often each theme comes in a row of twenty clusters.
+# How often each theme comes in a row of twenty clusters. Nodes of "twins" are alike, so that equal scores abound.
 THEMES = {
     "volumes": 5,
-    "preemption": 4,
+    "preemption": 3,
+    "twins": 2,
     "affinity": 3,
     "spread": 2,
     "resources": 1,
-    "mixed": 1,
     "extended": 1,
     "taints": 1,
     "nodes": 1,
@@ -85,6 +85,8 @@ class PodMaker:
     profiles: tuple[str, ...]
 
     def _has(self, feature: str) -> bool:
+        if self.theme == "twins":
+            return self.dice.chance(0.07)
         usual = PREEMPTION_USUAL if self.theme == "preemption" else USUAL
         return self.dice.chance(THEMED if feature == self.theme else usual[feature])
 
@@ -106,7 +108,7 @@ class PodMaker:
     def pending(self, name: str) -> PodPlan:
         """A pod for the scheduler to decide."""
         dice = self.dice
-        plan = self._pod(name, scale=PENDING_SCALE.get(self.theme, 0.3))
+        plan = self._pod(name, scale=PENDING_SCALE.get(self.theme, 0.25))
         spec = plan.pod["spec"]
         levels = {-10: 0.5, 0: 3, 5: 2, 10: 2, 100: 2, 1000: 2}
         if self.theme == "preemption":
@@ -201,7 +203,7 @@ def _container(dice: Dice, name: str, scale: float, cpus: tuple[int, ...]) -> Ob
     if dice.chance(0.75):
         memory = dice.pick((0, 16, 64, 100, 200, 256, 500, 1000)) * MIB
         requests["memory"] = str(int(memory * scale)) if dice.chance(0.9) else "123456789"
-    if dice.chance(0.15):
+    if dice.chance(0.08):
         requests["ephemeral-storage"] = dice.pick(("10Mi", "1Gi", "4G"))
     resources: Obj = {}
     if requests:

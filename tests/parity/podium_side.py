@@ -1,5 +1,6 @@
 """Asks Podium for its decision on a case. The only module here that knows Podium's names."""
 
+import random
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -9,6 +10,12 @@ import yaml
 from podium.config.load import load_config
 from podium.config.resolved import SchedulerConfig
 from podium.engine import explain as engine
+from podium.engine.sampling import Sampling
+from podium.framework.clock import SystemClock
+from podium.framework.handle import Handle
+from podium.framework.nominator import Nominator
+from podium.framework.profile import ProfileRuntime
+from podium.framework.waiting import WaitingPods
 from podium.kube import KINDS, KubeObject, Pod, decode_json
 from podium.plugins import load_registry
 from tests.parity.case import Case
@@ -39,7 +46,12 @@ def decide(case: Case) -> Answer:
     pod = _decode(case.pod)
     assert isinstance(pod, Pod)
     config = _config(yaml.safe_dump(case.config))
-    explanation = engine.explain([_decode(each) for each in case.objects], pod, config)
+    objects = [_decode(each) for each in case.objects]
+    explanation = (
+        _explain_from(case.start_index, objects, pod, config)
+        if case.start_index > 0
+        else engine.explain(objects, pod, config, parity=True)
+    )
     ties = explanation.preemption_ties or ([explanation.preemption] if explanation.preemption else [])
     return Answer(
         node=explanation.selected or "",
@@ -47,6 +59,26 @@ def decide(case: Case) -> Answer:
         nodes={each.name: _node_answer(each) for each in explanation.nodes},
         preemption={each.node: each.victims for each in ties},
     )
+
+
+def _explain_from(start: int, objects: list[KubeObject], pod: Pod, config: SchedulerConfig) -> engine.Explanation:
+    """What `explain` does, for a search that does not begin at the first node."""
+    profile = config.profile(pod.spec.scheduler_name)
+    assert profile is not None
+    nominator = Nominator()
+    served = {each.scheduler_name for each in config.profiles}
+    cluster = engine.build_cluster(objects, pod, served, nominator)
+    handle = Handle(
+        cluster,
+        SystemClock(),
+        random.Random(0),
+        nominator,
+        WaitingPods(),
+        engine.Unwritten(),
+        activate=lambda _pods: None,
+    )
+    sampling = Sampling(config.percentage_of_nodes_to_score, parity=True, next_start=start)
+    return engine.explain_in(ProfileRuntime(profile, load_registry(), handle), pod, sampling)
 
 
 def _decode(obj: Obj) -> KubeObject:
