@@ -14,9 +14,10 @@ import msgspec
 
 from podium.cluster.attached import may_attach
 from podium.cluster.disks import Disk, inline_disks
-from podium.cluster.terms import Term, parse_terms
+from podium.cluster.terms import parse_terms
 from podium.kube import Container, Pod
 from podium.kube.requests import nonzero_requested, requested
+from podium.kube.validation import joined
 
 KEPT_FACTS = 20_000
 
@@ -47,7 +48,7 @@ class PodFacts:
         "requested",
         "signature",
         "terms",
-        "terms_error",
+        "terms_errors",
     )
 
     def __init__(self, pod: Pod, signature: bytes) -> None:
@@ -64,9 +65,12 @@ class PodFacts:
         self.disks: tuple[Disk, ...] = inline_disks(pod)
         self.may_attach = any(map(may_attach, pod.spec.volumes))
         self.notes: dict[object, Any] = {}
-        self.terms: tuple[Term, ...]
-        self.terms_error: str | None
-        self.terms, self.terms_error = parse_terms(pod.spec.affinity, namespace)
+        self.terms, self.terms_errors = parse_terms(pod.spec.affinity, namespace)
+
+    @property
+    def terms_error(self) -> str | None:
+        """What is wrong with the affinity terms, if anything is."""
+        return joined(self.terms_errors.values()) if self.terms_errors else None
 
 
 def host_ports(pod: Pod) -> tuple[HostPort, ...]:

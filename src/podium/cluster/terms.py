@@ -19,7 +19,6 @@ from podium.cluster.anchors import AnchorIndex
 from podium.cluster.columns import Column, ColumnSet
 from podium.kube import Affinity, PodAffinityTerm
 from podium.kube.selector import Selector, SelectorError, compile_label_selector
-from podium.kube.validation import joined
 
 
 class TermKind(enum.IntEnum):
@@ -52,18 +51,18 @@ _LISTS = (
 )
 
 
-def parse_terms(affinity: Affinity | None, namespace: str) -> tuple[tuple[Term, ...], str | None]:
-    """A pod's (anti-)affinity terms and what is wrong with them; a list with a malformed term counts as empty."""
+def parse_terms(affinity: Affinity | None, namespace: str) -> tuple[tuple[Term, ...], dict[TermKind, str]]:
+    """A pod's (anti-)affinity terms and, per kind, what is wrong with them; a list with an error counts as empty."""
     if affinity is None:
-        return (), None
+        return (), {}
     terms: list[Term] = []
-    errors: list[str] = []
+    errors: dict[TermKind, str] = {}
     for name, kind in _LISTS:
         try:
             terms += [_compile(kind, term, namespace, weight) for weight, term in _terms_of(affinity, kind)]
         except SelectorError as error:
-            errors.append(f"{name}: {error}")
-    return tuple(terms), joined(errors) if errors else None
+            errors[kind] = f"{name}: {error}"
+    return tuple(terms), errors
 
 
 def _terms_of(affinity: Affinity, kind: TermKind) -> list[tuple[int, PodAffinityTerm]]:
@@ -78,18 +77,12 @@ def _terms_of(affinity: Affinity, kind: TermKind) -> list[tuple[int, PodAffinity
 
 
 def _compile(kind: TermKind, term: PodAffinityTerm, namespace: str, weight: int) -> Term:
+    selector = compile_label_selector(term.label_selector)
     if term.namespaces or term.namespace_selector is not None:
         namespaces = frozenset(term.namespaces)
     else:
         namespaces = frozenset((namespace,))
-    return Term(
-        kind,
-        namespaces,
-        compile_label_selector(term.namespace_selector),
-        compile_label_selector(term.label_selector),
-        term.topology_key,
-        weight,
-    )
+    return Term(kind, namespaces, compile_label_selector(term.namespace_selector), selector, term.topology_key, weight)
 
 
 class TermGroup:

@@ -2,12 +2,12 @@
 
 Only required terms matter. Here terms are taken as written, without resolving namespace selectors, and several
 anti-affinity terms must all match a pod for it to matter: coarser than the filter, but kube-scheduler's rule. Another
-pod matters only if it has, or is promised, a node. A pod whose terms cannot be parsed is woken by anything.
+pod matters only if it has, or is promised, a node. Terms that cannot be parsed may be about anything.
 """
 
 from __future__ import annotations
 
-from podium.cluster import Cluster, PodFacts, Term, TermKind
+from podium.cluster import Cluster, Term, TermKind
 from podium.kube import Node, Pod
 from podium.plugins.inter_pod_affinity.incoming import NO_LABELS
 
@@ -22,19 +22,14 @@ class Hints:
             return True
         if any(other is not None and not _has_node(other) for other in (before, after)):
             return False
-        facts = self._cluster.facts.of(pod)
-        if facts.terms_error is not None:
+        affinity = self._terms(pod, TermKind.REQUIRED_AFFINITY)
+        anti_affinity = self._terms(pod, TermKind.REQUIRED_ANTI_AFFINITY)
+        if affinity is None or anti_affinity is None:
             return True
-        anti_affinity = _of_kind(facts, TermKind.REQUIRED_ANTI_AFFINITY)
         if after is None:
             assert before is not None, "an event speaks of an object"
-            theirs = self._cluster.facts.of(before)
-            return (
-                _matches_all(anti_affinity, before)
-                or theirs.terms_error is not None
-                or _matches_all(_of_kind(theirs, TermKind.REQUIRED_ANTI_AFFINITY), pod)
-            )
-        affinity = _of_kind(facts, TermKind.REQUIRED_AFFINITY)
+            theirs = self._terms(before, TermKind.REQUIRED_ANTI_AFFINITY)
+            return _matches_all(anti_affinity, before) or theirs is None or _matches_all(theirs, pod)
         if before is None:
             return _matches_all(affinity, after)
         attracts_now = not _matches_all(affinity, before) and _matches_all(affinity, after)
@@ -43,24 +38,26 @@ class Hints:
 
     def after_node_change(self, pod: Pod, before: Node | None, after: Node) -> bool:
         """Nodes that come, or that join or leave a domain in a way that can help."""
-        facts = self._cluster.facts.of(pod)
-        if facts.terms_error is not None:
+        affinity = self._terms(pod, TermKind.REQUIRED_AFFINITY)
+        anti_affinity = self._terms(pod, TermKind.REQUIRED_ANTI_AFFINITY)
+        if affinity is None or anti_affinity is None:
             return True
-        for term in _of_kind(facts, TermKind.REQUIRED_AFFINITY):
-            value = after.labels.get(term.topology_key)
-            if value is not None and (before is None or before.labels.get(term.topology_key) != value):
-                return True
-        for term in _of_kind(facts, TermKind.REQUIRED_ANTI_AFFINITY):
-            if before is None:
-                return True
-            value = before.labels.get(term.topology_key)
-            if value is not None and after.labels.get(term.topology_key) != value:
-                return True
-        return False
+        if before is None:
+            return bool(anti_affinity) or any(term.topology_key in after.labels for term in affinity)
+        joins = any(_moves(term, after, before) for term in affinity)
+        leaves = any(_moves(term, before, after) for term in anti_affinity)
+        return joins or leaves
+
+    def _terms(self, pod: Pod, kind: TermKind) -> list[Term] | None:
+        """The pod's terms of a kind; None when they cannot be parsed."""
+        facts = self._cluster.facts.of(pod)
+        return None if kind in facts.terms_errors else [term for term in facts.terms if term.kind == kind]
 
 
-def _of_kind(facts: PodFacts, kind: TermKind) -> list[Term]:
-    return [term for term in facts.terms if term.kind == kind]
+def _moves(term: Term, there: Node, elsewhere: Node) -> bool:
+    """Whether a node has the term's key in one version and another value, or none, in the other version."""
+    value = there.labels.get(term.topology_key)
+    return value is not None and elsewhere.labels.get(term.topology_key) != value
 
 
 def _has_node(pod: Pod) -> bool:

@@ -8,9 +8,8 @@ are skipped at the cost of a few lookups.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from functools import lru_cache
 
-from podium.cluster import Nodes, PlacedPod, PodFacts, Term, TermGroup
+from podium.cluster import Nodes, PlacedPod, PodFacts, TermGroup
 from podium.framework import (
     SKIP,
     Action,
@@ -33,7 +32,7 @@ from podium.plugins.inter_pod_affinity.required import RequiredNotes, adjust, re
 
 NAME = "InterPodAffinity"
 POINTS = f"{NAME}/points"
-KEPT_QUESTIONS = 4096
+ANY_VERSION = -1
 
 
 class InterPodAffinity(Plugin):
@@ -45,7 +44,6 @@ class InterPodAffinity(Plugin):
     def __init__(self, args: InterPodAffinityArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         self._cluster = handle.cluster
-        self._questions = lru_cache(maxsize=KEPT_QUESTIONS)(self._ask_with_namespaces)
 
     def interests(self) -> Iterable[Interest]:
         hints = Hints(self._cluster)
@@ -62,7 +60,7 @@ class InterPodAffinity(Plugin):
         if _holds_terms(pod):
             incoming = self._incoming(cluster.facts.of(pod))
             pods = tuple([cluster.counts.column(query).version for query in incoming.queries()])
-        return (cluster.labels.version, terms, pods) if terms or pods else ()
+        return (cluster.labels.version, terms, pods) if terms or pods else (0,)
 
     # Filtering
 
@@ -118,14 +116,16 @@ class InterPodAffinity(Plugin):
         return cluster.terms.matching(pod.namespace, cluster.objects.namespace_labels(pod.namespace), pod.labels)
 
     def _incoming(self, facts: PodFacts) -> Incoming:
-        """The pod's own terms as questions, which hold while no namespace that matters to them changes."""
-        terms = facts.terms
-        if not terms:
+        """The pod's own terms as questions, asked anew when namespaces changed that they may be about."""
+        if not facts.terms:
             return NONE
-        return self._questions(terms, self._cluster.objects.namespaces.version if chooses_namespaces(terms) else -1)
-
-    def _ask_with_namespaces(self, terms: tuple[Term, ...], _namespaces_version: int) -> Incoming:
-        return incoming_terms(terms, self._cluster.objects.namespaces)
+        namespaces = self._cluster.objects.namespaces
+        kept: tuple[int, Incoming] | None = facts.notes.get(self)
+        if kept is not None and kept[0] in (ANY_VERSION, namespaces.version):
+            return kept[1]
+        incoming = incoming_terms(facts.terms, namespaces)
+        facts.notes[self] = namespaces.version if chooses_namespaces(facts.terms) else ANY_VERSION, incoming
+        return incoming
 
 
 def _holds_terms(pod: Pod) -> bool:

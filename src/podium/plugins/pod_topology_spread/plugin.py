@@ -50,7 +50,7 @@ class PodTopologySpread(Plugin):
     def watermark(self, pod: Pod) -> Hashable:
         """Changes of the pods to spread, of node labels, and of taints where a constraint heeds them."""
         if not self._book.concerns(pod):
-            return ()
+            return (0,)
         cluster, facts = self._cluster, self._cluster.facts.of(pod)
         constraints = [
             constraint
@@ -58,7 +58,7 @@ class PodTopologySpread(Plugin):
             for constraint in self._book.rules(pod, facts, action).constraints
         ]
         if not constraints:
-            return ()
+            return (0,)
         counted = [cluster.counts.column(constraint.query).version for constraint in constraints if constraint.query]
         heeds_taints = any(constraint.honors_taints for constraint in constraints)
         return cluster.labels.version, cluster.taints.version if heeds_taints else 0, *counted

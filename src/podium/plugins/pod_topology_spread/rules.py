@@ -16,7 +16,6 @@ from podium.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE, SCHEDULE_AN
 from podium.plugins.pod_topology_spread.default_selector import Basis, DefaultSelectors
 
 HONOR = "Honor"
-KEPT_RULES = 8192
 _WORDS = {DO_NOT_SCHEDULE: "hard", SCHEDULE_ANYWAY: "soft"}
 
 
@@ -58,7 +57,6 @@ class RuleBook:
         self._defaults = {action: tuple(_acting(defaults, action)) for action in _WORDS}
         self._system = system
         self._selectors = selectors
-        self._kept: dict[tuple[bytes, str], tuple[Basis | None, Rules]] = {}
 
     def rules(self, pod: Pod, facts: PodFacts, action: str) -> Rules:
         basis: Basis | None = None
@@ -68,13 +66,11 @@ class RuleBook:
             basis = self._selectors.basis(pod)
             if basis is None:
                 return NO_RULES
-        kept = self._kept.get((facts.signature, action))
+        kept: tuple[Basis | None, Rules] | None = facts.notes.get((self, action))
         if kept is not None and kept[0] == basis:
             return kept[1]
         rules = own_rules(pod, action) if basis is None else self._default_rules(pod, action, basis)
-        if len(self._kept) >= KEPT_RULES:
-            del self._kept[next(iter(self._kept))]
-        self._kept[facts.signature, action] = basis, rules
+        facts.notes[self, action] = basis, rules
         return rules
 
     def concerns(self, pod: Pod) -> bool:
