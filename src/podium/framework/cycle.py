@@ -14,6 +14,8 @@ from podium.kube import Pod
 
 
 class Cycle:
+    """The pod being decided on (`pod`), what it asks for (`facts`), the `cluster`, and the plugins' notes (`data`)."""
+
     __slots__ = (
         "cluster",
         "data",

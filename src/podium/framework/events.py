@@ -15,6 +15,8 @@ from podium.kube import Pod
 
 
 class Action(enum.IntFlag):
+    """What happened to an object; a registration may name several with `|`."""
+
     ADD = 1
     DELETE = 2
     UPDATE_NODE_ALLOCATABLE = 4

@@ -37,6 +37,8 @@ class NodeStatus(Model, frozen=True, kw_only=True):
 
 
 class Node(ClusterObject, frozen=True, kw_only=True):
+    """A node of the cluster: its labels and taints, and what it has to give (`status.allocatable`)."""
+
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 

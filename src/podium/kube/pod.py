@@ -214,6 +214,8 @@ class PodStatus(Model, frozen=True, kw_only=True):
 
 
 class Pod(NamespacedObject, frozen=True, kw_only=True):
+    """A pod: what is asked for (`spec`) and what has become of it (`status`)."""
+
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 

@@ -1,0 +1,144 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from podium.plugins import IN_TREE
+from tests.cli.command import podium
+from tests.cli.texts import write
+
+MINE = """
+import msgspec
+from podium import Plugin
+
+class Args(msgspec.Struct, rename="camel"):
+    only_on: str
+    how_often: int = 3
+
+class Mine(Plugin):
+    Args = Args
+    def filter_node(self, cycle, node): return True
+    def less(self, a, b): return False
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_every_in_tree_plugin_is_listed_in_running_order() -> None:
+    ran = podium("plugins", "-o", "json")
+    assert ran.code == 0
+    entries = json.loads(ran.out)
+    assert [each["name"] for each in entries if each["origin"] == "in-tree"] == list(IN_TREE)
+    assert all(each["points"] for each in entries)
+
+
+@pytest.mark.parametrize(
+    ("name", "points", "weight", "args"),
+    [
+        ("TaintToleration", ["filter", "preScore", "score"], 3, {}),
+        ("ImageLocality", ["score"], 1, {}),
+        ("PrioritySort", ["queueSort"], None, {}),
+        (
+            "InterPodAffinity",
+            ["preFilter", "filter", "preScore", "score"],
+            2,
+            {
+                "hardPodAffinityWeight": 1,
+                "ignorePreferredTermsOfExistingPods": False,
+            },
+        ),
+    ],
+)
+def test_an_entry_has_points_default_weight_and_arguments(
+    name: str, points: list[str], weight: int | None, args: dict[str, object]
+) -> None:
+    entries = {each["name"]: each for each in json.loads(podium("plugins", "-o", "json").out)}
+    assert entries[name] == {"name": name, "points": points, "weight": weight, "args": args, "origin": "in-tree"}
+
+
+def test_the_table_has_a_row_for_each_plugin() -> None:
+    out = podium("plugins").out
+    assert [line.split()[0] for line in out.splitlines() if line.endswith("in-tree")] == list(IN_TREE)
+
+
+def test_a_plugin_in_the_current_folder_is_found(folder: Path) -> None:
+    write(folder, "mine_in_the_folder.py", MINE)
+    ran = podium("plugins", "--plugin", "mine_in_the_folder:Mine", "-o", "json")
+    assert json.loads(ran.out)[-1] == {
+        "name": "Mine",
+        "points": ["queueSort", "filter"],
+        "weight": None,
+        "args": {"onlyOn": "(required)", "howOften": 3},
+        "origin": "--plugin",
+    }
+
+
+def test_new_writes_a_package_whose_test_passes(folder: Path) -> None:
+    ran = podium("plugins", "new", "QuietNodes")
+    assert (ran.code, ran.err) == (0, "")
+    assert "    cd quiet-nodes\n" in ran.out
+    package = folder / "quiet-nodes"
+    assert sorted(str(each.relative_to(package)) for each in package.rglob("*") if each.is_file()) == [
+        "pyproject.toml",
+        "scheduler.yaml",
+        "src/quiet_nodes.py",
+        "tests/test_quiet_nodes.py",
+    ]
+    result = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=package,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "1 passed" in result.stdout
+
+
+def test_the_test_that_new_writes_can_fail(folder: Path) -> None:
+    podium("plugins", "new", "QuietNodes")
+    plugin = folder / "quiet-nodes" / "src" / "quiet_nodes.py"
+    plugin.write_text(plugin.read_text().replace("100 if", "0 if"))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    assert subprocess.run(command, cwd=folder / "quiet-nodes", capture_output=True, check=False).returncode == 1
+
+
+def test_new_puts_the_package_where_it_is_told(folder: Path) -> None:
+    ran = podium("plugins", "new", "GPUPacker", "--dir", "my plugins")
+    assert ran.code == 0
+    assert (folder / "my plugins" / "gpu-packer" / "src" / "gpu_packer.py").is_file()
+    assert "cd 'my plugins/gpu-packer'" in ran.out
+
+
+def test_new_overwrites_nothing(folder: Path) -> None:
+    podium("plugins", "new", "QuietNodes")
+    before = (folder / "quiet-nodes" / "scheduler.yaml").stat().st_mtime_ns
+    ran = podium("plugins", "new", "QuietNodes")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "quiet-nodes exists already; give the plugin another name, or choose another --dir\n"
+    assert (folder / "quiet-nodes" / "scheduler.yaml").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("quietNodes", '"quietNodes" cannot name a plugin; write it in CamelCase, like QuietNodes'),
+        ("Quiet-Nodes", '"Quiet-Nodes" cannot name a plugin; write it in CamelCase, like QuietNodes'),
+        ("../Up", '"../Up" cannot name a plugin; write it in CamelCase, like QuietNodes'),
+        ("Lambda", '"Lambda" is taken: "lambda" is a word of the language Python; choose another name'),
+        ("Json", '"Json" is taken: a Python module is called "json"; choose another name'),
+        ("NodeName", '"NodeName" is taken: kube-scheduler has a plugin of that name; choose another name'),
+    ],
+)
+def test_new_refuses_names_that_would_not_work(name: str, sentence: str, folder: Path) -> None:
+    ran = podium("plugins", "new", name)
+    assert (ran.code, ran.err) == (2, f"{sentence}\n")
+    assert list(folder.iterdir()) == []

@@ -1,0 +1,41 @@
+"""What `from podium import …` promises: small, typed, documented, and quick to import."""
+
+import importlib
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import podium
+
+
+@pytest.mark.parametrize("name", podium.__all__)
+def test_every_public_name_can_be_imported_and_is_documented(name: str) -> None:
+    found = getattr(podium, name)
+    if inspect.isclass(found):
+        assert vars(found).get("__doc__"), f"{name} has no docstring of its own"
+    elif inspect.isfunction(found):
+        assert found.__doc__, f"{name} has no docstring"
+
+
+def test_public_names_are_where_type_checkers_look_for_them() -> None:
+    for name in podium.__all__:
+        home = importlib.import_module(podium._MODULE_OF[name])
+        assert getattr(podium, name) is getattr(home, name)
+    assert set(podium._MODULE_OF) == set(podium.__all__)
+
+
+def test_all_names_are_listed() -> None:
+    assert set(podium.__all__) <= set(dir(podium))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'podium' has no attribute 'Nope'"):
+        podium.Nope  # noqa: B018
+
+
+def test_importing_podium_loads_nothing_that_takes_long() -> None:
+    program = "import sys, podium; print(sorted(m for m in sys.modules if m.split('.')[0] in ('podium', 'numpy')))"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout == "['podium']\n"
