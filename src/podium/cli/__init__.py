@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from podium.cli import check, explain, plugins
+from podium.cli import bench, check, explain, plugins
 from podium.cli.errors import BAD_INPUT, sentence_for
 
 app = typer.Typer(
@@ -42,6 +42,7 @@ def podium(
 app.command()(explain.explain)
 app.command()(check.check)
 app.add_typer(plugins.app)
+app.add_typer(bench.app)
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:

@@ -1,0 +1,115 @@
+"""What stands in for the API server: it takes the scheduler's writes and sends back what a watch would.
+
+A bound pod comes back with its node, a failed one with its condition and its nominated node, a victim's deletion comes
+before its preemptor is let go. Writes are only noted while the scheduler decides, and delivered by `deliver`
+afterwards, because news arrive between decisions in a real scheduler, too. That is work a scheduler does for each pod,
+so it is part of what is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec.structs import replace
+
+from podium.engine.intake import Intake
+from podium.framework.diagnosis import Nomination
+from podium.kube import Condition, PersistentVolume, PersistentVolumeClaim, Pod, PodStatus
+
+DELETED = "2026-01-01T00:01:00Z"
+
+SCHEDULED = PodStatus(phase="Pending", conditions=(Condition(type="PodScheduled", status="True"),))
+"""The status of a pod that was bound a moment ago."""
+
+
+class Api:
+    """Every pod's latest version by uid, and what is to be told about them."""
+
+    def __init__(self) -> None:
+        self.pods: dict[str, Pod] = {}
+        self.awaited: set[str] = set()
+        """The pods that somebody waits to see bound."""
+        self.bindings = 0
+        self.intake: Intake
+        self._bound: list[tuple[Pod, str]] = []
+        self._news: list[Callable[[], None]] = []
+        self._evictions: list[tuple[Sequence[Pod], Callable[[str | None], None]]] = []
+
+    # What the scheduler writes
+
+    def bind(self, pod: Pod, node_name: str) -> None:
+        self._bound.append((pod, node_name))
+
+    def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
+        self._evictions.append((victims, done))
+
+    def clear_nomination(self, pod: Pod) -> None:
+        self._news.append(lambda: self._set_status(pod, self.pods[pod.uid].status.conditions, ""))
+
+    def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
+        for each in (*volumes, *claims):
+            self._news.append(lambda each=each: self.intake.set(each))  # type: ignore[misc]
+
+    def scheduled(self, pod: Pod, node_name: str) -> None:
+        pass
+
+    def failed(self, pod: Pod, reason: str, message: str, nomination: Nomination | None) -> None:
+        if reason and pod.uid in self.pods:
+            condition = Condition(type="PodScheduled", status="False", reason=reason, message=message)
+            nominated = pod.status.nominated_node_name if nomination is None else nomination.node_name
+            self._news.append(lambda: self._set_status(pod, (condition,), nominated))
+
+    # What comes back
+
+    def deliver(self) -> None:
+        """Tell the scheduler what became of its writes."""
+        if self._bound:
+            for pod, node_name in self._bound:
+                bound = replace(pod, spec=replace(pod.spec, node_name=node_name), status=SCHEDULED)
+                uid = pod.metadata.uid
+                self.pods[uid] = bound
+                self.awaited.discard(uid)
+                self.intake.set(bound)
+            self.bindings += len(self._bound)
+            self._bound.clear()
+        if self._news or self._evictions:
+            news, self._news = self._news, []
+            evictions, self._evictions = self._evictions, []
+            for tell in news:
+                tell()
+            for victims, done in evictions:
+                self._evict(victims, done)
+
+    def _set_status(self, pod: Pod, conditions: tuple[Condition, ...], nominated: str) -> None:
+        latest = self.pods.get(pod.uid)
+        if latest is None or latest.node_name:
+            return
+        status = replace(latest.status, conditions=conditions, nominated_node_name=nominated)
+        if status != latest.status:
+            self.submit(replace(latest, status=status))
+
+    def _evict(self, victims: Sequence[Pod], done: Callable[[str | None], None]) -> None:
+        """The preemptor is let go before the last deletion, whose event then brings it back."""
+        for victim in victims[:-1]:
+            self.delete_pod(victim.uid)
+        done(None)
+        self.delete_pod(victims[-1].uid)
+
+    # What others write
+
+    def submit(self, pod: Pod) -> None:
+        """A new pod, or a new version of one."""
+        self.pods[pod.metadata.uid] = pod
+        self.intake.set(pod)
+
+    def delete_pod(self, uid: str) -> None:
+        """A pod is deleted; one with finalizers stays, marked. One that is gone already is nobody's business."""
+        pod = self.pods.get(uid)
+        if pod is None:
+            return
+        if pod.metadata.finalizers:
+            self.submit(replace(pod, metadata=replace(pod.metadata, deletion_timestamp=DELETED)))
+        else:
+            del self.pods[uid]
+            self.awaited.discard(uid)
+            self.intake.delete(pod)

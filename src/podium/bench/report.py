@@ -1,0 +1,159 @@
+"""What a benchmark found, for people and for programs, and what has changed since an earlier run.
+
+A run saved with --json is what --compare reads. Runs are compared workload by workload, where both have it at the same
+size. A ratio says new : old; green is better, red is worse, and a difference within the noise has no colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from podium.bench.growth import Growth
+from podium.bench.runner import Measurement
+
+T = TypeVar("T")
+
+NOISE = 0.05
+"""Two runs of the same program differ by about so much."""
+
+
+class SavedRun(msgspec.Struct, frozen=True):
+    """The measurements of a run."""
+
+    workloads: list[Measurement]
+
+
+class SavedGrowth(msgspec.Struct, frozen=True):
+    workloads: list[Growth]
+
+
+class NotARunError(Exception):
+    """The file to compare with is not what a benchmark wrote."""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One number, before and now."""
+
+    workload: str
+    nodes: int
+    what: str
+    before: float
+    now: float
+    ratio: float
+
+
+HIGHER_IS_BETTER = {"pods_per_s"}
+
+
+def load_run(text: str, source: str) -> SavedRun:
+    return _load(text, source, SavedRun, "podium bench scheduler-perf --json")
+
+
+def load_growth(text: str, source: str) -> SavedGrowth:
+    return _load(text, source, SavedGrowth, "podium bench growth --json")
+
+
+def _load(text: str, source: str, kind: type[T], command: str) -> T:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.DecodeError as error:
+        raise NotARunError(f"{source}: not a saved run ({error}); save one with {command} > FILE") from None
+
+
+def compare_runs(before: SavedRun, now: SavedRun) -> list[Change]:
+    """What every workload measured in both runs, at the same size."""
+    known = {(each.workload, each.nodes, each.pods): each for each in before.workloads}
+    changes = []
+    for each in now.workloads:
+        old = known.get((each.workload, each.nodes, each.pods))
+        if old is not None:
+            changes += [
+                _change(each.workload, each.nodes, what, getattr(old, what), getattr(each, what))
+                for what in ("pods_per_s", "p50_us", "p99_us", "peak_mb")
+            ]
+    return changes
+
+
+def compare_growth(before: SavedGrowth, now: SavedGrowth) -> list[Change]:
+    known = {(each.workload, point.nodes): point for each in before.workloads for point in each.points}
+    return [
+        _change(each.workload, point.nodes, "us_per_pod", old.us_per_pod, point.us_per_pod)
+        for each in now.workloads
+        for point in each.points
+        if (old := known.get((each.workload, point.nodes))) is not None
+    ]
+
+
+def _change(workload: str, nodes: int, what: str, before: float, now: float) -> Change:
+    return Change(workload, nodes, what, before, now, round(now / before, 3) if before else 0.0)
+
+
+def to_json(workloads: Sequence[msgspec.Struct], changes: Sequence[Change] | None) -> str:
+    data: dict[str, Any] = {"workloads": workloads}
+    if changes is not None:
+        data["changes"] = changes
+    return msgspec.json.format(msgspec.json.encode(data)).decode()
+
+
+def run_table(measurements: Sequence[Measurement]) -> Table:
+    table = _table("workload", "nodes", "scored", "pods", "scheduled", "pods/s", "p50 µs", "p99 µs", "peak MB")
+    for each in measurements:
+        short = each.scheduled < each.pods
+        table.add_row(
+            Text(each.workload),
+            f"{each.nodes:,}",
+            f"{each.nodes_scored:,}",
+            f"{each.pods:,}",
+            Text(f"{each.scheduled:,}", style="red" if short else ""),
+            Text(f"{each.pods_per_s:,.0f}", style="bold"),
+            f"{each.p50_us:,.0f}",
+            f"{each.p99_us:,.0f}",
+            f"{each.peak_mb:,.0f}",
+        )
+    return table
+
+
+def growth_table(growths: Sequence[Growth]) -> Table:
+    sizes = sorted({point.nodes for growth in growths for point in growth.points})
+    table = _table("workload", *(f"{size:,} nodes" for size in sizes), "exponent")
+    for growth in growths:
+        costs = {point.nodes: f"{point.us_per_pod:,.1f} µs" for point in growth.points}
+        table.add_row(Text(growth.workload), *(costs.get(size, "") for size in sizes), f"{growth.exponent:.2f}")
+    return table
+
+
+def change_table(changes: Sequence[Change]) -> Table:
+    table = _table("workload", "nodes", "what", "before", "now", "ratio")
+    for each in changes:
+        table.add_row(
+            Text(each.workload),
+            f"{each.nodes:,}",
+            each.what,
+            f"{each.before:,.1f}",
+            f"{each.now:,.1f}",
+            Text(f"{each.ratio:.2f}×", style=_style(each)),
+        )
+    return table
+
+
+def _style(change: Change) -> str:
+    if abs(change.ratio - 1) <= NOISE:
+        return ""
+    better = (change.ratio > 1) == (change.what in HIGHER_IS_BETTER)
+    return "green" if better else "red"
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for column in columns:
+        if column in ("workload", "what"):
+            table.add_column(column, overflow="fold")
+        else:
+            table.add_column(column, justify="right", no_wrap=True)
+    return table

@@ -1,0 +1,214 @@
+"""`podium bench`: how fast the engine decides, in process, on workloads everybody can compare."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podium.cli.errors import ANSWER_IS_NO, InputError
+from podium.cli.options import PluginOption
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+PIPE_WIDTH = 160
+
+app = typer.Typer(name="bench", help="Measure how fast pods are decided.", no_args_is_help=True)
+
+ConfigOption = Annotated[
+    str | None,
+    typer.Option("--config", metavar="FILE", help="A KubeSchedulerConfiguration; without it, the default profile."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print data instead of a table, for --compare or a program.")]
+CompareOption = Annotated[
+    str | None,
+    typer.Option("--compare", metavar="FILE", help="Also print what has changed since a run saved with --json."),
+]
+
+
+@app.command("scheduler-perf")
+def scheduler_perf(
+    workload: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--workload",
+            metavar="GLOB",
+            help='Only workloads whose case or whole name matches: "SchedulingBasic", "*Spreading/*". Repeatable.',
+        ),
+    ] = None,
+    nodes: Annotated[
+        int | None,
+        typer.Option(
+            "--nodes",
+            min=1,
+            help="Scale every workload to N nodes, and its pods alike. Workloads that need one or two nodes only scale "
+            "their pods, and the EventHandling ones never grow beyond their own size.",
+        ),
+    ] = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    compare: CompareOption = None,
+    plugin: PluginOption = None,
+) -> None:
+    """Run the workloads of scheduler_perf, Kubernetes' own scheduler benchmark, against the engine in process.
+
+    Measured are queueing, deciding, assuming, binding and taking in the bound pod; there is no API server. Two more
+    workloads are AllDifferent (no two pods alike) and Turnover (pods and nodes come and go as fast as pods arrive).
+
+    Example: podium bench scheduler-perf --workload SchedulingBasic --nodes 500
+    """
+    from podium.bench.processes import WorkloadFailedError, measure, request_for
+    from podium.bench.report import NotARunError, SavedRun, change_table, compare_runs, load_run, run_table, to_json
+    from podium.bench.suite import UnknownWorkloadError, select
+    from podium.cli.files import read_text
+
+    try:
+        chosen = select(workload or [])
+        before = None if compare is None else load_run(*read_text(compare))
+    except (UnknownWorkloadError, NotARunError) as error:
+        raise InputError(str(error)) from None
+    settings = _checked_config(config, plugin)
+    measurements = []
+    failures = []
+    with _progress(len(chosen), "workloads") as tell:
+        for each in chosen:
+            tell(each.name, False)
+            sized = each if nodes is None else each.at(nodes)
+            try:
+                measurements.append(
+                    measure(
+                        request_for(sized, settings, plugin or ()),
+                        lambda phase, name=each.name: tell(f"{name}: {phase}", False),  # type: ignore[misc]
+                    )
+                )
+            except WorkloadFailedError as error:
+                failures.append(str(error))
+            tell(each.name, True)
+    changes = None if before is None else compare_runs(before, SavedRun(measurements))
+    if json:
+        typer.echo(to_json(measurements, changes))
+    else:
+        _print(run_table(measurements))
+        if changes is not None:
+            _print(
+                change_table(changes), "Since the saved run" if changes else "The saved run has none of these workloads"
+            )
+    for failure in failures:
+        typer.echo(failure, err=True)
+    if failures:
+        raise typer.Exit(ANSWER_IS_NO)
+
+
+@app.command()
+def growth(
+    nodes: Annotated[
+        list[int] | None,
+        typer.Option("--nodes", min=1, help="A size of cluster, repeatable; 1000, 5000 and 20000 if none is given."),
+    ] = None,
+    pods: Annotated[int, typer.Option("--pods", min=1, help="How many pods are decided in each cluster.")] = 2000,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    compare: CompareOption = None,
+    plugin: PluginOption = None,
+) -> None:
+    """How the time per decision grows with the cluster: time = a × nodes^exponent.
+
+    Example: podium bench growth --nodes 500 --nodes 1000 --nodes 2000
+    """
+    from podium.bench.growth import CASES, NODES, measure_growth
+    from podium.bench.processes import WorkloadFailedError
+    from podium.bench.report import (
+        NotARunError,
+        SavedGrowth,
+        change_table,
+        compare_growth,
+        growth_table,
+        load_growth,
+        to_json,
+    )
+    from podium.cli.files import read_text
+
+    sizes = sorted(set(nodes or NODES))
+    if len(sizes) < 2:
+        raise InputError("an exponent needs at least two sizes of cluster: give --nodes twice")
+    try:
+        before = None if compare is None else load_growth(*read_text(compare))
+    except NotARunError as error:
+        raise InputError(str(error)) from None
+    settings = _checked_config(config, plugin)
+    found = []
+    with _progress(len(CASES) * len(sizes), "clusters") as tell:
+        for case in CASES:
+            try:
+                found.append(
+                    measure_growth(
+                        case,
+                        sizes,
+                        pods,
+                        config=settings,
+                        plugins=plugin or (),
+                        on_point=lambda size, case=case: tell(f"{case}: {size:,} nodes", True),  # type: ignore[misc]
+                    )
+                )
+            except WorkloadFailedError as error:
+                typer.echo(str(error), err=True)
+                raise typer.Exit(ANSWER_IS_NO) from None
+    changes = None if before is None else compare_growth(before, SavedGrowth(found))
+    if json:
+        typer.echo(to_json(found, changes))
+        return
+    _print(growth_table(found))
+    if changes is not None:
+        _print(change_table(changes), "Since the saved run" if changes else "The saved run has none of these sizes")
+
+
+def _checked_config(file: str | None, plugins: list[str] | None) -> tuple[str, str] | None:
+    """The text of the configuration and its name, known to be right."""
+    from podium.cli.files import read_text
+    from podium.cli.registry import registry_with
+    from podium.config import load_config
+
+    registry = registry_with(plugins)
+    if file is None:
+        return None
+    text, source = read_text(file)
+    load_config(text, source, registry)
+    return text, source
+
+
+@contextmanager
+def _progress(total: int, what: str) -> Iterator[Callable[[str, bool], None]]:
+    """A bar on standard error, where that is a terminal; `tell(text, done)` says what runs and counts what is done."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        BarColumn(20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(what, total=total)
+
+        def tell(text: str, done: bool) -> None:
+            progress.update(task, description=text, advance=1 if done else 0)
+
+        yield tell
+
+
+def _print(table: "Table", title: str | None = None) -> None:
+    from rich.console import Console
+
+    piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    console = Console(highlight=False, width=PIPE_WIDTH if piped else None)
+    if title:
+        console.print()
+        console.print(title, style="bold")
+    if table.row_count:
+        console.print(table)
