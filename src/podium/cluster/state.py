@@ -161,11 +161,11 @@ class Cluster:
 
     # Pods
 
-    def assume(self, pod: Pod, node_name: str) -> PlacedPod:
-        """Count a pod as running on a node before the API server has said so."""
+    def assume(self, pod: Pod, node_name: str, facts: PodFacts | None = None) -> PlacedPod:
+        """Count a pod as running on a node before the API server has said so; `facts` where they are known."""
         if pod.uid in self.pods:
             raise ClusterError(f"pod {pod.key} is already placed, so it cannot be assumed")
-        return self._place(pod, node_name, assumed=True)
+        return self._place(pod, node_name, facts or self.facts.of(pod), assumed=True)
 
     def forget(self, uid: str) -> None:
         """Undo `assume`; a pod that is not known is left alone."""
@@ -181,7 +181,7 @@ class Cluster:
         known = self.pods.get(pod.uid)
         if known is not None:
             self._remove(known)
-        return self._place(pod, pod.node_name, assumed=False)
+        return self._place(pod, pod.node_name, self.facts.of(pod), assumed=False)
 
     def remove_pod(self, uid: str) -> None:
         placed = self.pods.get(uid)
@@ -189,9 +189,9 @@ class Cluster:
             raise ClusterError(f"pod with uid {uid} is not placed, so it cannot be removed")
         self._remove(placed)
 
-    def _place(self, pod: Pod, node_name: str, assumed: bool) -> PlacedPod:
+    def _place(self, pod: Pod, node_name: str, facts: PodFacts, assumed: bool) -> PlacedPod:
         row = self._row_for(node_name)
-        placed = self.stand_in(pod, row, assumed)
+        placed = self._placed(pod, row, facts, assumed)
         self.put_on(placed)
         self.pods[pod.uid] = placed
         return placed
@@ -202,10 +202,14 @@ class Cluster:
         self.counts.discard_if_empty(placed.pod_class)
         self._release(placed.row)
 
-    def stand_in(self, pod: Pod, row: int, assumed: bool = True) -> PlacedPod:
+    def stand_in(self, pod: Pod, row: int) -> PlacedPod:
         """What placing the pod on the row would add, without adding it; for `put_on` in a dry run."""
-        pod_class = self.counts.class_of(pod.namespace, pod.labels, pod.terminating)
-        return PlacedPod(pod, row, self.facts.of(pod), pod_class, assumed)
+        return self._placed(pod, row, self.facts.of(pod), assumed=True)
+
+    def _placed(self, pod: Pod, row: int, facts: PodFacts, assumed: bool) -> PlacedPod:
+        meta = pod.metadata
+        pod_class = self.counts.class_of(pod.namespace, meta.labels, meta.deletion_timestamp is not None)
+        return PlacedPod(pod, row, facts, pod_class, assumed)
 
     def put_on(self, placed: PlacedPod) -> None:
         self.pods_on[placed.row][placed.pod.uid] = placed

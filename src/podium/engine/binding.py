@@ -64,40 +64,53 @@ class Binding:
         for plugin in self._runtime.at("preBind"):
             what = f'running PreBind plugin "{plugin.name}"'
             if hasattr(plugin, "pre_bind_preflight"):
-                ready = await _answer(what, plugin.pre_bind_preflight, self._cycle, self._node_name)
-                if ready is not None and ready.code == Code.SKIP:
-                    continue
-                if ready is not None and ready.code != Code.SUCCESS:
-                    return Status.error(f"{what}: {ready.message}")
-            status = await _answer(what, plugin.pre_bind, self._cycle, self._node_name)
-            if status is not None and status.code != Code.SUCCESS:
-                return Status.error(f"{what}: {status.message}")
+                ready = self._ask(what, plugin.pre_bind_preflight)
+                if ready is not None:
+                    ready = await _settled(what, ready)
+                    if ready is not None and ready.code == Code.SKIP:
+                        continue
+                    if ready is not None and ready.code != Code.SUCCESS:
+                        return Status.error(f"{what}: {ready.message}")
+            status = self._ask(what, plugin.pre_bind)
+            if status is not None:
+                status = await _settled(what, status)
+                if status is not None and status.code != Code.SUCCESS:
+                    return Status.error(f"{what}: {status.message}")
         return None
 
     async def _bind(self) -> Status | None:
         for plugin in self._runtime.at("bind"):
             what = f'running Bind plugin "{plugin.name}"'
-            status = await _answer(what, plugin.bind, self._cycle, self._node_name)
+            status = self._ask(what, plugin.bind)
+            if status is None:
+                return None
+            status = await _settled(what, status)
             if status is None or status.code == Code.SUCCESS:
                 return None
             if status.code != Code.SKIP:
                 return Status.error(f"{what}: {status.message}")
         return Status.error(f"no bind plugin would bind pod {self._queued.pod.key}")
 
+    def _ask(self, what: str, method: Callable[..., Any]) -> Any:
+        try:
+            return method(self._cycle, self._node_name)
+        except Exception as error:
+            raise PluginError(f"{what}: {error}") from error
+
     def _undo(self, status: Status) -> None:
         self._scheduler.not_bound(self._runtime, self._cycle, self._queued, self._node_name, status)
 
 
-async def _answer(what: str, method: Callable[..., Any], cycle: Cycle, node_name: str) -> Status | None:
-    try:
-        answer = method(cycle, node_name)
-        if isawaitable(answer):
+async def _settled(what: str, answer: Any) -> Status | None:
+    """An answer that may still have to be waited for."""
+    if not isinstance(answer, Status) and isawaitable(answer):
+        try:
             answer = await answer
-    except Exception as error:
-        raise PluginError(f"{what}: {error}") from error
-    if answer is not None and not isinstance(answer, Status):
-        raise PluginError(f"{what}: it must give None or a Status, got {type(answer).__name__}")
-    return answer
+        except Exception as error:
+            raise PluginError(f"{what}: {error}") from error
+    if answer is None or isinstance(answer, Status):
+        return answer
+    raise PluginError(f"{what}: it must give None or a Status, got {type(answer).__name__}")
 
 
 def run_at_once(work: Coroutine[Any, Any, None]) -> None:

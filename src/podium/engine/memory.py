@@ -40,7 +40,7 @@ class Memory:
         if kept is None:
             if not self._worth_keeping(kind):
                 return None
-            kept = self._kept[kind] = Kept(runtime, cycle)
+            kept = self._kept[kind] = Kept(runtime, cycle.cluster)
             self._drop_oldest()
         else:
             self._kept.move_to_end(kind)
@@ -49,11 +49,9 @@ class Memory:
         except Unkeepable:
             del self._kept[kind]
             self._seen[kind] = False
-            cycle.forget_notes()
-            return None
         except Exception:
-            del self._kept[kind]
-            raise
+            del self._kept[kind]  # a plugin failed: the long way finds out which, and says so
+        return None
 
     def get(self, runtime: ProfileRuntime, cycle: Cycle) -> Kept | None:
         """What is kept for the kind of the cycle's pod."""

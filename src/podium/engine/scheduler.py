@@ -150,7 +150,7 @@ class Scheduler:
     def _place(self, runtime: ProfileRuntime, cycle: Cycle, queued: QueuedPod, node_name: str) -> None:
         """Assume, reserve, ask for permission, and start binding (at once, or when permission comes)."""
         pod = queued.pod
-        self.cluster.assume(pod, node_name)
+        self.cluster.assume(pod, node_name, cycle.facts)
         self.nominator.remove(pod.uid)
         try:
             refusal = runtime.run_reserve(cycle, node_name)

@@ -34,7 +34,7 @@ class ImageLocality(Plugin):
         cluster = self.handle.cluster
         states = [cluster.images.get(name) for name in _images(pod)]
         if not any(states):
-            return ()
+            return (0,)
         return len(cluster.order.rows), *(state and (state.size, len(state.rows)) for state in states)
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:

@@ -49,16 +49,13 @@ class PodTopologySpread(Plugin):
 
     def watermark(self, pod: Pod) -> Hashable:
         """Changes of the pods to spread, of node labels, and of taints where a constraint heeds them."""
-        if not self._book.concerns(pod):
-            return (0,)
-        cluster, facts = self._cluster, self._cluster.facts.of(pod)
-        constraints = [
-            constraint
-            for action in (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY)
-            for constraint in self._book.rules(pod, facts, action).constraints
-        ]
+        args: PodTopologySpreadArgs = self.args
+        if not pod.spec.topology_spread_constraints and not args.defaults:
+            return ()
+        constraints = self._book.constraints(pod, self._cluster.facts)
         if not constraints:
             return (0,)
+        cluster = self._cluster
         counted = [cluster.counts.column(constraint.query).version for constraint in constraints if constraint.query]
         heeds_taints = any(constraint.honors_taints for constraint in constraints)
         return cluster.labels.version, cluster.taints.version if heeds_taints else 0, *counted
