@@ -93,19 +93,19 @@ class CreatePods:
     volumes: Volumes | None = None
     measured: bool = False
     wait: bool = True
+    first: Count = 0
+    """The number of the first pod."""
 
     def prepare(self, plan: Plan) -> Step:
         namespace = plan.namespace(self.namespace)
-        arrivals = self._arrivals(plan.count(self.count), namespace)
+        first = plan.count(self.first)
+        arrivals = self._arrivals(first, first + plan.count(self.count), namespace)
         plan.pods[namespace, self.template] = [objects[-1] for objects in arrivals]
         return lambda run: run.arrive(arrivals, measured=self.measured, wait=self.wait) if arrivals else None
 
-    def _arrivals(self, count: int, namespace: str) -> list[tuple[Any, ...]]:
-        needed = self.volumes or ()
-        return [
-            (*(each.make(index, count, namespace) for each in needed), self.template.make(index, count, namespace))
-            for index in range(count)
-        ]
+    def _arrivals(self, first: int, end: int, namespace: str) -> list[tuple[Any, ...]]:
+        makers = (*(self.volumes or ()), self.template)
+        return [tuple(each.make(index, end - first, namespace) for each in makers) for index in range(first, end)]
 
 
 @dataclass(frozen=True)

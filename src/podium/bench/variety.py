@@ -97,8 +97,8 @@ VARIETY = (
         "AllDifferent",
         [
             CreateNodes("nodes", SCATTERED_NODE),
-            CreatePods("init", DIFFERENT),
-            CreatePods("measured", DIFFERENT, measured=True),
+            CreatePods("init", DIFFERENT, namespace="different"),
+            CreatePods("measured", DIFFERENT, namespace="different", first="init", measured=True),
         ],
         {"5000Nodes_5000Pods": {"nodes": 5000, "init": 5000, "measured": 5000}},
     ),
