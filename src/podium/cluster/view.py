@@ -58,7 +58,7 @@ class Nodes:
 
     def pick(self, column: NDArray[Any]) -> NDArray[Any]:
         """The chosen entries of any array over all rows (last axis)."""
-        return column if self._rows is None else column[..., self._rows]
+        return column if self._rows is None else column.take(self._rows, axis=-1)
 
     # Resources: cpu in thousandths, the rest in units
 

@@ -23,27 +23,31 @@ from podium.framework import MAX_SCORE, Scores
 from podium.plugins.inter_pod_affinity.incoming import Incoming
 
 DomainPoints = dict[str, NDArray[np.int64]]
-"""Topology key → points per number of its label value. A key stands here only if some pod had a say about it."""
+"""Topology key → points per number of its label value. Empty if no pod had a say."""
 
 
 def domain_points(cluster: Cluster, incoming: Incoming, groups: Iterable[TermGroup], hard_weight: int) -> DomainPoints:
     """The points of all domains; `groups` are the placed terms that match the incoming pod."""
-    points: DomainPoints = {}
-    for key, weight, query in incoming.wishes:
-        column = cluster.counts.column(query)
-        if column.total:
-            _add(points, cluster, key, weight, column.per_row)
+    opinions = [(key, weight, cluster.counts.column(query).per_row) for key, weight, query in incoming.wishes]
     for group in groups:
-        opinion = _weight(group, hard_weight)
-        if opinion is not None:
-            _add(points, cluster, group.term.topology_key, opinion, group.per_row)
-    return points
+        weight = _weight(group, hard_weight)
+        if weight is not None:
+            opinions.append((group.term.topology_key, weight, group.per_row))
+    weighted: dict[str, NDArray[np.int64]] = {}
+    for key, weight, per_row in opinions:
+        known = weighted.get(key)
+        weighted[key] = per_row * weight if known is None else known + per_row * weight
+    points = {key: cluster.labels.column(key).sums(per_row) for key, per_row in weighted.items()}
+    if any(by_value.any() for by_value in points.values()):
+        return points
+    # Either nobody had a say, or all opinions cancel out; the latter still counts as having scored.
+    return {key: points[key] for key, _weight, per_row in opinions if cluster.labels.column(key).sums(per_row).any()}
 
 
 def raw_scores(points: DomainPoints, nodes: Nodes) -> Scores:
     scores: Scores = np.zeros(len(nodes), dtype=np.int64)
     for key, by_value in points.items():
-        scores += by_value[nodes.label_ids(key)]
+        scores += by_value.take(nodes.label_ids(key))
     return scores
 
 
@@ -69,11 +73,3 @@ def _weight(group: TermGroup, hard_weight: int) -> int | None:
         case TermKind.REQUIRED_AFFINITY if hard_weight > 0:
             return hard_weight
     return None
-
-
-def _add(points: DomainPoints, cluster: Cluster, key: str, weight: int, per_row: NDArray[np.int64]) -> None:
-    pods = cluster.labels.column(key).sums(per_row)
-    if not pods.any():
-        return
-    known = points.get(key)
-    points[key] = pods * weight if known is None else known + pods * weight

@@ -34,6 +34,9 @@ EXISTING_ANTI_AFFINITY = Status.unschedulable("node(s) didn't satisfy existing p
 DomainCounts = dict[str, NDArray[np.int64]]
 """Topology key → count per number of its label value."""
 
+PerRow = dict[str, NDArray[np.int64]]
+"""Topology key → count per row."""
+
 
 class RequiredNotes:
     __slots__ = ("affinity", "anti_affinity", "existing", "incoming", "namespace_labels", "pod")
@@ -67,14 +70,18 @@ def required_notes(cycle: Cycle, incoming: Incoming, groups: Iterable[TermGroup]
         per_row = cluster.counts.column(incoming.affinity).per_row
         for key in incoming.affinity_keys:
             notes.affinity[key] = cluster.labels.column(key).sums(per_row)
+    unwanted: PerRow = {}
     for key, query in incoming.anti_affinity:
-        _accumulate(notes.anti_affinity, key, cluster.labels.column(key).sums(cluster.counts.column(query).per_row))
+        _accumulate(unwanted, key, cluster.counts.column(query).per_row)
+    notes.anti_affinity = {key: cluster.labels.column(key).sums(per_row) for key, per_row in unwanted.items()}
+    repelling: PerRow = {}
     for group in groups:
         if group.term.kind == TermKind.REQUIRED_ANTI_AFFINITY:
-            key = group.term.topology_key
-            sums = cluster.labels.column(key).sums(group.per_row)
-            if sums.any():
-                _accumulate(notes.existing, key, sums)
+            _accumulate(repelling, group.term.topology_key, group.per_row)
+    for key, per_row in repelling.items():
+        counts = cluster.labels.column(key).sums(per_row)
+        if counts.any():
+            notes.existing[key] = counts
     return notes
 
 
@@ -106,9 +113,8 @@ def _attracted(notes: RequiredNotes, nodes: Nodes) -> Mask:
     first_of_its_kind = _first_of_its_kind(notes)
     answer: Mask | None = None
     for key, counts in notes.affinity.items():
-        welcome = np.ones(len(counts), dtype=np.bool_) if first_of_its_kind else counts > 0
-        welcome[0] = False
-        here: Mask = welcome[nodes.label_ids(key)]
+        values = nodes.label_ids(key)
+        here: Mask = values != 0 if first_of_its_kind else counts.take(values) > 0
         answer = here if answer is None else answer & here
     assert answer is not None, "a required affinity term has a topology key"
     return answer
@@ -125,24 +131,24 @@ def _first_of_its_kind(notes: RequiredNotes) -> bool:
 
 
 def _in_counted_domain(domains: DomainCounts, nodes: Nodes) -> Mask | None:
-    """Which nodes are in some domain with a count; None when there is no such domain."""
+    """Which nodes are in some domain with a count; None when no domain is counted."""
     answer: Mask | None = None
     for key, counts in domains.items():
-        counted = counts > 0
-        if counted.any():
-            here: Mask = counted[nodes.label_ids(key)]
-            answer = here if answer is None else answer | here
+        here: Mask = counts.take(nodes.label_ids(key)) > 0
+        answer = here if answer is None else answer | here
     return answer
 
 
 def _first_of(*rejections: tuple[Mask | None, Status]) -> Verdict | None:
     given = [(where, status) for where, status in rejections if where is not None and where.any()]
+    if len(given) == 1:
+        return Verdict.reject(*given[0])
     return Verdict.first_of(*given) if given else None
 
 
-def _accumulate(domains: DomainCounts, key: str, counts: NDArray[np.int64]) -> None:
-    known = domains.get(key)
-    domains[key] = counts if known is None else known + counts
+def _accumulate(sums: PerRow, key: str, per_row: NDArray[np.int64]) -> None:
+    known = sums.get(key)
+    sums[key] = per_row if known is None else known + per_row
 
 
 def _move(domains: DomainCounts, cluster: Cluster, key: str, row: int, delta: int) -> None:

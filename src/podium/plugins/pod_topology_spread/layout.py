@@ -43,7 +43,7 @@ class Layouts:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._kept: dict[Hashable, tuple[int, int, Layout]] = {}
+        self._kept: dict[Hashable, tuple[tuple[int, int, int], Layout]] = {}
 
     def counting(self, pod: Pod, rules: Rules, constraint: Constraint) -> Layout:
         """The rows whose pods count for the constraint."""
@@ -58,10 +58,11 @@ class Layouts:
         cluster = self._cluster
         required = rules.keys if rules.require_all else None
         name = (key, required, affinity, pod.spec.tolerations if honors_taints else None)
-        labels_version, taints_version = cluster.labels.version, cluster.taints.version if honors_taints else 0
+        # A pod on a node that is not known yet adds a row without changing any label.
+        mark = cluster.columns.rows, cluster.labels.version, cluster.taints.version if honors_taints else 0
         kept = self._kept.get(name)
-        if kept is not None and kept[0] == labels_version and kept[1] == taints_version:
-            return kept[2]
+        if kept is not None and kept[0] == mark:
+            return kept[1]
         counts: Mask = cluster.present.copy()
         for other in required or ():
             counts &= cluster.labels.column(other).ids != 0
@@ -73,7 +74,7 @@ class Layouts:
         self._kept.pop(name, None)
         if len(self._kept) >= KEPT_LAYOUTS:
             del self._kept[next(iter(self._kept))]
-        self._kept[name] = labels_version, taints_version, layout
+        self._kept[name] = mark, layout
         return layout
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from podium.cluster import PodFacts, PodQuery, QueryTerm
+from podium.cluster.facts import FactsCache
 from podium.kube import Pod, TopologySpreadConstraint
 from podium.kube.selector import IN, Requirement, Selector, SelectorError, compile_label_selector
 from podium.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY
@@ -73,11 +74,12 @@ class RuleBook:
         facts.notes[self, action] = basis, rules
         return rules
 
-    def concerns(self, pod: Pod) -> bool:
-        """Whether the pod may have rules at all: cheap, and False for most pods that have none."""
-        if pod.spec.topology_spread_constraints:
-            return True
-        return any(self._defaults.values()) and self._selectors.basis(pod) is not None
+    def constraints(self, pod: Pod, facts: FactsCache) -> list[Constraint]:
+        """All constraints of the pod, of either action; quick where neither the pod nor a default has any."""
+        if not pod.spec.topology_spread_constraints and self._selectors.basis(pod) is None:
+            return []
+        known = facts.of(pod)
+        return [constraint for action in _WORDS for constraint in self.rules(pod, known, action).constraints]
 
     def _default_rules(self, pod: Pod, action: str, basis: Basis) -> Rules:
         selector = self._selectors.selector(pod, basis)

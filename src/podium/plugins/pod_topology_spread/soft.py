@@ -14,6 +14,7 @@ with the keys a node has, and count all nodes without a key as one domain.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from podium.plugins.pod_topology_spread.logarithm import natural_logarithm
 from podium.plugins.pod_topology_spread.rules import Constraint, Rules
 
 HOSTNAME = "kubernetes.io/hostname"
+_JUST_BELOW_HALF = math.nextafter(0.5, 0.0)
 
 Points = NDArray[np.float64]
 
@@ -36,7 +38,7 @@ class Part(NamedTuple):
 
     topology_key: str
     points: Points
-    """Per number of the label value, or for the hostname per row."""
+    """Per number of the label value, 0 for nodes without the label; for the hostname per row."""
 
 
 class SoftNotes(NamedTuple):
@@ -50,66 +52,76 @@ def soft_notes(cycle: Cycle, feasible: Nodes, rules: Rules, layouts: Layouts) ->
     complete = layouts.plain(pod, rules, rules.constraints[0]) if rules.require_all else None
     parts = []
     for constraint in rules.constraints:
+        pods = _pods_per_row(cycle.cluster, constraint)
         if constraint.topology_key == HOSTNAME:
-            pods = _pods_per_row(cycle.cluster, constraint)
-            domains = len(feasible) - int(_ignored(complete, feasible).sum())
+            ignored = _ignored(complete, feasible)
+            domains = len(feasible) - (0 if ignored is None else int(np.count_nonzero(ignored)))
+            labelled = cycle.cluster.labels.column(HOSTNAME).ids != 0
+            points = _points(pods, domains, constraint) * labelled
         else:
-            pods = layouts.counting(pod, rules, constraint).sums(_pods_per_row(cycle.cluster, constraint))
             domains = _domains(pod, feasible, rules, constraint, layouts)
-        weight = natural_logarithm(float(domains + 2))
-        points: Points = pods.astype(np.float64) * weight + float(constraint.max_skew - 1)
+            points = _points(layouts.counting(pod, rules, constraint).sums(pods), domains, constraint)
+            points[0] = 0.0
         parts.append(Part(constraint.topology_key, points))
     return SoftNotes(tuple(parts), complete)
 
 
 def raw_scores(notes: SoftNotes, nodes: Nodes) -> Scores:
     total: Points = np.zeros(len(nodes), dtype=np.float64)
-    for part in notes.parts:
-        values = nodes.label_ids(part.topology_key)
-        points = nodes.pick(part.points) if part.topology_key == HOSTNAME else part.points.take(values)
-        total += np.where(values != 0, points, 0.0)
-    scores = round_half_away(total)
-    scores[_ignored(notes.complete, nodes)] = 0
+    for key, points in notes.parts:
+        total += nodes.pick(points) if key == HOSTNAME else points.take(nodes.label_ids(key))
+    scores = rounded(total)
+    ignored = _ignored(notes.complete, nodes)
+    if ignored is not None:
+        scores[ignored] = 0
     return scores
 
 
 def normalized(notes: SoftNotes, nodes: Nodes, scores: Scores) -> Scores:
     ignored = _ignored(notes.complete, nodes)
-    judged = scores[~ignored]
+    judged = scores if ignored is None else scores[~ignored]
     if not len(judged):
         return np.zeros_like(scores)
     lowest, highest = int(judged.min()), int(judged.max())
     answer = MAX_SCORE * (highest + lowest - scores) // highest if highest else np.full_like(scores, MAX_SCORE)
-    answer[ignored] = 0
+    if ignored is not None:
+        answer[ignored] = 0
     return answer
 
 
-def round_half_away(numbers: Points) -> Scores:
-    """Whole numbers nearest to numbers that are not negative; a half goes up.
+def rounded(numbers: Points) -> Scores:
+    """The nearest whole numbers of numbers that are not negative; a half goes up.
 
-    >>> round_half_away(np.array([0.5, 0.49999999999999994, 2.5])).tolist()
+    What is added before cutting off is the number just below a half: with a half itself, 0.49999999999999994 would
+    become 1.
+
+    >>> rounded(np.array([0.5, 0.49999999999999994, 2.5])).tolist()
     [1, 0, 3]
     """
-    floor = np.floor(numbers)
-    return (floor + (numbers - floor >= 0.5)).astype(np.int64)
+    return (numbers + _JUST_BELOW_HALF).astype(np.int64)
 
 
-def _ignored(complete: Layout | None, nodes: Nodes) -> Mask:
-    """Which nodes get no points for want of a topology key."""
+def _points(pods: NDArray[np.int64], domains: int, constraint: Constraint) -> Points:
+    points: Points = pods * np.float64(natural_logarithm(float(domains + 2)))
+    points += float(constraint.max_skew - 1)
+    return points
+
+
+def _ignored(complete: Layout | None, nodes: Nodes) -> Mask | None:
+    """Which nodes get no points for want of a topology key; None when all have what it takes."""
     if complete is None:
-        return np.zeros(len(nodes), dtype=np.bool_)
+        return None
     ignored: Mask = nodes.pick(complete.value_of_row) == 0
-    return ignored
+    return ignored if ignored.any() else None
 
 
 def _domains(pod: Pod, feasible: Nodes, rules: Rules, constraint: Constraint, layouts: Layouts) -> int:
     """How many domains the feasible nodes are in."""
     layout = layouts.plain(pod, rules, constraint)
-    seen = np.zeros(layout.values, dtype=np.bool_)
-    seen[feasible.pick(layout.value_of_row)] = True
+    nodes_in = np.bincount(feasible.pick(layout.value_of_row), minlength=1)
     if rules.require_all:
-        seen[0] = False
-    return int(np.count_nonzero(seen))
+        nodes_in[0] = 0
+    return int(np.count_nonzero(nodes_in))
 
 
 def _pods_per_row(cluster: Cluster, constraint: Constraint) -> NDArray[np.int64]:
