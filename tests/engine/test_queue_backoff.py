@@ -141,6 +141,16 @@ def test_pods_back_off_by_expiration_and_within_a_second_by_priority(sorter: ByL
     assert world.pop_names() == ["high", "same", "low", "late"]
 
 
+@SORTERS
+def test_a_pod_that_changes_while_it_backs_off_is_sorted_again(sorter: ByLess) -> None:
+    world = World(HINTS, sorter=sorter)
+    first, second = failed(world, "first", at=1000), failed(world, "second", at=1000)
+    world.queue.update(second.pod, make_pod("second", priority=1))
+    assert [queued.pod.name for queued in world.queue] == ["second", "first"]
+    assert world.pop() is second
+    assert world.pop() is first
+
+
 def test_pods_that_failed_by_an_error_go_by_expiration_alone() -> None:
     world = World()
     world.add(make_pod("high", priority=9), make_pod("low", priority=1))
