@@ -160,7 +160,7 @@ def test_the_kept_count_equals_counting_anew(script: list[tuple[str, Any]]) -> N
         cluster.objects.attachments.discard(attachment.key)
     for driver in DRIVERS:
         assert not cluster.attached.count(driver).any()
-    assert not list(cluster.attached.problems())
+    assert not cluster.attached.problems
 
 
 def one_node() -> Cluster:
@@ -212,9 +212,9 @@ def test_a_foreign_ephemeral_claim_is_a_problem_of_its_row_until_it_is_the_pods_
     cluster.objects.claims.set("default/a-x", make_claim("a-x"))
     cluster.set_pod(pod)
     problem = "PVC default/a-x was not created for pod default/a (pod is not owner)"
-    assert list(cluster.attached.problems()) == [(0, problem)]
+    assert cluster.attached.problems == {0: {pod.uid: problem}}
     cluster.objects.claims.set("default/a-x", make_claim("a-x", metadata=owned_by(pod)))
-    assert list(cluster.attached.problems()) == []
+    assert cluster.attached.problems == {}
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from podium.cluster import Cluster
+from podium.cluster.csi_nodes import NO_LIMIT
 from tests.builders import make_node
 from tests.storage import make_csi_node
 
@@ -10,8 +11,9 @@ EBS = "kubernetes.io/aws-ebs"
 
 
 def limits(cluster: Cluster, driver: str = "d") -> list[int] | None:
+    """The limits of all rows, -1 where there is none."""
     found = cluster.csi_nodes.limits(driver)
-    return None if found is None else found.tolist()
+    return None if found is None else [-1 if limit == NO_LIMIT else limit for limit in found.tolist()]
 
 
 def test_a_csi_node_may_come_before_or_after_its_node() -> None:

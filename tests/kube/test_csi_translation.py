@@ -12,9 +12,10 @@ from podium.kube.csi_translation import (
     MIGRATED,
     PLUGINS,
     TranslationError,
+    csi_affinity,
+    csi_source,
     in_tree_plugin,
     inline_handle,
-    translate,
 )
 from tests.builders import build
 
@@ -32,8 +33,8 @@ def term(**values: list[str]) -> dict[str, Any]:
     return {"matchExpressions": [{"key": key, "operator": "In", "values": value} for key, value in values.items()]}
 
 
-def affinity_of(translated: PersistentVolume) -> list[dict[str, list[str]]]:
-    affinity = translated.spec.node_affinity
+def affinity_of(volume: PersistentVolume) -> list[dict[str, list[str]]]:
+    affinity = csi_affinity(volume)
     if affinity is None or affinity.required is None:
         return []
     return [
@@ -64,10 +65,7 @@ def test_an_inline_disk_has_the_handle_its_driver_knows(source: dict[str, Any], 
     found = in_tree_plugin(inline)
     assert found is not None and found.name == f"kubernetes.io/{plugin}"
     assert inline_handle(inline) == handle
-    translated = translate(volume(source))
-    assert translated.spec.csi is not None
-    assert (translated.spec.csi.driver, translated.spec.csi.volume_handle) == (found.driver, handle)
-    assert in_tree_plugin(translated.spec) is None
+    assert csi_source(volume(source)) == (found.driver, handle)
 
 
 def test_other_volumes_belong_to_no_in_tree_plugin() -> None:
@@ -85,8 +83,8 @@ def test_other_volumes_belong_to_no_in_tree_plugin() -> None:
     ],
 )
 def test_a_gce_disk_is_known_by_its_zone_or_by_the_region_of_its_zones(labels: dict[str, str], handle: str) -> None:
-    translated = translate(volume({"gcePersistentDisk": {"pdName": "pd"}}, labels))
-    assert translated.spec.csi is not None and translated.spec.csi.volume_handle == handle
+    disk = volume({"gcePersistentDisk": {"pdName": "pd"}}, labels)
+    assert csi_source(disk) == ("pd.csi.storage.gke.io", handle)
 
 
 @pytest.mark.parametrize(
@@ -118,9 +116,10 @@ def test_a_gce_disk_is_known_by_its_zone_or_by_the_region_of_its_zones(labels: d
 def test_what_the_driver_could_not_know_is_refused_in_kubernetes_words(
     source: dict[str, Any], labels: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(TranslationError) as caught:
-        translate(volume(source, labels))
-    assert str(caught.value) == message
+    for question in (csi_source, csi_affinity):
+        with pytest.raises(TranslationError) as caught:
+            question(volume(source, labels))
+        assert str(caught.value) == message
 
 
 def test_a_broken_aws_address_is_refused() -> None:
@@ -153,16 +152,16 @@ EBS_ZONE = "topology.ebs.csi.aws.com/zone"
 def test_the_zone_moves_under_the_drivers_topology_key(
     labels: dict[str, str], terms: list[dict[str, Any]], expected: list[dict[str, list[str]]]
 ) -> None:
-    assert affinity_of(translate(volume({"awsElasticBlockStore": {"volumeID": "vol-1"}}, labels, *terms))) == expected
+    assert affinity_of(volume({"awsElasticBlockStore": {"volumeID": "vol-1"}}, labels, *terms)) == expected
 
 
 def test_azure_disks_keep_their_affinity() -> None:
-    translated = translate(volume({"azureDisk": {"diskURI": "u"}}, {ZONE: "a"}, term(**{ZONE: ["b"]})))
-    assert affinity_of(translated) == [{ZONE: ["b"]}]
+    disk = volume({"azureDisk": {"diskURI": "u"}}, {ZONE: "a"}, term(**{ZONE: ["b"]}))
+    assert affinity_of(disk) == [{ZONE: ["b"]}]
 
 
 def test_each_driver_has_its_own_topology_key() -> None:
-    gce = translate(volume({"gcePersistentDisk": {"pdName": "pd"}}, {}, term(**{ZONE: ["a"]})))
-    cinder = translate(volume({"cinder": {"volumeID": "c"}}, {}, term(**{ZONE: ["a"]})))
+    gce = volume({"gcePersistentDisk": {"pdName": "pd"}}, {}, term(**{ZONE: ["a"]}))
+    cinder = volume({"cinder": {"volumeID": "c"}}, {}, term(**{ZONE: ["a"]}))
     assert affinity_of(gce) == [{GCE_ZONE: ["a"]}]
     assert affinity_of(cinder) == [{"topology.cinder.csi.openstack.org/zone": ["a"]}]

@@ -11,7 +11,7 @@ which claims lead through them. Only rows concerned are counted anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from podium.cluster.columns import Column, ColumnSet
 from podium.cluster.objects import Objects
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass, Volume, VolumeAttachment
 from podium.kube.claims import claim_name, foreign_claim, is_ephemeral, not_found
-from podium.kube.csi_translation import DRIVERS, MIGRATED, TranslationError, in_tree_plugin, inline_handle, translate
+from podium.kube.csi_translation import DRIVERS, MIGRATED, TranslationError, csi_source, in_tree_plugin, inline_handle
 
 TO_BE_MADE = "podium-to-be-made"
 """Begins the handle of a volume that does not exist yet; no driver gives such handles."""
@@ -79,10 +79,10 @@ class AttachedVolumes:
         """The rows on which some pod uses the volume ("driver/handle")."""
         return self._by_pods.get(volume, ())
 
-    def problems(self) -> Iterator[tuple[int, str]]:
-        """The rows where volumes cannot be counted because of a pod there, with the reason."""
-        for row, by_pod in self._problems.items():
-            yield row, next(iter(by_pod.values()))
+    @property
+    def problems(self) -> Mapping[int, Mapping[str, str]]:
+        """The rows where volumes cannot be counted, with the uids of the pods that are to blame and the reasons."""
+        return self._problems
 
     def volumes_of(self, pod: Pod, *, placed: bool, migrated: bool = True) -> Volumes:
         """The attachable volumes of a pod; raises UnusableVolumeError for the first that makes no sense.
@@ -295,12 +295,12 @@ def _claim_keys(pod: Pod) -> list[str]:
 def _source(volume: PersistentVolume) -> tuple[str, str] | None:
     """Driver and handle of a persistent volume; None when no driver serves it."""
     source = volume.spec.csi
-    if source is None:
-        plugin = in_tree_plugin(volume.spec)
-        if plugin is None or plugin.name not in MIGRATED:
-            return None
-        try:
-            source = translate(volume).spec.csi
-        except TranslationError:
-            return None
-    return None if source is None else (source.driver, source.volume_handle)
+    if source is not None:
+        return source.driver, source.volume_handle
+    plugin = in_tree_plugin(volume.spec)
+    if plugin is None or plugin.name not in MIGRATED:
+        return None
+    try:
+        return csi_source(volume)
+    except TranslationError:
+        return None

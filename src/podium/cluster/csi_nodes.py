@@ -14,6 +14,7 @@ from podium.cluster.interned import Interned
 from podium.cluster.objects import Store
 from podium.kube import CSINode
 
+NO_LIMIT = 2**62
 MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
 
 
@@ -24,7 +25,7 @@ class CsiNodeColumns:
         self._row_of: dict[str, int] = {}
         self._present = columns.new(np.bool_)
         self._limited = columns.new(np.bool_)
-        self._limits: dict[str, Column] = {}  # limit + 1, so that 0 stands for "none"
+        self._limits: dict[str, Column] = {}
         self.migrated: Interned[frozenset[str]] = Interned(columns, frozenset())
         store.follow(self._follow)
 
@@ -39,9 +40,9 @@ class CsiNodeColumns:
         return self._limited.view
 
     def limits(self, driver: str) -> NDArray[np.int64] | None:
-        """int64[rows]: how many volumes of the driver a node takes, -1 for any number; None: no node has a limit."""
+        """int64[rows]: how many volumes of the driver a node takes, or NO_LIMIT; None where no node has a limit."""
         column = self._limits.get(driver)
-        return None if column is None else column.view - 1
+        return None if column is None else column.view
 
     def add_row(self, row: int, name: str) -> None:
         self._row_of[name] = row
@@ -60,8 +61,9 @@ class CsiNodeColumns:
         limits = _limits(node)
         for driver in limits.keys() - self._limits.keys():
             self._limits[driver] = self._columns.new(np.int64)
+            self._limits[driver].view[:] = NO_LIMIT
         for driver, column in self._limits.items():
-            column.view[row] = limits.get(driver, -1) + 1
+            column.view[row] = limits.get(driver, NO_LIMIT)
         self._present.view[row] = node is not None
         self._limited.view[row] = bool(limits)
         self.migrated.set(row, migrated_plugins(node))

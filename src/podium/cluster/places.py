@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster.labels import Mask, NodeLabels
+from podium.cluster.labels import Ids, LabelColumn, Mask, NodeLabels
 from podium.kube.affinity import NodeSelector
 from podium.kube.selector import Requirement, compile_node_selector
 from podium.kube.storage import VolumeNodeAffinity
@@ -61,15 +61,15 @@ class Places(Generic[T]):
     """Named things, filed by where they can be reached."""
 
     def __init__(self) -> None:
-        self._pinned: dict[_Pin, dict[str, dict[str, T]]] = {}
+        self._pinned: dict[_Pin, _Pinned[T]] = {}
         self._others: dict[Where, dict[str, T]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._pinned or self._others)
 
     def __iter__(self) -> Iterator[T]:
-        for by_value in self._pinned.values():
-            for held in by_value.values():
+        for pinned in self._pinned.values():
+            for held in pinned.by_value.values():
                 yield from held.values()
         for held in self._others.values():
             yield from held.values()
@@ -78,27 +78,33 @@ class Places(Generic[T]):
         pin = _pin(where)
         if pin is None:
             self._others.setdefault(where, {})[name] = item
-        else:
-            key, value, rest = pin
-            self._pinned.setdefault((key, rest), {}).setdefault(value, {})[name] = item
+            return
+        key, value, rest = pin
+        pinned = self._pinned.get((key, rest))
+        if pinned is None:
+            pinned = self._pinned[key, rest] = _Pinned()
+        pinned.add(value, name, item)
 
     def discard(self, name: str, where: Where) -> None:
         pin = _pin(where)
         if pin is None:
-            _remove(self._others, where, name)
+            held = self._others.get(where, {})
+            held.pop(name, None)
+            if not held:
+                self._others.pop(where, None)
             return
         key, value, rest = pin
-        by_value = self._pinned.get((key, rest))
-        if by_value is not None:
-            _remove(by_value, value, name)
-            if not by_value:
+        pinned = self._pinned.get((key, rest))
+        if pinned is not None:
+            pinned.discard(value, name)
+            if not pinned.by_value:
                 del self._pinned[key, rest]
 
     def at(self, labels: Mapping[str, str]) -> Iterator[T]:
         """The things that a node with these labels can reach."""
-        for (key, rest), by_value in self._pinned.items():
-            if all(requirement.matches(labels) for requirement in rest):
-                yield from by_value.get(labels.get(key, ""), {}).values() if key in labels else ()
+        for (key, rest), pinned in self._pinned.items():
+            if key in labels and all(requirement.matches(labels) for requirement in rest):
+                yield from pinned.by_value.get(labels[key], {}).values()
         for where, held in self._others.items():
             if matches(where, labels):
                 yield from held.values()
@@ -107,33 +113,79 @@ class Places(Generic[T]):
         self, labels: NodeLabels, rows: NDArray[np.intp] | None, wanted: Callable[[T], bool] | None = None
     ) -> NDArray[np.int64]:
         """How many of the (wanted) things each row can reach."""
-
-        def number_of(held: Mapping[str, T] | None) -> int:
-            if held is None:
-                return 0
-            return len(held) if wanted is None else sum(map(wanted, held.values()))
-
         total = np.zeros(labels.rows if rows is None else len(rows), dtype=np.int64)
-        for (key, rest), by_value in self._pinned.items():
+        for (key, rest), pinned in self._pinned.items():
             column = labels.column(key)
             ids = column.ids if rows is None else column.ids[rows]
-            if len(ids) < len(by_value):
-                reached = np.array(
-                    [number_of(by_value.get(column.values[i])) if i else 0 for i in ids.tolist()], dtype=np.int64
-                )
-            else:
-                per_value = np.zeros(len(column.values), dtype=np.int64)
-                for value, held in by_value.items():
-                    number = column.id_of.get(value)
-                    if number is not None:
-                        per_value[number] = number_of(held)
-                reached = per_value[ids]
+            reached = pinned.count(column, ids) if wanted is None else pinned.count_wanted(column, ids, wanted)
             total += reached * labels.match(rest, rows) if rest else reached
         for where, held in self._others.items():
-            number = number_of(held)
+            number = len(held) if wanted is None else sum(map(wanted, held.values()))
             if number:
                 total += number * matching_rows(where, labels, rows)
         return total
+
+
+class _Pinned(Generic[T]):
+    """Things filed under the values of one label, with their numbers ready to be spread over nodes.
+
+    Each value has a slot that holds its number of things; a table leads from the label column's ids to slots, and is
+    brought up to date when it is needed. Slot 0 stands for values that nothing is filed under.
+    """
+
+    __slots__ = ("_slot", "_slot_of_id", "_things", "_unknown", "by_value")
+
+    def __init__(self) -> None:
+        self.by_value: dict[str, dict[str, T]] = {}
+        self._slot: dict[str, int] = {}
+        self._things: NDArray[np.int64] = np.zeros(8, dtype=np.int64)
+        self._slot_of_id: NDArray[np.intp] = np.zeros(1, dtype=np.intp)
+        self._unknown: list[str] = []
+
+    def add(self, value: str, name: str, item: T) -> None:
+        held = self.by_value.setdefault(value, {})
+        held[name] = item
+        slot = self._slot.get(value)
+        if slot is None:
+            slot = self._slot[value] = len(self._slot) + 1
+            self._unknown.append(value)
+            if slot == len(self._things):
+                self._things = np.concatenate((self._things, np.zeros_like(self._things)))
+        self._things[slot] = len(held)
+
+    def discard(self, value: str, name: str) -> None:
+        held = self.by_value.get(value, {})
+        if held.pop(name, None) is not None:
+            self._things[self._slot[value]] = len(held)
+            if not held:
+                del self.by_value[value]
+
+    def count(self, column: LabelColumn, ids: Ids) -> NDArray[np.int64]:
+        """How many things each node has that shows these label ids."""
+        known = len(self._slot_of_id)
+        if known < len(column.values):
+            more = [self._slot.get(value, 0) for value in column.values[known:]]
+            self._slot_of_id = np.concatenate((self._slot_of_id, np.array(more, dtype=np.intp)))
+        for value in self._unknown:
+            self._slot_of_id[column.id_of.get(value, 0)] = self._slot[value]
+        self._unknown.clear()
+        self._slot_of_id[0] = 0  # the id of an absent label
+        counts: NDArray[np.int64] = self._things[self._slot_of_id[ids]]
+        return counts
+
+    def count_wanted(self, column: LabelColumn, ids: Ids, wanted: Callable[[T], bool]) -> NDArray[np.int64]:
+        def number_of(value: str) -> int:
+            return sum(map(wanted, self.by_value.get(value, {}).values()))
+
+        if len(ids) < len(self.by_value):
+            values = (column.values[i] if i else None for i in ids.tolist())
+            return np.array([0 if value is None else number_of(value) for value in values], dtype=np.int64)
+        per_id = np.zeros(len(column.values), dtype=np.int64)
+        for value in self.by_value:
+            number = column.id_of.get(value)
+            if number is not None:
+                per_id[number] = number_of(value)
+        return per_id[ids]
 
 
 def _pin(where: Where) -> tuple[str, str, tuple[Requirement, ...]] | None:
@@ -145,14 +197,3 @@ def _pin(where: Where) -> tuple[str, str, tuple[Requirement, ...]] | None:
         return None
     chosen = next((each for each in single if each.key == HOSTNAME), single[0])
     return chosen.key, chosen.values[0], tuple(each for each in where[0] if each is not chosen)
-
-
-K = TypeVar("K")
-
-
-def _remove(filed: dict[K, dict[str, T]], key: K, name: str) -> None:
-    held = filed.get(key)
-    if held is not None:
-        held.pop(name, None)
-        if not held:
-            del filed[key]

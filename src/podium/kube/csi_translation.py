@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from podium.kube.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podium.kube.pod import Volume
 from podium.kube.storage import PersistentVolume, PersistentVolumeSpec, VolumeNodeAffinity
-from podium.kube.volume import AzureDisk, CSIPersistentVolume
+from podium.kube.volume import AzureDisk
 
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"
@@ -83,16 +83,36 @@ def inline_handle(volume: Volume) -> str:
     return _plain_handle(volume)
 
 
-def translate(volume: PersistentVolume) -> PersistentVolume:
-    """A volume of a migrated plugin as a CSI volume, node affinity included; raises TranslationError."""
+def csi_source(volume: PersistentVolume) -> tuple[str, str]:
+    """Driver and handle of a volume of a migrated plugin; raises TranslationError."""
     plugin = in_tree_plugin(volume.spec)
     assert plugin is not None and plugin.name in MIGRATED, "only volumes of migrated plugins are translated"
     disk = volume.spec.gce_persistent_disk
-    handle = _plain_handle(volume.spec) if disk is None else _gce_handle_of(volume, disk.pd_name)
-    affinity = _csi_affinity(volume, plugin.topology_key) if plugin.topology_key else volume.spec.node_affinity
-    source = CSIPersistentVolume(driver=plugin.driver, volume_handle=handle)
-    emptied = dict.fromkeys(PLUGINS)
-    return replace(volume, spec=replace(volume.spec, **emptied, csi=source, node_affinity=affinity))
+    return plugin.driver, _plain_handle(volume.spec) if disk is None else _gce_handle_of(volume, disk.pd_name)
+
+
+def csi_affinity(volume: PersistentVolume) -> VolumeNodeAffinity | None:
+    """The node affinity of a volume of a migrated plugin, in its driver's terms; raises TranslationError.
+
+    A zone in the affinity is renamed; failing that, the zones of the volume's label are asked for in addition. Beta
+    labels also give way to the current ones for the region.
+    """
+    csi_source(volume)  # what has no handle is not translated at all
+    plugin = in_tree_plugin(volume.spec)
+    affinity = volume.spec.node_affinity
+    if plugin is None or not plugin.topology_key:
+        return affinity
+    terms = affinity.required.node_selector_terms if affinity is not None and affinity.required is not None else ()
+    zone, region = _topology_labels(volume, terms)
+    if _values(terms, zone):
+        terms = _renamed(terms, zone, plugin.topology_key)
+    elif zone in volume.labels:
+        terms = _narrowed(terms, plugin.topology_key, volume.labels[zone].split(MULTI_ZONE_DELIMITER))
+    if region == BETA_REGION and _values(terms, region):
+        terms = _renamed(terms, region, REGION)
+    if not terms:
+        return affinity
+    return VolumeNodeAffinity(required=NodeSelector(node_selector_terms=terms))
 
 
 def _plain_handle(holder: Volume | PersistentVolumeSpec) -> str:
@@ -155,26 +175,6 @@ def _gce_region(zones: list[str]) -> str:
             f"failed to get region from zones: multiple or no regions gotten from zones, got: map[{listed}]"
         )
     return regions.pop()
-
-
-def _csi_affinity(volume: PersistentVolume, key: str) -> VolumeNodeAffinity | None:
-    """The node affinity with the zone under the driver's key.
-
-    A zone in the affinity is renamed; failing that, the zones of the volume's label are asked for in addition. Beta
-    labels also give way to the current ones for the region.
-    """
-    affinity = volume.spec.node_affinity
-    terms = affinity.required.node_selector_terms if affinity is not None and affinity.required is not None else ()
-    zone, region = _topology_labels(volume, terms)
-    if _values(terms, zone):
-        terms = _renamed(terms, zone, key)
-    elif zone in volume.labels:
-        terms = _narrowed(terms, key, volume.labels[zone].split(MULTI_ZONE_DELIMITER))
-    if region == BETA_REGION and _values(terms, region):
-        terms = _renamed(terms, region, REGION)
-    if not terms:
-        return affinity
-    return VolumeNodeAffinity(required=NodeSelector(node_selector_terms=terms))
 
 
 def _topology_labels(volume: PersistentVolume, terms: tuple[NodeSelectorTerm, ...]) -> tuple[str, str]:

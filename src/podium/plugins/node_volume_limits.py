@@ -65,27 +65,22 @@ class NodeVolumeLimits(Plugin):
         cluster, pod = cycle.cluster, cycle.pod
         codes: Codes = np.zeros(len(nodes), dtype=np.int64)
         statuses = [TOO_MANY]
-        with_csi = nodes.pick(cluster.csi_nodes.present)
-        objection = _objection(cluster, pod)
-        if objection is not None:
-            statuses.append(objection)
-            codes[~with_csi] = len(statuses)
         volumes = _volumes(cluster, pod)
         if isinstance(volumes, Status):
+            with_csi = nodes.pick(cluster.csi_nodes.present)
             statuses.append(volumes)
             codes[with_csi] = len(statuses)
+            without_in_tree = _volumes(cluster, pod, migrated=False)
+            if isinstance(without_in_tree, Status):
+                statuses.append(without_in_tree)
+                codes[~with_csi] = len(statuses)
         elif volumes:
             _judge(volumes, nodes, codes, statuses)
         return Verdict(codes, lambda code: statuses[code - 1]) if codes.any() else None
 
 
-def _objection(cluster: Cluster, pod: Pod) -> Status | None:
-    """What is wrong with the pod's volumes where in-tree disks are not looked at: on nodes without a CSINode."""
-    volumes = _volumes(cluster, pod, migrated=False)
-    return volumes if isinstance(volumes, Status) else None
-
-
 def _volumes(cluster: Cluster, pod: Pod, *, migrated: bool = True) -> Volumes | Status:
+    """The pod's volumes, or what is wrong with them; on nodes without a CSINode nobody looks at in-tree disks."""
     try:
         return cluster.attached.volumes_of(pod, placed=False, migrated=migrated)
     except UnusableVolumeError as error:
@@ -99,17 +94,18 @@ def _judge(volumes: Volumes, nodes: Nodes, codes: Codes, statuses: list[Status])
         limits = cluster.csi_nodes.limits(driver)
         if limits is None:
             continue
-        limit = nodes.pick(limits)
+        limit, attached = nodes.pick(limits), nodes.pick(cluster.attached.count(driver))
         new = np.full(cluster.columns.rows, number)
         for volume, owner in volumes.items():
             if owner == driver:
                 new[list(cluster.attached.rows_with(volume))] -= 1
         added = nodes.pick(new)
-        codes[(limit >= 0) & (added > 0) & (nodes.pick(cluster.attached.count(driver)) + added > limit)] = 1
-    for row, problem in cluster.attached.problems():
+        codes[(added > 0) & (attached + added > limit)] = 1
+    for row, problems in cluster.attached.problems.items():
         here = nodes.rows == row
         if cluster.csi_nodes.limited[row] and here.any():
-            statuses.append(Status.error(problem))
+            first = next(uid for uid in cluster.pods_on[row] if uid in problems)
+            statuses.append(Status.error(problems[first]))
             codes[here] = len(statuses)
 
 

@@ -12,7 +12,7 @@ from podium.cluster.csi_nodes import migrated_plugins
 from podium.cluster.places import matches, where_reachable
 from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod
 from podium.kube.claims import SELECTED_NODE, fully_bound, not_found
-from podium.kube.csi_translation import MIGRATED, TranslationError, in_tree_plugin, translate
+from podium.kube.csi_translation import MIGRATED, TranslationError, csi_affinity, in_tree_plugin
 from podium.kube.selector import compile_node_selector
 from podium.plugins.volume_binding.choice import Binding, Choice
 
@@ -74,10 +74,10 @@ def _is_provisioned(chosen: PersistentVolumeClaim, cluster: Cluster, node: Node)
 
 
 def _check_reach(volume: PersistentVolume, cluster: Cluster, node: Node) -> None:
+    affinity = volume.spec.node_affinity
     plugin = in_tree_plugin(volume.spec)
     if plugin is not None and plugin.name in MIGRATED & migrated_plugins(cluster.objects.csi_nodes.get(node.name)):
-        volume = translate(volume)
-    affinity = volume.spec.node_affinity
+        affinity = csi_affinity(volume)
     if affinity is None or affinity.required is None or matches(where_reachable(affinity), node.labels):
         return
     problem = compile_node_selector(affinity.required).error or "no matching NodeSelectorTerms"

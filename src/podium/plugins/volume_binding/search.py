@@ -18,7 +18,8 @@ from podium.framework import PluginError, Status, Verdict
 from podium.framework.verdict import Codes
 from podium.kube import PersistentVolume, PersistentVolumeClaim
 from podium.kube.claims import SELECTED_NODE
-from podium.kube.csi_translation import MIGRATED, TranslationError, in_tree_plugin, translate
+from podium.kube.csi_translation import MIGRATED, TranslationError, csi_affinity, in_tree_plugin
+from podium.kube.storage import VolumeNodeAffinity
 from podium.plugins.volume_binding.claims import PodClaims
 from podium.plugins.volume_binding.matching import unsatisfied, wishes_of
 from podium.plugins.volume_binding.provisioning import can_be_made, has_room
@@ -70,7 +71,7 @@ class _Search:
     def _reached(self, volume: PersistentVolume, asked: Mask) -> Mask | None:
         """The nodes that can use a bound volume, None for all. Where its in-tree plugin has moved to a CSI driver, the
         volume is judged as that driver's; a volume that cannot be translated fails the nodes that ask."""
-        plain = self._within(volume)
+        plain = self._within(volume.spec.node_affinity)
         plugin = in_tree_plugin(volume.spec)
         if plugin is None or plugin.name not in MIGRATED:
             return plain
@@ -81,7 +82,7 @@ class _Search:
         if not moved.any():
             return plain
         try:
-            translated = self._within(translate(volume))
+            translated = self._within(csi_affinity(volume))
         except TranslationError as error:
             self._fail(asked & moved, f"could not translate pv: {error}")
             return ~moved if plain is None else plain & ~moved
@@ -91,8 +92,8 @@ class _Search:
         there = everywhere if translated is None else translated
         return np.where(moved, there, everywhere if plain is None else plain)
 
-    def _within(self, volume: PersistentVolume) -> Mask | None:
-        where = where_reachable(volume.spec.node_affinity)
+    def _within(self, affinity: VolumeNodeAffinity | None) -> Mask | None:
+        where = where_reachable(affinity)
         if where == ANYWHERE:
             return None
         return matching_rows(where, self._nodes.cluster.labels, self._nodes.chosen)
