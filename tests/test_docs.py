@@ -1,0 +1,132 @@
+"""The documentation is true: its files are written, its commands are run, and what they print is compared.
+
+In a page, a `console` block holds commands ("$ …") with what they print, where "…" stands for anything. A block after
+`<!-- write: PATH -->` is a file, one after `<!-- run -->` is Python that must work. Commands run one after the other,
+as a reader would type them, in a folder of their own in which `src` is the project's.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    *(str(page.relative_to(ROOT)) for page in sorted((ROOT / "docs").rglob("*.md"))),
+]
+BLOCK = re.compile(r"(?:<!-- (?P<mark>run|write: (?P<path>\S+)) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)```\n", re.DOTALL)
+LINK = re.compile(r"\]\((?!https?://)([^)#]+)[^)]*\)")
+
+
+class Block(NamedTuple):
+    kind: str
+    mark: str
+    path: str
+    text: str
+
+
+class Command(NamedTuple):
+    line: str
+    prints: str
+
+
+def blocks(page: str) -> Iterator[Block]:
+    for found in BLOCK.finditer((ROOT / page).read_text()):
+        yield Block(found["kind"], found["mark"] or "", found["path"] or "", found["text"])
+
+
+def commands(text: str) -> Iterator[Command]:
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        line, _, prints = part.partition("\n")
+        yield Command(line, prints)
+
+
+class Reader:
+    """Somebody who follows a page in a folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = self.cwd = folder
+        (folder / "src").symlink_to(ROOT / "src")
+        self.site = folder / "site"
+        self.environment = {
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PYTHONPATH": str(self.site),
+            "COLUMNS": "100",
+        }
+
+    def write(self, path: str, text: str) -> None:
+        (self.cwd / path).write_text(text)
+
+    def type(self, line: str) -> str:
+        """What the command prints, on either stream."""
+        if line.startswith("cd "):
+            self.cwd = self.cwd / shlex.split(line)[1]
+            return ""
+        if line == "pip install -e .":  # into a folder that goes away, and without a network
+            pip = [
+                "pip",
+                "install",
+                "--quiet",
+                "--no-index",
+                "--no-deps",
+                "--no-build-isolation",
+                "--target",
+                str(self.site),
+            ]
+            subprocess.run([sys.executable, "-m", *pip, "."], cwd=self.cwd, env=self.environment, check=True)
+            # What was installed is a copy; the reader's own changes must count, as they do with -e.
+            self.environment["PYTHONPATH"] = f"{self.cwd / 'src'}:{self.site}"
+            return ""
+        result = subprocess.run(
+            line,
+            shell=True,
+            cwd=self.cwd,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        return result.stdout
+
+
+def matches(expected: str, printed: str) -> bool:
+    pattern = re.escape(expected.strip()).replace("…", ".*")
+    return (
+        re.fullmatch(pattern, "\n".join(line.rstrip() for line in printed.splitlines()).strip(), re.DOTALL) is not None
+    )
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(block.kind == "console" for block in blocks(page))])
+def test_the_commands_of_a_page_print_what_it_says(page: str, tmp_path: Path) -> None:
+    reader = Reader(tmp_path)
+    for block in blocks(page):
+        if block.path:
+            reader.write(block.path, block.text)
+        if block.kind == "console":
+            for command in commands(block.text):
+                printed = reader.type(command.line)
+                assert matches(command.prints, printed), f"{page}: $ {command.line}\nprints\n{printed}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(block.mark == "run" for block in blocks(page))])
+def test_the_examples_of_a_page_work(page: str) -> None:
+    for block in blocks(page):
+        if block.mark == "run":
+            exec(compile(block.text, page, "exec"), {"__name__": "example"})
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_links_of_a_page_lead_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text()
+    dead = [link for link in LINK.findall(text) if not ((ROOT / page).parent / link).exists()]
+    assert dead == []
