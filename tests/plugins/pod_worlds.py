@@ -1,8 +1,8 @@
 """Random small clusters for the plugins that look at other pods, as plain data in the API's own words.
 
 Everything that has surprised somebody is likely here: absent and empty labels, nodes without any labels, empty and
-absent selectors, terminating pods, namespaces without an object, several terms or constraints on one key. A `Random`
-decides; hypothesis hands one in, so that a failing cluster shrinks and is remembered.
+absent selectors, terminating pods, namespaces without an object, several terms or constraints on one key. A seed
+decides, so a failure names the cluster that it takes to see it again.
 """
 
 from __future__ import annotations
@@ -10,9 +10,13 @@ from __future__ import annotations
 import random
 from typing import Any, NamedTuple, TypeVar
 
+from hypothesis import strategies as st
+
 from podium.cluster import Cluster
 from podium.kube import Namespace, Node, Pod, ReplicaSet, ReplicationController, Service, StatefulSet
 from tests.builders import build
+
+SEEDS = st.integers(0, 2**32 - 1)
 
 T = TypeVar("T")
 Data = dict[str, Any]
@@ -22,6 +26,11 @@ ZONE = "topology.kubernetes.io/zone"
 KEYS = (ZONE, HOSTNAME, "rack", "empty")
 NAMESPACES = ("default", "blue", "green", "unknown")
 LABELS = {"app": ("a", "b", "c"), "tier": ("x", "y", ""), "version": ("1", "2")}
+CONTROLLERS: dict[str, type[Any]] = {
+    "ReplicaSet": ReplicaSet,
+    "StatefulSet": StatefulSet,
+    "ReplicationController": ReplicationController,
+}
 POLICIES = (None, None, "Honor", "Ignore")
 
 
@@ -47,12 +56,53 @@ class World(NamedTuple):
             found = build(Service, service)
             cluster.objects.services.set(found.key, found)
         for data in self.controllers:
-            kind = {"ReplicaSet": ReplicaSet, "StatefulSet": StatefulSet}.get(data["kind"], ReplicationController)
+            kind = CONTROLLERS[data["kind"]]
             controller: Any = build(kind, data)
             store = cluster.objects.store_of(kind)
             assert store is not None
             store.set(controller.key, controller)
         return cluster
+
+
+class Trial(NamedTuple):
+    """Pods taken off (-1) and put on (1) one node, one after the other."""
+
+    node: str
+    steps: list[tuple[int, Pod]]
+
+
+def random_trial(rng: random.Random, world: World) -> Trial:
+    node = rng.choice(world.nodes)["metadata"]["name"]
+    here = [build(Pod, pod) for pod in world.pods if pod["spec"]["nodeName"] == node]
+    steps: list[tuple[int, Pod]] = []
+    for number in range(rng.randint(1, 4)):
+        if here and rng.random() < 0.6:
+            steps.append((-1, here.pop(rng.randrange(len(here)))))
+        else:
+            steps.append((1, build(Pod, random_pod(rng, f"extra{number}", node))))
+            here.append(steps[-1][1])
+    return Trial(node, steps)
+
+
+def disturb(rng: random.Random, cluster: Cluster) -> None:
+    """Something happens in the cluster: a pod or a node comes, goes or changes."""
+    names = [node.name for node in cluster.nodes if node is not None]
+    match rng.randrange(5):
+        case 0:
+            cluster.set_pod(build(Pod, random_pod(rng, f"late{rng.randrange(3)}", rng.choice([*names, "elsewhere"]))))
+        case 1 if cluster.pods:
+            cluster.remove_pod(rng.choice(sorted(cluster.pods)))
+        case 2:
+            cluster.set_node(build(Node, random_node(rng, rng.choice([*names, "n9", "elsewhere"]))))
+        case 3 if len(names) > 1:
+            cluster.remove_node(rng.choice(names))
+        case _:
+            name = rng.choice(NAMESPACES)
+            cluster.objects.namespaces.set(
+                name, build(Namespace, {"metadata": {"name": name, "labels": random_labels(rng)}})
+            )
+            service = build(Service, _service(rng, f"s{rng.randrange(3)}"))
+            cluster.objects.services.set(service.key, service)
 
 
 def maybe(rng: random.Random, chance: float, value: T) -> list[T]:
@@ -71,7 +121,7 @@ def random_world(rng: random.Random) -> World:
             {"metadata": {"name": name, "labels": random_labels(rng)}} for name in NAMESPACES if name != "unknown"
         ],
         services=[_service(rng, f"s{number}") for number in range(rng.randint(0, 3))],
-        controllers=[_controller(rng, kind) for kind in ("ReplicaSet", "StatefulSet", "ReplicationController")],
+        controllers=[_controller(rng, kind) for kind in CONTROLLERS],
         pod=random_pod(rng, "new", ""),
     )
 

@@ -1,0 +1,99 @@
+"""Which events wake a pod that InterPodAffinity refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.framework import Action, Resource
+from podium.kube import Node, Pod
+from podium.plugins.inter_pod_affinity import InterPodAffinity
+from tests.builders import make_cluster, make_node, make_plugin, make_pod
+from tests.plugins.ask import events_of, hint_of
+from tests.plugins.inter_pod_affinity.terms import ZONE, Data, affinity, app_pod, term
+
+PLUGIN = make_plugin(InterPodAffinity, make_cluster([]))
+AFTER_POD = hint_of(PLUGIN, Resource.POD)
+AFTER_NODE = hint_of(PLUGIN, Resource.NODE)
+
+NEEDS_DB = make_pod("waiting", spec=affinity(required=[term()]))
+SHUNS_DB = make_pod("waiting", spec=affinity(anti=[term()]))
+SHUNS_DB_AND_WEB = make_pod("waiting", spec=affinity(anti=[term(), term(app="web")]))
+WEB = app_pod("waiting", "web")
+BROKEN = make_pod("waiting", spec=affinity(anti=[term(selector={"matchExpressions": [{"key": "a", "operator": "?"}]})]))
+BROKEN_WISH = make_pod(
+    "waiting",
+    spec=affinity(
+        required=[term()],
+        preferred=[{"weight": 1, "podAffinityTerm": term(selector={"matchExpressions": [{"operator": "?"}]})}],
+    ),
+)
+
+DB, CACHE = app_pod("other", "db", "n1"), app_pod("other", "cache", "n1")
+DB_PENDING = app_pod("other", "db")
+DB_NOMINATED = app_pod("other", "db", status={"nominatedNodeName": "n1"})
+DB_ELSEWHERE = app_pod("other", "db", "n1", namespace="blue")
+LONER = make_pod("other", node="n1", spec=affinity(anti=[term(app="web")]))
+
+
+def test_it_listens_to_pods_and_nodes() -> None:
+    assert events_of(PLUGIN) == [
+        (Resource.POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE),
+        (Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pod", "before", "after", "wakes"),
+    [
+        (NEEDS_DB, None, DB, True),
+        (NEEDS_DB, None, CACHE, False),
+        (NEEDS_DB, None, DB_PENDING, False),
+        (NEEDS_DB, None, DB_NOMINATED, True),
+        (NEEDS_DB, None, DB_ELSEWHERE, False),
+        (NEEDS_DB, CACHE, DB, True),
+        (NEEDS_DB, DB, DB, False),
+        (NEEDS_DB, DB, None, False),
+        (SHUNS_DB, None, DB, False),
+        (SHUNS_DB, DB, CACHE, True),
+        (SHUNS_DB, CACHE, DB, False),
+        (SHUNS_DB, DB, None, True),
+        (SHUNS_DB, CACHE, None, False),
+        (SHUNS_DB_AND_WEB, DB, None, False),  # it would have to match both terms
+        (WEB, LONER, None, True),
+        (WEB, DB, None, False),
+        (WEB, WEB, app_pod("waiting", "db"), True),  # its own labels changed
+        (BROKEN, None, DB, True),
+        (BROKEN, None, DB_PENDING, False),
+        (BROKEN_WISH, None, DB, True),
+        (BROKEN_WISH, None, CACHE, False),
+    ],
+)
+def test_pods_that_begin_to_attract_or_stop_repelling_wake(
+    pod: Pod, before: Pod | None, after: Pod | None, wakes: bool
+) -> None:
+    assert AFTER_POD(pod, before, after) is wakes
+
+
+def node(labels: Data | None) -> Node | None:
+    return None if labels is None else make_node("n1", labels=labels)
+
+
+@pytest.mark.parametrize(
+    ("pod", "before", "after", "wakes"),
+    [
+        (NEEDS_DB, None, {ZONE: "a"}, True),
+        (NEEDS_DB, None, {}, False),
+        (NEEDS_DB, {}, {ZONE: ""}, True),
+        (NEEDS_DB, {ZONE: "a"}, {ZONE: "b"}, True),
+        (NEEDS_DB, {ZONE: "a"}, {}, False),
+        (NEEDS_DB, {ZONE: "a"}, {ZONE: "a", "x": "y"}, False),
+        (SHUNS_DB, None, {}, True),
+        (SHUNS_DB, {ZONE: "a"}, {}, True),
+        (SHUNS_DB, {ZONE: "a"}, {ZONE: "b"}, True),
+        (SHUNS_DB, {}, {ZONE: "a"}, False),
+        (WEB, None, {ZONE: "a"}, False),
+        (BROKEN, {}, {}, True),
+    ],
+)
+def test_nodes_that_join_or_leave_a_domain_wake(pod: Pod, before: Data | None, after: Data, wakes: bool) -> None:
+    assert AFTER_NODE(pod, node(before), node(after)) is wakes
