@@ -121,13 +121,20 @@ def test_the_watermark_tells_which_image_has_spread_how_far() -> None:
 def test_for_images_that_nobody_has_the_watermark_stands_still() -> None:
     cluster = make_cluster([make_node("a")])
     plugin = make_plugin(ImageLocality, cluster)
-    assert plugin.watermark(pod_of("web:1")) == ()
+    before = plugin.watermark(pod_of("web:1"))
     cluster.set_node(make_node("b"))
-    assert plugin.watermark(pod_of("web:1")) == ()
+    assert plugin.watermark(pod_of("web:1")) == before
+    cluster.set_node(make_node("b", images={"web:1": MIB}))
+    assert plugin.watermark(pod_of("web:1")) != before
+    assert before not in ((), None), "an image may come any time, so the empty promise cannot be made"
 
 
 def test_a_node_that_goes_takes_its_images_along() -> None:
     image = {"web:1": 400 * MIB}
     cluster = make_cluster([make_node("a", images=image), make_node("b", images=image)])
+    plugin = make_plugin(ImageLocality, cluster)
+    assert scores(plugin, pod_of("web:1"), cluster) == {"a": 100 * 377 // 977, "b": 100 * 377 // 977}
     cluster.remove_node("b")
-    assert scores(make_plugin(ImageLocality, cluster), pod_of("web:1"), cluster) == {"a": 100 * 377 // 977}
+    assert scores(plugin, pod_of("web:1"), cluster) == {"a": 100 * 377 // 977}
+    cluster.set_node(make_node("c"))
+    assert scores(plugin, pod_of("web:1"), cluster) == {"a": 100 * 177 // 977, "c": 0}

@@ -63,6 +63,12 @@ def test_a_resource_that_the_node_or_the_pod_does_not_have_is_left_out() -> None
     assert score({**OFFER, "memory": 0}, {"cpu": "1000m"}, wanted) == 75  # a single resource is always even
 
 
+def test_two_resources_left_of_three_take_the_simple_form() -> None:
+    # Shares 1 and .32: (1 − .68/2)·100 is 66; the standard deviation, off by a rounding, would give 65.
+    wanted = {"cpu": 2, "memory": 8, GPU: 1}
+    assert score({"cpu": 2, "memory": 25}, {}, wanted, "cpu", "memory", GPU) == 50 + (50 + 66 - 100) // 2
+
+
 def test_pod_level_requests_count() -> None:
     assert score(OFFER, {}, {}, resources={"requests": {"cpu": "4"}}) == 50
 

@@ -75,7 +75,7 @@ class NodeResourcesBalancedAllocation(Plugin):
         requested = [amount + each.request for amount, each in zip(used, weighed, strict=True)]
         spread = _spread_of_two if everywhere and len(weighed) == 2 else partial(_spread, offered)
         half = MAX_SCORE // 2 + _balances(requested, wholes, spread) - _balances(used, wholes, spread)
-        return MAX_SCORE // 2 + (half + (half < 0)) // 2  # toward zero
+        return MAX_SCORE // 2 + half // 2  # never negative: shares between 0 and 1 spread by at most 1/2
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
         weighed = self._weighed(cycle)
@@ -84,7 +84,7 @@ class NodeResourcesBalancedAllocation(Plugin):
         usage = usage_on(cycle.cluster, node.row, weighed, nonzero=False)
         without = _balance([float(used) / float(allocatable) for allocatable, used, _, _ in usage])
         beside = _balance([float(used + request) / float(allocatable) for allocatable, used, request, _ in usage])
-        return MAX_SCORE // 2 + int((MAX_SCORE // 2 + beside - without) / 2)
+        return MAX_SCORE // 2 + (MAX_SCORE // 2 + beside - without) // 2
 
     def _weighed(self, cycle: Cycle) -> tuple[Weighed, ...]:
         """The resources that count for the pod; PreScore may be disabled, so nothing relies on it."""

@@ -5,8 +5,7 @@ not tolerate makes the node less liked:
 
     raw = number of PreferNoSchedule taints not tolerated;  score = 100 − 100·raw/max
 
-so that without any such taint every node scores 100, not 0. Only tolerations for PreferNoSchedule, or for any effect,
-count there. Which taint ruled a node out is not part of the reason.
+so that without any such taint every node scores 100, not 0. Which taint ruled a node out is not part of the reason.
 """
 
 from __future__ import annotations
@@ -55,11 +54,7 @@ class TaintToleration(Plugin):
         return Verdict.reject(repelled, UNTOLERATED) if repelled.any() else None
 
     def pre_score(self, cycle: Cycle, _nodes: Nodes) -> None:
-        cycle.data[PRE_SCORE] = tuple(
-            toleration
-            for toleration in cycle.pod.spec.tolerations
-            if not toleration.effect or toleration.effect == PREFER_NO_SCHEDULE
-        )
+        cycle.data[PRE_SCORE] = cycle.pod.spec.tolerations
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         tolerations: tuple[Toleration, ...] | None = cycle.data.get(PRE_SCORE)
