@@ -175,10 +175,9 @@ def test_with_parity_the_search_ends_where_kube_scheduler_would_end_it() -> None
 
 
 @pytest.mark.parametrize("columns", [30, 60, 80, 200])
-def test_no_number_is_cut_however_narrow_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_number_is_cut_however_narrow_the_terminal(columns: int) -> None:
     total = str(max(each["total"] or 0 for each in data_of("shop/web-4", "--from", SAMPLE)["nodes"]))
-    monkeypatch.setenv("COLUMNS", str(columns))
-    lines = podium("explain", "shop/web-4", "--from", SAMPLE).out.splitlines()
+    lines = podium("explain", "shop/web-4", "--from", SAMPLE, columns=columns).out.splitlines()
     assert all(len(line) <= columns for line in lines[1:])
     assert "…" not in "".join(lines)
     assert total in " ".join(lines).split()

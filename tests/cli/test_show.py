@@ -5,6 +5,11 @@ from podium.cli.show import podium, refusals, show
 from podium.engine.explain import Eviction, Explanation, NodeAnswer, Outcome
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+
+
 def scored(name: str, total: int) -> NodeAnswer:
     return NodeAnswer(name, True, scores={"P": total}, total=total)
 
