@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from podium.cluster import Cluster
 from podium.config import default_config
-from podium.engine.decide import decide, make_room
+from podium.engine.decide import Search, decide, make_room
 from podium.engine.sampling import Sampling
 from podium.engine.scheduler import Scheduler
 from podium.framework import Cycle, Handle, ManualClock, Nomination, Status
@@ -29,7 +29,7 @@ from podium.framework.waiting import WaitingPods
 from podium.kube import Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, Service
 from podium.plugins import load_registry
 from tests.builders import build
-from tests.plugins.worlds import NAMESPACES, random_labels, random_node, random_pod
+from tests.plugins.pod_worlds import NAMESPACES, random_labels, random_node, random_pod
 from tests.storage import make_claim, make_volume
 
 REGISTRY = load_registry()
@@ -102,7 +102,8 @@ def template(rng: random.Random) -> dict[str, Any]:
         spec["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": rng.choice(("one", "two", "none"))}}]
         data["metadata"]["namespace"] = "default"
     spec["priority"] = rng.choice((0, 0, 0, 10, 100))
-    return data
+    kind: dict[str, Any] = data
+    return kind
 
 
 def instance(kind: dict[str, Any], number: int) -> Pod:
@@ -185,7 +186,7 @@ class Drive:
         """Other labels may change; zones keep, as an order already built does not follow them."""
         if known is None:
             return None
-        fresh = random_node(self.rng, known.name)["metadata"]["labels"]
+        fresh: dict[str, str] = random_node(self.rng, known.name)["metadata"]["labels"]
         zone = "topology.kubernetes.io/zone"
         fresh.pop(zone, None)
         return fresh | ({zone: known.labels[zone]} if zone in known.labels else {})
@@ -249,7 +250,6 @@ def from_scratch(drive: Drive) -> ProfileRuntime:
 
 def account(runtime: ProfileRuntime, pod: Pod) -> dict[str, Any]:
     """Everything a decision says, in names."""
-    runtime.handle.rng.seed(1)
     cycle = Cycle(pod, runtime.handle.cluster)
     decision = decide(runtime, cycle, Sampling())
     names = runtime.handle.cluster.names
@@ -261,12 +261,20 @@ def account(runtime: ProfileRuntime, pod: Pod) -> dict[str, Any]:
         said["scores"] = {name: scores.tolist() for name, scores in decision.scores.by_plugin.items()}
         said["totals"] = decision.scores.total.tolist()
     if decision.row is None:
-        diagnosis = decision.search.diagnosis()
-        make_room(runtime, cycle, diagnosis)
-        said["message"] = diagnosis.message
-        evictions: list[Candidate] = cycle.data.get("DefaultPreemption", [])
-        said["evictions"] = [(each.node_name, [victim.key for victim in each.victims]) for each in evictions]
+        said |= failure(runtime, cycle, decision.search)
     return said
+
+
+def failure(runtime: ProfileRuntime, cycle: Cycle, search: Search) -> dict[str, Any]:
+    """What is said of a pod that fits nowhere, and what preemption would do."""
+    runtime.handle.rng.seed(1)
+    diagnosis = search.diagnosis()
+    make_room(runtime, cycle, diagnosis)
+    evictions: list[Candidate] = cycle.data.get("DefaultPreemption", [])
+    return {
+        "message": diagnosis.message,
+        "evictions": [(each.node_name, [victim.key for victim in each.victims]) for each in evictions],
+    }
 
 
 def compare(drive: Drive) -> int:
@@ -282,11 +290,14 @@ def compare(drive: Drive) -> int:
         assert account(runtime, pod) == expected, "the kept state differs from a fresh one"
         for _ in range(2):  # the second time the answers are kept
             cycle = Cycle(pod, scheduler.cluster)
-            row = scheduler.memory.choose(runtime, cycle, Sampling())
-        if row is None:
+            known = scheduler.memory.decide(runtime, cycle, Sampling())
+        if known is None:
             continue
         remembered += 1
-        assert scheduler.cluster.names[row] == expected["chosen"]
+        if isinstance(known, Search):
+            assert failure(runtime, cycle, known) == {key: expected[key] for key in ("message", "evictions")}
+            continue
+        assert scheduler.cluster.names[known] == expected["chosen"]
         kept = scheduler.memory.get(runtime, cycle)
         assert kept is not None
         rows, table = kept.table()

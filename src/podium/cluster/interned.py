@@ -48,6 +48,8 @@ class Interned(Generic[T]):
     def ask(self, question: Callable[[T], Any], dtype: DTypeLike, rows: NDArray[np.intp] | None = None) -> NDArray[Any]:
         """The answer for each row, asked once per distinct value."""
         answers = np.array([question(value) for value in self.values], dtype=dtype)
+        if (answers == answers[0]).all():
+            return np.full(self._column.view.shape if rows is None else rows.shape, answers[0])
         numbers = self._column.view if rows is None else self._column.view[rows]
         per_row: NDArray[Any] = answers[numbers]
         return per_row

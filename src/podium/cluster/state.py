@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -104,7 +105,7 @@ class Cluster:
         self.nodes[row] = node
         self._present.view[row] = True
         self._unschedulable.view[row] = node.unschedulable
-        self.taints.set(row, node.taints)
+        self.taints.set(row, tuple(map(_timeless, node.taints)))
         self.features.set(row, frozenset(node.status.declared_features))
         self.images.set_row(row, node.status.images)
         if known is None:
@@ -253,3 +254,8 @@ class Cluster:
             yield
         finally:
             self.pod_changes.rewind(mark)
+
+
+def _timeless(taint: Taint) -> Taint:
+    """When a taint was added matters to nobody here, and would make every node's taints different."""
+    return taint if taint.time_added is None else msgspec.structs.replace(taint, time_added=None)

@@ -22,18 +22,23 @@ def top_of_heap(scores: NDArray[np.int64]) -> int:
     ties = np.flatnonzero(scores == scores[best])
     if len(ties) == 1:
         return best
-    return int(ties[_walk_rank(ties).argmin()])
-
-
-_ranks: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+    return int(ties[_ranks(len(scores))[ties].argmin()])
 
 
 def walk_key(count: int, bits: int) -> NDArray[np.int64]:
     """A number below 2^bits for each of `count` positions: the larger, the earlier a heap gives up the position."""
-    global _ranks  # noqa: PLW0603 (a table that only grows)
-    if count > len(_ranks):
-        _ranks = _walk_rank(np.arange(max(count, 2 * len(_ranks))))
-    return (1 << bits) - 1 - _ranks[:count]
+    return (1 << bits) - 1 - _ranks(count)
+
+
+_table: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
+
+def _ranks(count: int) -> NDArray[np.int64]:
+    """The rank of each of the first positions, from a table that only grows."""
+    global _table  # noqa: PLW0603
+    if count > len(_table):
+        _table = _walk_rank(np.arange(max(count, 2 * len(_table))))
+    return _table[:count]
 
 
 def _walk_rank(positions: NDArray[np.intp]) -> NDArray[np.int64]:

@@ -99,11 +99,16 @@ def make_room(runtime: ProfileRuntime, cycle: Cycle, diagnosis: Diagnosis) -> No
 
 
 def score(runtime: ProfileRuntime, cycle: Cycle, feasible: Rows) -> ScoreTable:
+    """Score the feasible rows, in their order."""
     if not runtime.at("score"):
         return ScoreTable({}, np.ones(len(feasible), dtype=np.int64))
-    nodes = Nodes(cycle.cluster, feasible)
+    every_row = len(feasible) == cycle.cluster.columns.rows
+    nodes = Nodes(cycle.cluster, None if every_row else feasible)  # whole columns need no copying
     runtime.run_pre_score(cycle, nodes)
-    return runtime.run_scores(cycle, nodes)
+    table = runtime.run_scores(cycle, nodes)
+    if not every_row:
+        return table
+    return ScoreTable({name: scores[feasible] for name, scores in table.by_plugin.items()}, table.total[feasible])
 
 
 def find_feasible(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> Search:

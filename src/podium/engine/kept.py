@@ -14,7 +14,7 @@ feasible node, nodes named by PreFilter, a plugin that fails) the caller takes t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,15 @@ from numpy.typing import NDArray
 
 from podium.cluster import Cluster, NodeInfo, Nodes, Rows
 from podium.engine.choice import walk_key
+from podium.engine.decide import Search
 from podium.framework.answers import node_status_of
 from podium.framework.cycle import Cycle
+from podium.framework.diagnosis import Refusals
 from podium.framework.normalize import MAX_SCORE, Normalizer, Scores
 from podium.framework.plugin import Plugin, Scope
-from podium.framework.profile import ProfileRuntime, ScoreTable
+from podium.framework.profile import PreFilterOutcome, ProfileRuntime, ScoreTable
 from podium.framework.status import Code, Status
+from podium.framework.verdict import Codes, Verdict
 from podium.kube import Pod
 
 FEW_ROWS = 4
@@ -84,21 +87,24 @@ class Kept:
         self._behind: RowSet = {}  # rows that changed since the scores were last brought up to date
         self._nodes_behind: RowSet = {}
 
-    def choose(self, cycle: Cycle, held: Sequence[int]) -> int | None:
-        """The best row; None when no row is feasible, or one is that may be `held` for a nominated pod."""
+    def decide(self, cycle: Cycle, held: Sequence[int]) -> int | Search | None:
+        """The best row, or why there is none; None when rows `held` for nominated pods make a difference."""
         if self._cluster.columns.rows != self.rows:
             self._build()
         cycle.data, cycle.skipped_filters, cycle.skipped_scores = self.data, self.skipped_filters, self.skipped_scores
         self._refresh_filters(cycle)
-        if not self._feasible_count or (held and self._feasible[held].any()):
+        if held and (not self._feasible_count or self._feasible[held].any()):
             return None
-        if self._feasible_count == 1:
-            best = int(self._feasible.argmax())
+        answer: int | Search
+        if not self._feasible_count:
+            answer = self._search()
+        elif self._feasible_count == 1:
+            answer = int(self._feasible.argmax())
         else:
             self._refresh_scores(cycle)
-            best = int(self._composite.argmax())
+            answer = int(self._composite.argmax())
         cycle.data = dict(self.data)  # what this pod's plugins note from here on is theirs alone
-        return best
+        return answer
 
     def table(self) -> tuple[Rows, ScoreTable]:
         """The feasible rows in visiting order with their weighted scores, as of the last choice."""
@@ -106,10 +112,21 @@ class Kept:
         parts = {kept.plugin.name: kept.part[rows] for kept in self._scores if not kept.skipped}
         return rows, ScoreTable(parts, self._total[rows])
 
+    def _search(self) -> Search:
+        """What the filters found, for a pod that none of them lets through."""
+        search = Search(len(self._cluster.order.rows), PreFilterOutcome(None, None, frozenset()))
+        search.refusals = Refusals(np.arange(self.rows))
+        left = self._cluster.present
+        kept_of = {kept.plugin: kept for kept in self._filters}
+        for kept in map(kept_of.__getitem__, self._runtime.at("filter")):
+            if kept.codes is not None:
+                left = search.refusals.add(kept.plugin.name, Verdict(kept.codes, kept.status_of), left)
+        return search
+
     @property
     def bytes(self) -> int:
         """About how much memory the kept arrays take."""
-        return self.rows * (35 + len(self._filters) + 16 * len(self._scores))
+        return self.rows * (35 + 8 * sum(kept.codes is not None for kept in self._filters) + 16 * len(self._scores))
 
     # Filters
 
@@ -158,35 +175,34 @@ class Kept:
             if answer is not None and not kept.skipped:
                 raise Unkeepable
             (self.skipped_filters.add if kept.skipped else self.skipped_filters.discard)(plugin.name)
-        refused = None
+        verdict = None
         if kept.asks:
             verdict = self._runtime.judge(plugin, cycle, Nodes(self._cluster), self._cluster.present)
-            refused = None if verdict is None else verdict.codes != 0
-        if kept.refused is not None:
-            self._refusals -= kept.refused
-        if refused is not None:
-            self._refusals += refused
-        kept.refused = refused
+        if kept.codes is not None:
+            self._refusals -= kept.codes != 0
+        kept.take(verdict)
+        if kept.codes is not None:
+            self._refusals += kept.codes != 0
 
     def _ask_filter_about(self, kept: KeptFilter, cycle: Cycle, rows: RowSet) -> None:
         plugin, present = kept.plugin, self._cluster.present
-        answers: Iterable[bool]
+        statuses: list[Status | None]
         if kept.one_by_one and len(rows) <= FEW_ROWS:
-            answers = [
-                bool(present[row])
-                and node_status_of(plugin, plugin.filter_node(cycle, NodeInfo(self._cluster, row))) is not None
+            statuses = [
+                node_status_of(plugin, plugin.filter_node(cycle, NodeInfo(self._cluster, row)))
+                if present[row]
+                else None
                 for row in rows
             ]
         else:
             index = np.array(list(rows), dtype=np.intp)
             verdict = self._runtime.judge(plugin, cycle, Nodes(self._cluster, index), present[index])
-            answers = [False] * len(rows) if verdict is None else (verdict.codes != 0).tolist()
-        if kept.refused is None:
-            kept.refused = np.zeros(self.rows, dtype=np.bool_)
-        for row, refused in zip(rows, answers, strict=True):
-            if bool(kept.refused[row]) != refused:
-                kept.refused[row] = refused
-                self._refusals[row] += 1 if refused else -1
+            codes = [0] * len(rows) if verdict is None else verdict.codes.tolist()
+            statuses = [None if verdict is None or not code else verdict.status_of(code) for code in codes]
+        for row, status in zip(rows, statuses, strict=True):
+            change = kept.note(row, status, self.rows)
+            if change:
+                self._refusals[row] += change
 
     def _refresh_feasible(self, touched: RowSet | None) -> None:
         cluster = self._cluster
@@ -356,9 +372,26 @@ class Freshness:
 
 
 class KeptFilter:
-    """One filter plugin's refusals, None while it refuses nothing."""
+    """One filter plugin's answers: a code per row (None while it refuses nothing), and what codes mean.
 
-    __slots__ = ("_judges", "fresh", "one_by_one", "plugin", "prepares", "refused", "scope", "skipped", "stale")
+    Codes of the last full answer are explained by its verdict; statuses heard about single rows since then get
+    negative codes of our own.
+    """
+
+    __slots__ = (
+        "_judges",
+        "_number",
+        "_statuses",
+        "_verdict",
+        "codes",
+        "fresh",
+        "one_by_one",
+        "plugin",
+        "prepares",
+        "scope",
+        "skipped",
+        "stale",
+    )
 
     def __init__(self, plugin: Any, fresh: Freshness, prepares: bool, judges: bool) -> None:
         self.plugin = plugin
@@ -369,11 +402,42 @@ class KeptFilter:
         self.one_by_one = hasattr(plugin, "filter_node")
         self.skipped = False
         self.stale = True
-        self.refused: Mask | None = None
+        self.take(None)
 
     @property
     def asks(self) -> bool:
         return self._judges and not self.skipped
+
+    def take(self, verdict: Verdict | None) -> None:
+        """A full answer replaces all that was known."""
+        self._verdict = verdict
+        self.codes: Codes | None = None if verdict is None else verdict.codes.copy()
+        self._statuses: list[Status] = []
+        self._number: dict[Status, int] = {}
+
+    def note(self, row: int, status: Status | None, rows: int) -> int:
+        """An answer about one row; +1 when the row is refused now and was not, −1 the other way round."""
+        codes = self.codes
+        if codes is None:
+            if status is None:
+                return 0
+            codes = self.codes = np.zeros(rows, dtype=np.int64)
+        before = bool(codes[row])
+        codes[row] = 0 if status is None else self._code(status)
+        return (status is not None) - before
+
+    def _code(self, status: Status) -> int:
+        code = self._number.get(status)
+        if code is None:
+            self._statuses.append(status)
+            code = self._number[status] = -len(self._statuses)
+        return code
+
+    def status_of(self, code: int) -> Status:
+        if code < 0:
+            return self._statuses[-code - 1]
+        assert self._verdict is not None
+        return self._verdict.status_of(code)
 
 
 class KeptScore:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+from podium.engine.decide import Search
 from podium.engine.kept import Kept, Unkeepable
 from podium.engine.sampling import Sampling
 from podium.framework.cycle import Cycle
@@ -27,8 +28,8 @@ class Memory:
         self._kept: OrderedDict[Kind, Kept] = OrderedDict()
         self._seen: OrderedDict[Kind, bool] = OrderedDict()
 
-    def choose(self, runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> int | None:
-        """The best row by kept answers; None when this pod must be decided the long way."""
+    def decide(self, runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> int | Search | None:
+        """The best row by kept answers, or why there is none; None when this pod must be decided the long way."""
         pod = cycle.pod
         nodes = len(cycle.cluster.order.rows)
         if pod.status.nominated_node_name or not runtime.at("score") or not runtime.at("filter"):
@@ -45,7 +46,7 @@ class Memory:
         else:
             self._kept.move_to_end(kind)
         try:
-            return kept.choose(cycle, _held_rows(runtime, pod))
+            return kept.decide(cycle, _held_rows(runtime, pod))
         except Unkeepable:
             del self._kept[kind]
             self._seen[kind] = False

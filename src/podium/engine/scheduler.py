@@ -94,7 +94,10 @@ class Scheduler:
             clock,
             self.nominator,
             pre_enqueue={name: runtime.run_pre_enqueue for name, runtime in self.profiles.items()},
-            hints={name: build_hints(runtime.plugins.values()) for name, runtime in self.profiles.items()},
+            hints={
+                name: build_hints(runtime.plugins.values(), extenders=bool(config.extenders))
+                for name, runtime in self.profiles.items()
+            },
             initial_backoff=config.pod_initial_backoff_seconds,
             max_backoff=config.pod_max_backoff_seconds,
         )
@@ -136,16 +139,19 @@ class Scheduler:
         if not len(self.cluster.order.rows):
             self.fail(queued, Status.unresolvable(NO_NODES), CLEAR)
             return None
-        row = self.memory.choose(runtime, cycle, self.sampling)
-        if row is not None:
-            return row
-        cycle.forget_notes()
-        decision = decide(runtime, cycle, self.sampling)
-        if decision.row is None:
-            diagnosis = decision.search.diagnosis()
-            nomination = make_room(runtime, cycle, diagnosis)
-            self.fail(queued, Status.unschedulable(diagnosis.message), nomination, diagnosis)
-        return decision.row
+        known = self.memory.decide(runtime, cycle, self.sampling)
+        if isinstance(known, int):
+            return known
+        if known is None:
+            cycle.forget_notes()
+            decision = decide(runtime, cycle, self.sampling)
+            if decision.row is not None:
+                return decision.row
+            known = decision.search
+        diagnosis = known.diagnosis()
+        nomination = make_room(runtime, cycle, diagnosis)
+        self.fail(queued, Status.unschedulable(diagnosis.message), nomination, diagnosis)
+        return None
 
     def _place(self, runtime: ProfileRuntime, cycle: Cycle, queued: QueuedPod, node_name: str) -> None:
         """Assume, reserve, ask for permission, and start binding (at once, or when permission comes)."""
@@ -243,8 +249,7 @@ class Scheduler:
     def tick(self) -> None:
         """What time alone brings about: expired waits, finished backoffs, pods parked too long."""
         self.waiting.expire(self._clock.now())
-        self.queue.flush_backoff()
-        self.queue.flush_unschedulable()
+        self.queue.tick()
 
     def load(self, objects: Iterable[Any]) -> None:
         """Take in many objects at once, as a first list from the API server."""

@@ -79,6 +79,8 @@ def default_refusal(plugin: Any) -> Status:
 
 def raw_scores_of(answer: Any, nodes: Nodes) -> Scores:
     """A vector score's answer as int64 per node."""
+    if type(answer) is np.ndarray and answer.dtype == np.int64 and answer.shape == (len(nodes),):
+        return answer
     scores = np.asarray(answer)
     if scores.shape != (len(nodes),):
         raise PluginError(f"score gave an array of shape {scores.shape} for {len(nodes)} nodes")

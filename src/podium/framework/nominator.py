@@ -24,11 +24,6 @@ class Nominator:
             self._node_of[pod.uid] = node
             self.version += 1
 
-    def update(self, pod: Pod) -> None:
-        """Take over a newer version of a pod; a note made in memory outlives objects that carry none."""
-        known = self._node_of.get(pod.uid)
-        self.nominate(pod, pod.status.nominated_node_name or known or "")
-
     def remove(self, uid: str) -> None:
         node = self._node_of.pop(uid, None)
         if node is not None:

@@ -40,6 +40,8 @@ class Normalizer(enum.Enum):
 
 def truncated_divide(numerator: NDArray[np.int64], denominator: NDArray[np.int64] | int) -> NDArray[np.int64]:
     """Integer division toward zero, for any signs; the denominator must not be 0."""
+    if isinstance(denominator, int) and denominator > 0 and (not len(numerator) or numerator.min() >= 0):
+        return numerator // denominator
     quotient = np.abs(numerator) // np.abs(denominator)
     negative = (numerator < 0) != (np.asarray(denominator) < 0)
     return np.where(negative, -quotient, quotient)

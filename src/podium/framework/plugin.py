@@ -6,6 +6,7 @@ declared.
     point        method                                         answers
     PreEnqueue   pre_enqueue(pod)                               None, or why the pod may not enter the queue
     QueueSort    less(a, b)                                     whether queued pod a goes before b
+                 sort_key(queued)                               the same order as a key, if there is one: quicker
     PreFilter    pre_filter(cycle)                              None, SKIP, a set of node names, or a status
                  add_pod(cycle, placed) / remove_pod(…)         the cycle's data as if that pod came or went
     Filter       filter(cycle, nodes)                           None (all pass), bool per node, or a Verdict

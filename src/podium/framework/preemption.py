@@ -135,6 +135,7 @@ class _Trial:
         self._cycle = cycle.clone()
         self._row = row
         self._off: dict[str, PlacedPod] = {}
+        self._order = dict(cycle.cluster.pods_on[row])
 
     def take_off(self, placed: PlacedPod) -> None:
         self._cycle.cluster.take_off(placed)
@@ -155,8 +156,10 @@ class _Trial:
         return False
 
     def undo(self) -> None:
+        cluster = self._cycle.cluster
         for placed in self._off.values():
-            self._cycle.cluster.put_on(placed)
+            cluster.put_on(placed)
+        cluster.pods_on[self._row] = self._order  # the order in which pods came ranks those that have not started
 
 
 class Budgets:

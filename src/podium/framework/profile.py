@@ -81,7 +81,10 @@ class ProfileRuntime:
             sorted(self.at("preEnqueue"), key=lambda plugin: plugin.name != first) if first else self.at("preEnqueue")
         )
         for plugin in plugins:
-            status: Status | None = call(f'running PreEnqueue plugin "{plugin.name}"', plugin.pre_enqueue, pod)
+            try:
+                status: Status | None = call(f'running PreEnqueue plugin "{plugin.name}"', plugin.pre_enqueue, pod)
+            except PluginError as error:
+                status = Status.error(str(error))
             if status is not None and status.code != Code.SUCCESS:
                 return status.by(plugin.name)
         return None
@@ -226,7 +229,10 @@ class ProfileRuntime:
         total = np.zeros(len(nodes), dtype=np.int64)
         for plugin in self.at("score"):
             if plugin.name not in cycle.skipped_scores:
-                weighted = self.score_of(plugin, cycle, nodes) * self.weights[plugin.name]
+                weighted = self.score_of(plugin, cycle, nodes)
+                weight = self.weights[plugin.name]
+                if weight != 1:
+                    weighted = weighted * weight
                 by_plugin[plugin.name] = weighted
                 total += weighted
         return ScoreTable(by_plugin, total)

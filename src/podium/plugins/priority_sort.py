@@ -15,5 +15,8 @@ class PrioritySort(Plugin):
     name = NAME
 
     def less(self, a: QueuedPod, b: QueuedPod) -> bool:
-        ahead, behind = a.pod.priority, b.pod.priority
-        return ahead > behind or (ahead == behind and (a.timestamp, a.sequence) < (b.timestamp, b.sequence))
+        return (*self.sort_key(a), a.sequence) < (*self.sort_key(b), b.sequence)
+
+    def sort_key(self, queued: QueuedPod) -> tuple[int, float]:
+        """The same order as a key, which is what the queue prefers."""
+        return -queued.pod.priority, queued.timestamp
