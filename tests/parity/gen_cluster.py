@@ -146,7 +146,7 @@ def _theme(seed: int, index: int) -> str:
 
 
 def _bound_pods(dice: Dice, maker: PodMaker, node_names: list[str], theme: str) -> list[PodPlan]:
-    crowd = {"preemption": (3, 8), "resources": (1, 5), "twins": (0, 1)}.get(theme, (0, 4))
+    crowd = {"preemption": (3, 8), "evictions": (3, 5), "resources": (1, 5), "twins": (0, 1)}.get(theme, (0, 4))
     plans: list[PodPlan] = []
     for node in node_names:
         for _ in range(dice.randint(*crowd)):
@@ -242,7 +242,7 @@ def _services(dice: Dice) -> list[Obj]:
 
 def _budgets(dice: Dice, theme: str, bound: list[PodPlan]) -> list[Obj]:
     budgets = []
-    for index in range(dice.randint(1, 4) if theme == "preemption" else dice.randint(0, 3)):
+    for index in range(dice.randint(1, 4) if theme in ("preemption", "evictions") else dice.randint(0, 3)):
         status: Obj = {
             "disruptionsAllowed": dice.pick((0, 0, 1, 2)),
             "currentHealthy": 1,

@@ -76,7 +76,7 @@ def _bend(dice: Dice, profile: Obj, node_names: list[str], theme: str) -> None:
 
 def _plugins(dice: Dice, theme: str) -> Obj:
     plugins: Obj = {}
-    if theme == "volumes" and dice.chance(0.3):
+    if theme == "volumes" and dice.chance(0.4):
         _disable(plugins, "multiPoint", [dice.pick(("VolumeZone", "VolumeZone", "VolumeBinding"))])
     if dice.chance(0.35):
         _disable(plugins, "multiPoint", dice.some(DISPENSABLE, 1, 2))

@@ -28,7 +28,7 @@ DECLARED_FEATURES = ("RestartAllContainersOnContainerExits", "UserNamespacesHost
 IMAGE_SIZES = {name: size * MIB for name, size in zip(IMAGES, (40, 300, 900, 2500, 1200), strict=True)}
 
 
-TIGHT_THEMES = ("mixed", "resources", "preemption")
+TIGHT_THEMES = ("resources", "preemption")
 
 
 def make_nodes(dice: Dice, count: int, theme: str) -> list[Obj]:
@@ -37,7 +37,7 @@ def make_nodes(dice: Dice, count: int, theme: str) -> list[Obj]:
     taint_share = dice.pick((0.5, 0.8)) if theme == "taints" else dice.pick((0.0, 0.0, 0.1, 0.3))
     beta_labels = dice.chance(0.1)
     zone_count = dice.randint(1, len(ZONES))
-    if theme == "twins":
+    if theme in ("twins", "evictions"):
         first = _make_node(dice, names[0], theme, 0.0, beta_labels, zone_count)
         return [_twin(dice, first, name, zone_count) for name in names]
     return [_make_node(dice, name, theme, taint_share, beta_labels, zone_count) for name in names]
@@ -110,9 +110,9 @@ def _taints(dice: Dice) -> list[Obj]:
 
 
 def _allocatable(dice: Dice, theme: str) -> Obj:
-    preemption = theme == "preemption"
+    preemption = theme in ("preemption", "evictions")
     allocatable: Obj = {
-        "cpu": f"{dice.pick((1000, 1500, 2000, 2500) if preemption else (1500, 2000, 3000, 3920, 4000, 8000))}m",
+        "cpu": f"{dice.pick((1500, 2000, 2500, 3000) if preemption else (1500, 2000, 3000, 3920, 4000, 8000))}m",
         "memory": str(dice.pick((4, 8, 16)) * GIB if preemption else dice.pick((2, 4, 7, 16)) * GIB + 12345),
         "pods": str(dice.pick((4, 6, 8, 10, 14, 110) if theme in TIGHT_THEMES else (6, 9, 14, 30, 110))),
     }

@@ -28,11 +28,13 @@ from tests.parity.gen_selectors import (
 )
 from tests.parity.gen_volumes import Storage, pod_volumes
 
-# How often each theme comes in a row of twenty clusters. Nodes of "twins" are alike, so that equal scores abound.
+# How often each theme comes in a row of twenty clusters. Nodes of "twins" are alike, so that equal scores abound; those
+# of "evictions" are alike and full, so that every rule for the choice of victims gets to decide.
 THEMES = {
-    "volumes": 5,
-    "preemption": 3,
-    "twins": 2,
+    "volumes": 4,
+    "preemption": 2,
+    "evictions": 3,
+    "twins": 1,
     "affinity": 3,
     "spread": 2,
     "resources": 1,
@@ -42,13 +44,15 @@ THEMES = {
     "ports": 1,
 }
 # Elsewhere pods ask for little, or most nodes would be full before the plugin of the theme is asked.
-PENDING_SCALE = {"mixed": 0.6, "resources": 0.9, "extended": 0.5, "preemption": 0.8}
-BOUND_SCALE = {"mixed": 0.4, "resources": 0.5, "extended": 0.3, "preemption": 0.6}
+PENDING_SCALE = {"resources": 0.9, "extended": 0.5, "preemption": 0.8, "evictions": 1.0}
+BOUND_SCALE = {"resources": 0.5, "extended": 0.3, "preemption": 0.6, "evictions": 1.0}
 CPUS = {
     "usual": (0, 10, 50, 100, 200, 333, 600, 1200),
     "resources": (0, 50, 100, 250, 400, 700, 1000, 1500),
     "preemption": (100, 300, 400, 600, 800, 1000),
+    "evictions": (300, 500, 500, 1000, 1000),
 }
+PLAIN_THEMES = {"twins": 0.07, "evictions": 0.02}  # the chance of any feature there
 
 # The chance that a pod of a cluster without that theme has the feature; with the theme it is THEMED.
 USUAL = {
@@ -85,8 +89,8 @@ class PodMaker:
     profiles: tuple[str, ...]
 
     def _has(self, feature: str) -> bool:
-        if self.theme == "twins":
-            return self.dice.chance(0.07)
+        if self.theme in PLAIN_THEMES:
+            return self.dice.chance(PLAIN_THEMES[self.theme])
         usual = PREEMPTION_USUAL if self.theme == "preemption" else USUAL
         return self.dice.chance(THEMED if feature == self.theme else usual[feature])
 
@@ -97,10 +101,11 @@ class PodMaker:
         spec = plan.pod["spec"]
         spec["nodeName"] = node
         del spec["schedulerName"]
-        _set_priority(dice, spec, {-10: 3, 0: 4, 5: 2, 10: 2, 100: 1})
+        levels = {-10: 2.0, 0: 3.0, 5: 2.0}
+        _set_priority(dice, spec, levels if self.theme == "evictions" else {**levels, 10: 2.0, 100: 1.0})
         spec["terminationGracePeriodSeconds"] = 3600
         status: Obj = {"phase": dice.weighted({"Running": 20, "Pending": 3, "Succeeded": 0.7, "Failed": 0.4})}
-        if dice.chance(0.15):
+        if dice.chance(0.4 if self.theme in ("resources", "twins") else 0.12):
             status |= _resize_status(dice, spec)
         plan.pod["status"] = status
         return plan
@@ -110,14 +115,14 @@ class PodMaker:
         dice = self.dice
         plan = self._pod(name, scale=PENDING_SCALE.get(self.theme, 0.25))
         spec = plan.pod["spec"]
-        levels = {-10: 0.5, 0: 3, 5: 2, 10: 2, 100: 2, 1000: 2}
-        if self.theme == "preemption":
-            levels = {0: 0.5, 10: 2, 100: 4, 1000: 4}
-        _set_priority(dice, spec, levels, never=0.12)
+        levels = {-10: 0.5, 0: 3.0, 5: 2.0, 10: 2.0, 100: 2.0, 1000: 2.0}
+        if self.theme in ("preemption", "evictions"):
+            levels = {0: 0.5, 10: 2.0, 100: 4.0, 1000: 4.0}
+        _set_priority(dice, spec, levels, never=0.04 if self.theme == "evictions" else 0.1)
         plan.pod["metadata"]["labels"]["case"] = name
         if dice.chance(0.02):
             spec["schedulingGates"] = [{"name": f"example.test/{gate}"} for gate in dice.some(("a", "b"), 1, 2)]
-        if dice.chance(0.05):
+        if dice.chance(0.0 if self.theme == "evictions" else 0.04):
             _require_features(dice, spec)
         if dice.chance(0.04):  # left from an earlier preemption
             plan.pod["status"] = {"nominatedNodeName": dice.pick([*self.node_names, "vanished-node"])}
@@ -150,7 +155,8 @@ class PodMaker:
             spec["volumes"], plan.owned_claims = pod_volumes(dice, self.storage, namespace, name)
         elif dice.chance(0.03):
             spec["volumes"] = [{"name": "pictures", "image": {"reference": dice.pick(IMAGES)}}]
-        _add_pod_level(dice, spec)
+        if self.theme != "evictions":
+            _add_pod_level(dice, spec)
         if dice.chance(0.06):
             spec["runtimeClassName"] = dice.pick(RUNTIME_CLASSES)
         return plan
@@ -183,10 +189,10 @@ def _set_priority(dice: Dice, spec: Obj, levels: dict[int, float], never: float 
 
 def _add_containers(dice: Dice, spec: Obj, theme: str, scale: float) -> None:
     cpus = CPUS.get(theme, CPUS["usual"])
-    spec["containers"] = [
-        _container(dice, f"main-{index}", scale, cpus) for index in range(dice.weighted({1: 7, 2: 2, 3: 1}))
-    ]
-    if dice.chance(0.2):
+    plain = theme == "evictions"
+    count = 1 if plain else dice.weighted({1: 7, 2: 2, 3: 1})
+    spec["containers"] = [_container(dice, f"main-{index}", scale, cpus) for index in range(count)]
+    if not plain and dice.chance(0.2):
         inits = []
         for index in range(dice.randint(1, 3)):
             container = _container(dice, f"init-{index}", scale, cpus)
@@ -292,14 +298,15 @@ def _resize_status(dice: Dice, spec: Obj) -> Obj:
             "restartCount": 0,
         }
         if "cpu" in wanted or "memory" in wanted:
-            actual = {name: dice.pick(("50m", "300m", "900m")) for name in wanted if name == "cpu"}
+            actual = {name: dice.pick(("10m", "50m", "300m", "900m")) for name in wanted if name == "cpu"}
             actual |= {name: dice.pick(("32Mi", "300Mi")) for name in wanted if name == "memory"}
             if dice.chance(0.85):
                 reported["resources"] = {"requests": actual}
             if dice.chance(0.7):
-                reported["allocatedResources"] = {name: wanted[name] for name in actual}
-                if "cpu" in actual and dice.chance(0.5):
-                    reported["allocatedResources"]["cpu"] = "600m"
+                allocated = {name: wanted[name] for name in actual}
+                if "cpu" in actual and dice.chance(0.6):
+                    allocated["cpu"] = dice.pick(("20m", "600m"))
+                reported["allocatedResources"] = allocated
         statuses.append(reported)
     status: Obj = {"containerStatuses": statuses}
     if dice.chance(0.6):

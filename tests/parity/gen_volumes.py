@@ -43,7 +43,7 @@ CLAIM_KINDS = {
     "bound-zonal-label": 3.0,
     "bound-once-pod": 4.0,
     "bound-gce": 2.0,
-    "bound-missing-volume": 1.2,
+    "bound-missing-volume": 2.0,
     "immediate": 0.8,
     "late": 3.0,
     "late-huge": 1.0,
