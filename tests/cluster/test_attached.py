@@ -206,6 +206,17 @@ def test_an_attachment_of_a_pods_own_volume_adds_nothing() -> None:
     assert counts(cluster) == {"n1": 1}
 
 
+def test_attachments_leave_with_their_node() -> None:
+    cluster = one_node()
+    cluster.objects.volumes.set("v1", make_volume("v1", driver="d"))
+    cluster.objects.attachments.set("a", make_attachment("a", "v1", "n1", "d"))
+    cluster.remove_node("n1")
+    cluster.set_node(make_node("n2"))
+    assert counts(cluster) == {"n2": 0}
+    cluster.set_node(make_node("n1"))
+    assert counts(cluster) == {"n1": 1, "n2": 0}
+
+
 def test_a_foreign_ephemeral_claim_is_a_problem_of_its_row_until_it_is_the_pods_own() -> None:
     cluster = one_node()
     pod = pod_with(ephemeral_volume("x"), name="a", node="n1")

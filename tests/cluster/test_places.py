@@ -65,6 +65,22 @@ def test_counts_equal_looking_at_every_thing_on_every_node(
     assert len(nodes) == len(labels)
 
 
+def test_counts_follow_things_and_nodes_that_come_later() -> None:
+    cluster = cluster_of([{HOSTNAME: "a"}, {}])
+    places: Places[int] = Places()
+    on = {host: ((Requirement(HOSTNAME, "In", (host,)),),) for host in "abc"}
+    places.add("first", on["c"], 1)
+    assert places.count(cluster.labels, None).tolist() == [0, 0]
+    places.add("second", on["a"], 1)
+    assert places.count(cluster.labels, None).tolist() == [1, 0]
+    cluster.set_node(make_node("n2", labels={HOSTNAME: "c"}))
+    cluster.set_node(make_node("n1", labels={HOSTNAME: "b"}))
+    assert places.count(cluster.labels, None).tolist() == [1, 0, 1]
+    places.add("third", on["b"], 1)
+    places.discard("second", on["a"])
+    assert places.count(cluster.labels, None).tolist() == [0, 1, 1]
+
+
 def test_a_volume_without_affinity_is_anywhere() -> None:
     assert where_reachable(None) == ANYWHERE
     assert where_reachable(make_volume(spec={"nodeAffinity": {}}).spec.node_affinity) == ANYWHERE

@@ -161,6 +161,18 @@ def test_a_volume_that_cannot_be_translated_fails_migrated_nodes() -> None:
     }
 
 
+def test_a_failure_is_told_alone() -> None:
+    cluster = migrating(make_volume("v", spec={"azureDisk": {"diskURI": "u", "kind": "Shared"}}))
+    cluster.objects.csi_nodes.set("n2", make_csi_node("n2", migrated=["kubernetes.io/azure-disk"]))
+    for each in (STATIC, static("none")):
+        store = cluster.objects.store_of(type(each))
+        assert store is not None
+        store.set(each.key, each)
+    found = verdicts(cluster, pod_using("data", "none"))
+    assert found["n1"] == found["n3"] == Status.unresolvable(NO_VOLUME)
+    assert found["n2"] == Status.error("could not translate pv: kind(Shared) is not supported in csi migration")
+
+
 def test_vsphere_volumes_are_never_translated() -> None:
     volume = make_volume("v", affinity={ZONE: ["z1"]}, spec={"vsphereVolume": {"volumePath": "p"}})
     cluster = migrating(volume)
@@ -255,6 +267,13 @@ def test_a_volume_reserved_for_a_former_claim_of_the_same_name_is_nobodys() -> N
     assert open_nodes(cluster, "data") == set()
     nameless = static(metadata={"uid": ""})
     assert open_nodes(cluster_with(static(), disk("v", "n1", claim=nameless)), "data") == {"n1"}
+
+
+def test_a_claim_used_by_two_volumes_of_the_pod_needs_two_volumes() -> None:
+    claim = static()
+    mine = disk("mine", "n1", claim=claim)
+    assert open_nodes(cluster_with(claim, mine), "data", "data") == set()
+    assert open_nodes(cluster_with(claim, mine, disk("free", "n1"), disk("other", "n2")), "data", "data") == {"n1"}
 
 
 def test_a_selector_that_cannot_be_read_fails_the_cycle() -> None:
