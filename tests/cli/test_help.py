@@ -6,7 +6,15 @@ import pytest
 
 from tests.cli.command import podium
 
-COMMANDS = [["explain"], ["check"], ["plugins"], ["plugins", "new"]]
+COMMANDS = [
+    ["explain"],
+    ["check"],
+    ["plugins"],
+    ["plugins", "new"],
+    ["bench"],
+    ["bench", "scheduler-perf"],
+    ["bench", "growth"],
+]
 
 
 @pytest.mark.parametrize("command", [[], *COMMANDS], ids=" ".join)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 160
 
-app = typer.Typer(name="bench", help="Measure how fast pods are decided.", no_args_is_help=True)
+app = typer.Typer(name="bench", rich_markup_mode=None)
 
 ConfigOption = Annotated[
     str | None,
@@ -27,6 +27,16 @@ CompareOption = Annotated[
     str | None,
     typer.Option("--compare", metavar="FILE", help="Also print what has changed since a run saved with --json."),
 ]
+
+
+@app.callback(invoke_without_command=True)
+def bench(context: typer.Context) -> None:
+    """Measure how fast pods are decided.
+
+    Example: podium bench scheduler-perf --workload SchedulingBasic
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @app.command("scheduler-perf")
