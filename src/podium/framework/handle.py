@@ -36,7 +36,10 @@ class Writer(Protocol):
         """Take back the nominated node in a pod's status."""
 
     def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> Effect:
-        """Write the claim references of volumes and the chosen node of claims, and see them bound."""
+        """Write the claim references of volumes and the chosen node of claims.
+
+        An answer given at once says that they are bound; after one that is awaited, the plugin waits for that itself.
+        """
 
 
 class LoadSource(Protocol):
