@@ -19,7 +19,8 @@ NEEDS_DB = make_pod("waiting", spec=affinity(required=[term()]))
 SHUNS_DB = make_pod("waiting", spec=affinity(anti=[term()]))
 SHUNS_DB_AND_WEB = make_pod("waiting", spec=affinity(anti=[term(), term(app="web")]))
 WEB = app_pod("waiting", "web")
-BROKEN = make_pod("waiting", spec=affinity(anti=[term(selector={"matchExpressions": [{"key": "a", "operator": "?"}]})]))
+BROKEN_TERM = term(selector={"matchExpressions": [{"key": "a", "operator": "?"}]})
+BROKEN = make_pod("waiting", spec=affinity(anti=[BROKEN_TERM]))
 BROKEN_WISH = make_pod(
     "waiting",
     spec=affinity(
@@ -33,6 +34,7 @@ DB_PENDING = app_pod("other", "db")
 DB_NOMINATED = app_pod("other", "db", status={"nominatedNodeName": "n1"})
 DB_ELSEWHERE = app_pod("other", "db", "n1", namespace="blue")
 LONER = make_pod("other", node="n1", spec=affinity(anti=[term(app="web")]))
+BROKEN_LONER = make_pod("other", node="n1", spec=affinity(anti=[BROKEN_TERM]))
 
 
 def test_it_listens_to_pods_and_nodes() -> None:
@@ -61,6 +63,7 @@ def test_it_listens_to_pods_and_nodes() -> None:
         (SHUNS_DB_AND_WEB, DB, None, False),  # it would have to match both terms
         (WEB, LONER, None, True),
         (WEB, DB, None, False),
+        (WEB, BROKEN_LONER, None, True),
         (WEB, WEB, app_pod("waiting", "db"), True),  # its own labels changed
         (BROKEN, None, DB, True),
         (BROKEN, None, DB_PENDING, False),

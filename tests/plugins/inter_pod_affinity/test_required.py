@@ -235,10 +235,12 @@ def test_pods_that_no_term_concerns_keep_their_watermark() -> None:
 
 
 def test_a_term_that_goes_and_comes_back_moves_the_watermark() -> None:
-    loner = make_pod("loner", node="a1", spec=affinity(anti=[term(app="web")]))
-    cluster = make_cluster(NODES, [loner])
+    spec = affinity(anti=[term(app="web")])
+    loners = [make_pod(f"loner-{node}", node=node, spec=spec) for node in ("a1", "b1")]
+    cluster = make_cluster(NODES, loners)
     plugin = make_plugin(InterPodAffinity, cluster)
     mark = plugin.watermark(app_pod("web", "web"))
-    cluster.remove_pod(loner.uid)
-    cluster.set_pod(make_pod("loner", node="b1", spec=affinity(anti=[term(app="web")])))
+    for loner in loners:
+        cluster.remove_pod(loner.uid)
+    cluster.set_pod(loners[0])
     assert plugin.watermark(app_pod("web", "web")) != mark

@@ -58,6 +58,13 @@ def test_the_first_constraint_that_fails_gives_the_reason() -> None:
     assert judged(spreading(*several), placed, nodes) == dict.fromkeys(("n1", "n2", "n3"), NO_LABEL)
 
 
+def test_an_uneven_domain_is_the_reason_where_that_constraint_comes_before_the_missing_key() -> None:
+    nodes = [host("n1", "z1"), make_node("odd", labels={ZONE: "z1"}), host("n2", "z2")]
+    by_zone, by_host = hard(), hard(HOSTNAME, max_skew=5)
+    assert judged(spreading(by_zone, by_host), webs(n1=1), nodes) == {"n1": UNEVEN, "odd": UNEVEN}
+    assert judged(spreading(by_host, by_zone), webs(n1=1), nodes) == {"n1": UNEVEN, "odd": NO_LABEL}
+
+
 def test_an_empty_label_is_a_domain_of_its_own() -> None:
     nodes = [make_node("n1", labels={ZONE: ""}), host("n2", "z2")]
     assert judged(spreading(hard()), webs(n1=1), nodes) == {"n1": UNEVEN}
@@ -120,6 +127,17 @@ def test_tainted_nodes_are_left_out_only_where_the_taints_policy_says_so(
     assert ("n1" in judged(spreading(hard(**more)), webs(n1=1), nodes)) == uneven
     tolerating = spreading(hard(**more), spec={"tolerations": [{"key": "t", "operator": "Exists"}]})
     assert "n1" in judged(tolerating, webs(n1=1), nodes)
+
+
+def test_taints_that_come_and_go_change_which_nodes_are_left_out() -> None:
+    cluster = make_cluster([host("n1", "z1"), host("n2", "z2")], webs(n1=1))
+    plugin = make_plugin(PodTopologySpread, cluster)
+    pod = spreading(hard(nodeTaintsPolicy="Honor"))
+    assert refused(refusals(plugin, pod, cluster)) == {"n1": UNEVEN}
+    cluster.set_node(host("n2", "z2", taints=[{"key": "t", "effect": "NoSchedule"}]))
+    assert refused(refusals(plugin, pod, cluster)) == {}
+    cluster.set_node(host("n2", "z2"))
+    assert refused(refusals(plugin, pod, cluster)) == {"n1": UNEVEN}
 
 
 def test_a_taint_that_only_discourages_leaves_no_node_out() -> None:

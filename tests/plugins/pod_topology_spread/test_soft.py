@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
@@ -100,6 +101,12 @@ def test_under_the_systems_defaults_nodes_without_a_zone_share_a_domain_with_nod
     assert scored(pod, nodes, webs(bare=3), objects=[SERVICE])[0] == [9, 6]
 
 
+def test_the_domain_of_nodes_without_a_zone_does_not_hold_nodes_that_are_gone() -> None:
+    cluster = make_cluster([host("n1", ""), host("n2", "z2"), host("gone")], webs(gone=3), [SERVICE])
+    cluster.remove_node("gone")
+    assert raw_scores(make_plugin(PodTopologySpread, cluster), make_pod(labels={"app": "web"}), cluster)["n1"] == 6
+
+
 def test_listed_defaults_ask_for_all_keys() -> None:
     constraint = {"topologyKey": ZONE, "maxSkew": 2, "whenUnsatisfiable": "ScheduleAnyway"}
     args: Data = {"defaultingType": "List", "defaultConstraints": [constraint]}
@@ -132,6 +139,7 @@ def test_a_selector_that_cannot_be_parsed_fails_the_cycle() -> None:
 
 @given(st.lists(st.floats(0, 2**40) | st.integers(0, 2**40).map(lambda number: number + 0.5)))
 def test_rounding_is_to_the_nearest_with_halves_up(numbers: list[float]) -> None:
+    numbers = [*numbers, 0.5, math.nextafter(0.5, 0.0)]
     expected = [int(Fraction(number) + Fraction(1, 2)) for number in numbers]
     assert rounded(np.array(numbers)).tolist() == expected
 
@@ -142,10 +150,12 @@ def test_rounding_is_to_the_nearest_with_halves_up(numbers: list[float]) -> None
         (2, "0x1.62e42fefa39efp-1"),
         (3, "0x1.193ea7aad030ap+0"),
         (14, "0x1.51cca16d7bba8p+1"),
+        (45, "0x1.e740b76a3c9a4p+1"),
         (48, "0x1.ef8383c50bb74p+1"),
         (74, "0x1.1375cd6fcab1cp+2"),
         (176, "0x1.4ae935b3cb89ep+2"),
         (5002, "0x1.10901f6dc84b9p+3"),
+        (23155, "0x1.4199525624d1cp+3"),
     ],
 )
 def test_logarithms_are_kube_schedulers_to_the_last_bit(number: int, bits: str) -> None:

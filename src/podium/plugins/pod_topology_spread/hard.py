@@ -8,8 +8,7 @@ With fewer domains than minDomains the emptiest counts as 0. A node that lacks t
 constraint that fails gives the reason.
 
 Adding and removing single pods, for nominated pods and preemption, follows a looser rule than counting: terminating
-pods and the pods of an empty selector are added and removed too. Only the two emptiest domains are tracked for that,
-which is exact as long as all changes are in one domain, and they are: they happen on one node.
+pods and the pods of an empty selector are added and removed too, so a count may fall below 0.
 """
 
 from __future__ import annotations
@@ -28,22 +27,19 @@ UNEVEN = Status.unschedulable(UNEVEN_REASON)
 NO_LABEL = Status.unresolvable(f"{UNEVEN_REASON} (missing required label)")
 UNEVEN_CODE, NO_LABEL_CODE = 1, 2
 
-NO_DOMAIN = (0, 2**31 - 1)
+NO_DOMAIN = 2**31 - 1
 Counts = NDArray[np.int64]
-Emptiest = tuple[tuple[int, int], tuple[int, int]]
-"""The two emptiest domains, the emptier first: (number of the value, pods)."""
 
 
 class Tally:
     """One constraint with the pods per domain. A tally never changes: `moved` gives a new one."""
 
-    __slots__ = ("_codes", "constraint", "counts", "emptiest", "layout")
+    __slots__ = ("_codes", "constraint", "counts", "layout")
 
-    def __init__(self, constraint: Constraint, layout: Layout, counts: Counts, emptiest: Emptiest) -> None:
+    def __init__(self, constraint: Constraint, layout: Layout, counts: Counts) -> None:
         self.constraint = constraint
         self.layout = layout
         self.counts = counts
-        self.emptiest = emptiest
         self._codes: NDArray[np.int64] | None = None
 
     def moved(self, row: int, delta: int) -> Tally:
@@ -53,14 +49,15 @@ class Tally:
             return self
         counts = self.counts.copy()
         counts[value] += delta
-        return Tally(self.constraint, self.layout, counts, _updated(self.emptiest, value, int(counts[value])))
+        return Tally(self.constraint, self.layout, counts)
 
     @property
     def least(self) -> int:
         """Pods in the emptiest domain, as the constraint sees it."""
-        if len(self.layout.domains) < self.constraint.min_domains:
+        domains = self.layout.domains
+        if len(domains) < self.constraint.min_domains:
             return 0
-        return self.emptiest[0][1]
+        return int(self.counts.take(domains).min(initial=NO_DOMAIN))
 
     @property
     def codes(self) -> NDArray[np.int64]:
@@ -99,7 +96,7 @@ def hard_notes(pod: Pod, cluster: Cluster, rules: Rules, layouts: Layouts) -> Ha
             counts = np.zeros(layout.values, dtype=np.int64)
         else:
             counts = layout.sums(cluster.counts.column(constraint.query).per_row)
-        tallies.append(Tally(constraint, layout, counts, _emptiest(layout, counts)))
+        tallies.append(Tally(constraint, layout, counts))
     return HardNotes(pod, tuple(tallies))
 
 
@@ -111,30 +108,3 @@ def verdict(notes: HardNotes, nodes: Nodes) -> Verdict | None:
     if codes is None or not codes.any():
         return None
     return Verdict(codes, lambda code: NO_LABEL if code == NO_LABEL_CODE else UNEVEN)
-
-
-def _emptiest(layout: Layout, counts: Counts) -> Emptiest:
-    domains = layout.domains
-    if not len(domains):
-        return NO_DOMAIN, NO_DOMAIN
-    pods = counts.take(domains)
-    first = int(pods.argmin())
-    lowest = (int(domains[first]), int(pods[first]))
-    if len(domains) == 1:
-        return lowest, NO_DOMAIN
-    pods[first] = NO_DOMAIN[1]
-    second = int(pods.argmin())
-    return lowest, (int(domains[second]), int(pods[second]))
-
-
-def _updated(emptiest: Emptiest, value: int, pods: int) -> Emptiest:
-    """The two emptiest domains after one domain's pods changed."""
-    first, second = emptiest
-    changed = (value, pods)
-    if value == first[0]:
-        first = changed
-    elif value == second[0] or first[1] <= pods < second[1]:
-        second = changed
-    elif pods < first[1]:
-        first, second = changed, first
-    return (first, second) if first[1] <= second[1] else (second, first)
