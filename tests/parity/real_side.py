@@ -103,6 +103,7 @@ class _Run:
         self._kept: list[str] = []  # pods that stay pending and may be tried again
         self._start_index: int | None = 0
         self._counted = 0  # attempts that the start index takes account of
+        self._nominations: dict[str, str] = {}
 
     def cases(self) -> Iterator[Case | Disturbed]:
         nodes = [each for each in self._plan.objects if each["kind"] == "Node"]
@@ -136,6 +137,7 @@ class _Run:
             yield self._case(name, objects, pod, Decision("gated"))
             self._remove(pod)
             return
+        self._nominations[_key(pod)] = pod["status"].get("nominatedNodeName", "")
         attempt = self._await_decision(pod)
         yield self._finished(name, objects, pod, attempt, before)
         if attempt.outcome == "bound":
@@ -151,14 +153,13 @@ class _Run:
 
     def _finished(self, name: str, objects: list[Obj], pod: Obj, attempt: Attempt, before: int) -> Case | Disturbed:
         if attempt.number != before:
-            self._start_index = None
-            self._counted = len(self._log.attempts)
+            self._advance()
             return Disturbed(name, "another pod was tried in between")
         case = self._case(name, objects, pod, _decision(attempt, pod, self._plan.config))
-        looked_at = _nodes_looked_at(attempt, pod, len(self._log.nodes))
+        looked_at = self._looked_at(attempt)
         if looked_at not in (None, 0, len(self._log.nodes)) and not _scores_nothing(self._plan.config, pod):
             case.start_index = -1  # nodes picked by name are tried in the order of a Go map
-        self._advance(looked_at)
+        self._advance()
         return case
 
     def _case(self, name: str, objects: list[Obj], pod: Obj, decision: Decision) -> Case:
@@ -288,30 +289,31 @@ class _Run:
         if self._kept:
             self._log.wait_quiet(QUIET_SECONDS)
         self._log.read()
-        if len(self._log.attempts) > self._counted:
-            self._start_index = None  # somebody was tried, on a cluster nobody listed
-            self._counted = len(self._log.attempts)
+        self._advance()
 
-    def _advance(self, looked_at: int | None) -> None:
-        """Move the start index as the scheduler does: by the number of nodes it looked at."""
+    def _advance(self) -> None:
+        """Move the start index as the scheduler does: by the number of nodes looked at in each attempt."""
+        for attempt in self._log.attempts[self._counted :]:
+            looked_at = self._looked_at(attempt)
+            if self._start_index is None or looked_at is None:
+                self._start_index = None
+            else:
+                self._start_index = (self._start_index + looked_at) % len(self._log.nodes)
+            self._nominations[attempt.pod] = attempt.target or self._nominations.get(attempt.pod, "")
         self._counted = len(self._log.attempts)
-        if self._start_index is None or looked_at is None:
-            self._start_index = None
-        else:
-            self._start_index = (self._start_index + looked_at) % len(self._log.nodes)
 
-
-def _nodes_looked_at(attempt: Attempt, pod: Obj, node_count: int) -> int | None:
-    if attempt.outcome == "error":
-        return None
-    if attempt.outcome == "bound":
-        nominated = pod.get("status", {}).get("nominatedNodeName")
-        return 0 if nominated == attempt.node and attempt.evaluated == 1 else attempt.evaluated
-    reasons = attempt.message.partition("nodes are available: ")[2]
-    if not reasons[:1].isdigit():
-        return 0  # rejected before any node was looked at
-    passed_over = re.search(r"(\d+) node\(s\) didn't satisfy plugin\(s\)", reasons)
-    return node_count - int(passed_over[1]) if passed_over else node_count
+    def _looked_at(self, attempt: Attempt) -> int | None:
+        if attempt.outcome not in ("bound", "unschedulable"):
+            return None
+        if attempt.outcome == "bound":
+            # A nominated node that fits is taken at once, which leaves the start index alone.
+            nominated = self._nominations.get(attempt.pod) == attempt.node
+            return 0 if nominated and attempt.evaluated == 1 else attempt.evaluated
+        reasons = attempt.message.partition("nodes are available: ")[2].partition("preemption: ")[0]
+        if not reasons[:1].isdigit():
+            return 0  # rejected before any node was looked at
+        passed_over = re.search(r"(\d+) node\(s\) didn't satisfy plugin\(s\)", reasons)
+        return len(self._log.nodes) - (int(passed_over[1]) if passed_over else 0)
 
 
 def _decision(attempt: Attempt, pod: Obj, config: Obj) -> Decision:
