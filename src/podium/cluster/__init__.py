@@ -2,6 +2,7 @@
 
 from podium.cluster.counts import CountColumn, PodQuery, QueryTerm
 from podium.cluster.facts import HostPort, PodFacts
+from podium.cluster.journal import Journal
 from podium.cluster.objects import Objects, Store
 from podium.cluster.state import Cluster, ClusterError, PlacedPod
 from podium.cluster.terms import Term, TermGroup, TermKind
@@ -12,6 +13,7 @@ __all__ = [
     "ClusterError",
     "CountColumn",
     "HostPort",
+    "Journal",
     "Mask",
     "NodeInfo",
     "Nodes",

@@ -83,8 +83,8 @@ class Cluster:
         self.pods: dict[str, PlacedPod] = {}
         self.pods_on: list[dict[str, PlacedPod]] = []
         self.claim_rows: dict[str, dict[int, int]] = {}
-        self.node_changes = Journal()
-        self.pod_changes = Journal()
+        self.node_changes: Journal[int] = Journal()
+        self.pod_changes: Journal[int] = Journal()
         self._free_rows: list[int] = []
 
     @property

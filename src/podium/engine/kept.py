@@ -14,7 +14,7 @@ feasible node, nodes named by PreFilter, a plugin that fails) the caller takes t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -84,17 +84,18 @@ class Kept:
         self._watched = [each for each in used if each.watermark is not None]
         self._moves = Moves(self._cluster)
         self._order_version = -1
+        self._nominated = -1
+        self._held: RowSet = {}
+        self._crowded: dict[int, Status] = {}  # rows refused because of pods nominated to them
         self._behind: RowSet = {}  # rows that changed since the scores were last brought up to date
         self._nodes_behind: RowSet = {}
 
-    def decide(self, cycle: Cycle, held: Sequence[int]) -> int | Search | None:
-        """The best row, or why there is none; None when rows `held` for nominated pods make a difference."""
+    def decide(self, cycle: Cycle) -> int | Search:
+        """The best row, or why there is none."""
         if self._cluster.columns.rows != self.rows:
             self._build()
         cycle.data, cycle.skipped_filters, cycle.skipped_scores = self.data, self.skipped_filters, self.skipped_scores
         self._refresh_filters(cycle)
-        if held and (not self._feasible_count or self._feasible[held].any()):
-            return None
         answer: int | Search
         if not self._feasible_count:
             answer = self._search()
@@ -121,6 +122,7 @@ class Kept:
         for kept in map(kept_of.__getitem__, self._runtime.at("filter")):
             if kept.codes is not None:
                 left = search.refusals.add(kept.plugin.name, Verdict(kept.codes, kept.status_of), left)
+        search.overrides = dict(self._crowded)
         return search
 
     @property
@@ -153,7 +155,34 @@ class Kept:
             for kept in self._by_node:
                 self._ask_filter_about(kept, cycle, nodes)
             self._nodes_behind.update(nodes)
-        self._refresh_feasible(None if lost else touched)
+        crowded = self._refresh_crowded(cycle, None if lost else touched)
+        self._refresh_feasible(None if lost else {**touched, **crowded})
+
+    def _refresh_crowded(self, cycle: Cycle, touched: RowSet | None) -> RowSet:
+        """Judge nodes again that others are nominated to, where that or the row changed; returns those rows."""
+        nominator = self._runtime.handle.nominator
+        changes = nominator.changes.since(self._nominated)
+        self._nominated = nominator.changes.end
+        if changes == [] and not self._held:
+            return {}
+        row_of = self._cluster.row_of
+        held = {row_of[name]: None for name in nominator.nodes() if name in row_of}
+        if held and self._runtime.looks_beyond_rows(cycle):
+            raise Unkeepable
+        if changes is None or touched is None:
+            again = {**held, **self._held}
+        else:
+            renominated = [row_of[name] for name in changes if name in row_of]
+            again = dict.fromkeys((*renominated, *(row for row in touched if row in held or row in self._held)))
+        self._held = held
+        for row in again:
+            before = self._crowded.pop(row, None)
+            present = bool(self._cluster.present[row])
+            status = self._runtime.run_filters_beside_rivals(cycle, row) if present else None
+            if status is not None:
+                self._crowded[row] = status
+            self._refusals[row] += (status is not None) - (before is not None)
+        return again
 
     def _check_watermarks(self, pod: Pod) -> bool:
         """Whether some plugin must be asked in full; which ones is noted with them."""

@@ -13,7 +13,6 @@ from podium.engine.kept import Kept, Unkeepable
 from podium.engine.sampling import Sampling
 from podium.framework.cycle import Cycle
 from podium.framework.profile import ProfileRuntime
-from podium.kube import Pod
 
 KEPT_BYTES = 96 << 20
 REMEMBERED_KINDS = 10_000
@@ -32,7 +31,9 @@ class Memory:
         """The best row by kept answers, or why there is none; None when this pod must be decided the long way."""
         pod = cycle.pod
         nodes = len(cycle.cluster.order.rows)
-        if pod.status.nominated_node_name or not runtime.at("score") or not runtime.at("filter"):
+        if runtime.handle.nominator.node_of(pod.uid) is not None or pod.status.nominated_node_name:
+            return None
+        if not runtime.at("score") or not runtime.at("filter"):
             return None
         if sampling.limit(nodes, runtime.profile.percentage_of_nodes_to_score) < nodes:
             return None
@@ -46,7 +47,7 @@ class Memory:
         else:
             self._kept.move_to_end(kind)
         try:
-            return kept.decide(cycle, _held_rows(runtime, pod))
+            return kept.decide(cycle)
         except Unkeepable:
             del self._kept[kind]
             self._seen[kind] = False
@@ -73,10 +74,3 @@ class Memory:
         while total > KEPT_BYTES and len(self._kept) > 1:
             _kind, kept = self._kept.popitem(last=False)
             total -= kept.bytes
-
-
-def _held_rows(runtime: ProfileRuntime, pod: Pod) -> list[int]:
-    """Rows of nodes that a pod of at least this priority is nominated to."""
-    nominator = runtime.handle.nominator
-    row_of = runtime.handle.cluster.row_of
-    return [row_of[name] for name in nominator.nodes() if name in row_of and nominator.rivals(pod, name)]

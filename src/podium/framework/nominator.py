@@ -6,6 +6,7 @@ nominated node count it as if it were there already.
 
 from __future__ import annotations
 
+from podium.cluster import Journal
 from podium.kube import Pod
 
 
@@ -13,7 +14,8 @@ class Nominator:
     def __init__(self) -> None:
         self._by_node: dict[str, dict[str, Pod]] = {}
         self._node_of: dict[str, str] = {}
-        self.version = 0
+        self.changes: Journal[str] = Journal()
+        """Nodes to which somebody was nominated, or no longer is."""
 
     def nominate(self, pod: Pod, node_name: str | None = None) -> None:
         """Note a pod for a node (its own status' when none is given); an empty name removes the note."""
@@ -22,12 +24,12 @@ class Nominator:
         if node:
             self._by_node.setdefault(node, {})[pod.uid] = pod
             self._node_of[pod.uid] = node
-            self.version += 1
+            self.changes.append(node)
 
     def remove(self, uid: str) -> None:
         node = self._node_of.pop(uid, None)
         if node is not None:
-            self.version += 1
+            self.changes.append(node)
             del self._by_node[node][uid]
             if not self._by_node[node]:
                 del self._by_node[node]

@@ -11,12 +11,16 @@ What differs between preemption plugins is passed in: who may be evicted, and ho
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from podium.cluster import Cluster, PlacedPod, Rows
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, NodeStatuses
+from podium.framework.nominator import Nominator
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import Code, PluginError, Status
 from podium.kube import Pod, PodDisruptionBudget, parse_time
@@ -24,9 +28,21 @@ from podium.kube.selector import Selector, SelectorError, compile_label_selector
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
+KEPT_KINDS = 64
 
 MayEvict = Callable[[PlacedPod, Pod], bool]
 """(pod on a node, preemptor) → may it be evicted for the preemptor?"""
+
+
+class Harm(NamedTuple):
+    """What evicting would cost, the gravest first; less is better."""
+
+    violations: int
+    highest_priority: int
+    sum_of_priorities: int
+    victims: int
+    recency: float
+    """Minus the earliest start among the victims of the highest priority: better the youngest."""
 
 
 class Candidate(NamedTuple):
@@ -35,7 +51,7 @@ class Candidate(NamedTuple):
     row: int
     node_name: str
     victims: tuple[Pod, ...]
-    violations: int
+    harm: Harm
 
 
 class Search(NamedTuple):
@@ -47,26 +63,76 @@ class Search(NamedTuple):
 
 
 def find_candidates(
-    runtime: ProfileRuntime, cycle: Cycle, rows: Rows, may_evict: MayEvict, offset: int, wanted: int
+    runtime: ProfileRuntime, cycle: Cycle, rows: Rows, may_evict: MayEvict, offset: int, wanted: int, known: DryRuns
 ) -> Search:
     """Dry-run nodes from `offset` on, until enough candidates are found and one of them violates no budget."""
-    budgets = Budgets(cycle.cluster.objects.budgets)
     harmless: list[Candidate] = []
     violating: list[Candidate] = []
     statuses = NodeStatuses()
     errors: list[str] = []
-    for step in range(len(rows)):
-        row = int(rows[(offset + step) % len(rows)])
-        found = _victims_on(runtime, cycle, row, may_evict, budgets)
+    found_on = known.refreshed(runtime, cycle)
+    budgets = Budgets(cycle.cluster.objects.budgets)
+    for row in np.roll(rows, -offset).tolist():
+        found = found_on.get(row)
+        if found is None:
+            found = found_on[row] = _victims_on(runtime, cycle, row, may_evict, budgets)
         if isinstance(found, Status):
             if found.code == Code.ERROR:
                 errors.append(found.message)
             statuses.set(row, found)
             continue
-        (violating if found.violations else harmless).append(found)
+        (violating if found.harm.violations else harmless).append(found)
         if harmless and len(harmless) + len(violating) >= wanted:
             break
     return Search(harmless[:wanted] + violating[:wanted], statuses, errors)
+
+
+class DryRuns:
+    """What dry runs found, by kind of preemptor and row, for as long as it holds.
+
+    The result on a row holds while the node, its pods, the pods nominated to it and the budgets stay as they are,
+    provided no filter in force looks beyond the row; where one does, nothing is kept.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[bytes, _KeptRuns] = OrderedDict()
+
+    def refreshed(self, runtime: ProfileRuntime, cycle: Cycle) -> dict[int, Candidate | Status]:
+        """The results that still hold for this pod; add to it what is found out."""
+        nominator = runtime.handle.nominator
+        if runtime.looks_beyond_rows(cycle) or nominator.node_of(cycle.pod.uid) is not None:
+            return {}
+        kept = self._kept.get(cycle.facts.signature)
+        if kept is None:
+            kept = self._kept[cycle.facts.signature] = _KeptRuns(cycle.cluster, nominator)
+            if len(self._kept) > KEPT_KINDS:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(cycle.facts.signature)
+        return kept.refreshed()
+
+
+class _KeptRuns:
+    """Results of one kind of preemptor."""
+
+    def __init__(self, cluster: Cluster, nominator: Nominator) -> None:
+        self._cluster = cluster
+        self._nominator = nominator
+        self._found: dict[int, Candidate | Status] = {}
+        self._nodes = self._pods = self._nominated = self._budgets = -1
+
+    def refreshed(self) -> dict[int, Candidate | Status]:
+        cluster, nominations = self._cluster, self._nominator.changes
+        nodes, pods = cluster.node_changes.since(self._nodes), cluster.pod_changes.since(self._pods)
+        nominated = nominations.since(self._nominated)
+        budgets = cluster.objects.budgets.version
+        if nodes is None or pods is None or nominated is None or budgets != self._budgets:
+            self._found = {}
+        else:
+            for row in (*nodes, *pods, *(cluster.row_of.get(name, -1) for name in nominated)):
+                self._found.pop(row, None)
+        self._nodes, self._pods = cluster.node_changes.end, cluster.pod_changes.end
+        self._nominated, self._budgets = nominations.end, budgets
+        return self._found
 
 
 def no_candidates_message(cluster: Cluster, search: Search) -> str:
@@ -78,21 +144,8 @@ def no_candidates_message(cluster: Cluster, search: Search) -> str:
 
 def least_harm(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The candidates that rank best; more than one when nothing tells them apart."""
-    best = list(candidates)
-    criteria: tuple[Callable[[Candidate], float], ...] = (
-        lambda c: c.violations,
-        lambda c: c.victims[0].priority,
-        lambda c: sum(pod.priority + 2**31 for pod in c.victims),
-        lambda c: len(c.victims),
-        lambda c: -_earliest_start(c.victims),
-    )
-    for cost in criteria:
-        if len(best) == 1:
-            break
-        costs = [cost(candidate) for candidate in best]
-        lowest = min(costs)
-        best = [candidate for candidate, each in zip(best, costs, strict=True) if each == lowest]
-    return best
+    least = min(candidate.harm for candidate in candidates)
+    return [candidate for candidate in candidates if candidate.harm == least]
 
 
 def _victims_on(
@@ -124,7 +177,9 @@ def _victims_on(
     name = cluster.names[row]
     if not victims:
         return Status.error(f'expected at least one victim pod on node "{name}"')
-    return Candidate(row, name, tuple(placed.pod for placed in victims), violations)
+    pods = tuple(placed.pod for placed in victims)
+    priorities = sum(pod.priority + 2**31 for pod in pods)
+    return Candidate(row, name, pods, Harm(violations, pods[0].priority, priorities, len(pods), -_earliest_start(pods)))
 
 
 class _Trial:
@@ -142,15 +197,15 @@ class _Trial:
         self._off[placed.pod.uid] = placed
         self._runtime.remove_pod(self._cycle, placed)
 
-    def refusal(self) -> Status | None:
-        return self._runtime.run_filters_with_nominated(self._cycle, self._row)
+    def refusal(self, *, only_moving: bool = False) -> Status | None:
+        return self._runtime.run_filters_with_nominated(self._cycle, self._row, only_moving=only_moving)
 
     def reprieve(self, placed: PlacedPod) -> bool:
         """Put a pod back if the incoming one still fits then."""
         self._cycle.cluster.put_on(placed)
         del self._off[placed.pod.uid]
         self._runtime.add_pod(self._cycle, placed)
-        if self.refusal() is None:
+        if self.refusal(only_moving=True) is None:
             return True
         self.take_off(placed)
         return False

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import Nodes, PlacedPod, Rows
+from podium.cluster import NodeInfo, Nodes, PlacedPod, Rows
 from podium.config.registry import Registry
 from podium.config.resolved import Profile
 from podium.framework.answers import (
     call,
     check_range,
     filter_by_node,
+    node_status_of,
     raw_scores_of,
     score_by_node,
     verdict_of,
@@ -28,10 +29,12 @@ from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, PostFilterResult, Refusals
 from podium.framework.handle import Handle
 from podium.framework.normalize import Scores
-from podium.framework.plugin import Plugin
+from podium.framework.plugin import Plugin, Scope
 from podium.framework.status import Code, PluginError, Status, Wait
 from podium.framework.verdict import Verdict
 from podium.kube import Pod
+
+_ONE = np.ones(1, dtype=np.bool_)
 
 
 class PreFilterOutcome(NamedTuple):
@@ -139,20 +142,46 @@ class ProfileRuntime:
             return call(what, lambda: verdict_of(plugin, plugin.filter(cycle, nodes), nodes))
         return call(what, filter_by_node, plugin, cycle, nodes, undecided)
 
-    def run_filters_on(self, cycle: Cycle, row: int) -> Status | None:
-        """One node's verdict under plain filters."""
-        return self.run_filters(cycle, Nodes(cycle.cluster, np.array([row]))).status(0)
+    def run_filters_on(self, cycle: Cycle, row: int, *, only_moving: bool = False) -> Status | None:
+        """One node's verdict under plain filters; `only_moving`: those that pods on it can move."""
+        for plugin in self.at("filter"):
+            if plugin.name in cycle.skipped_filters or (only_moving and plugin.filter_scope == Scope.NODE):
+                continue
+            status = self._judge_row(plugin, cycle, row)
+            if status is not None:
+                if status.code == Code.ERROR:
+                    raise PluginError(f'running "{plugin.name}" filter plugin: {status.message}')
+                return status.by(plugin.name)
+        return None
 
-    def run_filters_with_nominated(self, cycle: Cycle, row: int) -> Status | None:
+    def _judge_row(self, plugin: Any, cycle: Cycle, row: int) -> Status | None:
+        if hasattr(plugin, "filter_node"):
+            what = f'running "{plugin.name}" filter plugin'
+            return call(what, lambda: node_status_of(plugin, plugin.filter_node(cycle, NodeInfo(cycle.cluster, row))))
+        verdict = self.judge(plugin, cycle, Nodes(cycle.cluster, np.array([row])), _ONE)
+        code = 0 if verdict is None else int(verdict.codes[0])
+        return None if verdict is None or not code else verdict.status_of(code)
+
+    def run_filters_with_nominated(self, cycle: Cycle, row: int, *, only_moving: bool = False) -> Status | None:
         """One node's verdict, leaving room for pods nominated to it: passes with them and without them."""
+        status = self.run_filters_beside_rivals(cycle, row)
+        return status or self.run_filters_on(cycle, row, only_moving=only_moving)
+
+    def run_filters_beside_rivals(self, cycle: Cycle, row: int) -> Status | None:
+        """One node's verdict with the pods in place that are nominated to it and go before this one."""
         cluster = cycle.cluster
         rivals = self.handle.nominator.rivals(cycle.pod, cluster.names[row])
-        if rivals:
-            with cluster.dry_run():
-                status = self._filters_beside(cycle, row, [cluster.stand_in(pod, row) for pod in rivals])
-            if status is not None:
-                return status
-        return self.run_filters_on(cycle, row)
+        if not rivals:
+            return None
+        with cluster.dry_run():
+            return self._filters_beside(cycle, row, [cluster.stand_in(pod, row) for pod in rivals])
+
+    def looks_beyond_rows(self, cycle: Cycle) -> bool:
+        """Whether some filter in force for the pod depends on more than each node's own row."""
+        return any(
+            plugin.filter_scope == Scope.CLUSTER and plugin.name not in cycle.skipped_filters
+            for plugin in self.at("filter")
+        )
 
     def _filters_beside(self, cycle: Cycle, row: int, others: list[PlacedPod]) -> Status | None:
         crowded = cycle.clone()

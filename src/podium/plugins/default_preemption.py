@@ -27,7 +27,7 @@ from podium.framework import (
     Resource,
     Status,
 )
-from podium.framework.preemption import Candidate, find_candidates, least_harm, no_candidates_message
+from podium.framework.preemption import Candidate, DryRuns, find_candidates, least_harm, no_candidates_message
 from podium.kube import Pod
 
 NAME = "DefaultPreemption"
@@ -61,6 +61,7 @@ class DefaultPreemption(Plugin):
     def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         self._evicting: set[str] = set()
+        self._dry_runs = DryRuns()
 
     def interests(self) -> Iterable[Interest]:
         """Evictions only lift the gate; whether the pod fits then is for the plugins that refused it to say."""
@@ -75,7 +76,8 @@ class DefaultPreemption(Plugin):
             return _refused(objection)
         rows = diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cycle.cluster)
         offset = self.handle.rng.randrange(len(rows)) if len(rows) else 0
-        search = find_candidates(self.handle.runtime, cycle, rows, may_evict, offset, self._wanted(len(rows)))
+        wanted = self._wanted(len(rows))
+        search = find_candidates(self.handle.runtime, cycle, rows, may_evict, offset, wanted, self._dry_runs)
         if not search.candidates:
             if search.errors:
                 return PostFilterResult(Status.error(f"preemption: {_aggregate(search.errors)}"))
