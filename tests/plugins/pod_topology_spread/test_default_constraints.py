@@ -140,6 +140,16 @@ def test_services_move_the_watermark_only_of_the_pods_they_select() -> None:
     assert plugin.watermark(other) != marks[1]
 
 
+def test_a_service_that_selects_others_than_before_moves_the_watermark() -> None:
+    placed = [*webs(n1=1, n2=1), make_pod("x", labels={"tier": "x"}, node="n1")]
+    cluster = make_cluster(NODES, placed, [service(app="web")])
+    plugin = make_plugin(PodTopologySpread, cluster)
+    pod = make_pod(labels={"app": "web", "tier": "x"})
+    mark = plugin.watermark(pod)
+    cluster.objects.services.set("default/s", service(tier="x"))
+    assert plugin.watermark(pod) != mark
+
+
 def test_a_controller_whose_status_changes_does_not_move_the_watermark() -> None:
     cluster = make_cluster(NODES, [], [replica_set(EXISTS)])
     plugin = make_plugin(PodTopologySpread, cluster)

@@ -197,6 +197,17 @@ def test_pods_that_come_and_go_in_a_dry_run_move_the_counts() -> None:
     assert trial(pod, webs(n1=1, n2=1), [web("away", "n3", namespace="blue")], []) == {"n1", "n2"}
 
 
+def test_a_dry_run_leaves_the_notes_it_copied_alone() -> None:
+    cluster = make_cluster(NODES, webs(n1=1, n2=1))
+    plugin = make_plugin(PodTopologySpread, cluster)
+    cycle = Cycle(spreading(hard()), cluster)
+    assert plugin.pre_filter(cycle) is None
+    plugin.add_pod(cycle.clone(), cluster.stand_in(web("new", "n3"), cluster.row_of["n3"]))
+    verdict = plugin.filter(cycle, Nodes(cluster))
+    assert verdict is not None
+    assert verdict.codes.astype(bool).tolist() == [True, True, False]
+
+
 def test_in_a_dry_run_terminating_pods_count_although_they_were_not_counted_before() -> None:
     leaving = web("leaving", "n1", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
     assert trial(spreading(hard()), [leaving], [], []) == set()
