@@ -16,7 +16,7 @@ from podium.engine.sampling import Sampling
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination, Refusals
 from podium.framework.profile import PreFilterOutcome, ProfileRuntime, ScoreTable
-from podium.framework.status import PluginError, Status
+from podium.framework.status import Code, PluginError, Status
 
 NO_NODES = "no nodes available to schedule pods"
 
@@ -159,6 +159,15 @@ def _filter(runtime: ProfileRuntime, cycle: Cycle, search: Search, rows: Rows, l
         search.overrides = {row: status for row, status in search.overrides.items() if looked_at[row]}
     if search.nodes:
         sampling.next_start = (sampling.next_start + seen) % search.nodes
+    if any(verdict.fails for _plugin, verdict in refusals.verdicts):
+        _raise_failure(search)
+
+
+def _raise_failure(search: Search) -> None:
+    """A plugin failed on a node that was looked at: the whole decision fails."""
+    for status, _rows in search.statuses().groups():
+        if status.code == Code.ERROR:
+            raise PluginError(f'running "{status.plugin}" filter plugin: {status.message}')
 
 
 def _heed_nominated(

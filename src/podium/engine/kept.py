@@ -207,6 +207,8 @@ class Kept:
         verdict = None
         if kept.asks:
             verdict = self._runtime.judge(plugin, cycle, Nodes(self._cluster), self._cluster.present)
+        if verdict is not None and verdict.fails:
+            raise Unkeepable
         if kept.codes is not None:
             self._refusals -= kept.codes != 0
         kept.take(verdict)

@@ -18,13 +18,17 @@ Codes = NDArray[np.int64]
 
 
 class Verdict:
-    """`codes`: int64[nodes], 0 = passes; `status_of(code)` explains the others."""
+    """`codes`: int64[nodes], 0 = passes; `status_of(code)` explains the others.
 
-    __slots__ = ("codes", "status_of")
+    `fails` says that some of the statuses are errors: such a node is not refused, it fails the pod's cycle.
+    """
 
-    def __init__(self, codes: Codes, status_of: Callable[[int], Status]) -> None:
+    __slots__ = ("codes", "fails", "status_of")
+
+    def __init__(self, codes: Codes, status_of: Callable[[int], Status], *, fails: bool = False) -> None:
         self.codes = codes
         self.status_of = status_of
+        self.fails = fails
 
     @staticmethod
     def reject(where: Mask, status: Status) -> Verdict:

@@ -21,7 +21,7 @@ import numpy as np
 
 from podium.cluster import Cluster, Nodes
 from podium.cluster.attached import UnusableVolumeError, Volumes, may_attach
-from podium.framework import SKIP, Action, Cycle, Interest, Plugin, Resource, Scope, Status, Verdict
+from podium.framework import SKIP, Action, Code, Cycle, Interest, Plugin, Resource, Scope, Status, Verdict
 from podium.framework.verdict import Codes
 from podium.kube import CSINode, PersistentVolumeClaim, Pod, VolumeAttachment
 from podium.kube.claims import claim_name
@@ -76,7 +76,8 @@ class NodeVolumeLimits(Plugin):
                 codes[~with_csi] = len(statuses)
         elif volumes:
             _judge(volumes, nodes, codes, statuses)
-        return Verdict(codes, lambda code: statuses[code - 1]) if codes.any() else None
+        fails = any(status.code == Code.ERROR for status in statuses)
+        return Verdict(codes, lambda code: statuses[code - 1], fails=fails) if codes.any() else None
 
 
 def _volumes(cluster: Cluster, pod: Pod, *, migrated: bool = True) -> Volumes | Status:

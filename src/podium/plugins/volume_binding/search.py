@@ -40,7 +40,7 @@ def judge(claims: PodClaims, nodes: Nodes) -> Verdict | None:
     search.bound(claims.bound)
     if claims.delayed:
         search.delayed(claims.delayed)
-    return Verdict(search.codes, search.status) if search.codes.any() else None
+    return Verdict(search.codes, search.status, fails=search.fails) if search.codes.any() else None
 
 
 class _Search:
@@ -50,6 +50,10 @@ class _Search:
         self._nodes = nodes
         self._failures: list[str] = []
         self.codes: Codes = np.zeros(len(nodes), dtype=np.int64)
+
+    @property
+    def fails(self) -> bool:
+        return bool(self._failures)
 
     def status(self, code: int) -> Status:
         if code >= FIRST_FAILURE:
