@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import Nodes, Rows
+from podium.cluster import Cluster, Nodes, Rows
 from podium.engine.choice import top_of_heap
 from podium.engine.sampling import Sampling
 from podium.framework.cycle import Cycle
@@ -24,8 +24,9 @@ NO_NODES = "no nodes available to schedule pods"
 class Search:
     """What the filters found: the feasible rows in visiting order, and why the others are not."""
 
-    def __init__(self, nodes: int, outcome: PreFilterOutcome) -> None:
-        self.nodes = nodes
+    def __init__(self, cluster: Cluster, outcome: PreFilterOutcome) -> None:
+        self.nodes = len(cluster.order.rows)
+        self._rows = cluster.columns.rows
         self.outcome = outcome
         self.feasible: Rows = np.zeros(0, dtype=np.intp)
         self.refusals: Refusals | None = None
@@ -36,11 +37,11 @@ class Search:
         """The status of every node that was refused."""
         outcome = self.outcome
         if outcome.status is not None:
-            return NodeStatuses(outcome.status)
+            return NodeStatuses(self._rows, outcome.status)
         absent = None
         if outcome.node_names is not None:
             absent = Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(outcome.restricting))}]")
-        statuses = NodeStatuses(absent)
+        statuses = NodeStatuses(self._rows, absent)
         if self.refusals is not None:
             visited = np.ones(len(self.refusals.rows), dtype=np.bool_) if self.visited is None else self.visited
             for status, rows in self.refusals.kinds(visited):
@@ -56,8 +57,9 @@ class Search:
         if self.outcome.status is not None:
             diagnosis.pre_filter_message = self.outcome.status.message
             diagnosis.blame(self.outcome.status)
-        for status, _rows in diagnosis.statuses.groups():
-            diagnosis.blame(status)
+        for status, number in diagnosis.statuses.counts():
+            if number:
+                diagnosis.blame(status)
         return diagnosis
 
 
@@ -115,7 +117,7 @@ def find_feasible(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> 
     cluster = cycle.cluster
     all_rows = cluster.order.rows
     outcome = runtime.run_pre_filter(cycle)
-    search = Search(len(all_rows), outcome)
+    search = Search(cluster, outcome)
     if outcome.status is not None:
         return search
     nominated = cluster.row_of.get(cycle.pod.status.nominated_node_name)

@@ -197,7 +197,7 @@ def _answers(cluster: Cluster, decision: Decision) -> list[NodeAnswer]:
     statuses = decision.search.statuses()
     refused: dict[int, Status] = dict.fromkeys(answers, statuses.absent)
     for status, rows in statuses.groups():
-        refused.update(dict.fromkeys(rows, status))
+        refused.update(dict.fromkeys(rows.tolist(), status))
     for position, row in enumerate(decision.search.feasible.tolist()):
         answer = answers[row]
         answer.feasible = True

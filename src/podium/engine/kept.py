@@ -86,7 +86,7 @@ class Kept:
         self._order_version = -1
         self._nominated = -1
         self._held: RowSet = {}
-        self._crowded: dict[int, Status] = {}  # rows refused because of pods nominated to them
+        self._crowded = Said()  # rows refused because of pods nominated to them
         self._behind: RowSet = {}  # rows that changed since the scores were last brought up to date
         self._nodes_behind: RowSet = {}
 
@@ -115,20 +115,23 @@ class Kept:
 
     def _search(self) -> Search:
         """What the filters found, for a pod that none of them lets through."""
-        search = Search(len(self._cluster.order.rows), PreFilterOutcome(None, None, frozenset()))
+        search = Search(self._cluster, PreFilterOutcome(None, None, frozenset()))
         search.refusals = Refusals(np.arange(self.rows))
         left = self._cluster.present
+        if self._crowded.codes is not None:
+            left = search.refusals.add("", Verdict(self._crowded.codes, self._crowded.status_of), left)
         kept_of = {kept.plugin: kept for kept in self._filters}
         for kept in map(kept_of.__getitem__, self._runtime.at("filter")):
-            if kept.codes is not None:
-                left = search.refusals.add(kept.plugin.name, Verdict(kept.codes, kept.status_of), left)
-        search.overrides = dict(self._crowded)
+            if kept.said.codes is not None:
+                left = search.refusals.add(kept.plugin.name, Verdict(kept.said.codes, kept.said.status_of), left)
         return search
 
     @property
     def bytes(self) -> int:
         """About how much memory the kept arrays take."""
-        return self.rows * (35 + 8 * sum(kept.codes is not None for kept in self._filters) + 16 * len(self._scores))
+        return self.rows * (
+            35 + 8 * sum(kept.said.codes is not None for kept in self._filters) + 16 * len(self._scores)
+        )
 
     # Filters
 
@@ -166,22 +169,26 @@ class Kept:
         if changes == [] and not self._held:
             return {}
         row_of = self._cluster.row_of
-        held = {row_of[name]: None for name in nominator.nodes() if name in row_of}
-        if held and self._runtime.looks_beyond_rows(cycle):
-            raise Unkeepable
         if changes is None or touched is None:
-            again = {**held, **self._held}
+            again = dict(self._held)
+            self._held = {row_of[name]: None for name in nominator.nodes() if name in row_of}
+            again |= self._held
         else:
-            renominated = [row_of[name] for name in changes if name in row_of]
-            again = dict.fromkeys((*renominated, *(row for row in touched if row in held or row in self._held)))
-        self._held = held
+            again = {row: None for row in touched if row in self._held}
+            for name in changes:
+                row = row_of.get(name)
+                if row is not None:
+                    again[row] = None
+                    if nominator.on(name):
+                        self._held[row] = None
+                    else:
+                        self._held.pop(row, None)
+        if self._held and self._runtime.looks_beyond_rows(cycle):
+            raise Unkeepable
         for row in again:
-            before = self._crowded.pop(row, None)
-            present = bool(self._cluster.present[row])
+            present = self._cluster.present[row] and row in self._held
             status = self._runtime.run_filters_beside_rivals(cycle, row) if present else None
-            if status is not None:
-                self._crowded[row] = status
-            self._refusals[row] += (status is not None) - (before is not None)
+            self._refusals[row] += self._crowded.note(row, status, self.rows)
         return again
 
     def _check_watermarks(self, pod: Pod) -> bool:
@@ -209,11 +216,11 @@ class Kept:
             verdict = self._runtime.judge(plugin, cycle, Nodes(self._cluster), self._cluster.present)
         if verdict is not None and verdict.fails:
             raise Unkeepable
-        if kept.codes is not None:
-            self._refusals -= kept.codes != 0
-        kept.take(verdict)
-        if kept.codes is not None:
-            self._refusals += kept.codes != 0
+        if kept.said.codes is not None:
+            self._refusals -= kept.said.codes != 0
+        kept.said.replace(verdict)
+        if kept.said.codes is not None:
+            self._refusals += kept.said.codes != 0
 
     def _ask_filter_about(self, kept: KeptFilter, cycle: Cycle, rows: RowSet) -> None:
         plugin, present = kept.plugin, self._cluster.present
@@ -231,9 +238,7 @@ class Kept:
             codes = [0] * len(rows) if verdict is None else verdict.codes.tolist()
             statuses = [None if verdict is None or not code else verdict.status_of(code) for code in codes]
         for row, status in zip(rows, statuses, strict=True):
-            change = kept.note(row, status, self.rows)
-            if change:
-                self._refusals[row] += change
+            self._refusals[row] += kept.said.note(row, status, self.rows)
 
     def _refresh_feasible(self, touched: RowSet | None) -> None:
         cluster = self._cluster
@@ -402,44 +407,19 @@ class Freshness:
         return False
 
 
-class KeptFilter:
-    """One filter plugin's answers: a code per row (None while it refuses nothing), and what codes mean.
+class Said:
+    """What was said of rows: a code per row (None while nothing was refused), and what codes mean.
 
     Codes of the last full answer are explained by its verdict; statuses heard about single rows since then get
     negative codes of our own.
     """
 
-    __slots__ = (
-        "_judges",
-        "_number",
-        "_statuses",
-        "_verdict",
-        "codes",
-        "fresh",
-        "one_by_one",
-        "plugin",
-        "prepares",
-        "scope",
-        "skipped",
-        "stale",
-    )
+    __slots__ = ("_number", "_statuses", "_verdict", "codes")
 
-    def __init__(self, plugin: Any, fresh: Freshness, prepares: bool, judges: bool) -> None:
-        self.plugin = plugin
-        self.fresh = fresh
-        self.prepares = prepares
-        self._judges = judges
-        self.scope: Scope = plugin.filter_scope
-        self.one_by_one = hasattr(plugin, "filter_node")
-        self.skipped = False
-        self.stale = True
-        self.take(None)
+    def __init__(self) -> None:
+        self.replace(None)
 
-    @property
-    def asks(self) -> bool:
-        return self._judges and not self.skipped
-
-    def take(self, verdict: Verdict | None) -> None:
+    def replace(self, verdict: Verdict | None) -> None:
         """A full answer replaces all that was known."""
         self._verdict = verdict
         self.codes: Codes | None = None if verdict is None else verdict.codes.copy()
@@ -469,6 +449,27 @@ class KeptFilter:
             return self._statuses[-code - 1]
         assert self._verdict is not None
         return self._verdict.status_of(code)
+
+
+class KeptFilter:
+    """One filter plugin's answers."""
+
+    __slots__ = ("_judges", "fresh", "one_by_one", "plugin", "prepares", "said", "scope", "skipped", "stale")
+
+    def __init__(self, plugin: Any, fresh: Freshness, prepares: bool, judges: bool) -> None:
+        self.plugin = plugin
+        self.fresh = fresh
+        self.prepares = prepares
+        self._judges = judges
+        self.scope: Scope = plugin.filter_scope
+        self.one_by_one = hasattr(plugin, "filter_node")
+        self.skipped = False
+        self.stale = True
+        self.said = Said()
+
+    @property
+    def asks(self) -> bool:
+        return self._judges and not self.skipped
 
 
 class KeptScore:

@@ -178,10 +178,9 @@ class Scheduler:
         self, runtime: ProfileRuntime, cycle: Cycle, queued: QueuedPod, node_name: str, status: Status
     ) -> None:
         runtime.run_unreserve(cycle, node_name)
-        row = self.cluster.row_of[node_name]
         self.cluster.forget(queued.pod.uid)
         if status.rejected:
-            diagnosis = refused_by_one(row, status)
+            diagnosis = refused_by_one(status)
             self.fail(queued, Status(status.code, (diagnosis.message,), status.plugin), CLEAR, diagnosis)
         else:
             self.fail(queued, status, CLEAR)
@@ -198,13 +197,12 @@ class Scheduler:
         """Undo a placement whose binding failed; others may use the room, but a rejected pod is not woken by it."""
         pod = queued.pod
         runtime.run_unreserve(cycle, node_name)
-        row = self.cluster.row_of.get(node_name, 0)
         placed = self.cluster.pods.get(pod.uid)
         forgotten = placed is not None and placed.assumed
         if forgotten:
             self.cluster.forget(pod.uid)
         if status.rejected:
-            diagnosis = refused_by_one(row, status)
+            diagnosis = refused_by_one(status)
             diagnosis.unschedulable_plugins = {status.plugin}
             self.fail(queued, Status(status.code, (diagnosis.message,), status.plugin), CLEAR, diagnosis)
             if forgotten:
@@ -257,10 +255,10 @@ class Scheduler:
             self.intake.set(each)
 
 
-def refused_by_one(row: int, status: Status) -> Diagnosis:
+def refused_by_one(status: Status) -> Diagnosis:
     """The diagnosis when the one chosen node was refused after the choice, at Reserve or Permit."""
-    statuses = NodeStatuses()
-    statuses.set(row, status)
+    statuses = NodeStatuses(1)
+    statuses.set(0, status)
     diagnosis = Diagnosis(1, statuses)
     diagnosis.blame(status)
     return diagnosis

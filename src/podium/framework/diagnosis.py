@@ -55,67 +55,87 @@ class Refusals:
 
     def kinds(self, keep: NDArray[np.bool_]) -> Iterator[tuple[Status, Rows]]:
         """Each distinct status among the kept rows that were turned away, with the rows that have it."""
-        refused = np.flatnonzero(keep & (self.plugin != PASSED))
-        if not len(refused):
-            return
-        pairs = np.stack((self.plugin[refused].astype(np.int64), self.code[refused]))
-        distinct, which = np.unique(pairs, axis=1, return_inverse=True)
-        for kind in range(distinct.shape[1]):
-            status = self._status(int(distinct[0, kind]), int(distinct[1, kind]))
-            yield status, self.rows[refused[which.ravel() == kind]]
+        for number in range(len(self.verdicts)):
+            refused = np.flatnonzero(keep & (self.plugin == number))
+            codes = self.code[refused]
+            for code in _distinct(codes):
+                yield self._status(number, code), self.rows[refused[codes == code]]
 
     def _status(self, number: int, code: int) -> Status:
         name, verdict = self.verdicts[number]
-        return verdict.status_of(code).by(name)
+        status = verdict.status_of(code)
+        return status if status.plugin else status.by(name)
+
+
+def _distinct(codes: NDArray[np.int64]) -> list[int]:
+    """The different codes, ascending. They mostly lie close together, and then counting beats sorting."""
+    if not len(codes):
+        return []
+    low, high = int(codes.min()), int(codes.max())
+    if high - low < 4096:
+        counted: list[int] = (np.flatnonzero(np.bincount(codes - low)) + low).tolist()
+        return counted
+    found: list[int] = np.unique(codes).tolist()
+    return found
 
 
 class NodeStatuses:
-    """The status of every node after the filters. Nodes never looked at share the `absent` status."""
+    """The status of every node after the filters. Nodes never looked at share the `absent` status.
 
-    def __init__(self, absent: Status | None = None) -> None:
+    Thousands of nodes share a handful of statuses, so each row holds only the number of one (0: absent).
+    """
+
+    def __init__(self, rows: int, absent: Status | None = None) -> None:
         self.absent = absent or Status(Code.UNRESOLVABLE)
-        self._groups: list[tuple[Status, Rows]] = []
-        self._single: dict[int, Status] = {}
+        self._number = np.zeros(rows, dtype=np.int32)
+        self._statuses: list[Status] = []
+        self._known: dict[Status, int] = {}
 
     def add_group(self, status: Status, rows: Rows) -> None:
-        self._groups.append((status, rows))
+        """Give many nodes one status, whatever they had."""
+        self._number[rows] = self._number_of(status)
 
     def set(self, row: int, status: Status) -> None:
-        """One node's status, whatever was said of it in a group."""
-        self._single[row] = status
+        self._number[row] = self._number_of(status)
 
-    def groups(self) -> Iterator[tuple[Status, list[int]]]:
-        """Every explicit status with its rows; no row twice."""
-        for status, rows in self._groups:
-            yield status, [row for row in rows.tolist() if row not in self._single]
-        for row, status in self._single.items():
-            yield status, [row]
+    def _number_of(self, status: Status) -> int:
+        number = self._known.get(status)
+        if number is None:
+            self._statuses.append(status)
+            number = self._known[status] = len(self._statuses)
+        return number
+
+    def groups(self) -> Iterator[tuple[Status, Rows]]:
+        """Every explicit status with the rows that have it."""
+        for number, status in enumerate(self._statuses, start=1):
+            yield status, np.flatnonzero(self._number == number)
+
+    def counts(self) -> Iterator[tuple[Status, int]]:
+        """Every explicit status with the number of nodes that have it."""
+        counted = np.bincount(self._number, minlength=len(self._statuses) + 1).tolist()
+        yield from zip(self._statuses, counted[1:], strict=True)
 
     def __len__(self) -> int:
-        return sum(len(rows) for _, rows in self.groups())
+        return int(np.count_nonzero(self._number))
 
     def get(self, row: int) -> Status:
-        for status, rows in self.groups():
-            if row in rows:
-                return status
-        return self.absent
+        number = int(self._number[row])
+        return self._statuses[number - 1] if number else self.absent
 
     def with_code(self, code: Code, cluster: Cluster) -> Rows:
         """The present nodes whose status has this code, in visiting order."""
+        has_code = np.array([self.absent.code == code, *(status.code == code for status in self._statuses)])
         order = cluster.order.rows
-        marked = np.full(cluster.columns.rows, self.absent.code == code)
-        for status, rows in self.groups():
-            marked[rows] = status.code == code
-        chosen: Rows = order[marked[order]]
+        chosen: Rows = order[has_code[self._number[order]]]
         return chosen
 
 
 class Diagnosis:
     """All that is known about why a pod found no node."""
 
-    def __init__(self, nodes: int, statuses: NodeStatuses | None = None) -> None:
+    def __init__(self, nodes: int, statuses: NodeStatuses) -> None:
         self.nodes = nodes
-        self.statuses = NodeStatuses() if statuses is None else statuses
+        self.statuses = statuses
         self.unschedulable_plugins: set[str] = set()
         self.pending_plugins: set[str] = set()
         self.pre_filter_message = ""
@@ -146,10 +166,10 @@ class Diagnosis:
     def _histogram(self) -> dict[str, int]:
         counts: dict[str, int] = {}
         explicit = 0
-        for status, rows in self.statuses.groups():
-            explicit += len(rows)
+        for status, number in self.statuses.counts():
+            explicit += number
             for reason in status.reasons:
-                counts[reason] = counts.get(reason, 0) + len(rows)
+                counts[reason] = counts.get(reason, 0) + number
         if explicit < self.nodes:
             for reason in self.statuses.absent.reasons:
                 counts[reason] = counts.get(reason, 0) + self.nodes - explicit

@@ -58,7 +58,7 @@ class Search(NamedTuple):
     """What the dry runs found: candidates, or why each node that was tried is none."""
 
     candidates: list[Candidate]
-    statuses: NodeStatuses
+    refusals: dict[int, Status]
     errors: list[str]
 
 
@@ -68,7 +68,7 @@ def find_candidates(
     """Dry-run nodes from `offset` on, until enough candidates are found and one of them violates no budget."""
     harmless: list[Candidate] = []
     violating: list[Candidate] = []
-    statuses = NodeStatuses()
+    refusals: dict[int, Status] = {}
     errors: list[str] = []
     found_on = known.refreshed(runtime, cycle)
     budgets = Budgets(cycle.cluster.objects.budgets)
@@ -79,12 +79,12 @@ def find_candidates(
         if isinstance(found, Status):
             if found.code == Code.ERROR:
                 errors.append(found.message)
-            statuses.set(row, found)
+            refusals[row] = found
             continue
         (violating if found.harm.violations else harmless).append(found)
         if harmless and len(harmless) + len(violating) >= wanted:
             break
-    return Search(harmless[:wanted] + violating[:wanted], statuses, errors)
+    return Search(harmless[:wanted] + violating[:wanted], refusals, errors)
 
 
 class DryRuns:
@@ -137,9 +137,10 @@ class _KeptRuns:
 
 def no_candidates_message(cluster: Cluster, search: Search) -> str:
     """The nested sentence of a preemption that found nothing: nodes never tried could not be helped."""
-    nested = Diagnosis(len(cluster.order.rows), search.statuses)
-    search.statuses.absent = Status.unresolvable(NOT_HELPFUL)
-    return nested.message
+    statuses = NodeStatuses(cluster.columns.rows, Status.unresolvable(NOT_HELPFUL))
+    for row, status in search.refusals.items():
+        statuses.set(row, status)
+    return Diagnosis(len(cluster.order.rows), statuses).message
 
 
 def least_harm(candidates: Sequence[Candidate]) -> list[Candidate]:
