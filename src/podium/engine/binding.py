@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
+from podium.framework.answers import call, status_of, told
 from podium.framework.cycle import Cycle
 from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
@@ -38,10 +39,13 @@ class Binding:
     async def run_after(self, waiting: WaitingPod) -> None:
         """Bind a pod whose wait at Permit is over, or undo its placement when it was turned down."""
         self._scheduler.waiting.remove(self._queued.pod.uid)
-        if waiting.outcome is None:
+        outcome = waiting.outcome
+        if outcome is None:
             await self.run()
+        elif outcome.rejected:
+            self._undo(outcome, at_permit=True)
         else:
-            self._undo(waiting.outcome)
+            self._undo(Status.error(f"waiting on permit for pod: {outcome.message}"))
 
     async def run(self) -> None:
         scheduler = self._scheduler
@@ -51,73 +55,74 @@ class Binding:
         except PluginError as error:
             status = Status.error(str(error))
         if status is not None:
-            self._undo(status if status.code == Code.ERROR else Status.error(status.message))
+            self._undo(status)
             return
+        scheduler.bound(self._queued, self._node_name)
         for plugin in self._runtime.at("postBind"):
             try:
                 plugin.post_bind(self._cycle, self._node_name)
             except Exception as error:
-                self._runtime.handle.report(f'running PostBind plugin "{plugin.name}": {error}')
-        scheduler.bound(self._cycle, self._queued, self._node_name)
+                self._runtime.handle.report(f'running PostBind plugin "{plugin.name}": {told(error)}')
+        scheduler.activate(self._cycle)
 
     async def _pre_bind(self) -> Status | None:
-        for plugin in self._runtime.at("preBind"):
+        plugins = [plugin for plugin in self._runtime.at("preBind") if await self._has_work(plugin)]
+        for plugin in plugins:
             what = f'running PreBind plugin "{plugin.name}"'
-            if hasattr(plugin, "pre_bind_preflight"):
-                ready = self._ask(what, plugin.pre_bind_preflight)
-                if ready is not None:
-                    ready = await _settled(what, ready)
-                    if ready is not None and ready.code == Code.SKIP:
-                        continue
-                    if ready is not None and ready.code != Code.SUCCESS:
-                        return Status.error(f"{what}: {ready.message}")
-            status = self._ask(what, plugin.pre_bind)
+            status = await self._ask(what, plugin.pre_bind)
             if status is not None:
-                status = await _settled(what, status)
-                if status is not None and status.code != Code.SUCCESS:
-                    return Status.error(f"{what}: {status.message}")
+                return _failure(what, status.by(plugin.name))
         return None
+
+    async def _has_work(self, plugin: Any) -> bool:
+        """Whether the plugin's PreBind has something to do for this pod."""
+        if not hasattr(plugin, "pre_bind_preflight"):
+            return True
+        what = f'running PreBindPreFlight "{plugin.name}"'
+        status = await self._ask(what, plugin.pre_bind_preflight)
+        if status is None or status.code == Code.SKIP:
+            return status is None
+        if status.code == Code.ERROR:
+            raise PluginError(f"{what}: {status.message}")
+        raise PluginError(f"{what}: it must give None, SKIP or an error, got {status.code.name}: {status.message}")
 
     async def _bind(self) -> Status | None:
         for plugin in self._runtime.at("bind"):
             what = f'running Bind plugin "{plugin.name}"'
-            status = self._ask(what, plugin.bind)
+            status = await self._ask(what, plugin.bind)
             if status is None:
                 return None
-            status = await _settled(what, status)
-            if status is None or status.code == Code.SUCCESS:
-                return None
             if status.code != Code.SKIP:
-                return Status.error(f"{what}: {status.message}")
+                return _failure(what, status.by(plugin.name))
         return Status.error(f"no bind plugin would bind pod {self._queued.pod.key}")
 
-    def _ask(self, what: str, method: Callable[..., Any]) -> Any:
-        try:
-            return method(self._cycle, self._node_name)
-        except Exception as error:
-            raise PluginError(f"{what}: {error}") from error
+    async def _ask(self, what: str, method: Callable[..., Any]) -> Status | None:
+        """A plugin's answer, which may have to be waited for; None for success."""
+        answer = call(what, method, self._cycle, self._node_name)
+        if answer is not None and not isinstance(answer, Status) and isawaitable(answer):
+            try:
+                answer = await answer
+            except Exception as error:
+                raise PluginError(f"{what}: {told(error)}") from error
+        return status_of(what, answer)
 
-    def _undo(self, status: Status) -> None:
-        self._scheduler.not_bound(self._runtime, self._cycle, self._queued, self._node_name, status)
+    def _undo(self, status: Status, *, at_permit: bool = False) -> None:
+        self._scheduler.not_bound(
+            self._runtime, self._cycle, self._queued, self._node_name, status, at_permit=at_permit
+        )
 
 
-async def _settled(what: str, answer: Any) -> Status | None:
-    """An answer that may still have to be waited for."""
-    if not isinstance(answer, Status) and isawaitable(answer):
-        try:
-            answer = await answer
-        except Exception as error:
-            raise PluginError(f"{what}: {error}") from error
-    if answer is None or isinstance(answer, Status):
-        return answer
-    raise PluginError(f"{what}: it must give None or a Status, got {type(answer).__name__}")
+def _failure(what: str, status: Status) -> Status:
+    """A rejection speaks for itself; everything else is an error."""
+    return status if status.rejected else Status.error(f"{what}: {status.message}")
 
 
 def run_at_once(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine that never really waits, as when the writer answers at once."""
+    """Run a coroutine that never really waits, as when the writer answers at once; one that does is made to fail."""
     try:
         work.send(None)
+        work.throw(PluginError("this driver cannot wait: what it awaits must answer at once"))
     except StopIteration:
         return
     work.close()
-    raise RuntimeError("this driver cannot wait: its writer must answer at once")
+    raise RuntimeError("this driver cannot wait, and the binding would not end")

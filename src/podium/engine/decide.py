@@ -122,11 +122,14 @@ def find_feasible(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> 
         return search
     nominated = cluster.row_of.get(cycle.pod.status.nominated_node_name)
     if nominated is not None and cluster.nodes[nominated] is not None:
-        status = runtime.run_filters_with_nominated(cycle, nominated)
-        if status is None:
-            search.feasible = np.array([nominated], dtype=np.intp)
-            return search
-        search.overrides[nominated] = status
+        try:
+            status = runtime.run_filters_with_nominated(cycle, nominated)
+            if status is None:
+                search.feasible = np.array([nominated], dtype=np.intp)
+                return search
+            search.overrides[nominated] = status
+        except PluginError as error:
+            runtime.handle.report(f"pod {cycle.pod.key} on its nominated node: {error}")
     rows = all_rows if outcome.node_names is None else runtime.rows_named(outcome.node_names)
     limit = sampling.limit(len(rows), runtime.profile.percentage_of_nodes_to_score) if runtime.at("score") else 1
     _filter(runtime, cycle, search, rows, limit, sampling)
@@ -139,8 +142,10 @@ def _filter(runtime: ProfileRuntime, cycle: Cycle, search: Search, rows: Rows, l
     visiting = np.concatenate((rows[start:], rows[:start])) if start else rows
     if not runtime.at("filter"):
         search.feasible = visiting[:limit]
+        sampling.advance(len(search.feasible), search.nodes)
         return
     cluster = cycle.cluster
+    tried_before = set(search.overrides)  # the nominated node, where it failed
     whole = search.outcome.node_names is None
     nodes = Nodes(cluster) if whole else Nodes(cluster, rows)
     refusals = runtime.run_filters(cycle, nodes, cluster.present if whole else None)
@@ -158,9 +163,11 @@ def _filter(runtime: ProfileRuntime, cycle: Cycle, search: Search, rows: Rows, l
         looked_at = np.zeros(cluster.columns.rows, dtype=np.bool_)
         looked_at[visiting[:seen]] = True
         search.visited = looked_at[nodes.rows]
-        search.overrides = {row: status for row, status in search.overrides.items() if looked_at[row]}
-    if search.nodes:
-        sampling.next_start = (sampling.next_start + seen) % search.nodes
+        search.overrides = {
+            row: status for row, status in search.overrides.items() if looked_at[row] or row in tried_before
+        }
+    seen += len(tried_before.difference(visiting[:seen].tolist())) if tried_before else 0
+    sampling.advance(seen, search.nodes)
     if any(verdict.fails for _plugin, verdict in refusals.verdicts):
         _raise_failure(search)
 

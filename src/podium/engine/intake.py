@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
+from podium.cluster import PlacedPod
 from podium.engine.changes import node_events, pod_events
+from podium.framework.answers import told
 from podium.framework.events import Action, Event, Resource
 from podium.framework.plugin import Plugin
 from podium.kube import (
@@ -69,8 +73,7 @@ class Intake:
         if isinstance(item, Pod):
             self._delete_pod(item)
         elif isinstance(item, Node):
-            self._queue.on_event(Event(Resource.NODE, Action.DELETE), item, None)
-            self._cluster.remove_node(item.name)
+            self._delete_node(item)
         else:
             self._delete_object(item)
 
@@ -82,6 +85,9 @@ class Intake:
             return
         placed = self._cluster.pods.get(pod.uid)
         waiting_version = self._cluster.objects.pending_pods.get(pod.key)
+        if waiting_version is not None and waiting_version.uid != pod.uid:
+            self._delete_pod(waiting_version)  # another pod of that name: that this one went, nobody told us
+            waiting_version = None
         self._observe(Resource.POD, waiting_version if placed is None else placed.pod, pod)
         if pod.node_name:
             self._set_assigned(pod, waiting_version)
@@ -106,15 +112,13 @@ class Intake:
         if before is not None and before.metadata.resource_version == pod.metadata.resource_version != "":
             return
         pending.set(pod.key, pod)
-        if before is None or before.uid != pod.uid:
-            if before is not None:
-                self._queue.delete(before)
+        if before is None:
             self._queue.add(pod)
             return
         placed = self._cluster.pods.get(pod.uid)
         if placed is not None and placed.assumed:
             if pod.terminating and not before.terminating:
-                self._assumed_is_deleted(pod)
+                self._assumed_is_deleted(placed)
             return
         self._queue.update(before, pod)
         if before.status.nominated_node_name and before.status.nominated_node_name != pod.status.nominated_node_name:
@@ -127,7 +131,7 @@ class Intake:
             self._cluster.objects.pending_pods.discard(pod.key)
             self._queue.delete(pending)
             if placed is not None and placed.assumed:
-                self._assumed_is_deleted(pod)
+                self._assumed_is_deleted(placed)
             elif pending.status.nominated_node_name:
                 self._nominated_room_is_free(pending)
         elif placed is not None:
@@ -136,14 +140,13 @@ class Intake:
         if placed is not None or pending is not None:
             self._observe(Resource.POD, pending if placed is None else placed.pod, None)
 
-    def _assumed_is_deleted(self, pod: Pod) -> None:
+    def _assumed_is_deleted(self, placed: PlacedPod) -> None:
         """A pod that is placed but not bound is going: let go of it, or of its place."""
+        pod, node_name = placed.pod, self._cluster.names[placed.row]
         waiting = self._scheduler.waiting.get(pod.uid)
-        if waiting is not None:
-            waiting.reject("", "removed")
-        else:
+        if waiting is None or not waiting.reject("", "removed"):
             self._cluster.forget(pod.uid)
-        self._queue.on_event(ASSIGNED_DELETE, pod, None)
+        self._queue.on_event(ASSIGNED_DELETE, on_node(pod, node_name), None)
 
     def _nominated_room_is_free(self, pod: Pod) -> None:
         """Pods of at most its priority had to leave room for it, and no longer have to."""
@@ -160,6 +163,12 @@ class Intake:
             return
         for event in node_events(before, node):
             self._queue.on_event(event, before, node)
+
+    def _delete_node(self, node: Node) -> None:
+        row = self._cluster.row_of.get(node.name)
+        if row is not None and self._cluster.nodes[row] is not None:
+            self._queue.on_event(Event(Resource.NODE, Action.DELETE), node, None)
+            self._cluster.remove_node(node.name)
 
     def _set_object(self, item: Any) -> None:
         store = self._cluster.objects.store_of(type(item))
@@ -196,7 +205,15 @@ class Intake:
 
     def _observe(self, resource: str, before: Any, after: Any) -> None:
         for plugin in self._observers:
-            plugin.observe(resource, before, after)
+            try:
+                plugin.observe(resource, before, after)
+            except Exception as error:
+                plugin.handle.report(f'plugin "{plugin.name}" observing {resource}: {told(error)}')
+
+
+def on_node(pod: Pod, node_name: str) -> Pod:
+    """The pod as it stood on the node, for those who are told that it left."""
+    return replace(pod, spec=replace(pod.spec, node_name=node_name))
 
 
 def _observes(plugin: Any) -> bool:

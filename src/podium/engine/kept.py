@@ -84,16 +84,19 @@ class Kept:
         self._watched = [each for each in used if each.watermark is not None]
         self._moves = Moves(self._cluster)
         self._order_version = -1
+        self._start = 0
         self._nominated = -1
         self._held: RowSet = {}
         self._crowded = Said()  # rows refused because of pods nominated to them
         self._behind: RowSet = {}  # rows that changed since the scores were last brought up to date
         self._nodes_behind: RowSet = {}
 
-    def decide(self, cycle: Cycle) -> int | Search:
-        """The best row, or why there is none."""
+    def decide(self, cycle: Cycle, start: int = 0) -> int | Search:
+        """The best row, or why there is none, with nodes visited from `start` on."""
         if self._cluster.columns.rows != self.rows:
             self._build()
+        if start != self._start:
+            self._start, self._order_version = start, -1
         cycle.data, cycle.skipped_filters, cycle.skipped_scores = self.data, self.skipped_filters, self.skipped_scores
         self._refresh_filters(cycle)
         answer: int | Search
@@ -235,6 +238,8 @@ class Kept:
         else:
             index = np.array(list(rows), dtype=np.intp)
             verdict = self._runtime.judge(plugin, cycle, Nodes(self._cluster, index), present[index])
+            if verdict is not None and verdict.fails:
+                raise Unkeepable
             codes = [0] * len(rows) if verdict is None else verdict.codes.tolist()
             statuses = [None if verdict is None or not code else verdict.status_of(code) for code in codes]
         for row, status in zip(rows, statuses, strict=True):
@@ -256,7 +261,7 @@ class Kept:
         if moved:
             self._feasible_moved = True
             self._order_version = cluster.order.version
-            order = cluster.order.rows
+            order = np.roll(cluster.order.rows, -self._start)
             self._feasible_rows = order[self._feasible[order]]
             self._feasible_count = len(self._feasible_rows)
             self._rank[self._feasible_rows] = walk_key(self._feasible_count, RANK_BITS)

@@ -47,7 +47,9 @@ class Memory:
         else:
             self._kept.move_to_end(kind)
         try:
-            return kept.decide(cycle)
+            answer = kept.decide(cycle, sampling.next_start % max(nodes, 1))
+            sampling.advance(nodes, nodes)
+            return answer
         except Unkeepable:
             del self._kept[kind]
             self._seen[kind] = False

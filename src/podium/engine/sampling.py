@@ -40,3 +40,8 @@ class Sampling:
                 return nodes
             percentage = 0
         return nodes_to_find(nodes, percentage)
+
+    def advance(self, seen: int, nodes: int) -> None:
+        """Start the next search behind what this one has seen."""
+        if nodes:
+            self.next_start = (self.next_start + seen) % nodes

@@ -17,7 +17,7 @@ from podium.config.resolved import SchedulerConfig
 from podium.engine.binding import Binding, run_at_once
 from podium.engine.decide import NO_NODES, decide, make_room
 from podium.engine.hints import build_hints
-from podium.engine.intake import Intake
+from podium.engine.intake import Intake, on_node
 from podium.engine.memory import Memory
 from podium.engine.queue import SchedulingQueue
 from podium.engine.sampling import Sampling
@@ -166,7 +166,7 @@ class Scheduler:
         if isinstance(waits, Status):
             self._give_up(runtime, cycle, queued, node_name, waits)
             return
-        self._activate(cycle)
+        self.activate(cycle)
         binding = Binding(self, runtime, cycle, queued, node_name)
         if not waits:
             self._launch(binding.run())
@@ -187,30 +187,40 @@ class Scheduler:
 
     # After binding
 
-    def bound(self, cycle: Cycle, queued: QueuedPod, node_name: str) -> None:
+    def bound(self, queued: QueuedPod, node_name: str) -> None:
         self._listener.scheduled(queued.pod, node_name)
-        self._activate(cycle)
 
     def not_bound(
-        self, runtime: ProfileRuntime, cycle: Cycle, queued: QueuedPod, node_name: str, status: Status
+        self,
+        runtime: ProfileRuntime,
+        cycle: Cycle,
+        queued: QueuedPod,
+        node_name: str,
+        status: Status,
+        *,
+        at_permit: bool = False,
     ) -> None:
-        """Undo a placement whose binding failed; others may use the room, but a rejected pod is not woken by it."""
+        """Undo a placement whose binding failed; others may use the room, but a rejected pod is not woken by it.
+
+        Only the plugins that kept the pod at Permit can be waited for: after that, time alone brings it back.
+        """
         pod = queued.pod
         runtime.run_unreserve(cycle, node_name)
         placed = self.cluster.pods.get(pod.uid)
-        forgotten = placed is not None and placed.assumed
-        if forgotten:
+        gone = placed is None or placed.assumed
+        if gone:
             self.cluster.forget(pod.uid)
-        if status.rejected:
+        freed = on_node(pod, node_name)
+        if gone and not status.rejected:
+            self.queue.on_event(ASSIGNED_POD_DELETE, freed, None)
+        diagnosis = None
+        if at_permit:
             diagnosis = refused_by_one(status)
-            diagnosis.unschedulable_plugins = {status.plugin}
-            self.fail(queued, Status(status.code, (diagnosis.message,), status.plugin), CLEAR, diagnosis)
-            if forgotten:
-                self.queue.on_event(ASSIGNED_POD_DELETE, pod, None, precheck=lambda other: other.uid != pod.uid)
-            return
-        if forgotten:
-            self.queue.on_event(ASSIGNED_POD_DELETE, pod, None)
-        self.fail(queued, status, CLEAR)
+            diagnosis.unschedulable_plugins, diagnosis.pending_plugins = {status.plugin}, set()
+            status = Status(status.code, (diagnosis.message,), status.plugin)
+        self.fail(queued, status, CLEAR, diagnosis)
+        if gone and status.rejected:
+            self.queue.on_event(ASSIGNED_POD_DELETE, freed, None, precheck=lambda other: other.uid != pod.uid)
 
     def fail(
         self,
@@ -239,7 +249,8 @@ class Scheduler:
     def _wake(self, pods: Iterable[Pod]) -> None:
         self.queue.activate(pods)
 
-    def _activate(self, cycle: Cycle) -> None:
+    def activate(self, cycle: Cycle) -> None:
+        """Wake the pods that plugins asked for during the cycle."""
         if cycle.pods_to_activate:
             self.queue.activate(list(cycle.pods_to_activate.values()))
             cycle.pods_to_activate = {}

@@ -24,17 +24,36 @@ def call(what: str, method: Callable[..., T], *args: Any) -> T:
     """Call a plugin's method; anything it raises becomes a PluginError that starts with `what`."""
     try:
         return method(*args)
-    except PluginError as error:
-        raise PluginError(f"{what}: {error}") from error
     except Exception as error:
-        raise PluginError(f"{what}: {type(error).__name__}: {error}") from error
+        raise PluginError(f"{what}: {told(error)}") from error
+
+
+def told(error: Exception) -> str:
+    """What an exception says; its type helps where the words are not ours."""
+    return str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
+
+
+def status_of(what: str, answer: Any) -> Status | None:
+    """An answer that must be None or a Status; success comes back as None."""
+    if answer is None:
+        return None
+    if not isinstance(answer, Status):
+        raise PluginError(f"{what}: it must give None or a Status, got {type(answer).__name__}")
+    return None if answer.code == Code.SUCCESS else answer
 
 
 def verdict_of(plugin: Any, answer: Any, nodes: Nodes) -> Verdict | None:
     """A vector filter's answer as a Verdict; None when all nodes pass."""
-    if answer is None or isinstance(answer, Verdict):
-        if answer is not None and len(answer.codes) != len(nodes):
-            raise PluginError(f"filter gave {len(answer.codes)} answers for {len(nodes)} nodes")
+    if answer is None:
+        return None
+    if isinstance(answer, Verdict):
+        codes = np.asarray(answer.codes)
+        if codes.shape != (len(nodes),) or not np.issubdtype(codes.dtype, np.integer):
+            raise PluginError(
+                f"filter must give a whole number for each of {len(nodes)} nodes, "
+                f"got {codes.dtype} of shape {codes.shape}"
+            )
+        answer.codes = codes
         return answer
     mask = np.asarray(answer)
     if mask.dtype != np.bool_ or mask.shape != (len(nodes),):
@@ -46,10 +65,10 @@ def verdict_of(plugin: Any, answer: Any, nodes: Nodes) -> Verdict | None:
 
 def node_status_of(plugin: Any, answer: Any) -> Status | None:
     """A one-node filter's answer as a status; None when the node passes."""
-    if answer is None or answer is True:
+    if answer is None:
         return None
-    if answer is False:
-        return default_refusal(plugin)
+    if isinstance(answer, bool | np.bool_):
+        return None if answer else default_refusal(plugin)
     if isinstance(answer, str):
         return Status.unschedulable(answer)
     if isinstance(answer, Status):

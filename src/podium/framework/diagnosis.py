@@ -7,13 +7,13 @@ reasons, sorted as text, then what preemption had to say.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Rows
-from podium.framework.status import Code, Status
+from podium.framework.status import Code, PluginError, Status
 from podium.framework.verdict import Verdict
 
 PASSED = -1
@@ -63,8 +63,21 @@ class Refusals:
 
     def _status(self, number: int, code: int) -> Status:
         name, verdict = self.verdicts[number]
-        status = verdict.status_of(code)
+        status = refusal_of(name, verdict, code)
         return status if status.plugin else status.by(name)
+
+
+def refusal_of(plugin: str, verdict: Verdict, code: int) -> Status:
+    """The status a filter's code stands for; anything but one that refuses the node, or fails, is a mistake."""
+    what = f'running "{plugin}" filter plugin: status_of({code})'
+    try:
+        status: Any = verdict.status_of(code)
+    except Exception as error:
+        raise PluginError(f"{what}: {type(error).__name__}: {error}") from error
+    if isinstance(status, Status) and (status.rejected or status.code == Code.ERROR):
+        return status
+    given = status.code.name if isinstance(status, Status) else type(status).__name__
+    raise PluginError(f"{what} must give a Status that refuses the node, got {given}")
 
 
 def _distinct(codes: NDArray[np.int64]) -> list[int]:
@@ -145,10 +158,9 @@ class Diagnosis:
         """Note the plugin behind a rejection, so that its events wake the pod."""
         if not status.plugin:
             return
+        self.unschedulable_plugins.add(status.plugin)
         if status.code == Code.PENDING:
             self.pending_plugins.add(status.plugin)
-        else:
-            self.unschedulable_plugins.add(status.plugin)
 
     @property
     def message(self) -> str:

@@ -82,7 +82,7 @@ def find_candidates(
             refusals[row] = found
             continue
         (violating if found.harm.violations else harmless).append(found)
-        if harmless and len(harmless) + len(violating) >= wanted:
+        if wanted and harmless and len(harmless) + len(violating) >= wanted:
             break
     return Search(harmless[:wanted] + violating[:wanted], refusals, errors)
 
@@ -202,12 +202,15 @@ class _Trial:
         return self._runtime.run_filters_with_nominated(self._cycle, self._row, only_moving=only_moving)
 
     def reprieve(self, placed: PlacedPod) -> bool:
-        """Put a pod back if the incoming one still fits then."""
+        """Put a pod back if the incoming one still fits then; where a filter fails, it is not said to fit."""
         self._cycle.cluster.put_on(placed)
         del self._off[placed.pod.uid]
         self._runtime.add_pod(self._cycle, placed)
-        if self.refusal(only_moving=True) is None:
-            return True
+        try:
+            if self.refusal(only_moving=True) is None:
+                return True
+        except PluginError:
+            pass
         self.take_off(placed)
         return False
 

@@ -23,10 +23,12 @@ from podium.framework.answers import (
     node_status_of,
     raw_scores_of,
     score_by_node,
+    status_of,
+    told,
     verdict_of,
 )
 from podium.framework.cycle import Cycle
-from podium.framework.diagnosis import Diagnosis, PostFilterResult, Refusals
+from podium.framework.diagnosis import Diagnosis, PostFilterResult, Refusals, refusal_of
 from podium.framework.handle import Handle
 from podium.framework.normalize import Scores
 from podium.framework.plugin import Plugin, Scope
@@ -84,11 +86,13 @@ class ProfileRuntime:
             sorted(self.at("preEnqueue"), key=lambda plugin: plugin.name != first) if first else self.at("preEnqueue")
         )
         for plugin in plugins:
+            what = f'running PreEnqueue plugin "{plugin.name}"'
             try:
-                status: Status | None = call(f'running PreEnqueue plugin "{plugin.name}"', plugin.pre_enqueue, pod)
+                status = status_of(what, call(what, plugin.pre_enqueue, pod))
             except PluginError as error:
+                self.handle.report(str(error))
                 status = Status.error(str(error))
-            if status is not None and status.code != Code.SUCCESS:
+            if status is not None:
                 return status.by(plugin.name)
         return None
 
@@ -160,7 +164,7 @@ class ProfileRuntime:
             return call(what, lambda: node_status_of(plugin, plugin.filter_node(cycle, NodeInfo(cycle.cluster, row))))
         verdict = self.judge(plugin, cycle, Nodes(cycle.cluster, np.array([row])), _ONE)
         code = 0 if verdict is None else int(verdict.codes[0])
-        return None if verdict is None or not code else verdict.status_of(code)
+        return None if verdict is None or not code else refusal_of(plugin.name, verdict, code)
 
     def run_filters_with_nominated(self, cycle: Cycle, row: int, *, only_moving: bool = False) -> Status | None:
         """One node's verdict, leaving room for pods nominated to it: passes with them and without them."""
@@ -207,11 +211,10 @@ class ProfileRuntime:
     def _adjust(self, cycle: Cycle, placed: PlacedPod, method: str, label: str) -> None:
         for plugin in self.at("preFilter"):
             if plugin.name not in cycle.skipped_filters and hasattr(plugin, method):
-                status = call(
-                    f'running {label} on PreFilter plugin "{plugin.name}"', getattr(plugin, method), cycle, placed
-                )
-                if status is not None and status.code != Code.SUCCESS:
-                    raise PluginError(f'running {label} on PreFilter plugin "{plugin.name}": {status.message}')
+                what = f'running {label} on PreFilter plugin "{plugin.name}"'
+                status = status_of(what, call(what, getattr(plugin, method), cycle, placed))
+                if status is not None:
+                    raise PluginError(f"{what}: {status.message}")
 
     def run_post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
         """Try to make room. The first success ends it; refusals are collected into one message."""
@@ -219,12 +222,13 @@ class ProfileRuntime:
         reasons: list[str] = []
         rejector = ""
         for plugin in self.at("postFilter"):
-            result: PostFilterResult = call(
-                f'running PostFilter plugin "{plugin.name}"', plugin.post_filter, cycle, diagnosis
-            )
-            status = result.status
-            if status is None or status.code == Code.SUCCESS:
-                return result
+            what = f'running PostFilter plugin "{plugin.name}"'
+            result = call(what, plugin.post_filter, cycle, diagnosis)
+            if not isinstance(result, PostFilterResult):
+                raise PluginError(f"{what}: it must give a PostFilterResult, got {type(result).__name__}")
+            status = status_of(what, result.status)
+            if status is None:
+                return PostFilterResult(None, result.nomination)
             if status.code == Code.UNRESOLVABLE:
                 return PostFilterResult(status.by(plugin.name), result.nomination)
             if not status.rejected:
@@ -245,8 +249,8 @@ class ProfileRuntime:
     def prepare_score(self, plugin: Any, cycle: Cycle, nodes: Nodes) -> bool:
         """Run one plugin's PreScore; False when the plugin has nothing to say about this pod."""
         what = f'running PreScore plugin "{plugin.name}"'
-        status: Status | None = call(what, plugin.pre_score, cycle, nodes)
-        if status is None or status.code == Code.SUCCESS:
+        status = status_of(what, call(what, plugin.pre_score, cycle, nodes))
+        if status is None:
             return True
         if status.code == Code.SKIP:
             return False
@@ -297,8 +301,8 @@ class ProfileRuntime:
         for plugin in self.at("reserve"):
             if hasattr(plugin, "reserve"):
                 what = f'running Reserve plugin "{plugin.name}"'
-                status: Status | None = call(what, plugin.reserve, cycle, node_name)
-                if status is not None and status.code != Code.SUCCESS:
+                status = status_of(what, call(what, plugin.reserve, cycle, node_name))
+                if status is not None:
                     return _rejection_or_error(what, status.by(plugin.name))
         return None
 
@@ -309,7 +313,7 @@ class ProfileRuntime:
                 try:
                     plugin.unreserve(cycle, node_name)
                 except Exception as error:
-                    self.handle.report(f'running Unreserve plugin "{plugin.name}": {error}')
+                    self.handle.report(f'running Unreserve plugin "{plugin.name}": {told(error)}')
 
     def run_permit(self, cycle: Cycle, node_name: str) -> Status | dict[str, float]:
         """A rejection, or how long each plugin wants the pod held (empty: not at all)."""
@@ -318,9 +322,11 @@ class ProfileRuntime:
             what = f'running Permit plugin "{plugin.name}"'
             answer = call(what, plugin.permit, cycle, node_name)
             if isinstance(answer, Wait):
-                waits[plugin.name] = answer.seconds
-            elif isinstance(answer, Status) and answer.code != Code.SUCCESS:
-                return _rejection_or_error(what, answer.by(plugin.name))
+                waits[plugin.name] = _seconds(what, answer)
+                continue
+            status = status_of(what, answer)
+            if status is not None:
+                return _rejection_or_error(what, status.by(plugin.name))
         return waits
 
     def rows_named(self, names: Iterable[str]) -> Rows:
@@ -338,6 +344,12 @@ def _no_node_left(restricting: set[str]) -> Status:
     if len(names) == 1:
         return Status.unresolvable(f"node(s) didn't satisfy plugin {names[0]}")
     return Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously")
+
+
+def _seconds(what: str, wait: Wait) -> float:
+    if isinstance(wait.seconds, int | float) and wait.seconds >= 0:
+        return wait.seconds
+    raise PluginError(f"{what}: Wait needs a number of seconds, at least 0, got {wait.seconds!r}")
 
 
 def _rejection_or_error(what: str, status: Status) -> Status:

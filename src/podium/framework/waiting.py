@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from podium.config.durations import SECOND, Duration
 from podium.framework.status import Code, Status
 from podium.kube import Pod
 
@@ -36,27 +37,30 @@ class WaitingPod:
         if not self.pending:
             self._settle(None)
 
-    def reject(self, plugin: str, message: str) -> None:
-        self._settle(Status(Code.UNSCHEDULABLE, (message,), plugin))
+    def reject(self, plugin: str, message: str) -> bool:
+        """Turn the pod away; False when its wait is over already."""
+        return self._settle(Status(Code.UNSCHEDULABLE, (message,), plugin))
 
-    def preempt(self, plugin: str, message: str) -> None:
-        self._settle(Status(Code.ERROR, (message,), plugin))
+    def preempt(self, plugin: str, message: str) -> bool:
+        """Take the pod's place; it is tried again later. False when its wait is over already."""
+        return self._settle(Status(Code.ERROR, (message,), plugin))
 
     def expire(self, now: float) -> None:
         """Reject the pod if a holding plugin's time is over."""
         if self.settled or now < self.deadline:
             return
         plugin = min(self.pending, key=lambda name: self.pending[name])
-        waited = format_seconds(self._waits[plugin])
+        waited = Duration(round(self._waits[plugin] * SECOND))
         self.reject(plugin, f"rejected due to timeout after waiting {waited} at plugin {plugin}")
 
-    def _settle(self, outcome: Status | None) -> None:
+    def _settle(self, outcome: Status | None) -> bool:
         if self.settled:
-            return
+            return False
         self.settled = True
         self.outcome = outcome
         if self.on_settled is not None:
             self.on_settled()
+        return True
 
 
 class WaitingPods:
@@ -84,15 +88,3 @@ class WaitingPods:
     def expire(self, now: float) -> None:
         for waiting in self:
             waiting.expire(now)
-
-
-def format_seconds(seconds: float) -> str:
-    """A duration the way Go prints it: 1m0s, 15m0s, 1.5s, 200ms."""
-    if seconds < 1:
-        return f"{seconds * 1000:.10g}ms"
-    minutes, rest = divmod(seconds, 60)
-    hours, minutes = divmod(int(minutes), 60)
-    text = f"{rest:.10g}s"
-    if hours:
-        return f"{hours}h{minutes}m{text}"
-    return f"{minutes}m{text}" if minutes else text

@@ -60,7 +60,7 @@ class DefaultPreemption(Plugin):
 
     def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:
         super().__init__(args, handle)
-        self._evicting: set[str] = set()
+        self._evicting: dict[str, list[Pod]] = {}
         self._dry_runs = DryRuns()
 
     def interests(self) -> Iterable[Interest]:
@@ -68,7 +68,16 @@ class DefaultPreemption(Plugin):
         return [Interest(Resource.POD, Action.DELETE, lambda _pod, _before, _after: False)]
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
-        return Status.unresolvable(STILL_EVICTING) if pod.uid in self._evicting else None
+        """Hold the pod back while its victims are being evicted; news that the last is going may come before the end
+        of that, and nothing would wake the pod afterwards."""
+        victims = self._evicting.get(pod.uid)
+        if victims is None or all(self._going(victim) for victim in victims):
+            return None
+        return Status.unresolvable(STILL_EVICTING)
+
+    def _going(self, victim: Pod) -> bool:
+        placed = self.handle.cluster.pods.get(victim.uid)
+        return placed is None or placed.pod.terminating
 
     def post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
         objection = self._objection(cycle, diagnosis)
@@ -94,7 +103,7 @@ class DefaultPreemption(Plugin):
         if pod.spec.preemption_policy == "Never":
             return NEVER
         row = cluster.row_of.get(pod.status.nominated_node_name)
-        if row is None or diagnosis.statuses.get(row).code == Code.UNRESOLVABLE:
+        if row is None or cluster.nodes[row] is None or diagnosis.statuses.get(row).code == Code.UNRESOLVABLE:
             return ""
         leaving = any(may_evict(placed, pod) and _evicted(placed.pod) for placed in cluster.pods_on[row].values())
         return VICTIM_LEAVING if leaving else ""
@@ -105,23 +114,25 @@ class DefaultPreemption(Plugin):
         return min(nodes, max(share, args.min_candidate_nodes_absolute))
 
     def _evict(self, pod: Pod, chosen: Candidate) -> None:
-        """Evict the victims; those still held at Permit are let go in memory."""
-        victims = []
-        for victim in chosen.victims:
-            waiting = self.handle.waiting.get(victim.uid)
-            if waiting is not None:
-                waiting.preempt(NAME, "preempted")
-            elif not victim.terminating:
-                victims.append(victim)
+        """Evict the victims; those still held at Permit are let go in memory, those terminating are left alone."""
+        staying = [victim for victim in chosen.victims if not victim.terminating]
+        if not staying:
+            return
         for other in self.handle.nominator.on(chosen.node_name):
-            if other.priority < pod.priority:
+            if other.priority < pod.priority and other.status.nominated_node_name:
                 self.handle.writer.clear_nomination(other)
+        victims = [victim for victim in staying if not self._taken_back(victim)]
         if victims:
-            self._evicting.add(pod.uid)
+            self._evicting[pod.uid] = victims
             self.handle.writer.evict(victims, pod, chosen.node_name, lambda error: self._finish(pod, error))
 
+    def _taken_back(self, victim: Pod) -> bool:
+        """Whether the victim was still held at Permit, so that nothing but our memory has to change."""
+        waiting = self.handle.waiting.get(victim.uid)
+        return waiting is not None and waiting.preempt(NAME, "preempted")
+
     def _finish(self, pod: Pod, error: str | None) -> None:
-        self._evicting.discard(pod.uid)
+        self._evicting.pop(pod.uid, None)
         if error is not None:
             self.handle.report(f"evicting pods for {pod.key}: {error}")
             self.handle.activate([pod])
