@@ -129,7 +129,7 @@ class ProfileRuntime:
         """What the filters say of every chosen node (of those marked `undecided`, where given)."""
         refusals = Refusals(nodes.rows)
         left = np.ones(len(nodes), dtype=np.bool_) if undecided is None else undecided
-        for plugin in self.at("filter"):
+        for plugin in self.at("filter") if len(nodes) else ():
             if plugin.name in cycle.skipped_filters:
                 continue
             verdict = self.judge(plugin, cycle, nodes, left)

@@ -1,0 +1,137 @@
+"""A scheduler in a world of its own: time that stands still, and somebody who remembers all it writes and tells."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from podium.cluster import Cluster
+from podium.engine.scheduler import Scheduler
+from podium.framework import ManualClock, Nomination, Plugin
+from podium.framework.handle import Effect
+from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod
+from tests.framework.runtimes import setup
+
+
+class Failed(NamedTuple):
+    key: str
+    reason: str
+    message: str
+    nomination: Nomination | None
+
+
+class World:
+    """The scheduler with the plugins (see `setup`), and the API server's side of it.
+
+    `bind_answer` is what binding a pod gives; evictions end at once unless `slow_evictions`, then `evictions` holds
+    what to call.
+    """
+
+    def __init__(
+        self, *plugins: type[Plugin] | str, nodes: Iterable[Node] = (), parity: bool = False, **options: Any
+    ) -> None:
+        launch = {"launch": options.pop("launch")} if "launch" in options else {}
+        config, registry = setup(*plugins, **options)
+        self.clock = ManualClock(1_000_000.0)
+        self.bind_answer: Effect = None
+        self.slow_evictions = False
+        self.bound: list[tuple[str, str]] = []
+        self.scheduled_pods: list[tuple[str, str]] = []
+        self.failures: list[Failed] = []
+        self.evicted: list[str] = []
+        self.evictions: list[Callable[[str | None], None]] = []
+        self.cleared: list[str] = []
+        self.reports: list[str] = []
+        self.scheduler = Scheduler(
+            config,
+            registry,
+            clock=self.clock,
+            writer=self,
+            listener=self,
+            rng=random.Random(0),
+            report=self.reports.append,
+            parity=parity,
+            **launch,
+        )
+        self.queue, self.intake = self.scheduler.queue, self.scheduler.intake
+        self.add(*nodes)
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.scheduler.cluster
+
+    # What the scheduler writes and tells
+
+    def bind(self, pod: Pod, node_name: str) -> Effect:
+        if self.bind_answer is None:
+            self.bound.append((pod.name, node_name))
+        return self.bind_answer
+
+    def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
+        self.evicted += [victim.name for victim in victims]
+        if self.slow_evictions:
+            self.evictions.append(done)
+        else:
+            done(None)
+
+    def clear_nomination(self, pod: Pod) -> None:
+        self.cleared.append(pod.name)
+
+    def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
+        pass
+
+    def scheduled(self, pod: Pod, node_name: str) -> None:
+        self.scheduled_pods.append((pod.name, node_name))
+
+    def failed(self, pod: Pod, reason: str, message: str, nomination: Nomination | None) -> None:
+        self.failures.append(Failed(pod.key, reason, message, nomination))
+
+    # What happens around it
+
+    def add(self, *items: Any) -> None:
+        for item in items:
+            self.intake.set(item)
+
+    def delete(self, *items: Any) -> None:
+        for item in items:
+            self.intake.delete(item)
+
+    def try_next(self) -> None:
+        """One scheduling cycle; there must be a pod to try."""
+        assert self.scheduler.schedule_one() is not None, "no pod is ready"
+
+    def attempt(self, *pods: Pod) -> None:
+        """Let pods arrive and try each of them once."""
+        for pod in pods:
+            self.add(pod)
+            self.try_next()
+
+    def pass_time(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+        self.scheduler.tick()
+
+    # What can be seen
+
+    @property
+    def message(self) -> str:
+        """The last failure's message."""
+        return self.failures[-1].message
+
+    def node_of(self, name: str) -> str | None:
+        """The node a pod stands on in the scheduler's eyes."""
+        placed = self.cluster.pods.get(f"default-{name}")
+        return None if placed is None else self.cluster.names[placed.row]
+
+    def place(self, name: str) -> str:
+        """Where in the queue a pod is; "" when it is not."""
+        queued = self.queue.get(f"default/{name}")
+        return "" if queued is None else queued.place
+
+
+def on(pod: Pod, node_name: str) -> Pod:
+    """The pod as the API server shows it once bound."""
+    metadata = replace(pod.metadata, resource_version="bound")
+    return replace(pod, metadata=metadata, spec=replace(pod.spec, node_name=node_name))
