@@ -179,10 +179,22 @@ class Cluster:
 
     def set_pod(self, pod: Pod) -> PlacedPod:
         """Take over the API server's word on a pod that has a node: new, confirmed after `assume`, or changed."""
-        known = self.pods.get(pod.uid)
+        known, facts = self.pods.get(pod.uid), self.facts.of(pod)
         if known is not None:
+            if self._adds_the_same(known, pod, facts):
+                known.pod, known.assumed = pod, False
+                return known
             self._remove(known)
-        return self._place(pod, pod.node_name, self.facts.of(pod), assumed=False)
+        return self._place(pod, pod.node_name, facts, assumed=False)
+
+    def _adds_the_same(self, known: PlacedPod, pod: Pod, facts: PodFacts) -> bool:
+        """Whether a newer version of a pod changes nothing on its row: mostly, what was assumed is confirmed."""
+        return (
+            facts is known.facts
+            and self.names[known.row] == pod.node_name
+            and known.pod.terminating == pod.terminating
+            and known.pod.status.start_time == pod.status.start_time
+        )
 
     def remove_pod(self, uid: str) -> None:
         placed = self.pods.get(uid)

@@ -149,10 +149,13 @@ def _filter(runtime: ProfileRuntime, cycle: Cycle, search: Search, rows: Rows, l
     whole = search.outcome.node_names is None
     nodes = Nodes(cluster) if whole else Nodes(cluster, rows)
     refusals = runtime.run_filters(cycle, nodes, cluster.present if whole else None)
-    passed = np.zeros(cluster.columns.rows, dtype=np.bool_)
-    passed[nodes.rows[refusals.passed]] = True
-    _heed_nominated(runtime, cycle, search, passed, rows)
     search.refusals = refusals
+    if whole:
+        passed = refusals.passed & cluster.present
+    else:
+        passed = np.zeros(cluster.columns.rows, dtype=np.bool_)
+        passed[rows[refusals.passed]] = True
+    _heed_nominated(runtime, cycle, search, passed, rows)
     fits = passed[visiting]
     search.feasible = visiting[fits]
     seen = len(visiting)

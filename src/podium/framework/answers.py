@@ -129,7 +129,7 @@ def _whole(score: Any) -> int:
 
 def check_range(scores: Scores) -> None:
     """After normalising, every score must lie in 0–100."""
-    if len(scores) and (scores.min() < 0 or scores.max() > MAX_SCORE):
+    if np.count_nonzero(scores.view(np.uint64) > MAX_SCORE):  # read as unsigned, a negative score is a huge one
         wrong = int(scores[(scores < 0) | (scores > MAX_SCORE)][0])
         raise PluginError(
             f"returns an invalid score {wrong}, it should in the range of [0, {MAX_SCORE}] after normalizing"

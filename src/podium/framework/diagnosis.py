@@ -36,7 +36,7 @@ class Refusals:
     def add(self, plugin: str, verdict: Verdict, undecided: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Record a plugin's verdict where no earlier one decided; returns which rows are still undecided."""
         turned_away = undecided & (verdict.codes != 0)
-        if turned_away.any():
+        if np.count_nonzero(turned_away):  # several times as quick as any() on thousands of nodes
             self.plugin[turned_away] = len(self.verdicts)
             self.code[turned_away] = verdict.codes[turned_away]
             self.verdicts.append((plugin, verdict))

@@ -135,7 +135,7 @@ class ProfileRuntime:
             verdict = self.judge(plugin, cycle, nodes, left)
             if verdict is not None:
                 left = refusals.add(plugin.name, verdict, left)
-                if not left.any():
+                if not np.count_nonzero(left):
                     break
         return refusals
 
@@ -283,9 +283,13 @@ class ProfileRuntime:
 
     def raw_score_of(self, plugin: Any, cycle: Cycle, nodes: Nodes) -> Scores:
         what = f'running Score plugins: plugin "{plugin.name}" failed with'
-        if hasattr(plugin, "score"):
-            return call(what, lambda: raw_scores_of(plugin.score(cycle, nodes), nodes))
-        return call(what, score_by_node, plugin, cycle, nodes)
+        if not hasattr(plugin, "score"):
+            return call(what, score_by_node, plugin, cycle, nodes)
+        rows, everything = nodes.chosen, Nodes(cycle.cluster)
+        if rows is not None and plugin.score_scope < Scope.CLUSTER and 2 * len(rows) > len(everything):
+            # Each node's score is its own, and whole columns are cheaper to work with than copies of most of each.
+            return call(what, lambda: raw_scores_of(plugin.score(cycle, everything), everything)).take(rows)
+        return call(what, lambda: raw_scores_of(plugin.score(cycle, nodes), nodes))
 
     @staticmethod
     def check_scores(plugin: Any, scores: Scores) -> None:
