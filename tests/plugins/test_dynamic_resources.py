@@ -6,7 +6,7 @@ import pytest
 from podium.cluster import Nodes
 from podium.config.durations import decode_hook
 from podium.config.field import FieldPath
-from podium.framework import SKIP, Code, Cycle, Diagnosis, PluginError, Status
+from podium.framework import SKIP, Code, Cycle, Diagnosis, NodeStatuses, PluginError, Status
 from podium.kube import Pod
 from podium.plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
 from tests.builders import make_cluster, make_node, make_plugin, make_pod
@@ -58,13 +58,13 @@ def test_it_takes_part_at_the_points_kube_schedulers_plugin_does() -> None:
 def test_when_no_node_fits_there_are_no_claims_to_give_back(pod: Pod) -> None:
     cycle = Cycle(pod, CLUSTER)
     PLUGIN.pre_filter(cycle)
-    result = PLUGIN.post_filter(cycle, Diagnosis(2))
+    result = PLUGIN.post_filter(cycle, Diagnosis(2, NodeStatuses(2)))
     assert result.status == Status.unschedulable("no new claims to deallocate")
     assert result.nomination is None
 
 
 def test_when_pre_filter_never_ran_making_room_fails_with_not_found() -> None:
-    result = PLUGIN.post_filter(Cycle(make_pod(), CLUSTER), Diagnosis(2))
+    result = PLUGIN.post_filter(Cycle(make_pod(), CLUSTER), Diagnosis(2, NodeStatuses(2)))
     assert result.status == Status.error("not found")
 
 
