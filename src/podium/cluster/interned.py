@@ -46,10 +46,12 @@ class Interned(Generic[T]):
             self.version += 1
 
     def ask(self, question: Callable[[T], Any], dtype: DTypeLike, rows: NDArray[np.intp] | None = None) -> NDArray[Any]:
-        """The answer for each row, asked once per distinct value."""
+        """The answer for each row, asked once per distinct value (or once per row, if that is less)."""
+        numbers = self._column.view if rows is None else self._column.view[rows]
+        if rows is not None and len(rows) <= len(self.values):
+            return np.array([question(self.values[number]) for number in numbers.tolist()], dtype=dtype)
         answers = np.array([question(value) for value in self.values], dtype=dtype)
         if (answers == answers[0]).all():
-            return np.full(self._column.view.shape if rows is None else rows.shape, answers[0])
-        numbers = self._column.view if rows is None else self._column.view[rows]
+            return np.full(numbers.shape, answers[0])
         per_row: NDArray[Any] = answers[numbers]
         return per_row

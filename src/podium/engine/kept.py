@@ -5,7 +5,8 @@ kind of pod (equal signature, equal profile) the plugins' answers over all rows 
 that kind only what moved is asked again:
 
 - a plugin whose answer depends on the node's own row is asked about the rows in the journals, no others;
-- a plugin that looks further is asked in full, but only when its watermark moved (for scores: or the feasible set);
+- a plugin that looks further is asked in full, but only when its watermark moved (for scores that are not skipped: or
+  the feasible set);
 - shares of the highest score are recomputed in full only when the highest score moved.
 
 The best node is then one argmax. Nothing here decides differently from `decide`: when anything is unusual (no
@@ -79,6 +80,7 @@ class Kept:
             KeptScore(plugin, fresh[plugin], plugin in preparing, runtime.weights[plugin.name], rows)
             for plugin in runtime.at("score")
         ]
+        self._too_heavy = sum(kept.weight for kept in self._scores) * MAX_SCORE >= HIGHEST_TOTAL
         self._everything: list[KeptFilter | KeptScore] = [*self._filters, *self._scores]
         used = dict.fromkeys(kept.fresh for kept in self._everything)
         self._watched = [each for each in used if each.watermark is not None]
@@ -140,27 +142,28 @@ class Kept:
 
     def _refresh_filters(self, cycle: Cycle) -> None:
         """Bring every filter's answers up to date, and with them the feasible set."""
-        nodes, touched = self._moves.moved()
+        moves = self._moves.moved()
         lost = self._check_watermarks(cycle.pod)
-        if touched is None:
+        if moves is None:
             for each in self._everything:
                 each.stale = True
-            nodes, touched = {}, {}
             lost = True
+        nodes, touched = moves or ({}, {})
         if lost:
             for kept in self._filters:
                 if kept.stale:
                     self._ask_filter(kept, cycle)
             self._by_row = [kept for kept in self._filters if kept.asks and kept.scope > Scope.NODE]
             self._by_node = [kept for kept in self._filters if kept.asks and kept.scope == Scope.NODE]
-        if touched:
-            for kept in self._by_row:
-                self._ask_filter_about(kept, cycle, touched)
-            self._behind.update(touched)
-        if nodes:
-            for kept in self._by_node:
-                self._ask_filter_about(kept, cycle, nodes)
-            self._nodes_behind.update(nodes)
+        for filters, rows, behind in (
+            (self._by_row, touched, self._behind),
+            (self._by_node, nodes, self._nodes_behind),
+        ):
+            again = Again(self._cluster, rows)
+            if again.rows:
+                for kept in filters:
+                    self._ask_filter_about(kept, cycle, again)
+            behind.update(rows)
         crowded = self._refresh_crowded(cycle, None if lost else touched)
         self._refresh_feasible(None if lost else {**touched, **crowded})
 
@@ -225,25 +228,27 @@ class Kept:
         if kept.said.codes is not None:
             self._refusals += kept.said.codes != 0
 
-    def _ask_filter_about(self, kept: KeptFilter, cycle: Cycle, rows: RowSet) -> None:
-        plugin, present = kept.plugin, self._cluster.present
+    def _ask_filter_about(self, kept: KeptFilter, cycle: Cycle, again: Again) -> None:
+        plugin, said = kept.plugin, kept.said
         statuses: list[Status | None]
-        if kept.one_by_one and len(rows) <= FEW_ROWS:
+        if kept.one_by_one and len(again.rows) <= FEW_ROWS:
             statuses = [
-                node_status_of(plugin, plugin.filter_node(cycle, NodeInfo(self._cluster, row)))
-                if present[row]
-                else None
-                for row in rows
+                node_status_of(plugin, plugin.filter_node(cycle, NodeInfo(self._cluster, row))) for row in again.rows
             ]
         else:
-            index = np.array(list(rows), dtype=np.intp)
-            verdict = self._runtime.judge(plugin, cycle, Nodes(self._cluster, index), present[index])
-            if verdict is not None and verdict.fails:
+            verdict = self._runtime.judge(plugin, cycle, again.nodes, again.all_present)
+            if verdict is None:
+                if said.codes is None:
+                    return
+                statuses = [None] * len(again.rows)
+            elif verdict.fails:
                 raise Unkeepable
-            codes = [0] * len(rows) if verdict is None else verdict.codes.tolist()
-            statuses = [None if verdict is None or not code else verdict.status_of(code) for code in codes]
-        for row, status in zip(rows, statuses, strict=True):
-            self._refusals[row] += kept.said.note(row, status, self.rows)
+            else:
+                statuses = [verdict.status_of(code) if code else None for code in verdict.codes.tolist()]
+        for row, status in zip(again.rows, statuses, strict=True):
+            change = said.note(row, status, self.rows)
+            if change:
+                self._refusals[row] += change
 
     def _refresh_feasible(self, touched: RowSet | None) -> None:
         cluster = self._cluster
@@ -261,16 +266,19 @@ class Kept:
         if moved:
             self._feasible_moved = True
             self._order_version = cluster.order.version
-            order = np.roll(cluster.order.rows, -self._start)
-            self._feasible_rows = order[self._feasible[order]]
-            self._feasible_count = len(self._feasible_rows)
+            order = cluster.order.rows
+            if self._start:
+                order = np.roll(order, -self._start)
+            self._feasible_count = int(np.count_nonzero(self._feasible))
+            self._feasible_rows = order if self._feasible_count == len(order) else order[self._feasible[order]]
             self._rank[self._feasible_rows] = walk_key(self._feasible_count, RANK_BITS)
 
     # Scores
 
     def _refresh_scores(self, cycle: Cycle) -> None:
         """Bring every score's part of the total up to date, and with them the order of the rows."""
-        touched, nodes, moved = self._behind, self._nodes_behind, self._feasible_moved
+        touched, moved = self._behind, self._feasible_moved
+        pods, nodes = Again(self._cluster, touched), Again(self._cluster, self._nodes_behind)
         whole = moved
         for kept in self._scores:
             if kept.local:
@@ -278,13 +286,13 @@ class Kept:
                     self._ask_local(kept, cycle)
                     whole = True
                 elif not kept.skipped:
-                    rows = nodes if kept.scope == Scope.NODE else touched
-                    if rows:
-                        self._ask_score_about(kept, cycle, rows)
-                    if kept.normalizer is not None and (rows or moved) and kept.outgrown(self._feasible):
+                    again = nodes if kept.scope == Scope.NODE else pods
+                    if again.rows:
+                        self._ask_score_about(kept, cycle, again)
+                    if kept.normalizer is not None and (again.rows or moved) and kept.outgrown(self._feasible):
                         self._normalize(kept)
                         whole = True
-            elif kept.stale or moved or nodes:
+            elif kept.stale or ((moved or nodes.rows) and not kept.skipped):
                 self._ask_wide(kept, cycle)
                 whole = True
         self._behind, self._nodes_behind, self._feasible_moved = {}, {}, False
@@ -299,7 +307,7 @@ class Kept:
         """A score that depends on each row alone, asked about all rows."""
         kept.stale = False
         self._prepare(kept, cycle)
-        kept.raw = None if kept.skipped else self._raw(kept, cycle, Nodes(self._cluster))
+        kept.raw = None if kept.skipped else self._raw(kept, cycle, Nodes(self._cluster)).copy()
         self._normalize(kept)
 
     def _ask_wide(self, kept: KeptScore, cycle: Cycle) -> None:
@@ -320,33 +328,31 @@ class Kept:
 
     def _raw(self, kept: KeptScore, cycle: Cycle, nodes: Nodes) -> Scores:
         """Raw scores of the chosen rows; 0 for rows without a node, which one-node plugins cannot be asked about."""
-        raw = np.zeros(len(nodes), dtype=np.int64)
         if hasattr(kept.plugin, "score"):
-            raw[:] = self._runtime.raw_score_of(kept.plugin, cycle, nodes)
-        else:
-            present = np.flatnonzero(self._cluster.present[nodes.rows])
-            raw[present] = self._runtime.raw_score_of(kept.plugin, cycle, Nodes(self._cluster, nodes.rows[present]))
+            return self._runtime.raw_score_of(kept.plugin, cycle, nodes)
+        raw = np.zeros(len(nodes), dtype=np.int64)
+        present = np.flatnonzero(self._cluster.present[nodes.rows])
+        raw[present] = self._runtime.raw_score_of(kept.plugin, cycle, Nodes(self._cluster, nodes.rows[present]))
         return raw
 
-    def _ask_score_about(self, kept: KeptScore, cycle: Cycle, rows: RowSet) -> None:
+    def _ask_score_about(self, kept: KeptScore, cycle: Cycle, again: Again) -> None:
         """Raw scores of some rows anew, and what follows from them while the highest score stands."""
-        plugin, raw, present = kept.plugin, kept.raw, self._cluster.present
+        plugin, raw = kept.plugin, kept.raw
         assert raw is not None
-        if kept.one_by_one and len(rows) <= FEW_ROWS:
-            for row in rows:
-                if present[row]:
-                    raw[row] = plugin.score_node(cycle, NodeInfo(self._cluster, row))
+        scores: list[int]
+        if kept.one_by_one and len(again.rows) <= FEW_ROWS:
+            scores = [int(plugin.score_node(cycle, NodeInfo(self._cluster, row))) for row in again.rows]
         else:
-            index = np.array(list(rows), dtype=np.intp)
-            raw[index] = self._raw(kept, cycle, Nodes(self._cluster, index))
-        for row in rows:
-            score = int(raw[row])
-            share = score if kept.normalizer is None else int(kept.shares(np.array([score]))[0])
+            scores = self._raw(kept, cycle, again.nodes).tolist()
+        shares: list[int] = scores if kept.normalizer is None else kept.shares(np.array(scores)).tolist()
+        for row, score, share in zip(again.rows, scores, shares, strict=True):
+            raw[row] = score
             if not 0 <= share <= MAX_SCORE and self._feasible[row]:
                 raise Unkeepable  # or its highest score moved; the long way tells
-            part = share * kept.weight
-            self._total[row] += part - int(kept.part[row])
-            kept.part[row] = part
+            change = share * kept.weight - int(kept.part[row])
+            if change:
+                self._total[row] += change
+                kept.part[row] += change
 
     def _normalize(self, kept: KeptScore) -> None:
         """The weighted, normalised part of every row; rows that are not feasible get whatever the formula gives."""
@@ -363,12 +369,35 @@ class Kept:
         kept.part = part
 
     def _compose(self) -> None:
-        """One number per row that sorts by total, then by who comes first among equals."""
-        totals = self._total[self._feasible_rows]
-        if int(totals.max()) >= HIGHEST_TOTAL or int(totals.min()) < 0:
-            raise Unkeepable
-        self._composite.fill(-1)
-        self._composite[self._feasible_rows] = (totals << RANK_BITS) | self._rank[self._feasible_rows]
+        """One number per row that sorts by total, then by who comes first among equals; −1 where the pod cannot go."""
+        composite = self._composite
+        np.left_shift(self._total, RANK_BITS, out=composite)
+        composite |= self._rank
+        composite[~self._feasible] = -1
+        if self._too_heavy or int(composite.min()) < -1:
+            raise Unkeepable  # totals too high to be put together with ranks, or below zero
+
+
+class Again:
+    """Rows to ask about again. Those without a node are left out: what was said of them does not count."""
+
+    __slots__ = ("_cluster", "_nodes", "rows")
+
+    def __init__(self, cluster: Cluster, rows: RowSet) -> None:
+        present = cluster.present
+        self._cluster = cluster
+        self.rows = [row for row in rows if present[row]]
+        self._nodes: Nodes | None = None
+
+    @property
+    def nodes(self) -> Nodes:
+        if self._nodes is None:
+            self._nodes = Nodes(self._cluster, np.array(self.rows, dtype=np.intp))
+        return self._nodes
+
+    @property
+    def all_present(self) -> Mask:
+        return np.ones(len(self.rows), dtype=np.bool_)
 
 
 class Moves:
@@ -380,14 +409,14 @@ class Moves:
         self._cluster = cluster
         self._nodes = self._pods = -1
 
-    def moved(self) -> tuple[RowSet | None, RowSet | None]:
+    def moved(self) -> tuple[RowSet, RowSet] | None:
         """(rows whose node changed, those and the rows whose pods changed); None: too many or too long ago."""
         cluster = self._cluster
         nodes = cluster.node_changes.since(self._nodes)
         pods = cluster.pod_changes.since(self._pods)
         self._nodes, self._pods = cluster.node_changes.end, cluster.pod_changes.end
         if nodes is None or pods is None or len(nodes) + len(pods) > cluster.columns.rows // 2 + FEW_ROWS:
-            return None, None
+            return None
         return dict.fromkeys(nodes), dict.fromkeys((*nodes, *pods))
 
 

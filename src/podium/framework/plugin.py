@@ -119,6 +119,7 @@ class Plugin:
         """What else than `scope` says the answer depends on: while it is equal, a kept answer holds.
 
         None means "cannot tell": never keep. The empty tuple promises that it never will change for pods of this kind.
+        SKIP is an answer about the pod: it, too, holds while the watermark is equal, whichever nodes are feasible.
         """
         return None
 
