@@ -22,8 +22,8 @@ from podium.engine.decide import Search, decide, make_room
 from podium.engine.sampling import Sampling
 from podium.engine.scheduler import Scheduler
 from podium.framework import Cycle, Handle, ManualClock, Nomination, Status
+from podium.framework.dry_runs import Candidate
 from podium.framework.nominator import Nominator
-from podium.framework.preemption import Candidate
 from podium.framework.profile import ProfileRuntime
 from podium.framework.waiting import WaitingPods
 from podium.kube import Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, Service

@@ -11,142 +11,85 @@ What differs between preemption plugins is passed in: who may be evicted, and ho
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from podium.cluster import Cluster, PlacedPod, Rows
+from podium.cluster import Cluster, Mask, PlacedPod, Rows
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, NodeStatuses
-from podium.framework.nominator import Nominator
+from podium.framework.dry_runs import HARMLESS, UNKNOWN, VIOLATING, Candidate, DryRuns, Harm, Results
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import Code, PluginError, Status
 from podium.kube import Pod, PodDisruptionBudget, parse_time
 from podium.kube.selector import Selector, SelectorError, compile_label_selector
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
+NOBODY_TO_EVICT = Status.unresolvable(NO_VICTIMS)
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
-KEPT_KINDS = 64
 
 MayEvict = Callable[[PlacedPod, Pod], bool]
 """(pod on a node, preemptor) → may it be evicted for the preemptor?"""
 
 
-class Harm(NamedTuple):
-    """What evicting would cost, the gravest first; less is better."""
-
-    violations: int
-    highest_priority: int
-    sum_of_priorities: int
-    victims: int
-    recency: float
-    """Minus the earliest start among the victims of the highest priority: better the youngest."""
-
-
-class Candidate(NamedTuple):
-    """A node that would take the pod once its victims (most important first) are gone."""
-
-    row: int
-    node_name: str
-    victims: tuple[Pod, ...]
-    harm: Harm
-
-
 class Search(NamedTuple):
-    """What the dry runs found: candidates, or why each node that was tried is none."""
+    """What the dry runs found: the candidates that hurt least, or why each node that was tried is none."""
 
-    candidates: list[Candidate]
-    refusals: dict[int, Status]
+    best: list[Candidate]
+    """More than one when nothing tells them apart."""
+    refusals: list[tuple[Status, Rows]]
     errors: list[str]
 
 
 def find_candidates(
-    runtime: ProfileRuntime, cycle: Cycle, rows: Rows, may_evict: MayEvict, offset: int, wanted: int, known: DryRuns
+    runtime: ProfileRuntime,
+    cycle: Cycle,
+    rows: Rows,
+    may_evict: MayEvict,
+    hopeless: Mask,
+    offset: int,
+    wanted: int,
+    known: DryRuns,
 ) -> Search:
-    """Dry-run nodes from `offset` on, until enough candidates are found and one of them violates no budget."""
-    harmless: list[Candidate] = []
-    violating: list[Candidate] = []
-    refusals: dict[int, Status] = {}
-    errors: list[str] = []
-    found_on = known.refreshed(runtime, cycle)
-    budgets = Budgets(cycle.cluster.objects.budgets)
-    for row in np.roll(rows, -offset).tolist():
-        found = found_on.get(row)
-        if found is None:
-            found = found_on[row] = _victims_on(runtime, cycle, row, may_evict, budgets)
-        if isinstance(found, Status):
-            if found.code == Code.ERROR:
-                errors.append(found.message)
-            refusals[row] = found
-            continue
-        (violating if found.harm.violations else harmless).append(found)
-        if wanted and harmless and len(harmless) + len(violating) >= wanted:
-            break
-    return Search(harmless[:wanted] + violating[:wanted], refusals, errors)
+    """Dry-run nodes from `offset` on, until enough candidates are found and one of them violates no budget.
 
-
-class DryRuns:
-    """What dry runs found, by kind of preemptor and row, for as long as it holds.
-
-    The result on a row holds while the node, its pods, the pods nominated to it and the budgets stay as they are,
-    provided no filter in force looks beyond the row; where one does, nothing is kept.
+    `hopeless`: bool[rows of the cluster], where it is known that no pod may be evicted.
     """
+    results = known.refreshed(runtime, cycle)
+    results.refuse(np.flatnonzero(hopeless & (results.codes == UNKNOWN)), NOBODY_TO_EVICT)
+    budgets = Budgets(cycle.cluster.objects.budgets)
+    visiting = np.concatenate((rows[offset:], rows[:offset]))
+    visited = _needed(visiting, results, wanted)
+    while len(unknown := visited[results.codes[visited] == UNKNOWN]):
+        for row in unknown.tolist():
+            results.note(row, _victims_on(runtime, cycle, row, may_evict, budgets))
+        visited = _needed(visiting, results, wanted)
+    codes = results.codes[visited]
+    harmless, violating = visited[codes == HARMLESS], visited[codes == VIOLATING][:wanted]
+    if len(harmless) or len(violating):
+        return Search(results.least_harm(harmless if len(harmless) else violating), [], [])
+    refusals = results.refusals(visited)
+    return Search([], refusals, [status.message for status, _rows in refusals if status.code == Code.ERROR])
 
-    def __init__(self) -> None:
-        self._kept: OrderedDict[bytes, _KeptRuns] = OrderedDict()
 
-    def refreshed(self, runtime: ProfileRuntime, cycle: Cycle) -> dict[int, Candidate | Status]:
-        """The results that still hold for this pod; add to it what is found out."""
-        nominator = runtime.handle.nominator
-        if runtime.looks_beyond_rows(cycle) or nominator.node_of(cycle.pod.uid) is not None:
-            return {}
-        kept = self._kept.get(cycle.facts.signature)
-        if kept is None:
-            kept = self._kept[cycle.facts.signature] = _KeptRuns(cycle.cluster, nominator)
-            if len(self._kept) > KEPT_KINDS:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(cycle.facts.signature)
-        return kept.refreshed()
-
-
-class _KeptRuns:
-    """Results of one kind of preemptor."""
-
-    def __init__(self, cluster: Cluster, nominator: Nominator) -> None:
-        self._cluster = cluster
-        self._nominator = nominator
-        self._found: dict[int, Candidate | Status] = {}
-        self._nodes = self._pods = self._nominated = self._budgets = -1
-
-    def refreshed(self) -> dict[int, Candidate | Status]:
-        cluster, nominations = self._cluster, self._nominator.changes
-        nodes, pods = cluster.node_changes.since(self._nodes), cluster.pod_changes.since(self._pods)
-        nominated = nominations.since(self._nominated)
-        budgets = cluster.objects.budgets.version
-        if nodes is None or pods is None or nominated is None or budgets != self._budgets:
-            self._found = {}
-        else:
-            for row in (*nodes, *pods, *(cluster.row_of.get(name, -1) for name in nominated)):
-                self._found.pop(row, None)
-        self._nodes, self._pods = cluster.node_changes.end, cluster.pod_changes.end
-        self._nominated, self._budgets = nominations.end, budgets
-        return self._found
+def _needed(visiting: Rows, results: Results, wanted: int) -> Rows:
+    """The rows that must be looked at, should every unknown one turn out to be a candidate without violations."""
+    codes = results.codes[visiting]
+    found = np.cumsum(codes <= 0)
+    if not len(found) or found[-1] < wanted:
+        return visiting
+    best = (codes == HARMLESS) | (codes == UNKNOWN)
+    first = int(best.argmax())
+    return visiting[: max(int(np.searchsorted(found, wanted)), first) + 1] if best[first] else visiting
 
 
 def no_candidates_message(cluster: Cluster, search: Search) -> str:
     """The nested sentence of a preemption that found nothing: nodes never tried could not be helped."""
     statuses = NodeStatuses(cluster.columns.rows, Status.unresolvable(NOT_HELPFUL))
-    for row, status in search.refusals.items():
-        statuses.set(row, status)
+    for status, rows in search.refusals:
+        statuses.add_group(status, rows)
     return Diagnosis(len(cluster.order.rows), statuses).message
-
-
-def least_harm(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates that rank best; more than one when nothing tells them apart."""
-    least = min(candidate.harm for candidate in candidates)
-    return [candidate for candidate in candidates if candidate.harm == least]
 
 
 def _victims_on(
@@ -155,7 +98,7 @@ def _victims_on(
     cluster = cycle.cluster
     evictable = [placed for placed in cluster.pods_on[row].values() if may_evict(placed, cycle.pod)]
     if not evictable:
-        return Status.unresolvable(NO_VICTIMS)
+        return NOBODY_TO_EVICT
     with cluster.dry_run():
         trial = _Trial(runtime, cycle, row)
         try:

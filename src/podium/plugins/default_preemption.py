@@ -27,7 +27,8 @@ from podium.framework import (
     Resource,
     Status,
 )
-from podium.framework.preemption import Candidate, DryRuns, find_candidates, least_harm, no_candidates_message
+from podium.framework.dry_runs import Candidate, DryRuns, LowestPriorities
+from podium.framework.preemption import find_candidates, no_candidates_message
 from podium.kube import Pod
 
 NAME = "DefaultPreemption"
@@ -62,6 +63,7 @@ class DefaultPreemption(Plugin):
         super().__init__(args, handle)
         self._evicting: dict[str, list[Pod]] = {}
         self._dry_runs = DryRuns()
+        self._lowest = LowestPriorities(handle.cluster)
 
     def interests(self) -> Iterable[Interest]:
         """Evictions only lift the gate; whether the pod fits then is for the plugins that refused it to say."""
@@ -86,16 +88,18 @@ class DefaultPreemption(Plugin):
         rows = diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cycle.cluster)
         offset = self.handle.rng.randrange(len(rows)) if len(rows) else 0
         wanted = self._wanted(len(rows))
-        search = find_candidates(self.handle.runtime, cycle, rows, may_evict, offset, wanted, self._dry_runs)
-        if not search.candidates:
+        hopeless = self._lowest.refreshed() >= cycle.pod.priority
+        runtime = self.handle.runtime
+        search = find_candidates(runtime, cycle, rows, may_evict, hopeless, offset, wanted, self._dry_runs)
+        if not search.best:
             if search.errors:
                 return PostFilterResult(Status.error(f"preemption: {_aggregate(search.errors)}"))
             message = no_candidates_message(cycle.cluster, search)
             return PostFilterResult(Status.unschedulable(f"preemption: {message}"), Nomination(""))
-        best = least_harm(search.candidates)
-        cycle.data[NAME] = best
-        self._evict(cycle.pod, best[0])
-        return PostFilterResult(None, Nomination(best[0].node_name))
+        cycle.data[NAME] = search.best
+        chosen = search.best[0]
+        self._evict(cycle.pod, chosen)
+        return PostFilterResult(None, Nomination(chosen.node_name))
 
     def _objection(self, cycle: Cycle, diagnosis: Diagnosis) -> str:
         """Why the pod may not evict others now; "" when it may."""

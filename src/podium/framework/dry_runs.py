@@ -1,0 +1,174 @@
+"""What dry runs of preemption found on each row, for as long as it holds.
+
+The result on a row holds while the node, its pods, the pods nominated to it and the budgets stay as they are, provided
+no filter in force looks beyond the row; where one does, nothing is kept. Results are numbers per row, so that choosing
+among thousands of them is a few array operations.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import Cluster, PlacedPod, Rows
+from podium.framework.cycle import Cycle
+from podium.framework.nominator import Nominator
+from podium.framework.profile import ProfileRuntime
+from podium.framework.status import Status
+from podium.kube import Pod
+
+UNKNOWN, HARMLESS, VIOLATING = 0, -1, -2
+"""What a row's code says; a number above 0 is that of a refusal."""
+NOBODY = np.iinfo(np.int64).max
+KEPT_KINDS = 64
+
+
+class Harm(NamedTuple):
+    """What evicting would cost, the gravest first; less is better."""
+
+    violations: int
+    highest_priority: int
+    sum_of_priorities: int
+    victims: int
+    recency: float
+    """Minus the earliest start among the victims of the highest priority: better the youngest."""
+
+
+class Candidate(NamedTuple):
+    """A node that would take the pod once its victims (most important first) are gone."""
+
+    row: int
+    node_name: str
+    victims: tuple[Pod, ...]
+    harm: Harm
+
+
+class Results:
+    """What was found for one kind of preemptor; `codes`: int32[rows]."""
+
+    __slots__ = ("_candidates", "_harm", "_number", "_statuses", "codes")
+
+    def __init__(self, rows: int) -> None:
+        self.codes = np.zeros(rows, dtype=np.int32)
+        self._harm = np.zeros((rows, len(Harm._fields)))  # sums of fewer than 2^21 priorities are exact in a float
+        self._candidates: dict[int, Candidate] = {}
+        self._statuses: list[Status] = []
+        self._number: dict[Status, int] = {}
+
+    def note(self, row: int, found: Candidate | Status) -> None:
+        if isinstance(found, Status):
+            self.codes[row] = self._number_of(found)
+            return
+        self.codes[row] = VIOLATING if found.harm.violations else HARMLESS
+        self._harm[row] = found.harm
+        self._candidates[row] = found
+
+    def refuse(self, rows: Rows, status: Status) -> None:
+        self.codes[rows] = self._number_of(status)
+
+    def _number_of(self, status: Status) -> int:
+        number = self._number.get(status)
+        if number is None:
+            self._statuses.append(status)
+            number = self._number[status] = len(self._statuses)
+        return number
+
+    def refusals(self, rows: Rows) -> list[tuple[Status, Rows]]:
+        """Each distinct refusal among some rows with the rows that have it; the one that is met first comes first."""
+        codes = self.codes[rows]
+        numbers, first = np.unique(codes, return_index=True)
+        met = [number for number in numbers[first.argsort()].tolist() if number > 0]
+        return [(self._statuses[number - 1], rows[codes == number]) for number in met]
+
+    def least_harm(self, rows: Rows) -> list[Candidate]:
+        """Of candidates those that rank best; more than one when nothing tells them apart."""
+        for column in self._harm.T:
+            harm = column[rows]
+            rows = rows[harm == harm.min()]
+        return [self._candidates[row] for row in rows.tolist()]
+
+
+class DryRuns:
+    """The results of every kind of preemptor, the oldest kinds dropped."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[bytes, _Kept] = OrderedDict()
+
+    def refreshed(self, runtime: ProfileRuntime, cycle: Cycle) -> Results:
+        """The results that still hold for this pod; add to it what is found out."""
+        nominator = runtime.handle.nominator
+        if runtime.looks_beyond_rows(cycle) or nominator.node_of(cycle.pod.uid) is not None:
+            return Results(cycle.cluster.columns.rows)
+        kept = self._kept.get(cycle.facts.signature)
+        if kept is None:
+            kept = self._kept[cycle.facts.signature] = _Kept(cycle.cluster, nominator)
+            if len(self._kept) > KEPT_KINDS:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(cycle.facts.signature)
+        return kept.refreshed()
+
+
+class _Kept:
+    """Results of one kind of preemptor, with how far the journals were read."""
+
+    def __init__(self, cluster: Cluster, nominator: Nominator) -> None:
+        self._cluster = cluster
+        self._nominator = nominator
+        self._results = Results(0)
+        self._nodes = self._pods = self._nominated = self._budgets = -1
+
+    def refreshed(self) -> Results:
+        cluster, nominations = self._cluster, self._nominator.changes
+        nodes, pods = cluster.node_changes.since(self._nodes), cluster.pod_changes.since(self._pods)
+        nominated = nominations.since(self._nominated)
+        budgets, rows = cluster.objects.budgets.version, cluster.columns.rows
+        lost = nodes is None or pods is None or nominated is None or budgets != self._budgets
+        if lost or len(self._results.codes) != rows:
+            self._results = Results(rows)
+        else:
+            assert nodes is not None and pods is not None and nominated is not None
+            named = (cluster.row_of[name] for name in nominated if name in cluster.row_of)
+            self._results.codes[[*nodes, *pods, *named]] = UNKNOWN
+        self._nodes, self._pods = cluster.node_changes.end, cluster.pod_changes.end
+        self._nominated, self._budgets = nominations.end, budgets
+        return self._results
+
+
+class LowestPriorities:
+    """The lowest priority among the pods of each row, or less: that it has risen may go unnoticed.
+
+    Pods stand on their row in the order they came, so what came last time is where a look from behind may end.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._lowest: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._newest: list[PlacedPod | None] = []
+        self._read = -1
+
+    def refreshed(self) -> NDArray[np.int64]:
+        """int64[rows]; NOBODY for a row without pods."""
+        journal, rows = self._cluster.pod_changes, self._cluster.columns.rows
+        changed = journal.since(self._read)
+        self._read = journal.end
+        if len(self._lowest) != rows:
+            self._lowest = np.full(rows, NOBODY, dtype=np.int64)
+            self._newest = [None] * rows
+            changed = None
+        for row in range(rows) if changed is None else dict.fromkeys(changed):
+            self._look_at(row)
+        return self._lowest
+
+    def _look_at(self, row: int) -> None:
+        newest, lowest = self._newest[row], NOBODY
+        pods = self._cluster.pods_on[row]
+        for placed in reversed(pods.values()):
+            if placed is newest:
+                lowest = min(lowest, int(self._lowest[row]))
+                break
+            lowest = min(lowest, placed.pod.priority)
+        self._lowest[row] = lowest
+        self._newest[row] = next(reversed(pods.values()), None)
