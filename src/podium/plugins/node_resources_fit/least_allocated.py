@@ -19,8 +19,7 @@ class LeastAllocated:
     counts_zero = True
 
     def scores(self, requested: Amounts, allocatable: Amounts) -> Scores:
-        free = allocatable - requested
-        return percentages(np.where(requested > allocatable, 0, free), allocatable)
+        return percentages(np.maximum(allocatable - requested, 0), allocatable)
 
     def score(self, requested: int, allocatable: int) -> int:
         return 0 if requested > allocatable else (allocatable - requested) * MAX_SCORE // allocatable
