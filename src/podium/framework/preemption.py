@@ -66,7 +66,7 @@ def find_candidates(
             results.note(row, _victims_on(runtime, cycle, row, may_evict, budgets))
         visited = _needed(visiting, results, wanted)
     codes = results.codes[visited]
-    harmless, violating = visited[codes == HARMLESS], visited[codes == VIOLATING][:wanted]
+    harmless, violating = visited[codes == HARMLESS][:wanted], visited[codes == VIOLATING][:wanted]
     if len(harmless) or len(violating):
         return Search(results.least_harm(harmless if len(harmless) else violating), [], [])
     refusals = results.refusals(visited)
@@ -77,7 +77,7 @@ def _needed(visiting: Rows, results: Results, wanted: int) -> Rows:
     """The rows that must be looked at, should every unknown one turn out to be a candidate without violations."""
     codes = results.codes[visiting]
     found = np.cumsum(codes <= 0)
-    if not len(found) or found[-1] < wanted:
+    if not wanted or not len(found) or found[-1] < wanted:
         return visiting
     best = (codes == HARMLESS) | (codes == UNKNOWN)
     first = int(best.argmax())
