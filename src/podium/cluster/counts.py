@@ -14,10 +14,10 @@ from itertools import count
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from podium.cluster.anchors import AnchorIndex, Pair, anchors
 from podium.cluster.columns import Column, ColumnSet
+from podium.cluster.tally import Tally
 from podium.kube.selector import Selector
 
 KEPT_COLUMNS = 2048
@@ -59,26 +59,14 @@ class PodClass:
         self.columns: list[CountColumn] = []
 
 
-class CountColumn:
-    """The kept answer to one query. `version` moves whenever a count does, and no two columns ever share one."""
+class CountColumn(Tally):
+    """The kept answer to one query."""
 
-    __slots__ = ("_column", "_ticks", "query", "total", "version")
+    __slots__ = ("query",)
 
     def __init__(self, query: PodQuery, column: Column, ticks: Iterator[int]) -> None:
+        super().__init__(column, ticks)
         self.query = query
-        self._column = column
-        self._ticks = ticks
-        self.total = 0
-        self.version = next(ticks)
-
-    @property
-    def per_row(self) -> NDArray[np.int64]:
-        return self._column.view
-
-    def add(self, row: int, delta: int) -> None:
-        self._column.view[row] += delta
-        self.total += delta
-        self.version = next(self._ticks)
 
 
 ClassKey = tuple[str, frozenset[Pair], bool]

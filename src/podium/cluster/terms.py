@@ -13,10 +13,10 @@ from itertools import count
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from podium.cluster.anchors import AnchorIndex
 from podium.cluster.columns import Column, ColumnSet
+from podium.cluster.tally import Tally
 from podium.kube import Affinity, PodAffinityTerm
 from podium.kube.selector import Selector, SelectorError, compile_label_selector
 
@@ -85,26 +85,14 @@ def _compile(kind: TermKind, term: PodAffinityTerm, namespace: str, weight: int)
     return Term(kind, namespaces, compile_label_selector(term.namespace_selector), selector, term.topology_key, weight)
 
 
-class TermGroup:
-    """All placed pods that hold one term: how often per row. No two groups ever share a `version`."""
+class TermGroup(Tally):
+    """All placed pods that hold one term: how often per row."""
 
-    __slots__ = ("_column", "_ticks", "term", "total", "version")
+    __slots__ = ("term",)
 
     def __init__(self, term: Term, column: Column, ticks: Iterator[int]) -> None:
+        super().__init__(column, ticks)
         self.term = term
-        self._column = column
-        self._ticks = ticks
-        self.total = 0
-        self.version = next(ticks)
-
-    @property
-    def per_row(self) -> NDArray[np.int64]:
-        return self._column.view
-
-    def add(self, row: int, delta: int) -> None:
-        self._column.view[row] += delta
-        self.total += delta
-        self.version = next(self._ticks)
 
 
 class PlacedTerms:
