@@ -82,7 +82,10 @@ def make_cluster(seed: int, index: int, pod_count: int | None = None) -> Cluster
     dice = Dice(f"{seed}/{index}")
     theme = _theme(seed, index)
     few, many = {2: 3, 3: 3, 4: 2, 5: 2, 7: 1}, {2: 1, 3: 2, 4: 3, 5: 3, 6: 2, 7: 2, 8: 1, 10: 1, 12: 1}
-    node_count = dice.weighted(few if theme in ("volumes", "ports", "nodes", "preemption") else many)
+    if theme == "twins":
+        node_count = dice.randint(5, 12)
+    else:
+        node_count = dice.weighted(few if theme in ("volumes", "ports", "nodes", "preemption") else many)
     nodes = make_nodes(dice, node_count, theme)
     late_count = dice.weighted({0: 5, 1: 3, 2: 1}) if node_count > 2 else 0
     early, late = nodes[: node_count - late_count], nodes[node_count - late_count :]
@@ -244,13 +247,13 @@ def _budgets(dice: Dice, theme: str, bound: list[PodPlan]) -> list[Obj]:
     budgets = []
     for index in range(dice.randint(1, 4) if theme in ("preemption", "evictions") else dice.randint(0, 3)):
         status: Obj = {
-            "disruptionsAllowed": dice.pick((0, 0, 1, 2)),
+            "disruptionsAllowed": dice.pick((0, 0, 0, 1, 2)),
             "currentHealthy": 1,
             "desiredHealthy": 1,
             "expectedPods": 1,
         }
-        if bound and dice.chance(0.3):
-            names = [plan.pod["metadata"]["name"] for plan in dice.some(bound, 1, 2)]
+        if bound and dice.chance(0.45):
+            names = [plan.pod["metadata"]["name"] for plan in dice.some(bound, 1, 6)]
             status["disruptedPods"] = dict.fromkeys(names, "2024-01-01T00:00:00Z")
         spec: Obj = {"minAvailable": 1}
         if dice.chance(0.5):

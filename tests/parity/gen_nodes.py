@@ -38,8 +38,8 @@ def make_nodes(dice: Dice, count: int, theme: str) -> list[Obj]:
     beta_labels = dice.chance(0.1)
     zone_count = dice.randint(1, len(ZONES))
     if theme in ("twins", "evictions"):
-        first = _make_node(dice, names[0], theme, 0.0, beta_labels, zone_count)
-        return [_twin(dice, first, name, zone_count) for name in names]
+        models = [_make_node(dice, names[0], theme, 0.0, beta_labels, zone_count) for _ in range(dice.randint(1, 2))]
+        return [_twin(dice, dice.pick(models), name, zone_count) for name in names]
     return [_make_node(dice, name, theme, taint_share, beta_labels, zone_count) for name in names]
 
 
@@ -48,7 +48,7 @@ def _twin(dice: Dice, node: Obj, name: str, zone_count: int) -> Obj:
     labels = {**node["metadata"]["labels"], HOSTNAME: name}
     if dice.chance(0.8):
         labels[ZONE] = dice.pick(ZONES[:zone_count])
-    return {**node, "metadata": {"name": name, "labels": labels}, "spec": {}}
+    return {**node, "metadata": {"name": name, "labels": labels}}
 
 
 def _make_node(dice: Dice, name: str, theme: str, taint_share: float, beta_labels: bool, zone_count: int) -> Obj:

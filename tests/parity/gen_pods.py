@@ -34,8 +34,8 @@ THEMES = {
     "volumes": 4,
     "preemption": 2,
     "evictions": 3,
-    "twins": 1,
-    "affinity": 3,
+    "twins": 2,
+    "affinity": 2,
     "spread": 2,
     "resources": 1,
     "extended": 1,
@@ -51,6 +51,11 @@ CPUS = {
     "resources": (0, 50, 100, 250, 400, 700, 1000, 1500),
     "preemption": (100, 300, 400, 600, 800, 1000),
     "evictions": (300, 500, 500, 1000, 1000),
+}
+NAMESPACE_WEIGHTS = {
+    "usual": (4.0, 4.0, 1.0, 1.0),
+    "volumes": (12.0, 2.0, 1.0, 1.0),  # where the claims are
+    "affinity": (3.0, 3.0, 2.0, 2.0),
 }
 PLAIN_THEMES = {"twins": 0.07, "evictions": 0.02}  # the chance of any feature there
 
@@ -130,7 +135,7 @@ class PodMaker:
 
     def _pod(self, name: str, scale: float) -> PodPlan:
         dice = self.dice
-        weights = (12.0, 2.0, 1.0, 1.0) if self.theme == "volumes" else (4.0, 4.0, 1.0, 1.0)
+        weights = NAMESPACE_WEIGHTS.get(self.theme, NAMESPACE_WEIGHTS["usual"])
         namespace = dice.weighted(dict(zip(NAMESPACES, weights, strict=True)))
         labels = {key: dice.pick(values) for key, values in POD_LABELS.items() if dice.chance(0.75)}
         metadata: Obj = {"name": name, "namespace": namespace, "labels": labels}

@@ -130,12 +130,13 @@ def pod_term(dice: Dice, labels: Obj) -> Obj:
         term["labelSelector"] = label_selector(dice, POD_LABELS)
     if dice.chance(0.25):
         term["namespaces"] = dice.some(NAMESPACES, 1, 2)
-    if dice.chance(0.25):
+    if dice.chance(0.35):
         term["namespaceSelector"] = dice.pick(
             (
                 {},
                 label_selector(dice, NAMESPACE_LABELS),
                 {"matchExpressions": [{"key": "env", "operator": "NotIn", "values": ["prod"]}]},
+                {"matchExpressions": [{"key": "env", "operator": "NotIn", "values": ["prod", "test"]}]},
                 {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]},
             )
         )

@@ -40,7 +40,7 @@ CLASSES = {
 CLAIM_KINDS = {
     "bound": 5.0,
     "bound-zonal-affinity": 3.0,
-    "bound-zonal-label": 3.0,
+    "bound-zonal-label": 5.0,
     "bound-once-pod": 4.0,
     "bound-gce": 2.0,
     "bound-missing-volume": 2.0,
@@ -288,8 +288,8 @@ def _decorate_bound(dice: Dice, kind: str, claim: Obj, volume: Obj, zones: list[
         key, value = dice.pick(((ZONE, zone), (ZONE, "z9"), (HOSTNAME, dice.pick(nodes)["metadata"]["name"])))
         volume["spec"]["nodeAffinity"] = _node_affinity(key, [value])
     elif kind == "bound-zonal-label":
-        value = dice.weighted({zone: 4, f"{zone}__z8": 2, "z9": 2})
-        volume["metadata"]["labels"][dice.pick((ZONE, ZONE, BETA_ZONE))] = value
+        value = dice.weighted({zone: 5, f"{zone}__z8": 2, "z9": 2})
+        volume["metadata"]["labels"][dice.pick((ZONE, BETA_ZONE))] = value
         if dice.chance(0.3):
             volume["metadata"]["labels"][REGION] = dice.pick(("r1", "r2"))
     elif kind == "bound-once-pod":
