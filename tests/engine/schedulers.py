@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from podium.cluster import Cluster
+from podium.engine.binding import run_at_once
 from podium.engine.scheduler import Scheduler
-from podium.framework import ManualClock, Nomination, Plugin
+from podium.framework import ManualClock, Nomination, Plugin, QueuedPod
 from podium.framework.handle import Effect
 from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod
 from tests.framework.runtimes import setup
+
+CLEARED = Nomination("")
 
 
 class Failed(NamedTuple):
@@ -125,10 +128,35 @@ class World:
         placed = self.cluster.pods.get(f"default-{name}")
         return None if placed is None else self.cluster.names[placed.row]
 
+    def queued(self, name: str = "p1") -> QueuedPod:
+        found = self.queue.get(f"default/{name}")
+        assert found is not None, f"{name} is not queued"
+        return found
+
+    def nothing_left_of(self, name: str = "p1") -> bool:
+        """Whether a pod that failed has no node, is not held and not in flight."""
+        uid = f"default-{name}"
+        held = self.scheduler.waiting.get(uid) is not None
+        return uid not in self.cluster.pods and not held and uid not in self.queue.in_flight
+
     def place(self, name: str) -> str:
         """Where in the queue a pod is; "" when it is not."""
         queued = self.queue.get(f"default/{name}")
         return "" if queued is None else queued.place
+
+
+class Launched:
+    """Bindings that do not start until told to; give it as `launch`."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Coroutine[Any, Any, None]] = []
+
+    def __call__(self, work: Coroutine[Any, Any, None]) -> None:
+        self.waiting.append(work)
+
+    def finish(self) -> None:
+        while self.waiting:
+            run_at_once(self.waiting.pop(0))
 
 
 def on(pod: Pod, node_name: str) -> Pod:

@@ -178,12 +178,20 @@ class Scheduler:
         self, runtime: ProfileRuntime, cycle: Cycle, queued: QueuedPod, node_name: str, status: Status
     ) -> None:
         runtime.run_unreserve(cycle, node_name)
-        self.cluster.forget(queued.pod.uid)
+        self._forget(queued.pod.uid)
         if status.rejected:
             diagnosis = refused_by_one(status)
             self.fail(queued, Status(status.code, (diagnosis.message,), status.plugin), CLEAR, diagnosis)
         else:
             self.fail(queued, status, CLEAR)
+
+    def _forget(self, uid: str) -> bool:
+        """Take back a placement; False when the pod turned out to be bound, which stands."""
+        placed = self.cluster.pods.get(uid)
+        if placed is not None and not placed.assumed:
+            return False
+        self.cluster.forget(uid)
+        return True
 
     # After binding
 
@@ -206,10 +214,7 @@ class Scheduler:
         """
         pod = queued.pod
         runtime.run_unreserve(cycle, node_name)
-        placed = self.cluster.pods.get(pod.uid)
-        gone = placed is None or placed.assumed
-        if gone:
-            self.cluster.forget(pod.uid)
+        gone = self._forget(pod.uid)
         freed = on_node(pod, node_name)
         if gone and not status.rejected:
             self.queue.on_event(ASSIGNED_POD_DELETE, freed, None)
