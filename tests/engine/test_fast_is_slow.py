@@ -138,7 +138,12 @@ class Drive:
 
     def step(self) -> None:
         self.rng.choice(
-            (self.arrive, self.arrive, self.arrive, self.end_pod, self.change_node, self.change_pod, self.change_rest)
+            (
+                *(self.arrive, self.arrive, self.arrive),
+                *(self.end_pod, self.change_pod),
+                *(self.change_node, self.replace_nodes),
+                self.change_rest,
+            )
         )()
         self.settle()
 
@@ -181,6 +186,19 @@ class Drive:
             self.scheduler.intake.delete(known)
         else:
             self.scheduler.intake.set(node(self.rng, known.name, self._labels_to_keep(known)))
+
+    def replace_nodes(self) -> None:
+        """Nodes go with all their pods, others come: their rows are used again."""
+        for _ in range(self.rng.randint(1, 2)):
+            rows = self.cluster.order.rows.tolist()
+            if rows:
+                row = self.rng.choice(rows)
+                gone = self.cluster.nodes[row]
+                for placed in list(self.cluster.pods_on[row].values()):
+                    self.scheduler.intake.delete(placed.pod)
+                self.scheduler.intake.delete(gone)
+            if self.rng.random() < 0.8:
+                self.scheduler.intake.set(node(self.rng, f"fresh{next(self.numbers)}"))
 
     def _labels_to_keep(self, known: Node | None) -> dict[str, str] | None:
         """Other labels may change; zones keep, as an order already built does not follow them."""
@@ -248,10 +266,10 @@ def from_scratch(drive: Drive) -> ProfileRuntime:
     return ProfileRuntime(CONFIG.profiles[0], REGISTRY, handle)
 
 
-def account(runtime: ProfileRuntime, pod: Pod) -> dict[str, Any]:
-    """Everything a decision says, in names."""
+def account(runtime: ProfileRuntime, pod: Pod, start: int) -> dict[str, Any]:
+    """Everything a decision says, in names; nodes are visited from `start` on."""
     cycle = Cycle(pod, runtime.handle.cluster)
-    decision = decide(runtime, cycle, Sampling())
+    decision = decide(runtime, cycle, Sampling(next_start=start))
     names = runtime.handle.cluster.names
     said: dict[str, Any] = {
         "feasible": [names[row] for row in decision.search.feasible.tolist()],
@@ -286,11 +304,12 @@ def compare(drive: Drive) -> int:
     remembered = 0
     for kind in drive.kinds:
         pod = instance(kind, 999_999)
-        expected = account(fresh, pod)
-        assert account(runtime, pod) == expected, "the kept state differs from a fresh one"
+        start = drive.rng.choice((0, 0, 0, 1, 3))
+        expected = account(fresh, pod, start)
+        assert account(runtime, pod, start) == expected, "the kept state differs from a fresh one"
         for _ in range(2):  # the second time the answers are kept
             cycle = Cycle(pod, scheduler.cluster)
-            known = scheduler.memory.decide(runtime, cycle, Sampling())
+            known = scheduler.memory.decide(runtime, cycle, Sampling(next_start=start))
         if known is None:
             continue
         remembered += 1

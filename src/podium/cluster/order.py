@@ -70,12 +70,12 @@ class NodeOrder:
         number = self._numbers[self._take(row)]
         built = self._to_patch()
         if built is not None:
-            turns = np.flatnonzero(built.zones == number)
-            behind = turns[int((built.rows[turns] == row).argmax()) :]
-            rows = built.rows.copy()
-            rows[behind[:-1]] = rows[behind[1:]]
+            turn = int((built.rows == row).argmax())
+            behind = np.flatnonzero(built.zones[turn:] == number) + turn
             last = int(behind[-1])
-            self._built = Turns(_without(rows, last), _without(built.zones, last))
+            rows = _without(built.rows, last)
+            rows[behind[:-1]] = built.rows[behind[1:]]
+            self._built = Turns(rows, _without(built.zones, last))
 
     def by_zone(self) -> list[list[int]]:
         """The rows of each zone, zones and rows in the order they came."""

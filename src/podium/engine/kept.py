@@ -15,7 +15,6 @@ feasible node, nodes named by PreFilter, a plugin that fails) the caller takes t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -24,23 +23,21 @@ from numpy.typing import NDArray
 from podium.cluster import Cluster, NodeInfo, Nodes, Rows
 from podium.engine.choice import walk_key
 from podium.engine.decide import Search
+from podium.engine.moves import FEW_ROWS, Again, Freshness, Moves, RowSet
 from podium.framework.answers import node_status_of
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Refusals
 from podium.framework.normalize import MAX_SCORE, Normalizer, Scores
-from podium.framework.plugin import Plugin, Scope
+from podium.framework.plugin import Scope
 from podium.framework.profile import PreFilterOutcome, ProfileRuntime, ScoreTable
 from podium.framework.status import Code, Status
 from podium.framework.verdict import Codes, Verdict
 from podium.kube import Pod
 
-FEW_ROWS = 4
 RANK_BITS = 26
 HIGHEST_TOTAL = 1 << (62 - RANK_BITS)
 
 Mask = NDArray[np.bool_]
-RowSet = dict[int, None]
-"""Rows in the order they changed."""
 
 
 class Unkeepable(Exception):  # noqa: N818 (not an error: the caller decides the long way)
@@ -376,69 +373,6 @@ class Kept:
         composite[~self._feasible] = -1
         if self._too_heavy or int(composite.min()) < -1:
             raise Unkeepable  # totals too high to be put together with ranks, or below zero
-
-
-class Again:
-    """Rows to ask about again. Those without a node are left out: what was said of them does not count."""
-
-    __slots__ = ("_cluster", "_nodes", "rows")
-
-    def __init__(self, cluster: Cluster, rows: RowSet) -> None:
-        present = cluster.present
-        self._cluster = cluster
-        self.rows = [row for row in rows if present[row]]
-        self._nodes: Nodes | None = None
-
-    @property
-    def nodes(self) -> Nodes:
-        if self._nodes is None:
-            self._nodes = Nodes(self._cluster, np.array(self.rows, dtype=np.intp))
-        return self._nodes
-
-    @property
-    def all_present(self) -> Mask:
-        return np.ones(len(self.rows), dtype=np.bool_)
-
-
-class Moves:
-    """Reads the journals: which rows changed since the last reading."""
-
-    __slots__ = ("_cluster", "_nodes", "_pods")
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self._nodes = self._pods = -1
-
-    def moved(self) -> tuple[RowSet, RowSet] | None:
-        """(rows whose node changed, those and the rows whose pods changed); None: too many or too long ago."""
-        cluster = self._cluster
-        nodes = cluster.node_changes.since(self._nodes)
-        pods = cluster.pod_changes.since(self._pods)
-        self._nodes, self._pods = cluster.node_changes.end, cluster.pod_changes.end
-        if nodes is None or pods is None or len(nodes) + len(pods) > cluster.columns.rows // 2 + FEW_ROWS:
-            return None
-        return dict.fromkeys(nodes), dict.fromkeys((*nodes, *pods))
-
-
-class Freshness:
-    """A plugin's watermark: while it stands, what journals do not tell has not changed."""
-
-    __slots__ = ("mark", "watermark")
-
-    def __init__(self, plugin: Any) -> None:
-        filters = plugin.points & {"preFilter", "filter"} and plugin.filter_scope == Scope.CLUSTER
-        scores = "score" in plugin.points and plugin.score_scope == Scope.CLUSTER
-        told_by_journals = not filters and not scores and type(plugin).watermark is Plugin.watermark
-        self.watermark: Callable[[Pod], Hashable] | None = None if told_by_journals else plugin.watermark
-        self.mark: Hashable = None
-
-    def moved(self, pod: Pod) -> bool:
-        assert self.watermark is not None
-        mark = self.watermark(pod)
-        if mark is None or mark != self.mark:
-            self.mark = mark
-            return True
-        return False
 
 
 class Said:

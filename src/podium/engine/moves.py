@@ -1,0 +1,83 @@
+"""What moved since answers were kept: rows, by the cluster's journals, and the rest, by the plugins' watermarks.
+
+The journals tell which nodes came, went or changed and on which nodes pods did. What a plugin's answer depends on
+beyond that is summed up in its watermark; while it stands, nothing but the rows in the journals need be asked about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import Cluster, Nodes
+from podium.framework.plugin import Plugin, Scope
+from podium.kube import Pod
+
+FEW_ROWS = 4
+"""Up to so many rows, asking one by one is quicker than asking with arrays."""
+
+Mask = NDArray[np.bool_]
+RowSet = dict[int, None]
+"""Rows in the order they changed."""
+
+
+class Again:
+    """Rows to ask about again. Those without a node are left out: what was said of them does not count."""
+
+    def __init__(self, cluster: Cluster, rows: RowSet) -> None:
+        present = cluster.present
+        self._cluster = cluster
+        self.rows = [row for row in rows if present[row]]
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        return Nodes(self._cluster, np.array(self.rows, dtype=np.intp))
+
+    @cached_property
+    def all_present(self) -> Mask:
+        return np.ones(len(self.rows), dtype=np.bool_)
+
+
+class Moves:
+    """Reads the journals: which rows changed since the last reading."""
+
+    __slots__ = ("_cluster", "_nodes", "_pods")
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._nodes = self._pods = -1
+
+    def moved(self) -> tuple[RowSet, RowSet] | None:
+        """(rows whose node changed, those and the rows whose pods changed); None: too many or too long ago."""
+        cluster = self._cluster
+        nodes = cluster.node_changes.since(self._nodes)
+        pods = cluster.pod_changes.since(self._pods)
+        self._nodes, self._pods = cluster.node_changes.end, cluster.pod_changes.end
+        if nodes is None or pods is None or len(nodes) + len(pods) > cluster.columns.rows // 2 + FEW_ROWS:
+            return None
+        return dict.fromkeys(nodes), dict.fromkeys((*nodes, *pods))
+
+
+class Freshness:
+    """A plugin's watermark: while it stands, what journals do not tell has not changed."""
+
+    __slots__ = ("mark", "watermark")
+
+    def __init__(self, plugin: Any) -> None:
+        filters = plugin.points & {"preFilter", "filter"} and plugin.filter_scope == Scope.CLUSTER
+        scores = "score" in plugin.points and plugin.score_scope == Scope.CLUSTER
+        told_by_journals = not filters and not scores and type(plugin).watermark is Plugin.watermark
+        self.watermark: Callable[[Pod], Hashable] | None = None if told_by_journals else plugin.watermark
+        self.mark: Hashable = None
+
+    def moved(self, pod: Pod) -> bool:
+        assert self.watermark is not None
+        mark = self.watermark(pod)
+        if mark is None or mark != self.mark:
+            self.mark = mark
+            return True
+        return False
