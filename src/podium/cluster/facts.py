@@ -1,21 +1,26 @@
 """What the cluster state needs to know of a pod, worked out once.
 
 Pods made from one template differ only in name, so everything derived from the spec (requests, host ports, compiled
-affinity terms, used claims, disks) is kept per distinct specification and shared. The key is the encoded specification
-itself: two pods with equal keys are the same to every plugin that reads only namespace, labels and spec.
+affinity terms, disks) is kept per distinct specification and shared. The key is the encoded specification itself: two
+pods with equal keys are the same to every plugin that reads only namespace, labels and spec.
+
+Where each pod of a template has a claim of its own, the specifications differ in the names of claims and nowhere else.
+Such pods are of one family: all that is derived is shared, but for the claims.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from podium.cluster.attached import may_attach
 from podium.cluster.disks import Disk, inline_disks
 from podium.cluster.terms import parse_terms
-from podium.kube import Container, Pod
+from podium.kube import Container, Pod, PodSpec, Volume
 from podium.kube.requests import nonzero_requested, requested
 from podium.kube.validation import joined
 
@@ -33,39 +38,47 @@ class HostPort(NamedTuple):
 class PodFacts:
     """Derived once per distinct specification; `signature` tells specifications apart.
 
-    Plugins keep in `notes`, under a key of their own (themselves, where their arguments matter), what they derive from
-    the specification alone.
+    `family` is the specification with the names of claims left out. Plugins keep in `notes`, under a key of their own
+    (themselves, where their arguments matter), what they derive from that: the notes belong to the whole family.
     """
 
     __slots__ = (
         "claims",
         "disks",
+        "family",
         "may_attach",
         "nonzero_cpu",
         "nonzero_memory",
         "notes",
         "ports",
         "requested",
-        "signature",
         "terms",
         "terms_errors",
     )
 
-    def __init__(self, pod: Pod, signature: bytes) -> None:
-        self.signature = signature
+    def __init__(self, pod: Pod, family: bytes) -> None:
+        self.family = family
+        self.claims: tuple[str, ...] = ()
         self.requested: tuple[tuple[str, int], ...] = tuple((n, v) for n, v in requested(pod).items() if v)
         self.nonzero_cpu, self.nonzero_memory = nonzero_requested(pod)
         self.ports = host_ports(pod)
-        namespace = pod.namespace
-        self.claims: tuple[str, ...] = tuple(
-            f"{namespace}/{volume.persistent_volume_claim.claim_name}"
-            for volume in pod.spec.volumes
-            if volume.persistent_volume_claim is not None
-        )
         self.disks: tuple[Disk, ...] = inline_disks(pod)
         self.may_attach = any(map(may_attach, pod.spec.volumes))
         self.notes: dict[object, Any] = {}
-        self.terms, self.terms_errors = parse_terms(pod.spec.affinity, namespace)
+        self.terms, self.terms_errors = parse_terms(pod.spec.affinity, pod.namespace)
+
+    def with_claims(self, claims: tuple[str, ...]) -> PodFacts:
+        """The facts of a pod of this family that uses these claims ("namespace/name"), in the order of its volumes."""
+        facts = PodFacts.__new__(PodFacts)
+        for name in PodFacts.__slots__:
+            setattr(facts, name, getattr(self, name))
+        facts.claims = claims
+        return facts
+
+    @property
+    def signature(self) -> bytes:
+        """Equal for pods that scheduling cannot tell apart."""
+        return self.family + _encode(self.claims) if self.claims else self.family
 
     @property
     def terms_error(self) -> str | None:
@@ -85,13 +98,29 @@ def host_ports(pod: Pod) -> tuple[HostPort, ...]:
     )
 
 
-def signature(pod: Pod) -> bytes:
+def kind(pod: Pod) -> tuple[bytes, bytes]:
     """Equal for pods that scheduling cannot tell apart (name, node and times aside)."""
+    return _specification(pod, pod.spec), _resize_status(pod)
+
+
+def _family(pod: Pod, claims: Sequence[str]) -> bytes:
+    """Equal for pods that differ at most in which claims they use."""
     spec = pod.spec
+    if claims:
+        spec = replace(spec, volumes=tuple(map(_without_claim_name, spec.volumes)))
+    return _specification(pod, spec)
+
+
+def _specification(pod: Pod, spec: PodSpec) -> bytes:
     if spec.node_name:
-        spec = msgspec.structs.replace(spec, node_name="")
+        spec = replace(spec, node_name="")
     meta = pod.metadata
     return _encode((meta.namespace, meta.labels, meta.annotations, meta.owner_references, spec))
+
+
+def _without_claim_name(volume: Volume) -> Volume:
+    claim = volume.persistent_volume_claim
+    return volume if claim is None else replace(volume, persistent_volume_claim=replace(claim, claim_name=""))
 
 
 def _resize_status(pod: Pod) -> bytes:
@@ -109,16 +138,35 @@ def _resize_status(pod: Pod) -> bytes:
 
 
 class FactsCache:
-    """Facts by signature, the oldest dropped."""
+    """Facts by family, and by family and claims; the oldest dropped."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[bytes, bytes], PodFacts] = OrderedDict()
+        self._families: OrderedDict[tuple[bytes, bytes], PodFacts] = OrderedDict()
+        self._with_claims: OrderedDict[tuple[PodFacts, tuple[str, ...]], PodFacts] = OrderedDict()
 
     def of(self, pod: Pod) -> PodFacts:
-        key = (signature(pod), _resize_status(pod))
-        facts = self._kept.get(key)
+        namespace = pod.metadata.namespace
+        claims = tuple(
+            [
+                f"{namespace}/{volume.persistent_volume_claim.claim_name}"
+                for volume in pod.spec.volumes
+                if volume.persistent_volume_claim is not None
+            ]
+        )
+        key = (_family(pod, claims), _resize_status(pod))
+        facts = self._families.get(key)
         if facts is None:
-            facts = self._kept[key] = PodFacts(pod, key[0])
-            if len(self._kept) > KEPT_FACTS:
-                self._kept.popitem(last=False)
-        return facts
+            facts = self._families[key] = PodFacts(pod, key[0])
+            _drop_oldest(self._families)
+        if not claims:
+            return facts
+        own = self._with_claims.get((facts, claims))
+        if own is None:
+            own = self._with_claims[facts, claims] = facts.with_claims(claims)
+            _drop_oldest(self._with_claims)
+        return own
+
+
+def _drop_oldest(facts: OrderedDict[Any, PodFacts]) -> None:
+    if len(facts) > KEPT_FACTS:
+        facts.popitem(last=False)
