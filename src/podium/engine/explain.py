@@ -22,9 +22,9 @@ from podium.engine.decide import NO_NODES, Decision, decide, make_room
 from podium.engine.sampling import Sampling
 from podium.framework.clock import Clock, SystemClock
 from podium.framework.cycle import Cycle
+from podium.framework.dry_runs import Candidate
 from podium.framework.handle import Handle
 from podium.framework.nominator import Nominator
-from podium.framework.preemption import Candidate
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import PluginError, Status
 from podium.framework.waiting import WaitingPods

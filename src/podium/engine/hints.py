@@ -14,7 +14,7 @@ import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from podium.framework.events import Action, Event, Hint, Interest, Resource
+from podium.framework.events import Action, Concerns, Event, Hint, Interest, Resource
 from podium.framework.plugin import Plugin
 from podium.framework.queued import QueuedPod
 from podium.kube import Pod
@@ -60,6 +60,10 @@ class Listeners(NamedTuple):
     """Plugins of any profile that registered it."""
     hints: Mapping[str, Mapping[str, tuple[Hint | None, ...]]]
     """Profile → plugin → its hints for it; None stands for "always"."""
+    one_by_one: frozenset[str]
+    """Plugins whose hints must be asked about every pod."""
+    concerns: Mapping[str, Concerns]
+    """Plugins that can tell which pods it may matter to."""
 
 
 def build_hints(plugins: Iterable[Plugin], *, extenders: bool = False) -> dict[str, list[Interest]]:
@@ -94,6 +98,8 @@ class Hints:
         self._interests = interests
         self._report = report
         self._by_event: dict[Event, Listeners] = {}
+        self.concerns = _concerns(interests)
+        """Plugins that can tell what pods wait for; at most one way each."""
 
     def listeners(self, event: Event) -> Listeners:
         known = self._by_event.get(event)
@@ -103,14 +109,22 @@ class Hints:
 
     def _find(self, event: Event) -> Listeners:
         hints: dict[str, dict[str, tuple[Hint | None, ...]]] = {}
+        found: dict[str, list[Interest]] = {}
         for profile, by_plugin in self._interests.items():
             hints[profile] = {}
             for plugin, interests in by_plugin.items():
-                covering = tuple(interest.hint for interest in interests if interest.event.covers(event))
+                covering = [interest for interest in interests if interest.event.covers(event)]
                 if covering:
-                    hints[profile][plugin] = (None,) if None in covering else covering
-        plugins = dict.fromkeys(plugin for by_plugin in hints.values() for plugin in by_plugin)
-        return Listeners(event.label, event.wildcard, tuple(plugins), hints)
+                    asked = tuple(interest.hint for interest in covering)
+                    hints[profile][plugin] = (None,) if None in asked else asked
+                    found.setdefault(plugin, []).extend(covering)
+        one_by_one = {name for name, all_of in found.items() if any(each.hint and not each.by_kind for each in all_of)}
+        concerns = {
+            name: known
+            for name, known in self.concerns.items()
+            if name in found and all(each.concerns is known for each in found[name])
+        }
+        return Listeners(event.label, event.wildcard, tuple(found), hints, frozenset(one_by_one), concerns)
 
     def strategy(self, queued: QueuedPod, listeners: Listeners, before: Any, after: Any) -> Strategy:
         """Whether an event is worth a new attempt at a pod, and how soon."""
@@ -141,3 +155,16 @@ class Hints:
                 self._report(f'queueing hint of plugin "{plugin}" for pod {pod.key}: {type(error).__name__}: {error}')
                 return True
         return False
+
+
+def _concerns(interests: HintsByProfile) -> dict[str, Concerns]:
+    """With several profiles a plugin's name may stand for several plugins, which are not told apart here."""
+    if len(interests) != 1:
+        return {}
+    (by_plugin,) = interests.values()
+    return {
+        plugin: interest.concerns
+        for plugin, registered in by_plugin.items()
+        for interest in registered
+        if interest.concerns is not None
+    }

@@ -13,7 +13,7 @@ from podium.engine.heap import Sorter, pod_heap
 from podium.engine.hints import Strategy
 from podium.engine.unschedulable import UnschedulablePods
 from podium.framework.clock import Clock
-from podium.framework.events import Action, Event, Resource
+from podium.framework.events import Action, Concerns, Event, Resource
 from podium.framework.nominator import Nominator
 from podium.framework.queued import QueuedPod
 from podium.framework.status import PluginError, Status
@@ -39,6 +39,7 @@ class Places:
         clock: Clock,
         nominator: Nominator,
         pre_enqueue: Mapping[str, PreEnqueue],
+        concerns: Mapping[str, Concerns],
         *,
         initial_backoff: float,
         max_backoff: float,
@@ -53,7 +54,7 @@ class Places:
         self._pods: dict[str, QueuedPod] = {}
         self.active = pod_heap(sorter)
         self.backoff = BackoffQueue(sorter, clock, initial_backoff, max_backoff)
-        self.unschedulable = UnschedulablePods()
+        self.unschedulable = UnschedulablePods(concerns)
 
     def get(self, key: str) -> QueuedPod | None:
         return self._pods.get(key)

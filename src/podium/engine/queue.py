@@ -13,7 +13,7 @@ be of use.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from podium.engine.changes import pod_events
@@ -69,6 +69,7 @@ class SchedulingQueue:
             clock,
             nominator,
             pre_enqueue or {},
+            self._hints.concerns,
             initial_backoff=initial_backoff,
             max_backoff=max_backoff,
             count=count,
@@ -156,14 +157,15 @@ class SchedulingQueue:
     ) -> bool:
         """Something in the cluster changed; whether that brought a pod back. `precheck` leaves out waiting pods."""
         listeners = self._hints.listeners(event)
-        if listeners.wildcard:
-            waiting = list(self._places.unschedulable)
-        elif listeners.plugins:
-            waiting = self._places.unschedulable.waiting_for(listeners.plugins)
-        else:
+        if not listeners.wildcard and not listeners.plugins:
             return False
+        waiting: list[Collection[QueuedPod]]
+        if listeners.wildcard:
+            waiting = [[queued] for queued in self._places.unschedulable]
+        else:
+            waiting = self._places.unschedulable.waiting_for(listeners, before, after)
         if precheck is not None:
-            waiting = [queued for queued in waiting if precheck(queued.pod)]
+            waiting = [[queued for queued in alike if precheck(queued.pod)] for alike in waiting]
         return self._wake(waiting, listeners, before, after)
 
     def activate(self, pods: Iterable[Pod]) -> None:
@@ -190,7 +192,7 @@ class SchedulingQueue:
         for queued in waiting:
             queued.flushed, queued.flushed_at = True, now
         if waiting:
-            self._wake(waiting, self._hints.listeners(UNSCHEDULABLE_TIMEOUT), None, None)
+            self._wake([[queued] for queued in waiting], self._hints.listeners(UNSCHEDULABLE_TIMEOUT), None, None)
 
     def tick(self) -> None:
         """Do what is due by now; to be called every whole second, or whenever `next_timer` says."""
@@ -236,11 +238,18 @@ class SchedulingQueue:
 
     # How it is decided
 
-    def _wake(self, waiting: list[QueuedPod], listeners: Listeners, before: Any, after: Any) -> bool:
+    def _wake(self, waiting: Iterable[Collection[QueuedPod]], listeners: Listeners, before: Any, after: Any) -> bool:
+        """Bring back the pods that an event helps; of pods that are alike the hints are asked about the first."""
+        called: list[tuple[list[QueuedPod], Strategy]] = []
+        for alike in waiting:
+            for first in alike:
+                strategy = self._hints.strategy(first, listeners, before, after)
+                if strategy is not Strategy.SKIP:
+                    called.append((list(alike), strategy))
+                break
         woken = False
-        for queued in waiting:
-            strategy = self._hints.strategy(queued, listeners, before, after)
-            if strategy is not Strategy.SKIP:
+        for pods, strategy in called:
+            for queued in pods:
                 self._places.take_out(queued)
                 self._places.requeue(queued, strategy, listeners.label)
                 woken = woken or queued.place != UNSCHEDULABLE

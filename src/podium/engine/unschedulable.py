@@ -2,32 +2,59 @@
 
 There may be tens of thousands of them while thousands of events come every second, nearly all of which concern none
 of them. So they are filed by what they wait for: a rejected pod under each plugin that rejected it, a gated pod under
-the plugin that gates it, and an event looks only under the plugins that registered it. They are also kept by age, to
-find those that have waited too long.
+the plugin that gates it, and an event looks only under the plugins that registered it. Pods of one kind that wait for
+the same plugins are filed as one group, which most hints need to be asked about only once. They are also kept by age,
+to find those that have waited too long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Collection, Hashable, Iterator, Mapping
+from typing import Any, NamedTuple
 
+from podium.cluster.facts import kind
 from podium.engine.heap import KeyedHeap
+from podium.engine.hints import Listeners
+from podium.framework.events import Concerns
 from podium.framework.queued import QueuedPod
+from podium.kube import Pod
 
-_Folder = dict[str, QueuedPod]
+
+class Sort(NamedTuple):
+    """What the pods of a group have in common."""
+
+    kind: tuple[bytes, bytes]
+    unschedulable_plugins: frozenset[str]
+    pending_plugins: frozenset[str]
+    gating_plugin: str
+
+
+class Group:
+    """Pods that are alike."""
+
+    __slots__ = ("folders", "pods", "rejectors", "sort")
+
+    def __init__(self, sort: Sort) -> None:
+        self.sort = sort
+        self.rejectors = sort.unschedulable_plugins | sort.pending_plugins
+        self.folders: tuple[_Folder, ...] = ()
+        self.pods: dict[str, QueuedPod] = {}
 
 
 class _Filing(NamedTuple):
-    """Where a pod was filed: its sets of plugins may change before it is taken out."""
+    """Where a pod was filed, and as what: it may change before it is taken out."""
 
     queued: QueuedPod
-    folders: tuple[_Folder, ...]
-    gated: bool
+    pod: Pod
+    group: Group
 
 
 class UnschedulablePods:
-    def __init__(self) -> None:
+    def __init__(self, concerns: Mapping[str, Concerns] | None = None) -> None:
+        """`concerns`: plugins that can tell what pods wait for."""
+        self._concerns = concerns or {}
         self._filings: dict[str, _Filing] = {}
+        self._groups: dict[Sort, Group] = {}
         self._rejected_by: dict[str, _Folder] = {}
         self._gated_by: dict[str, _Folder] = {}
         self._by_age = KeyedHeap(last_tried)
@@ -36,39 +63,71 @@ class UnschedulablePods:
 
     def put(self, queued: QueuedPod) -> None:
         """File a pod; one that is here already is filed anew."""
-        self.remove(queued.key)
-        if queued.gating_plugin:
-            folders: tuple[_Folder, ...] = (self._gated_by.setdefault(queued.gating_plugin, {}),)
+        known = self._filings.get(queued.key)
+        sort = self._sort(queued, known)
+        if known is None or known.group.sort != sort:
+            self.remove(queued.key)
+            group = self._groups.get(sort) or self._new_group(sort, queued.pod)
+            self.gated += bool(sort.gating_plugin)
         else:
-            rejectors = queued.unschedulable_plugins | queued.pending_plugins
-            folders = tuple(self._rejected_by.setdefault(plugin, {}) for plugin in rejectors)
-        for folder in folders:
-            folder[queued.key] = queued
-        gated = bool(queued.gating_plugin)
-        self._filings[queued.key] = _Filing(queued, folders, gated)
+            group = known.group
+        group.pods[queued.key] = queued
+        self._filings[queued.key] = _Filing(queued, queued.pod, group)
         self._by_age.push(queued)
-        self.gated += gated
+
+    def _sort(self, queued: QueuedPod, known: _Filing | None) -> Sort:
+        pod = queued.pod
+        return Sort(
+            known.group.sort.kind if known is not None and known.pod is pod else kind(pod),
+            frozenset(queued.unschedulable_plugins),
+            frozenset(queued.pending_plugins),
+            queued.gating_plugin,
+        )
+
+    def _new_group(self, sort: Sort, pod: Pod) -> Group:
+        group = self._groups[sort] = Group(sort)
+        if sort.gating_plugin:
+            group.folders = (self._folder(self._gated_by, sort.gating_plugin),)
+        else:
+            group.folders = tuple(self._folder(self._rejected_by, plugin) for plugin in group.rejectors)
+        for folder in group.folders:
+            folder.add(group, pod)
+        return group
+
+    def _folder(self, folders: dict[str, _Folder], plugin: str) -> _Folder:
+        folder = folders.get(plugin)
+        if folder is None:
+            folder = folders[plugin] = _Folder(self._concerns.get(plugin))
+        return folder
 
     def remove(self, key: str) -> None:
         filing = self._filings.pop(key, None)
-        if filing is not None:
-            for folder in filing.folders:
-                del folder[key]
-            self._by_age.remove(key)
-            self.gated -= filing.gated
+        if filing is None:
+            return
+        group = filing.group
+        del group.pods[key]
+        if not group.pods:
+            del self._groups[group.sort]
+            for folder in group.folders:
+                folder.remove(group)
+        self._by_age.remove(key)
+        self.gated -= bool(group.sort.gating_plugin)
 
-    def waiting_for(self, plugins: Iterable[str]) -> list[QueuedPod]:
-        """The pods that one of the plugins rejected or gates, each once."""
-        folders: list[_Folder] = []
+    def waiting_for(self, listeners: Listeners, before: Any, after: Any) -> list[Collection[QueuedPod]]:
+        """The pods to show an event to, each once: those that a listening plugin rejected or gates, in groups for which
+        one answer holds."""
+        found: dict[Group, object] = {}
         if self._filings:
-            for plugin in plugins:
-                folders += filter(None, (self._rejected_by.get(plugin), self._gated_by.get(plugin)))
-        if len(folders) == 1:
-            return list(folders[0].values())
-        found: _Folder = {}
-        for folder in folders:
-            found.update(folder)
-        return list(found.values())
+            for plugin in listeners.plugins:
+                for folder in filter(None, (self._rejected_by.get(plugin), self._gated_by.get(plugin))):
+                    found.update(folder.concerned(before, after) if plugin in listeners.concerns else folder.groups)
+        together: list[Collection[QueuedPod]] = []
+        for group in found:
+            if listeners.one_by_one.isdisjoint(group.rejectors):
+                together.append(group.pods.values())
+            else:
+                together += [[queued] for queued in group.pods.values()]
+        return together
 
     def older_than(self, seconds: float, now: float) -> list[QueuedPod]:
         """The pods last tried more than so many seconds ago, longest ago first; they stay."""
@@ -90,6 +149,56 @@ class UnschedulablePods:
 
     def __iter__(self) -> Iterator[QueuedPod]:
         return iter([filing.queued for filing in self._filings.values()])
+
+
+class _Folder:
+    """Groups that wait for one plugin's sake; where it can tell what they wait for, also filed by that."""
+
+    __slots__ = ("_by_concern", "_concerns", "groups")
+
+    def __init__(self, concerns: Concerns | None) -> None:
+        self._concerns = concerns
+        self.groups: dict[Group, Collection[Hashable]] = {}
+        """With what each waits for."""
+        self._by_concern: dict[Hashable, dict[Group, None]] = {}
+
+    def add(self, group: Group, pod: Pod) -> None:
+        waits_for = self.groups[group] = self._awaited(pod)
+        for concern in waits_for:
+            self._by_concern.setdefault(concern, {})[group] = None
+
+    def remove(self, group: Group) -> None:
+        for concern in self.groups.pop(group):
+            filed = self._by_concern[concern]
+            del filed[group]
+            if not filed:
+                del self._by_concern[concern]
+
+    def concerned(self, before: Any, after: Any) -> Mapping[Group, object]:
+        """The groups that a change may matter to."""
+        try:
+            about = None if self._concerns is None else self._concerns.of_event(before, after)
+        except Exception:  # like a hint that raises: better wake too many
+            about = None
+        if about is None:
+            return self.groups
+        found = dict(self._by_concern.get(ANYTHING, {}))
+        for concern in about:
+            found.update(self._by_concern.get(concern, {}))
+        return found
+
+    def _awaited(self, pod: Pod) -> Collection[Hashable]:
+        if self._concerns is None:
+            return ()
+        try:
+            awaited = self._concerns.of_pod(pod)
+        except Exception:
+            awaited = None
+        return (ANYTHING,) if awaited is None else set(awaited)
+
+
+ANYTHING = object()
+"""The concern of pods that may wait for anything."""
 
 
 def last_tried(queued: QueuedPod) -> float:

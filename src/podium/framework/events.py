@@ -8,8 +8,8 @@ matching (an event must not carry more than was registered), so they are kube-sc
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Hashable
+from typing import Any, NamedTuple, Protocol
 
 from podium.kube import Pod
 
@@ -104,12 +104,29 @@ Hint = Callable[[Pod, Any, Any], bool]
 """(waiting pod, object before, object after) → may the pod fit now? None stands for "did not exist"."""
 
 
+class Concerns(Protocol):
+    """Finds the pods an event may matter to without asking the hint about each: those that wait for what it is about.
+
+    Where a pod waits for nothing that an event is about, the hint must say no.
+    """
+
+    def of_pod(self, pod: Pod) -> Collection[Hashable] | None:
+        """What a pod waits for; None: it may be anything."""
+
+    def of_event(self, before: Any, after: Any) -> Collection[Hashable] | None:
+        """What an event is about; None: it may be anything."""
+
+
 class Interest(NamedTuple):
     """An event that may undo a plugin's rejection; without a hint it always wakes the pod."""
 
     resource: str
     action: Action
     hint: Hint | None = None
+    by_kind: bool = False
+    """The hint answers alike for pods that differ in name, times and conditions only, so that it is asked once for all
+    of them; but a change of a waiting pod itself is shown to that pod alone."""
+    concerns: Concerns | None = None
 
     @property
     def event(self) -> Event:

@@ -29,8 +29,10 @@ class NodeDeclaredFeatures(Plugin):
 
     def interests(self) -> Iterable[Interest]:
         return [
-            Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, _declares_differently),
-            Interest(Resource.POD, Action.UPDATE, _needs_differently),
+            Interest(
+                Resource.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, _declares_differently, by_kind=True
+            ),
+            Interest(Resource.POD, Action.UPDATE, _needs_differently, by_kind=True),
         ]
 
     def pre_filter(self, cycle: Cycle) -> Status | None:

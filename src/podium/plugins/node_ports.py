@@ -28,7 +28,7 @@ class NodePorts(Plugin):
 
     def interests(self) -> Iterable[Interest]:
         return [
-            Interest(Resource.POD, Action.DELETE, _frees_a_port),
+            Interest(Resource.POD, Action.DELETE, _frees_a_port, by_kind=True),
             Interest(Resource.NODE, Action.ADD),
         ]
 

@@ -24,8 +24,8 @@ class NodeUnschedulable(Plugin):
 
     def interests(self) -> Iterable[Interest]:
         return [
-            Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _opens_a_node),
-            Interest(Resource.POD, Action.UPDATE_POD_TOLERATION, _tolerates_now),
+            Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _opens_a_node, by_kind=True),
+            Interest(Resource.POD, Action.UPDATE_POD_TOLERATION, _tolerates_now, by_kind=True),
         ]
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:

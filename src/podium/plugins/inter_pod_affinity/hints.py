@@ -8,6 +8,7 @@ pod matters only if it has, or is promised, a node. Terms that cannot be parsed 
 from __future__ import annotations
 
 from podium.cluster import Cluster, Term, TermKind
+from podium.cluster.anchors import Pair, anchors
 from podium.kube import Node, Pod
 from podium.plugins.inter_pod_affinity.incoming import NO_LABELS
 
@@ -47,6 +48,23 @@ class Hints:
         joins = any(_moves(term, after, before) for term in affinity)
         leaves = any(_moves(term, before, after) for term in anti_affinity)
         return joins or leaves
+
+    # Which pods a change of a pod may matter to: labels that they wait to see, or no longer to see, on another pod.
+
+    def of_pod(self, pod: Pod) -> set[Pair] | None:
+        awaited: set[Pair] = set()
+        for kind in (TermKind.REQUIRED_AFFINITY, TermKind.REQUIRED_ANTI_AFFINITY):
+            terms = self._terms(pod, kind)
+            pairs = anchors(terms[0].selector) if terms else ()
+            if terms is None or pairs is None:
+                return None
+            awaited.update(pairs)
+        return awaited
+
+    def of_event(self, before: Pod | None, after: Pod | None) -> set[Pair] | None:
+        if after is None and before is not None and self._terms(before, TermKind.REQUIRED_ANTI_AFFINITY) != []:
+            return None  # one that repelled others has gone: they may be any
+        return {pair for pod in (before, after) if pod is not None for pair in pod.labels.items()}
 
     def _terms(self, pod: Pod, kind: TermKind) -> list[Term] | None:
         """The pod's terms of a kind; None when they cannot be parsed."""

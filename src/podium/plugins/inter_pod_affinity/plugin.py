@@ -47,9 +47,11 @@ class InterPodAffinity(Plugin):
 
     def interests(self) -> Iterable[Interest]:
         hints = Hints(self._cluster)
+        pod_actions = Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE
+        node_actions = Action.ADD | Action.UPDATE_NODE_LABEL
         return [
-            Interest(Resource.POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, hints.after_pod_change),
-            Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, hints.after_node_change),
+            Interest(Resource.POD, pod_actions, hints.after_pod_change, by_kind=True, concerns=hints),
+            Interest(Resource.NODE, node_actions, hints.after_node_change, by_kind=True),
         ]
 
     def watermark(self, pod: Pod) -> Hashable:

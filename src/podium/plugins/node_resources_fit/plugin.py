@@ -60,8 +60,8 @@ class NodeResourcesFit(Plugin):
 
     def interests(self) -> Iterable[Interest]:
         return [
-            Interest(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, frees_resources),
-            Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, offers_more),
+            Interest(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, frees_resources, by_kind=True),
+            Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, offers_more, by_kind=True),
         ]
 
     # Filter
