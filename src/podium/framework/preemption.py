@@ -56,6 +56,8 @@ def find_candidates(
 
     `hopeless`: bool[rows of the cluster], where it is known that no pod may be evicted.
     """
+    if hopeless[rows].all():
+        return Search([], [(NOBODY_TO_EVICT, rows)], [])
     results = known.refreshed(runtime, cycle)
     results.refuse(np.flatnonzero(hopeless & (results.codes == UNKNOWN)), NOBODY_TO_EVICT)
     budgets = Budgets(cycle.cluster.objects.budgets)
