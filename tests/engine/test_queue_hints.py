@@ -123,6 +123,98 @@ def test_only_pods_whose_rejecting_plugins_registered_the_event_are_looked_at() 
     assert sorted(asked) == ["a", "ab", "ab", "bc"], "by each rejecting plugin that listens"
 
 
+# Pods that are alike
+
+
+class Colours:
+    """A pod waits for its own colour; an event is about the colour it carries. "any" stands for every colour."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def of_pod(self, pod: Pod) -> set[str] | None:
+        return None if pod.labels["colour"] == "any" else {pod.labels["colour"]}
+
+    def of_event(self, _before: Any, after: str) -> set[str] | None:
+        return None if after == "any" else {after}
+
+    def hint(self, pod: Pod, _before: Any, after: str) -> bool:
+        self.asked.append(pod.name)
+        return after == "any" or pod.labels["colour"] in ("any", after)
+
+
+def coloured(*colours: str) -> dict[str, Pod]:
+    return {f"{colour}-{number}": painted(f"{colour}-{number}", colour) for number, colour in enumerate(colours)}
+
+
+def painted(name: str, colour: str) -> Pod:
+    return make_pod(name, labels={"colour": colour})
+
+
+@pytest.mark.parametrize("by_kind", [True, False])
+def test_a_hint_that_answers_by_kind_is_asked_once_for_pods_that_are_alike(by_kind: bool) -> None:
+    colours = Colours()
+    world = World({"A": [Interest(Resource.NODE, Action.ADD, colours.hint, by_kind=by_kind)]})
+    queued = {name: world.rejected(pod, "A") for name, pod in coloured("red", "red", "blue").items()}
+    world.queue.on_event(NODE_ADD, None, "red")
+    assert len(colours.asked) == (2 if by_kind else 3)
+    assert [name for name, each in queued.items() if each.place == "backoff"] == ["red-0", "red-1"]
+
+
+def test_what_rejected_pods_and_who_is_left_out_sets_them_apart() -> None:
+    colours = Colours()
+    hears = [Interest(Resource.NODE, Action.ADD, colours.hint, by_kind=True)]
+    world = World({"A": hears, "B": [NO]})
+    pods = coloured("red", "red", "red")
+    queued = [world.rejected(pod, plugin) for pod, plugin in zip(pods.values(), "ABA", strict=True)]
+    world.queue.on_event(NODE_ADD, None, "red", precheck=lambda pod: pod.name != "red-0")
+    assert [each.place for each in queued] == ["unschedulable", "unschedulable", "backoff"]
+
+
+@pytest.mark.parametrize(
+    ("event", "asked", "woken"),
+    [
+        ("red", {"red-0", "any-2"}, {"red-0", "any-2"}),
+        ("green", {"any-2"}, {"any-2"}),
+        ("any", {"red-0", "blue-1", "any-2"}, {"red-0", "blue-1", "any-2"}),
+    ],
+)
+def test_only_pods_that_wait_for_what_an_event_is_about_are_looked_at(
+    event: str, asked: set[str], woken: set[str]
+) -> None:
+    colours = Colours()
+    world = World({"A": [Interest(Resource.NODE, Action.ADD, colours.hint, by_kind=True, concerns=colours)]})
+    queued = {name: world.rejected(pod, "A") for name, pod in coloured("red", "blue", "any").items()}
+    world.queue.on_event(NODE_ADD, None, event)
+    assert set(colours.asked) == asked
+    assert {name for name, each in queued.items() if each.place == "backoff"} == woken
+
+
+def test_a_pod_that_changes_waits_for_something_else() -> None:
+    colours = Colours()
+    world = World({"A": [Interest(Resource.NODE, Action.ADD, colours.hint, by_kind=True, concerns=colours)]})
+    queued = world.rejected(painted("p", "red"), "A")
+    world.queue.update(queued.pod, painted("p", "blue"))
+    assert not world.queue.on_event(NODE_ADD, None, "red")
+    assert world.queue.on_event(NODE_ADD, None, "blue")
+
+
+def test_who_fails_to_say_what_it_is_about_is_asked_about_all() -> None:
+    class NoIdeaOfPods(Colours):
+        def of_pod(self, pod: Pod) -> set[str] | None:
+            raise KeyError(pod.name)
+
+    class NoIdeaOfEvents(Colours):
+        def of_event(self, _before: Any, after: str) -> set[str] | None:
+            raise KeyError(after)
+
+    for colours in (NoIdeaOfPods(), NoIdeaOfEvents()):
+        world = World({"A": [Interest(Resource.NODE, Action.ADD, colours.hint, by_kind=True, concerns=colours)]})
+        queued = world.rejected(painted("p", "red"), "A")
+        world.queue.on_event(NODE_ADD, None, "blue")
+        assert (colours.asked, queued.place) == (["p"], "unschedulable")
+
+
 def test_events_go_to_the_plugins_of_the_pods_profile() -> None:
     world = World()
     hints = {"first": {"A": [ALWAYS]}, "second": {"A": [NO]}}

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from podium.framework import Action, Resource
 from podium.kube import Node, Pod
 from podium.plugins.inter_pod_affinity import InterPodAffinity
-from tests.builders import make_cluster, make_node, make_plugin, make_pod
+from tests.builders import build, make_cluster, make_node, make_plugin, make_pod
 from tests.plugins.ask import events_of, hint_of
 from tests.plugins.inter_pod_affinity.terms import ZONE, Data, affinity, app_pod, term
+from tests.plugins.pod_worlds import random_labels, random_pod
 
 PLUGIN = make_plugin(InterPodAffinity, make_cluster([]))
 AFTER_POD = hint_of(PLUGIN, Resource.POD)
@@ -75,6 +81,33 @@ def test_pods_that_begin_to_attract_or_stop_repelling_wake(
     pod: Pod, before: Pod | None, after: Pod | None, wakes: bool
 ) -> None:
     assert AFTER_POD(pod, before, after) is wakes
+
+
+@given(st.randoms(use_true_random=False))
+def test_a_pod_that_a_change_of_another_is_not_about_stays_asleep(rng: random.Random) -> None:
+    waiting = build(Pod, random_pod(rng, "waiting", ""))
+    other = build(Pod, random_pod(rng, "other", "n1"))
+    relabelled = replace(other, metadata=replace(other.metadata, labels=random_labels(rng)))
+    concerns = next(interest.concerns for interest in PLUGIN.interests() if interest.concerns is not None)
+    for before, after in ((None, other), (other, None), (other, relabelled)):
+        waits_for, about = concerns.of_pod(waiting), concerns.of_event(before, after)
+        if waits_for is not None and about is not None and set(waits_for).isdisjoint(about):
+            assert not AFTER_POD(waiting, before, after)
+
+
+@pytest.mark.parametrize(
+    ("pod", "waits_for"),
+    [
+        (NEEDS_DB, {("app", "db")}),
+        (SHUNS_DB, {("app", "db")}),
+        (SHUNS_DB_AND_WEB, {("app", "db")}),  # they would have to match together
+        (WEB, set()),
+        (BROKEN, None),
+    ],
+)
+def test_a_pod_waits_for_labels_of_others(pod: Pod, waits_for: set[tuple[str, str]] | None) -> None:
+    concerns = next(interest.concerns for interest in PLUGIN.interests() if interest.concerns is not None)
+    assert concerns.of_pod(pod) == waits_for
 
 
 def node(labels: Data | None) -> Node | None:
