@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podium.cluster import Nodes
+from podium.cluster import NodeInfo, Nodes
 from podium.framework import Action, Cycle, Interest, Plugin, Resource, Scope, Status, Verdict
 from podium.kube import Node, Pod, Taint
 from podium.kube.toleration import NO_SCHEDULE, tolerated
@@ -33,6 +33,10 @@ class NodeUnschedulable(Plugin):
         if not cordoned.any() or tolerated(CORDON, cycle.pod.spec.tolerations):
             return None
         return Verdict.reject(cordoned, UNSCHEDULABLE)
+
+    def filter_node(self, cycle: Cycle, node: NodeInfo) -> Status | None:
+        refused = node.node.unschedulable and not tolerated(CORDON, cycle.pod.spec.tolerations)
+        return UNSCHEDULABLE if refused else None
 
 
 def _opens_a_node(_pod: Pod, before: Node | None, after: Node) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from podium.cluster import Nodes
+from podium.cluster import NodeInfo, Nodes
 from podium.framework import (
     Action,
     Cycle,
@@ -52,6 +52,9 @@ class TaintToleration(Plugin):
         pod = cycle.pod
         repelled = nodes.ask_taints(lambda taints: _repels(taints, pod), np.bool_)
         return Verdict.reject(repelled, UNTOLERATED) if repelled.any() else None
+
+    def filter_node(self, cycle: Cycle, node: NodeInfo) -> Status | None:
+        return UNTOLERATED if _repels(node.node.taints, cycle.pod) else None
 
     def pre_score(self, cycle: Cycle, _nodes: Nodes) -> None:
         cycle.data[PRE_SCORE] = cycle.pod.spec.tolerations
