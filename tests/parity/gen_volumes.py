@@ -50,7 +50,7 @@ CLAIM_KINDS = {
     "late-selected": 1.0,
     "tight": 3.0,
     "zonal": 2.0,
-    "local": 4.0,
+    "local": 7.0,
     "local-prebound": 1.0,
     "gce": 1.0,
     "preset": 0.5,
@@ -81,7 +81,7 @@ def make_storage(dice: Dice, nodes: list[Obj], theme: str) -> Storage:
     zones = [node["metadata"]["labels"].get(ZONE) for node in nodes]
     for index in range(dice.randint(5, 10) if theme == "volumes" else dice.randint(0, 4)):
         _add_claim(dice, storage, index, sizes.pop(), [zone for zone in zones if zone] or list(ZONES), nodes)
-    for index in range(dice.randint(0, 5) if theme == "volumes" else dice.randint(0, 1)):
+    for index in range(dice.randint(1, 6) if theme == "volumes" else dice.randint(0, 1)):
         storage.objects.append(_local_volume(dice, f"local-{index}", sizes.pop(), nodes))
     storage.objects += _capacities(dice)
     storage.objects += _attachments(dice, nodes, storage)
@@ -309,7 +309,7 @@ def _decorate_bound(dice: Dice, kind: str, claim: Obj, volume: Obj, zones: list[
 
 def _decorate_local_claim(dice: Dice, claim: Obj) -> None:
     claim["spec"]["storageClassName"] = "local"
-    if dice.chance(0.25):
+    if dice.chance(0.45):
         claim["spec"]["selector"] = {"matchLabels": {"speed": dice.pick(("fast", "slow"))}}
     if dice.chance(0.1):
         claim["spec"]["volumeMode"] = "Block"
