@@ -15,6 +15,7 @@ feasible node, nodes named by PreFilter, a plugin that fails) the caller takes t
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -87,8 +88,8 @@ class Kept:
         self._nominated = -1
         self._held: RowSet = {}
         self._crowded = Said()  # rows refused because of pods nominated to them
-        self._behind: RowSet = {}  # rows that changed since the scores were last brought up to date
-        self._nodes_behind: RowSet = {}
+        self._nothing = Again(self._cluster, {})
+        self._behind = self._nodes_behind = self._nothing  # rows that changed since scores were last asked for
 
     def decide(self, cycle: Cycle, start: int = 0) -> int | Search:
         """The best row, or why there is none, with nodes visited from `start` on."""
@@ -152,15 +153,10 @@ class Kept:
                     self._ask_filter(kept, cycle)
             self._by_row = [kept for kept in self._filters if kept.asks and kept.scope > Scope.NODE]
             self._by_node = [kept for kept in self._filters if kept.asks and kept.scope == Scope.NODE]
-        for filters, rows, behind in (
-            (self._by_row, touched, self._behind),
-            (self._by_node, nodes, self._nodes_behind),
-        ):
-            again = Again(self._cluster, rows)
-            if again.rows:
-                for kept in filters:
-                    self._ask_filter_about(kept, cycle, again)
-            behind.update(rows)
+        if touched:
+            self._behind = self._ask_filters_about(self._by_row, cycle, touched).after(self._behind)
+        if nodes:
+            self._nodes_behind = self._ask_filters_about(self._by_node, cycle, nodes).after(self._nodes_behind)
         crowded = self._refresh_crowded(cycle, None if lost else touched)
         self._refresh_feasible(None if lost else {**touched, **crowded})
 
@@ -225,6 +221,13 @@ class Kept:
         if kept.said.codes is not None:
             self._refusals += kept.said.codes != 0
 
+    def _ask_filters_about(self, filters: list[KeptFilter], cycle: Cycle, rows: RowSet) -> Again:
+        again = Again(self._cluster, rows)
+        if again.rows:
+            for kept in filters:
+                self._ask_filter_about(kept, cycle, again)
+        return again
+
     def _ask_filter_about(self, kept: KeptFilter, cycle: Cycle, again: Again) -> None:
         plugin, said = kept.plugin, kept.said
         statuses: list[Status | None]
@@ -233,7 +236,8 @@ class Kept:
                 node_status_of(plugin, plugin.filter_node(cycle, NodeInfo(self._cluster, row))) for row in again.rows
             ]
         else:
-            verdict = self._runtime.judge(plugin, cycle, again.nodes, again.all_present)
+            present = self._cluster.present[again.nodes.rows]
+            verdict = self._runtime.judge(plugin, cycle, again.nodes, present)
             if verdict is None:
                 if said.codes is None:
                     return
@@ -274,8 +278,7 @@ class Kept:
 
     def _refresh_scores(self, cycle: Cycle) -> None:
         """Bring every score's part of the total up to date, and with them the order of the rows."""
-        touched, moved = self._behind, self._feasible_moved
-        pods, nodes = Again(self._cluster, touched), Again(self._cluster, self._nodes_behind)
+        touched, nodes, moved = self._behind, self._nodes_behind, self._feasible_moved
         whole = moved
         for kept in self._scores:
             if kept.local:
@@ -283,7 +286,7 @@ class Kept:
                     self._ask_local(kept, cycle)
                     whole = True
                 elif not kept.skipped:
-                    again = nodes if kept.scope == Scope.NODE else pods
+                    again = nodes if kept.scope == Scope.NODE else touched
                     if again.rows:
                         self._ask_score_about(kept, cycle, again)
                     if kept.normalizer is not None and (again.rows or moved) and kept.outgrown(self._feasible):
@@ -292,11 +295,11 @@ class Kept:
             elif kept.stale or ((moved or nodes.rows) and not kept.skipped):
                 self._ask_wide(kept, cycle)
                 whole = True
-        self._behind, self._nodes_behind, self._feasible_moved = {}, {}, False
+        self._behind, self._nodes_behind, self._feasible_moved = self._nothing, self._nothing, False
         if whole:
             self._compose()
             return
-        for row in touched:
+        for row in touched.rows:
             total, rank = int(self._total[row]), int(self._rank[row])
             self._composite[row] = (total << RANK_BITS) | rank if self._feasible[row] else -1
 
@@ -338,7 +341,7 @@ class Kept:
         assert raw is not None
         scores: list[int]
         if kept.one_by_one and len(again.rows) <= FEW_ROWS:
-            scores = [int(plugin.score_node(cycle, NodeInfo(self._cluster, row))) for row in again.rows]
+            scores = [index(plugin.score_node(cycle, NodeInfo(self._cluster, row))) for row in again.rows]
         else:
             scores = self._raw(kept, cycle, again.nodes).tolist()
         shares: list[int] = scores if kept.normalizer is None else kept.shares(np.array(scores)).tolist()
@@ -346,10 +349,10 @@ class Kept:
             raw[row] = score
             if not 0 <= share <= MAX_SCORE and self._feasible[row]:
                 raise Unkeepable  # or its highest score moved; the long way tells
-            change = share * kept.weight - int(kept.part[row])
-            if change:
-                self._total[row] += change
-                kept.part[row] += change
+            part, before = share * kept.weight, int(kept.part[row])
+            if part != before:
+                self._total[row] += part - before
+                kept.part[row] = part
 
     def _normalize(self, kept: KeptScore) -> None:
         """The weighted, normalised part of every row; rows that are not feasible get whatever the formula gives."""

@@ -7,11 +7,9 @@ beyond that is summed up in its watermark; while it stands, nothing but the rows
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Nodes
 from podium.framework.plugin import Plugin, Scope
@@ -20,7 +18,6 @@ from podium.kube import Pod
 FEW_ROWS = 4
 """Up to so many rows, asking one by one is quicker than asking with arrays."""
 
-Mask = NDArray[np.bool_]
 RowSet = dict[int, None]
 """Rows in the order they changed."""
 
@@ -28,18 +25,23 @@ RowSet = dict[int, None]
 class Again:
     """Rows to ask about again. Those without a node are left out: what was said of them does not count."""
 
+    __slots__ = ("_cluster", "_nodes", "rows")
+
     def __init__(self, cluster: Cluster, rows: RowSet) -> None:
         present = cluster.present
-        self._cluster = cluster
         self.rows = [row for row in rows if present[row]]
+        self._cluster = cluster
+        self._nodes: Nodes | None = None
 
-    @cached_property
+    @property
     def nodes(self) -> Nodes:
-        return Nodes(self._cluster, np.array(self.rows, dtype=np.intp))
+        if self._nodes is None:
+            self._nodes = Nodes(self._cluster, np.array(self.rows, dtype=np.intp))
+        return self._nodes
 
-    @cached_property
-    def all_present(self) -> Mask:
-        return np.ones(len(self.rows), dtype=np.bool_)
+    def after(self, earlier: Again) -> Again:
+        """These rows and earlier ones."""
+        return Again(self._cluster, dict.fromkeys((*earlier.rows, *self.rows))) if earlier.rows else self
 
 
 class Moves:
