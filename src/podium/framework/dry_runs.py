@@ -53,7 +53,7 @@ class Results:
 
     def __init__(self, rows: int) -> None:
         self.codes = np.zeros(rows, dtype=np.int32)
-        self._harm = np.zeros((rows, len(Harm._fields)))  # sums of fewer than 2^21 priorities are exact in a float
+        self._harm = np.zeros((len(Harm._fields), rows))  # sums of fewer than 2^21 priorities are exact in a float
         self._candidates: dict[int, Candidate] = {}
         self._statuses: list[Status] = []
         self._number: dict[Status, int] = {}
@@ -63,7 +63,7 @@ class Results:
             self.codes[row] = self._number_of(found)
             return
         self.codes[row] = VIOLATING if found.harm.violations else HARMLESS
-        self._harm[row] = found.harm
+        self._harm[:, row] = found.harm
         self._candidates[row] = found
 
     def refuse(self, rows: Rows, status: Status) -> None:
@@ -85,7 +85,7 @@ class Results:
 
     def least_harm(self, rows: Rows) -> list[Candidate]:
         """Of candidates those that rank best; more than one when nothing tells them apart."""
-        for column in self._harm.T:
+        for column in self._harm:
             harm = column[rows]
             rows = rows[harm == harm.min()]
         return [self._candidates[row] for row in rows.tolist()]

@@ -78,12 +78,12 @@ def find_candidates(
 def _needed(visiting: Rows, results: Results, wanted: int) -> Rows:
     """The rows that must be looked at, should every unknown one turn out to be a candidate without violations."""
     codes = results.codes[visiting]
-    found = np.cumsum(codes <= 0)
-    if not wanted or not len(found) or found[-1] < wanted:
+    candidates = np.flatnonzero(codes <= 0)
+    if not wanted or len(candidates) < wanted:
         return visiting
-    best = (codes == HARMLESS) | (codes == UNKNOWN)
-    first = int(best.argmax())
-    return visiting[: max(int(np.searchsorted(found, wanted)), first) + 1] if best[first] else visiting
+    harmless = codes[candidates] != VIOLATING
+    first = int(harmless.argmax())
+    return visiting[: candidates[max(wanted - 1, first)] + 1] if harmless[first] else visiting
 
 
 def no_candidates_message(cluster: Cluster, search: Search) -> str:
