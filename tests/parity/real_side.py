@@ -249,7 +249,7 @@ class _Run:
             before = len(self._log.attempts)
             listed = self._objects()
             current = [each for each in listed if each["kind"] == "Pod" and _key(each) == _key(pod)]
-            if not current or current[0]["spec"].get("nodeName"):
+            if not current or current[0]["spec"].get("nodeName") or _shares_a_port(victim, listed):
                 return
             namespace, victim_name = victim.split("/")
             self._client.delete("v1/Pod", victim_name, namespace)
@@ -333,6 +333,30 @@ def _decision(attempt: Attempt, pod: Obj, config: Obj) -> Decision:
         decision.preemption_node, decision.victims = attempt.target, attempt.victims
         decision.candidate_victims = attempt.victims_by_node
     return decision
+
+
+def _shares_a_port(victim: str, objects: list[Obj]) -> bool:
+    """Whether another pod on the victim's node holds the same host port.
+
+    kube-scheduler keeps the ports of a node as a set: once one of two holders is gone, it takes the port for free. Who
+    sees only the objects cannot know that somebody was there.
+    """
+    pods = {_key(each): each for each in objects if each["kind"] == "Pod"}
+    ports = _host_ports(pods[victim])
+    return any(
+        ports & _host_ports(each)
+        for key, each in pods.items()
+        if key != victim and each["spec"].get("nodeName") == pods[victim]["spec"]["nodeName"]
+    )
+
+
+def _host_ports(pod: Obj) -> set[tuple[str, str, int]]:
+    spec = pod["spec"]
+    sidecars = [each for each in spec.get("initContainers", []) if each.get("restartPolicy") == "Always"]
+    ports = [port for container in [*spec["containers"], *sidecars] for port in container.get("ports", [])]
+    return {
+        (port.get("hostIP") or "0.0.0.0", port["protocol"], port["hostPort"]) for port in ports if "hostPort" in port
+    }
 
 
 def _nomination(attempt: Attempt, pod: Obj) -> str:
