@@ -1,6 +1,9 @@
 """Which host ports are taken on which nodes.
 
 Two ports conflict when protocol and number agree and either address is the wildcard 0.0.0.0 or the addresses are equal.
+
+Pods placed past the scheduler may share a port; it is free when the last of them goes. A dry run sees it otherwise, as
+kube-scheduler does: there the first to be taken off frees the port, and the first to be put back takes it (`hide`).
 """
 
 from __future__ import annotations
@@ -21,6 +24,17 @@ def conflict(one: HostPort, other: HostPort) -> bool:
 class UsedPorts:
     def __init__(self) -> None:
         self._rows: dict[tuple[str, int], dict[str, dict[int, int]]] = {}
+        self._hidden: set[tuple[HostPort, int]] = set()
+
+    def hide(self, ports: Iterable[HostPort], row: int) -> None:
+        """Count ports on a row as free, whoever else holds them, until they are shown again."""
+        self._hidden.update((port, row) for port in ports)
+
+    def show(self, ports: Iterable[HostPort], row: int) -> None:
+        self._hidden.difference_update((port, row) for port in ports)
+
+    def show_all(self) -> None:
+        self._hidden.clear()
 
     def add(self, ports: Iterable[HostPort], row: int, sign: int) -> None:
         for ip, protocol, port in ports:
@@ -38,20 +52,22 @@ class UsedPorts:
         """The rows on which at least one of the ports is taken."""
         rows: set[int] = set()
         for port in ports:
-            for taken in self._conflicting(port):
-                rows.update(taken)
+            for taken, holders in self._conflicting(port):
+                rows.update(row for row in holders if (taken, row) not in self._hidden)
         return rows
 
     def conflicts_on(self, row: int, ports: Iterable[HostPort]) -> bool:
         """Whether at least one of the ports is taken on a row."""
-        return any(row in taken for port in ports for taken in self._conflicting(port))
+        return any(
+            row in holders and (taken, row) not in self._hidden
+            for port in ports
+            for taken, holders in self._conflicting(port)
+        )
 
-    def _conflicting(self, wanted: HostPort) -> Iterator[dict[int, int]]:
-        """The rows, with counts, of each address on which the port conflicts."""
+    def _conflicting(self, wanted: HostPort) -> Iterator[tuple[HostPort, dict[int, int]]]:
+        """Each port in use somewhere that conflicts with the wanted one, and the rows that hold it, with counts."""
         by_ip = self._rows.get((wanted.protocol, wanted.port), {})
-        if wanted.ip == WILDCARD:
-            yield from by_ip.values()
-        else:
-            for address in (wanted.ip, WILDCARD):
-                if address in by_ip:
-                    yield by_ip[address]
+        addresses = by_ip if wanted.ip == WILDCARD else (wanted.ip, WILDCARD)
+        for address in addresses:
+            if address in by_ip:
+                yield HostPort(address, wanted.protocol, wanted.port), by_ip[address]

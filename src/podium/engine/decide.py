@@ -128,6 +128,8 @@ def find_feasible(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> 
                 search.feasible = np.array([nominated], dtype=np.intp)
                 return search
             search.overrides[nominated] = status
+            # As in kube-scheduler, whoever refuses the nominated node is named with those that restricted the nodes.
+            search.outcome = outcome._replace(restricting=outcome.restricting | {status.plugin})
         except PluginError as error:
             runtime.handle.report(f"pod {cycle.pod.key} on its nominated node: {error}")
     rows = all_rows if outcome.node_names is None else runtime.rows_named(outcome.node_names)

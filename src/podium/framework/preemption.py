@@ -140,6 +140,7 @@ class _Trial:
 
     def take_off(self, placed: PlacedPod) -> None:
         self._cycle.cluster.take_off(placed)
+        self._cycle.cluster.ports.hide(placed.facts.ports, self._row)
         self._off[placed.pod.uid] = placed
         self._runtime.remove_pod(self._cycle, placed)
 
@@ -149,6 +150,7 @@ class _Trial:
     def reprieve(self, placed: PlacedPod) -> bool:
         """Put a pod back if the incoming one still fits then; where a filter fails, it is not said to fit."""
         self._cycle.cluster.put_on(placed)
+        self._cycle.cluster.ports.show(placed.facts.ports, self._row)
         del self._off[placed.pod.uid]
         self._runtime.add_pod(self._cycle, placed)
         try:
@@ -161,6 +163,7 @@ class _Trial:
 
     def undo(self) -> None:
         cluster = self._cycle.cluster
+        cluster.ports.show_all()
         for placed in self._off.values():
             cluster.put_on(placed)
         cluster.pods_on[self._row] = self._order  # the order in which pods came ranks those that have not started
