@@ -201,6 +201,7 @@ def test_what_is_remembered_of_a_node_is_forgotten_when_something_there_changes(
             [budget({"matchExpressions": [{"key": "app", "operator": "Near"}]}, 0)], ["two"], id="nor a broken one"
         ),
         pytest.param([budget(WEB, 1), budget(WEB, 0, name="b2")], ["three"], id="each budget must allow it"),
+        pytest.param([budget(WEB, 0), budget(WEB, 1, name="b2")], ["three"], id="in whatever order they come"),
     ],
 )
 def test_budgets_are_respected_where_that_is_possible(budgets: list[PodDisruptionBudget], victims: list[str]) -> None:

@@ -195,11 +195,10 @@ def test_pods_of_lower_priority_nominated_there_lose_their_nomination() -> None:
     for name, priority, node in (("low", 9, "n1"), ("same", 10, "n1"), ("elsewhere", 1, "n2")):
         found.scheduler.nominator.nominate(make_pod(name, priority=priority, status={"nominatedNodeName": node}))
     found.scheduler.nominator.nominate(make_pod("in memory only"), "n1")
-    found.attempt(make_pod("preemptor", priority=10))
-    assert found.cleared == [], "it fits, nobody has to go"
-    found.attempt(make_pod("second", priority=11, requests={"cpu": 4}))
-    assert found.evicted == ["victim"]
-    assert found.cleared == ["low", "same"]
+    found.attempt(make_pod("fits", priority=10))
+    assert found.cleared == [], "nobody has to go"
+    found.attempt(preemptor())
+    assert (found.evicted, found.cleared) == (["victim"], ["low"])
 
 
 class HoldLow(Plugin):
