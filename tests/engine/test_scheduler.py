@@ -8,7 +8,18 @@ import numpy as np
 import pytest
 
 from podium.cluster import NodeInfo, Nodes
-from podium.framework import Code, Cycle, Nomination, Plugin, Scores, Status
+from podium.framework import (
+    Action,
+    Code,
+    Cycle,
+    Interest,
+    Nomination,
+    Plugin,
+    PluginError,
+    Resource,
+    Scores,
+    Status,
+)
 from podium.framework.diagnosis import Diagnosis, PostFilterResult
 from tests.builders import make_node, make_pod
 from tests.engine.schedulers import CLEARED, Launched, World
@@ -160,6 +171,38 @@ def test_a_broken_plugin_fails_the_pod_by_name_and_nothing_else(answers: dict[st
     assert (world.bound, world.scheduler.nominator.nodes()) == ([], [])
     pod = world.queued()
     assert (pod.place, pod.consecutive_errors, pod.unschedulable_plugins) == ("backoff", 1, set())
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (BROKEN, "RuntimeError: oh no"),
+        ([("Node", 1)], "interests must give Interests, got tuple"),
+        (7, "TypeError: 'int' object is not iterable"),
+    ],
+)
+def test_a_plugin_that_cannot_say_what_it_waits_for_is_named_at_the_start(answer: Any, sentence: str) -> None:
+    with pytest.raises(PluginError) as failure:
+        World(answering("X", filter_node=None, interests=answer))
+    assert str(failure.value) == f'initializing plugin "X": {sentence}'
+
+
+def test_a_hint_that_breaks_wakes_the_pod_and_is_reported() -> None:
+    class Jumpy(Plugin):
+        def interests(self) -> list[Interest]:
+            def hint(_pod: Any, _before: Any, _after: Any) -> bool:
+                raise BROKEN
+
+            return [Interest(Resource.NODE, Action.ADD, hint)]
+
+        def filter_node(self, _cycle: Cycle, _node: NodeInfo) -> bool:
+            return False
+
+    world = World(Jumpy, nodes=NODES)
+    world.attempt(make_pod())
+    world.add(make_node("n3"))
+    assert world.place("p1") == "backoff"
+    assert world.reports == ['queueing hint of plugin "Jumpy" for pod default/p1: RuntimeError: oh no']
 
 
 def test_answers_kept_from_pods_before_do_not_hide_that_a_plugin_breaks() -> None:

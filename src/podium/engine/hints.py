@@ -14,9 +14,11 @@ import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from podium.framework.answers import call
 from podium.framework.events import Action, Concerns, Event, Hint, Interest, Resource
 from podium.framework.plugin import Plugin
 from podium.framework.queued import QueuedPod
+from podium.framework.status import PluginError
 from podium.kube import Pod
 
 EXTENDER = "Extender"
@@ -74,12 +76,11 @@ def build_hints(plugins: Iterable[Plugin], *, extenders: bool = False) -> dict[s
     """
     by_plugin: dict[str, list[Interest]] = {EXTENDER: list(_ANYTHING)} if extenders else {}
     for plugin in plugins:
-        registered = plugin.interests()
-        if registered is None:
+        interests = call(f'initializing plugin "{plugin.name}"', _registered, plugin)
+        if interests is None:
             own = (Interest(resource.partition("/")[0], Action.ALL) for resource in plugin.resources)
             by_plugin[plugin.name] = [*_ANYTHING, *own]
             continue
-        interests = list(registered)
         about_nodes = Action(0)
         for interest in interests:
             if interest.resource == Resource.NODE:
@@ -89,6 +90,17 @@ def build_hints(plugins: Iterable[Plugin], *, extenders: bool = False) -> dict[s
         if interests:
             by_plugin[plugin.name] = interests
     return by_plugin
+
+
+def _registered(plugin: Plugin) -> list[Interest] | None:
+    registered = plugin.interests()
+    if registered is None:
+        return None
+    interests = list(registered)
+    for each in interests:
+        if not isinstance(each, Interest):
+            raise PluginError(f"interests must give Interests, got {type(each).__name__}")
+    return interests
 
 
 class Hints:

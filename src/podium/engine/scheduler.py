@@ -100,6 +100,7 @@ class Scheduler:
             },
             initial_backoff=config.pod_initial_backoff_seconds,
             max_backoff=config.pod_max_backoff_seconds,
+            report=report,
         )
         self.intake = Intake(self)
 
