@@ -51,6 +51,9 @@ class Kept:
     def __init__(self, runtime: ProfileRuntime, cluster: Cluster) -> None:
         self._runtime = runtime
         self._cluster = cluster
+        columns = 5 + len(runtime.at("filter")) + 2 * len(runtime.at("score"))
+        self.bytes = 8 * cluster.columns.rows * columns
+        """About how much memory the kept arrays take at most."""
         self._build()
 
     def _build(self) -> None:
@@ -128,13 +131,6 @@ class Kept:
             if kept.said.codes is not None:
                 left = search.refusals.add(kept.plugin.name, Verdict(kept.said.codes, kept.said.status_of), left)
         return search
-
-    @property
-    def bytes(self) -> int:
-        """About how much memory the kept arrays take."""
-        return self.rows * (
-            35 + 8 * sum(kept.said.codes is not None for kept in self._filters) + 16 * len(self._scores)
-        )
 
     # Filters
 

@@ -26,6 +26,7 @@ class Memory:
     def __init__(self) -> None:
         self._kept: OrderedDict[Kind, Kept] = OrderedDict()
         self._seen: OrderedDict[Kind, bool] = OrderedDict()
+        self._bytes = 0
 
     def decide(self, runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> int | Search | None:
         """The best row by kept answers, or why there is none; None when this pod must be decided the long way."""
@@ -42,8 +43,7 @@ class Memory:
         if kept is None:
             if not self._worth_keeping(kind):
                 return None
-            kept = self._kept[kind] = Kept(runtime, cycle.cluster)
-            self._drop_oldest()
+            kept = self._keep(kind, Kept(runtime, cycle.cluster))
         else:
             self._kept.move_to_end(kind)
         try:
@@ -51,10 +51,10 @@ class Memory:
             sampling.advance(nodes, nodes)
             return answer
         except Unkeepable:
-            del self._kept[kind]
+            self._drop(kind)
             self._seen[kind] = False
         except Exception:
-            del self._kept[kind]  # a plugin failed: the long way finds out which, and says so
+            self._drop(kind)  # a plugin failed: the long way finds out which, and says so
         return None
 
     def get(self, runtime: ProfileRuntime, cycle: Cycle) -> Kept | None:
@@ -71,8 +71,12 @@ class Memory:
             return False
         return keepable
 
-    def _drop_oldest(self) -> None:
-        total = sum(kept.bytes for kept in self._kept.values())
-        while total > KEPT_BYTES and len(self._kept) > 1:
-            _kind, kept = self._kept.popitem(last=False)
-            total -= kept.bytes
+    def _keep(self, kind: Kind, kept: Kept) -> Kept:
+        self._kept[kind] = kept
+        self._bytes += kept.bytes
+        while self._bytes > KEPT_BYTES and len(self._kept) > 1:
+            self._drop(next(iter(self._kept)))
+        return kept
+
+    def _drop(self, kind: Kind) -> None:
+        self._bytes -= self._kept.pop(kind).bytes

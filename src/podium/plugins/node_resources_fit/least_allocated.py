@@ -19,7 +19,8 @@ class LeastAllocated:
     counts_zero = True
 
     def scores(self, requested: Amounts, allocatable: Amounts) -> Scores:
-        return percentages(np.maximum(allocatable - requested, 0), allocatable)
+        free = allocatable - requested  # past 64 bits this wraps, so its sign does not tell which is larger
+        return percentages(np.where(requested > allocatable, 0, free), allocatable)
 
     def score(self, requested: int, allocatable: int) -> int:
         return 0 if requested > allocatable else (allocatable - requested) * MAX_SCORE // allocatable
