@@ -6,12 +6,12 @@ volumes of the driver that took them over, inline ones too. Attached to a node a
 those that a VolumeAttachment names, each once.
 
 What a claim leads to can change at any time, so claims in use remember who uses them, and volumes and classes remember
-which claims lead through them. Only rows concerned are counted anew.
+which claims lead through them. Only rows concerned are counted anew, and whoever keeps answers per row is told of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,9 +48,11 @@ class _Claim:
 
 
 class AttachedVolumes:
-    def __init__(self, columns: ColumnSet, objects: Objects) -> None:
+    def __init__(self, columns: ColumnSet, objects: Objects, moved: Callable[[int], None]) -> None:
+        """`moved` is told of rows that change though no pod or node comes or goes."""
         self._columns = columns
         self._objects = objects
+        self._moved = moved
         self._by_pods: dict[str, dict[int, int]] = {}
         self._by_attachments: dict[str, dict[int, int]] = {}
         self._counts: dict[str, Column] = {}
@@ -75,7 +77,7 @@ class AttachedVolumes:
             column = self._counts[driver] = self._columns.new(np.int64)
         return column.view
 
-    def rows_with(self, volume: str) -> Iterable[int]:
+    def rows_with(self, volume: str) -> Collection[int]:
         """The rows on which some pod uses the volume ("driver/handle")."""
         return self._by_pods.get(volume, ())
 
@@ -233,6 +235,7 @@ class AttachedVolumes:
             for (row, _uid), pod in self._claims[key].users.items():
                 self._count_out(pod, row)
                 self._count_in(pod, row)
+                self._moved(row)
 
     # Attachments, and the nodes they name
 
@@ -266,6 +269,7 @@ class AttachedVolumes:
         row = self._row_of.get(spec.node_name)
         if row is not None:
             self._change(self._by_attachments, attached, spec.attacher, row, 1)
+            self._moved(row)
 
     def _detach(self, key: str, attachment: VolumeAttachment) -> None:
         node_name = attachment.spec.node_name
@@ -278,6 +282,7 @@ class AttachedVolumes:
         row = self._row_of.get(node_name)
         if row is not None:
             self._change(self._by_attachments, found[0], found[1], row, -1)
+            self._moved(row)
 
 
 def may_attach(volume: Volume) -> bool:

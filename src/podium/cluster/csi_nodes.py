@@ -1,10 +1,12 @@
 """What each node's CSINode object says, as columns: volume limits per driver, and which in-tree plugins moved to CSI.
 
 CSINode objects carry the name of their node and may come before or after it. A row without one has no limits, and
-nothing has moved there.
+nothing has moved there. A CSINode object counts as part of its node: when it changes, the node has changed.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +21,11 @@ MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
 
 
 class CsiNodeColumns:
-    def __init__(self, columns: ColumnSet, store: Store[CSINode]) -> None:
+    def __init__(self, columns: ColumnSet, store: Store[CSINode], changed: Callable[[int], None]) -> None:
+        """`changed` is told of rows whose CSINode object changes."""
         self._columns = columns
         self._store = store
+        self._changed = changed
         self._row_of: dict[str, int] = {}
         self._present = columns.new(np.bool_)
         self._limited = columns.new(np.bool_)
@@ -56,6 +60,7 @@ class CsiNodeColumns:
         row = self._row_of.get(key)
         if row is not None:
             self._set(row, after)
+            self._changed(row)
 
     def _set(self, row: int, node: CSINode | None) -> None:
         limits = _limits(node)

@@ -75,16 +75,16 @@ class Cluster:
         self.terms = PlacedTerms(self.columns)
         self.disks = MountedDisks()
         self.objects = Objects()
-        self.csi_nodes = CsiNodeColumns(self.columns, self.objects.csi_nodes)
-        self.attached = AttachedVolumes(self.columns, self.objects)
+        self.node_changes: Journal[int] = Journal()
+        self.pod_changes: Journal[int] = Journal()
+        self.csi_nodes = CsiNodeColumns(self.columns, self.objects.csi_nodes, self.node_changes.append)
+        self.attached = AttachedVolumes(self.columns, self.objects, self.pod_changes.append)
         self.free_volumes = FreeVolumes(self.objects.volumes)
         self.storage_pools = StoragePools(self.objects.csi_capacities)
         self.facts = FactsCache()
         self.pods: dict[str, PlacedPod] = {}
         self.pods_on: list[dict[str, PlacedPod]] = []
         self.claim_rows: dict[str, dict[int, int]] = {}
-        self.node_changes: Journal[int] = Journal()
-        self.pod_changes: Journal[int] = Journal()
         self._free_rows: list[int] = []
 
     @property

@@ -1,12 +1,12 @@
 """Answers kept from one pod to the next: why deciding is fast.
 
 Pods made from one template get the same answers from every plugin, and placing one changes a single row. So for each
-kind of pod (equal signature, equal profile) the plugins' answers over all rows are kept, and before the next pod of
-that kind only what moved is asked again:
+family of pods (equal but for the names of claims, in one profile) the plugins' answers over all rows are kept, and
+before the next pod of that family only what moved is asked again:
 
 - a plugin whose answer depends on the node's own row is asked about the rows in the journals, no others;
-- a plugin that looks further is asked in full, but only when its watermark moved (for scores that are not skipped: or
-  the feasible set);
+- a plugin that looks further, or at claims, is asked in full, but only when its mark moved (for scores that are not
+  skipped: or the feasible set);
 - shares of the highest score are recomputed in full only when the highest score moved.
 
 The best node is then one argmax. Nothing here decides differently from `decide`: when anything is unusual (no
@@ -33,7 +33,6 @@ from podium.framework.plugin import Scope
 from podium.framework.profile import PreFilterOutcome, ProfileRuntime, ScoreTable
 from podium.framework.status import Code, Status
 from podium.framework.verdict import Codes, Verdict
-from podium.kube import Pod
 
 RANK_BITS = 26
 HIGHEST_TOTAL = 1 << (62 - RANK_BITS)
@@ -42,11 +41,15 @@ Mask = NDArray[np.bool_]
 
 
 class Unkeepable(Exception):  # noqa: N818 (not an error: the caller decides the long way)
-    """This pod's answers cannot be kept."""
+    """The answers for these pods cannot be kept."""
+
+
+class TurnedAway(Exception):  # noqa: N818
+    """PreFilter has something to say about this pod that does not concern its whole family; what is kept holds."""
 
 
 class Kept:
-    """What one profile's plugins say of one kind of pod, over all rows."""
+    """What one profile's plugins say of one family of pods, over all rows."""
 
     def __init__(self, runtime: ProfileRuntime, cluster: Cluster) -> None:
         self._runtime = runtime
@@ -84,7 +87,7 @@ class Kept:
         self._too_heavy = sum(kept.weight for kept in self._scores) * MAX_SCORE >= HIGHEST_TOTAL
         self._everything: list[KeptFilter | KeptScore] = [*self._filters, *self._scores]
         used = dict.fromkeys(kept.fresh for kept in self._everything)
-        self._watched = [each for each in used if each.watermark is not None]
+        self._watched = [each for each in used if each.marker is not None]
         self._moves = Moves(self._cluster)
         self._order_version = -1
         self._start = 0
@@ -137,11 +140,13 @@ class Kept:
     def _refresh_filters(self, cycle: Cycle) -> None:
         """Bring every filter's answers up to date, and with them the feasible set."""
         moves = self._moves.moved()
-        lost = self._check_watermarks(cycle.pod)
         if moves is None:
             for each in self._everything:
                 each.stale = True
-            lost = True
+        lost = self._check_marks(cycle)
+        if lost:
+            self._prepare_filters(cycle)
+        self._moves.catch_up()
         nodes, touched = moves or ({}, {})
         if lost:
             for kept in self._filters:
@@ -186,26 +191,30 @@ class Kept:
             self._refusals[row] += self._crowded.note(row, status, self.rows)
         return again
 
-    def _check_watermarks(self, pod: Pod) -> bool:
-        """Whether some plugin must be asked in full; which ones is noted with them."""
-        lost = [fresh for fresh in self._watched if fresh.moved(pod)]
-        if not lost:
-            return False
-        for each in self._everything:
-            if each.fresh in lost:
-                each.stale = True
-        self._watched = [fresh for fresh in self._watched if fresh.mark != ()]
-        return True
+    def _check_marks(self, cycle: Cycle) -> bool:
+        """Whether some filter must be asked in full; which plugins must is noted with them."""
+        lost = [fresh for fresh in self._watched if fresh.moved(cycle)]
+        if lost:
+            for each in self._everything:
+                if each.fresh in lost:
+                    each.stale = True
+            self._watched = [fresh for fresh in self._watched if fresh.mark != ()]
+        return any(kept.stale for kept in self._filters)
+
+    def _prepare_filters(self, cycle: Cycle) -> None:
+        """PreFilter of all filters to be asked in full, before any is: one that objects leaves the rest as it is."""
+        for kept in self._filters:
+            if not kept.stale or not kept.prepares:
+                continue
+            answer = kept.plugin.pre_filter(cycle)
+            kept.skipped = isinstance(answer, Status) and answer.code == Code.SKIP
+            if answer is not None and not kept.skipped:
+                raise Unkeepable if kept.fresh.marker is None else TurnedAway
+            (self.skipped_filters.add if kept.skipped else self.skipped_filters.discard)(kept.plugin.name)
 
     def _ask_filter(self, kept: KeptFilter, cycle: Cycle) -> None:
         kept.stale = False
         plugin = kept.plugin
-        if kept.prepares:
-            answer = plugin.pre_filter(cycle)
-            kept.skipped = isinstance(answer, Status) and answer.code == Code.SKIP
-            if answer is not None and not kept.skipped:
-                raise Unkeepable
-            (self.skipped_filters.add if kept.skipped else self.skipped_filters.discard)(plugin.name)
         verdict = None
         if kept.asks:
             verdict = self._runtime.judge(plugin, cycle, Nodes(self._cluster), self._cluster.present)

@@ -1,7 +1,8 @@
 """Which kinds of pods have their answers kept, within bounds.
 
-A kind is worth keeping when it comes a second time: pods that are all different would only fill memory. The kinds used
-longest ago are dropped when the kept arrays outgrow their share of memory.
+A kind is what `Kept` keeps answers for: a profile and a family of pods, equal but for the names of their claims. It is
+worth keeping when it comes a second time: pods that are all different would only fill memory. The kinds used longest
+ago are dropped when the kept arrays outgrow their share of memory.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from podium.engine.decide import Search
-from podium.engine.kept import Kept, Unkeepable
+from podium.engine.kept import Kept, TurnedAway, Unkeepable
 from podium.engine.sampling import Sampling
 from podium.framework.cycle import Cycle
 from podium.framework.profile import ProfileRuntime
@@ -21,7 +22,7 @@ Kind = tuple[str, bytes]
 
 
 class Memory:
-    """Kept answers by kind of pod: profile and signature."""
+    """Kept answers by kind of pod: profile and family."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Kind, Kept] = OrderedDict()
@@ -38,7 +39,7 @@ class Memory:
             return None
         if sampling.limit(nodes, runtime.profile.percentage_of_nodes_to_score) < nodes:
             return None
-        kind = (runtime.name, cycle.facts.signature)
+        kind = (runtime.name, cycle.facts.family)
         kept = self._kept.get(kind)
         if kept is None:
             if not self._worth_keeping(kind):
@@ -50,6 +51,8 @@ class Memory:
             answer = kept.decide(cycle, sampling.next_start % max(nodes, 1))
             sampling.advance(nodes, nodes)
             return answer
+        except TurnedAway:
+            return None
         except Unkeepable:
             self._drop(kind)
             self._seen[kind] = False
@@ -59,7 +62,7 @@ class Memory:
 
     def get(self, runtime: ProfileRuntime, cycle: Cycle) -> Kept | None:
         """What is kept for the kind of the cycle's pod."""
-        return self._kept.get((runtime.name, cycle.facts.signature))
+        return self._kept.get((runtime.name, cycle.facts.family))
 
     def _worth_keeping(self, kind: Kind) -> bool:
         """True the second time a kind is met, unless its answers turned out not to be keepable."""

@@ -1,19 +1,19 @@
-"""What moved since answers were kept: rows, by the cluster's journals, and the rest, by the plugins' watermarks.
+"""What moved since answers were kept: rows, by the cluster's journals, and the rest, by the plugins' marks.
 
 The journals tell which nodes came, went or changed and on which nodes pods did. What a plugin's answer depends on
-beyond that is summed up in its watermark; while it stands, nothing but the rows in the journals need be asked about.
+beyond that is summed up in its mark; while it stands, nothing but the rows in the journals need be asked about.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
 from podium.cluster import Cluster, Nodes
-from podium.framework.plugin import Plugin, Scope
-from podium.kube import Pod
+from podium.framework.cycle import Cycle
+from podium.framework.marks import marker_of
 
 FEW_ROWS = 4
 """Up to so many rows, asking one by one is quicker than asking with arrays."""
@@ -45,7 +45,7 @@ class Again:
 
 
 class Moves:
-    """Reads the journals: which rows changed since the last reading."""
+    """Reads the journals: which rows changed since they were last caught up with."""
 
     __slots__ = ("_cluster", "_nodes", "_pods")
 
@@ -58,27 +58,27 @@ class Moves:
         cluster = self._cluster
         nodes = cluster.node_changes.since(self._nodes)
         pods = cluster.pod_changes.since(self._pods)
-        self._nodes, self._pods = cluster.node_changes.end, cluster.pod_changes.end
         if nodes is None or pods is None or len(nodes) + len(pods) > cluster.columns.rows // 2 + FEW_ROWS:
             return None
         return dict.fromkeys(nodes), dict.fromkeys((*nodes, *pods))
 
+    def catch_up(self) -> None:
+        """What has moved so far is dealt with."""
+        self._nodes, self._pods = self._cluster.node_changes.end, self._cluster.pod_changes.end
+
 
 class Freshness:
-    """A plugin's watermark: while it stands, what journals do not tell has not changed."""
+    """A plugin's mark: while it stands, what journals do not tell has not changed."""
 
-    __slots__ = ("mark", "watermark")
+    __slots__ = ("mark", "marker")
 
     def __init__(self, plugin: Any) -> None:
-        filters = plugin.points & {"preFilter", "filter"} and plugin.filter_scope == Scope.CLUSTER
-        scores = "score" in plugin.points and plugin.score_scope == Scope.CLUSTER
-        told_by_journals = not filters and not scores and type(plugin).watermark is Plugin.watermark
-        self.watermark: Callable[[Pod], Hashable] | None = None if told_by_journals else plugin.watermark
+        self.marker = marker_of(plugin)
         self.mark: Hashable = None
 
-    def moved(self, pod: Pod) -> bool:
-        assert self.watermark is not None
-        mark = self.watermark(pod)
+    def moved(self, cycle: Cycle) -> bool:
+        assert self.marker is not None
+        mark = self.marker(cycle)
         if mark is None or mark != self.mark:
             self.mark = mark
             return True

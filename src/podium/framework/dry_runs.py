@@ -1,13 +1,15 @@
 """What dry runs of preemption found on each row, for as long as it holds.
 
 The result on a row holds while the node, its pods, the pods nominated to it and the budgets stay as they are, provided
-no filter in force looks beyond the row; where one does, nothing is kept. Results are numbers per row, so that choosing
-among thousands of them is a few array operations.
+no filter in force looks beyond the row; where one does, nothing is kept. It holds for all preemptors that differ in the
+names of their claims alone, if the filters in force have equal marks for them. Results are numbers per row, so that
+choosing among thousands of them is a few array operations.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Hashable
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 
 from podium.cluster import Cluster, PlacedPod, Rows
 from podium.framework.cycle import Cycle
+from podium.framework.marks import Marker, marker_of
 from podium.framework.nominator import Nominator
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import Status
@@ -95,20 +98,37 @@ class DryRuns:
     """The results of every kind of preemptor, the oldest kinds dropped."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[bytes, _Kept] = OrderedDict()
+        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._markers: dict[str, Marker | None] = {}
 
     def refreshed(self, runtime: ProfileRuntime, cycle: Cycle) -> Results:
         """The results that still hold for this pod; add to it what is found out."""
         nominator = runtime.handle.nominator
-        if runtime.looks_beyond_rows(cycle) or nominator.node_of(cycle.pod.uid) is not None:
+        kind = self._kind(runtime, cycle)
+        if kind is None or nominator.node_of(cycle.pod.uid) is not None:
             return Results(cycle.cluster.columns.rows)
-        kept = self._kept.get(cycle.facts.signature)
+        kept = self._kept.get(kind)
         if kept is None:
-            kept = self._kept[cycle.facts.signature] = _Kept(cycle.cluster, nominator)
+            kept = self._kept[kind] = _Kept(cycle.cluster, nominator)
             if len(self._kept) > KEPT_KINDS:
                 self._kept.popitem(last=False)
-        self._kept.move_to_end(cycle.facts.signature)
+        self._kept.move_to_end(kind)
         return kept.refreshed()
+
+    def _kind(self, runtime: ProfileRuntime, cycle: Cycle) -> Hashable:
+        """Equal for preemptors that fare alike on every row; None when that cannot be told from the rows."""
+        if runtime.looks_beyond_rows(cycle):
+            return None
+        marks: list[tuple[str, Hashable]] = []
+        for plugin in runtime.filters_in_force(cycle):
+            if plugin.name not in self._markers:
+                self._markers[plugin.name] = marker_of(plugin)
+            marker = self._markers[plugin.name]
+            mark = () if marker is None else marker(cycle)
+            if mark is None:
+                return None
+            marks.append((plugin.name, mark))
+        return cycle.facts.family, tuple(marks)
 
 
 class _Kept:

@@ -27,7 +27,12 @@ declared.
 easy. A plugin may have both: then the runtime takes the quicker one, and both must agree.
 
 `scope` says how far a plugin looks for its answer about a node, so that answers can be kept and refreshed only where
-something moved. The default claims nothing: always asked again, always right.
+something moved. The default claims nothing: always asked again, always right. A narrower scope promises that pods equal
+in namespace, labels, annotations, owners and spec get equal answers from equal nodes.
+
+Pods that differ in nothing but the names of their persistent volume claims share what is kept. The promise above does
+not cover them, so a plugin is asked in full for each other set of claims; `sees_claims = False` says that this is not
+needed, because it does not look at claims, or because its `watermark` differs wherever claims make a difference.
 """
 
 from __future__ import annotations
@@ -93,6 +98,8 @@ class Plugin:
     """The extension points it implements, found from its methods."""
     filter_scope: ClassVar[Scope] = Scope.CLUSTER
     score_scope: ClassVar[Scope] = Scope.CLUSTER
+    sees_claims: ClassVar[bool] = True
+    """Whether pods with equal watermarks that differ only in the claims they name may get different answers."""
     normalizer: ClassVar[Normalizer | None] = None
     reason: ClassVar[str] = ""
     """What a filter that answers only True or False is said to have found wrong."""
@@ -118,7 +125,8 @@ class Plugin:
     def watermark(self, pod: Pod) -> Hashable:
         """What else than `scope` says the answer depends on: while it is equal, a kept answer holds.
 
-        None means "cannot tell": never keep. The empty tuple promises that it never will change for pods of this kind.
+        It holds whatever pods come and go, in earnest or in a dry run that tries the pods nominated to a node. None
+        means "cannot tell": never keep. The empty tuple promises that it never will change for pods of this kind.
         SKIP is an answer about the pod: it, too, holds while the watermark is equal, whichever nodes are feasible.
         """
         return None

@@ -182,10 +182,11 @@ class ProfileRuntime:
 
     def looks_beyond_rows(self, cycle: Cycle) -> bool:
         """Whether some filter in force for the pod depends on more than each node's own row."""
-        return any(
-            plugin.filter_scope == Scope.CLUSTER and plugin.name not in cycle.skipped_filters
-            for plugin in self.at("filter")
-        )
+        return any(plugin.filter_scope == Scope.CLUSTER for plugin in self.filters_in_force(cycle))
+
+    def filters_in_force(self, cycle: Cycle) -> list[Any]:
+        """The filter plugins that have something to say about the pod."""
+        return [plugin for plugin in self.at("filter") if plugin.name not in cycle.skipped_filters]
 
     def _filters_beside(self, cycle: Cycle, row: int, others: list[PlacedPod]) -> Status | None:
         crowded = cycle.clone()

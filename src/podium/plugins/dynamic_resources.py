@@ -56,6 +56,7 @@ class DynamicResources(Plugin):
     Args = DynamicResourcesArgs
     filter_scope = Scope.NODE
     score_scope = Scope.NODE
+    sees_claims = False
     normalizer = Normalizer.DEFAULT
 
     def interests(self) -> Iterable[Interest]:

@@ -28,6 +28,7 @@ MOST_PER_CONTAINER = 1000 * MEBIBYTE
 class ImageLocality(Plugin):
     name = NAME
     score_scope = Scope.NODE
+    sees_claims = False
 
     def watermark(self, pod: Pod) -> Hashable:
         """What a node's images are worth depends on how far each has spread, and on the number of nodes."""

@@ -77,6 +77,7 @@ class NodeAffinity(Plugin):
     Args = NodeAffinityArgs
     filter_scope = Scope.NODE
     score_scope = Scope.NODE
+    sees_claims = False
     normalizer = Normalizer.DEFAULT
 
     def __init__(self, args: NodeAffinityArgs, handle: Handle) -> None:

@@ -26,6 +26,7 @@ USER_NAMESPACES_WITH_HOST_NETWORK = "UserNamespacesHostNetworkSupport"
 class NodeDeclaredFeatures(Plugin):
     name = NAME
     filter_scope = Scope.NODE
+    sees_claims = False
 
     def interests(self) -> Iterable[Interest]:
         return [

@@ -20,6 +20,7 @@ OTHER_NODE = Status.unresolvable("node(s) didn't match the requested node name")
 class NodeName(Plugin):
     name = NAME
     filter_scope = Scope.NODE
+    sees_claims = False
 
     def interests(self) -> Iterable[Interest]:
         return [Interest(Resource.NODE, Action.ADD)]

@@ -25,6 +25,7 @@ TAKEN = Status.unschedulable("node(s) didn't have free ports for the requested p
 class NodePorts(Plugin):
     name = NAME
     filter_scope = Scope.PODS
+    sees_claims = False
 
     def interests(self) -> Iterable[Interest]:
         return [

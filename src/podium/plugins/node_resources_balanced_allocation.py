@@ -55,6 +55,7 @@ class NodeResourcesBalancedAllocation(Plugin):
     name = NAME
     Args = NodeResourcesBalancedAllocationArgs
     score_scope = Scope.TOTALS
+    sees_claims = False
 
     def pre_score(self, cycle: Cycle, _nodes: Nodes) -> Status | None:
         return None if _asks_for_any(self._weighed(cycle)) else SKIP

@@ -14,14 +14,14 @@ Surprise: a volume that is attached to the node but used by no pod there counts 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Container, Hashable, Iterable
 from typing import Any
 
 import numpy as np
 
 from podium.cluster import Cluster, Nodes
 from podium.cluster.attached import UnusableVolumeError, Volumes, may_attach
-from podium.framework import SKIP, Action, Code, Cycle, Interest, Plugin, Resource, Scope, Status, Verdict
+from podium.framework import SKIP, Action, Code, Cycle, Handle, Interest, Plugin, Resource, Scope, Status, Verdict
 from podium.framework.verdict import Codes
 from podium.kube import CSINode, PersistentVolumeClaim, Pod, VolumeAttachment
 from podium.kube.claims import claim_name
@@ -33,7 +33,12 @@ TOO_MANY = Status.unschedulable("node(s) exceed max volume count")
 
 class NodeVolumeLimits(Plugin):
     name = NAME
-    filter_scope = Scope.CLUSTER
+    filter_scope = Scope.PODS
+    sees_claims = False
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._promised = PromisedVolumes(handle)
 
     def interests(self) -> Iterable[Interest]:
         return [
@@ -45,18 +50,16 @@ class NodeVolumeLimits(Plugin):
         ]
 
     def watermark(self, pod: Pod) -> Hashable:
+        """How many volumes of which driver, and those among them that other pods may share."""
         if not any(map(may_attach, pod.spec.volumes)):
             return ()
-        objects = self.handle.cluster.objects
-        own_claims = any(volume.ephemeral is not None for volume in pod.spec.volumes)
-        return (
-            objects.claims.version,
-            objects.volumes.version,
-            objects.storage_classes.version,
-            objects.csi_nodes.version,
-            objects.attachments.version,
-            pod.key if own_claims else "",
-        )
+        cluster = self.handle.cluster
+        volumes = _volumes(cluster, pod)
+        if isinstance(volumes, Status):
+            return None
+        promised = self._promised.refreshed()
+        shared = [volume for volume in volumes if cluster.attached.rows_with(volume) or volume in promised]
+        return tuple(volumes.values()), tuple(shared)
 
     def pre_filter(self, cycle: Cycle) -> Status | None:
         return None if cycle.facts.may_attach else SKIP
@@ -108,6 +111,43 @@ def _judge(volumes: Volumes, nodes: Nodes, codes: Codes, statuses: list[Status])
             first = next(uid for uid in cluster.pods_on[row] if uid in problems)
             statuses.append(Status.error(problems[first]))
             codes[here] = len(statuses)
+
+
+class PromisedVolumes:
+    """The volumes of pods that are nominated to a node: in a dry run they stand there, and may share volumes."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._nominator = handle.nominator
+        self._cluster = handle.cluster
+        self._by_node: dict[str, list[str]] = {}
+        self._uses: Counter[str] = Counter()
+        self._read = 0
+        self._versions = (-1, -1, -1)
+
+    def refreshed(self) -> Container[str]:
+        changes, objects = self._nominator.changes, self._cluster.objects
+        versions = objects.claims.version, objects.volumes.version, objects.storage_classes.version
+        moved = changes.since(self._read)
+        if moved is None or (versions != self._versions and changes.end):
+            self._by_node, self._uses = {}, Counter()
+            moved = self._nominator.nodes()
+        self._read, self._versions = changes.end, versions
+        for name in moved:
+            for volume in self._by_node.pop(name, ()):
+                self._uses[volume] -= 1
+                if not self._uses[volume]:
+                    del self._uses[volume]
+            held = [volume for pod in self._nominator.on(name) for volume in self._volumes(pod)]
+            if held:
+                self._by_node[name] = held
+                self._uses.update(held)
+        return self._uses
+
+    def _volumes(self, pod: Pod) -> Iterable[str]:
+        try:
+            return self._cluster.attached.volumes_of(pod, placed=True)
+        except UnusableVolumeError:
+            return ()
 
 
 def _raises_a_limit(_pod: Pod, before: CSINode, after: CSINode) -> bool:

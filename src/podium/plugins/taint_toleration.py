@@ -40,6 +40,7 @@ class TaintToleration(Plugin):
     name = NAME
     filter_scope = Scope.NODE
     score_scope = Scope.NODE
+    sees_claims = False
     normalizer = Normalizer.REVERSED
 
     def interests(self) -> Iterable[Interest]:

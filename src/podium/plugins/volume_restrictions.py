@@ -44,7 +44,8 @@ class _Exclusive:
 
 class VolumeRestrictions(Plugin):
     name = NAME
-    filter_scope = Scope.CLUSTER
+    filter_scope = Scope.PODS
+    sees_claims = False
 
     def interests(self) -> Iterable[Interest]:
         return [
@@ -54,24 +55,20 @@ class VolumeRestrictions(Plugin):
         ]
 
     def watermark(self, pod: Pod) -> Hashable:
-        if not pod.spec.volumes:
+        """The claims that only one pod may use, and their uses elsewhere."""
+        names = _claim_names(pod)
+        if not names:
             return ()
-        cluster = self.handle.cluster
-        used = tuple(key for key in _claim_keys(pod) if _in_use(cluster, key))
-        return cluster.objects.claims.version, used
+        exclusive = _exclusive(pod, names, self.handle.cluster)
+        return None if isinstance(exclusive, Status) else (exclusive.names, exclusive.uses)
 
     def pre_filter(self, cycle: Cycle) -> Status | None:
-        exclusive: set[str] = set()
-        for name, key in zip(_claim_names(cycle.pod), _claim_keys(cycle.pod), strict=True):
-            claim = cycle.cluster.objects.claims.get(key)
-            if claim is None:
-                return Status.unresolvable(not_found("persistentvolumeclaim", name))
-            if READ_WRITE_ONCE_POD in claim.spec.access_modes:
-                exclusive.add(name)
-        uses = sum(_in_use(cycle.cluster, f"{cycle.pod.namespace}/{name}") for name in exclusive)
-        if not cycle.facts.disks and not uses:
+        exclusive = _exclusive(cycle.pod, _claim_names(cycle.pod), cycle.cluster)
+        if isinstance(exclusive, Status):
+            return exclusive
+        if not cycle.facts.disks and not exclusive.uses:
             return SKIP
-        cycle.data[PRE_FILTER] = _Exclusive(frozenset(exclusive), uses)
+        cycle.data[PRE_FILTER] = exclusive
         return None
 
     def add_pod(self, cycle: Cycle, placed: PlacedPod) -> None:
@@ -102,8 +99,16 @@ def _claim_names(pod: Pod) -> list[str]:
     ]
 
 
-def _claim_keys(pod: Pod) -> list[str]:
-    return [f"{pod.namespace}/{name}" for name in _claim_names(pod)]
+def _exclusive(pod: Pod, claim_names: Iterable[str], cluster: Cluster) -> _Exclusive | Status:
+    names: set[str] = set()
+    for name in claim_names:
+        claim = cluster.objects.claims.get(f"{pod.namespace}/{name}")
+        if claim is None:
+            return Status.unresolvable(not_found("persistentvolumeclaim", name))
+        if READ_WRITE_ONCE_POD in claim.spec.access_modes:
+            names.add(name)
+    uses = sum(_in_use(cluster, f"{pod.namespace}/{name}") for name in names)
+    return _Exclusive(frozenset(names), uses)
 
 
 def _in_use(cluster: Cluster, claim_key: str) -> bool:

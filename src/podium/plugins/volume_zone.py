@@ -40,7 +40,8 @@ class Zone(NamedTuple):
 
 class VolumeZone(Plugin):
     name = NAME
-    filter_scope = Scope.CLUSTER
+    filter_scope = Scope.NODE
+    sees_claims = False
 
     def interests(self) -> Iterable[Interest]:
         return [
@@ -51,10 +52,11 @@ class VolumeZone(Plugin):
         ]
 
     def watermark(self, pod: Pod) -> Hashable:
+        """The zones asked for."""
         if not _claim_names(pod):
             return ()
-        objects = self.handle.cluster.objects
-        return objects.claims.version, objects.volumes.version, objects.storage_classes.version
+        zones = zones_of(pod, self.handle.cluster)
+        return None if isinstance(zones, Status) else (NAME, *zones)
 
     def pre_filter(self, cycle: Cycle) -> Status | None:
         zones = zones_of(cycle.pod, cycle.cluster)
@@ -124,9 +126,10 @@ def _may_not_wait(claim: PersistentVolumeClaim, cluster: Cluster) -> Status | No
 
 
 def volume_zones(volume: PersistentVolume) -> list[Zone]:
+    labels = volume.labels
     zones: list[Zone] = []
-    for key in TOPOLOGY_LABELS:
-        values = {value.strip() for value in volume.labels.get(key, "").split(MULTI_ZONE_DELIMITER)}
+    for key in TOPOLOGY_LABELS if labels else ():
+        values = {value.strip() for value in labels.get(key, "").split(MULTI_ZONE_DELIMITER)}
         if "" not in values:
             zones.append(Zone(key, tuple(sorted(values))))
     return zones

@@ -40,6 +40,7 @@ class InterPodAffinity(Plugin):
     Args = InterPodAffinityArgs
     filter_scope = Scope.CLUSTER
     score_scope = Scope.CLUSTER
+    sees_claims = False
 
     def __init__(self, args: InterPodAffinityArgs, handle: Handle) -> None:
         super().__init__(args, handle)

@@ -50,6 +50,7 @@ class NodeResourcesFit(Plugin):
     Args = NodeResourcesFitArgs
     filter_scope = Scope.TOTALS
     score_scope = Scope.TOTALS
+    sees_claims = False
 
     def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
         super().__init__(args, handle)

@@ -31,6 +31,7 @@ class PodTopologySpread(Plugin):
     Args = PodTopologySpreadArgs
     filter_scope = Scope.CLUSTER
     score_scope = Scope.CLUSTER
+    sees_claims = False
 
     def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:
         super().__init__(args, handle)

@@ -7,6 +7,7 @@ once a newer one is known, that one counts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -14,7 +15,6 @@ from msgspec.structs import replace
 from podium.cluster import Cluster
 from podium.kube import ObjectReference, PersistentVolume, PersistentVolumeClaim
 from podium.kube.claims import BOUND_BY_CONTROLLER, SELECTED_NODE
-from podium.plugins.volume_binding.claims import PodClaims
 from podium.plugins.volume_binding.matching import bound_to, pick, wishes_of
 
 
@@ -33,10 +33,10 @@ class Choice(NamedTuple):
     provisions: list[PersistentVolumeClaim]
 
 
-def choose(claims: PodClaims, cluster: Cluster, node_name: str) -> Choice:
+def choose(delayed: Sequence[PersistentVolumeClaim], cluster: Cluster, node_name: str) -> Choice:
     """What the filter found possible on the node, in detail; nothing is changed yet."""
-    placed = [claim for claim in claims.delayed if SELECTED_NODE in claim.annotations]
-    wishes = wishes_of([claim for claim in claims.delayed if SELECTED_NODE not in claim.annotations], cluster)
+    placed = [claim for claim in delayed if SELECTED_NODE in claim.annotations]
+    wishes = wishes_of([claim for claim in delayed if SELECTED_NODE not in claim.annotations], cluster)
     volumes = pick(wishes, cluster, cluster.row_of[node_name])
     bindings: list[Binding] = []
     provisions = [_told(claim, node_name) for claim in placed]

@@ -2,77 +2,94 @@
 
 What the filter finds for a node (which volume for which claim) is worked out again for the one node chosen, in Reserve:
 nothing has changed in between, and for all other nodes nobody asks.
+
+What a pod needs is the same for all pods with the same watermark: of bound claims only how far their volumes reach, not
+which they are. How far a pod has come on its way to a node is noted apart, because needs may be shared.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Hashable, Iterable
+from typing import NamedTuple
 
 import numpy as np
 
-from podium.cluster import Nodes
+from podium.cluster import Cluster, Nodes
 from podium.framework import SKIP, Cycle, Interest, Plugin, PluginError, Scope, Scores, Status, Verdict
 from podium.framework.handle import Effect
-from podium.kube import Pod
+from podium.kube import PersistentVolumeClaim, Pod
 from podium.plugins.volume_binding.args import VolumeBindingArgs
 from podium.plugins.volume_binding.choice import Choice, assume, choose, take_back
-from podium.plugins.volume_binding.claims import PodClaims, claims_of
+from podium.plugins.volume_binding.claims import claims_of
 from podium.plugins.volume_binding.hints import interests
 from podium.plugins.volume_binding.progress import BindingFailedError, all_bound
+from podium.plugins.volume_binding.reach import Reach, reach_of
 from podium.plugins.volume_binding.search import judge
 
 NAME = "VolumeBinding"
+RESERVE = f"Reserve{NAME}"
 POLL_SECONDS = 1
 TIMED_OUT = Status.error("binding volumes: context deadline exceeded")
 
 
-class _Notes:
-    """The pod's claims (None: it has none), and on the way to a node, what was chosen there."""
+class Needs(NamedTuple):
+    """How far the volumes of bound claims reach (None for a volume that is missing), and the delayed claims."""
 
-    __slots__ = ("bound", "choice", "claims", "written")
+    bound: tuple[Reach | None, ...] = ()
+    delayed: tuple[PersistentVolumeClaim, ...] = ()
 
-    def __init__(self, claims: PodClaims | None) -> None:
-        self.claims = claims
-        self.choice: Choice | None = None
-        self.bound = False
+
+NOTHING = Needs()
+
+
+class _Way:
+    """A pod's way to a node: what was chosen there (None: all was bound), and whether that is written."""
+
+    __slots__ = ("choice", "written")
+
+    def __init__(self, choice: Choice | None) -> None:
+        self.choice = choice
         self.written = False
 
 
 class VolumeBinding(Plugin):
     name = NAME
     Args = VolumeBindingArgs
-    filter_scope = Scope.CLUSTER
+    filter_scope = Scope.NODE
     score_scope = Scope.NODE
+    sees_claims = False
 
     def interests(self) -> Iterable[Interest]:
         return interests()
 
     def watermark(self, pod: Pod) -> Hashable:
-        own_claims = any(volume.ephemeral is not None for volume in pod.spec.volumes)
-        if not own_claims and all(volume.persistent_volume_claim is None for volume in pod.spec.volumes):
-            return ()
-        objects = self.handle.cluster.objects
+        cluster = self.handle.cluster
+        needs = _needs(pod, cluster)
+        if isinstance(needs, Status):
+            return None
+        if not needs.delayed:
+            return needs.bound
+        objects = cluster.objects
         return (
+            needs.bound,
+            tuple(claim.key for claim in needs.delayed),
             objects.claims.version,
             objects.volumes.version,
             objects.storage_classes.version,
-            objects.csi_nodes.version,
             objects.csi_drivers.version,
             objects.csi_capacities.version,
-            pod.key if own_claims else "",
         )
 
     def pre_filter(self, cycle: Cycle) -> Status | None:
-        claims = claims_of(cycle.pod, cycle.cluster)
-        if isinstance(claims, Status):
-            return claims
-        cycle.data[NAME] = _Notes(claims)
-        return SKIP if claims is None else None
+        needs = _needs(cycle.pod, cycle.cluster)
+        if isinstance(needs, Status):
+            return needs
+        cycle.data[NAME] = needs
+        return SKIP if needs == NOTHING else None
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:
-        claims = _notes(cycle).claims
-        return None if claims is None else judge(claims, nodes)
+        return judge(*_noted(cycle), nodes)
 
     def pre_score(self, cycle: Cycle, nodes: Nodes) -> Status:
         """Scoring by storage capacity is off."""
@@ -82,35 +99,35 @@ class VolumeBinding(Plugin):
         return np.zeros(len(nodes), dtype=np.int64)
 
     def reserve(self, cycle: Cycle, node_name: str) -> None:
-        notes = _notes(cycle)
-        notes.bound = notes.claims is None or not notes.claims.delayed
-        if notes.claims is not None and notes.claims.delayed:
-            notes.choice = choose(notes.claims, cycle.cluster, node_name)
-            assume(notes.choice, cycle.cluster)
+        delayed = _noted(cycle).delayed
+        choice = choose(delayed, cycle.cluster, node_name) if delayed else None
+        cycle.data[RESERVE] = _Way(choice)
+        if choice is not None:
+            assume(choice, cycle.cluster)
 
     def unreserve(self, cycle: Cycle, node_name: str) -> None:
         """What was written stays assumed until the API server's version arrives."""
-        notes: _Notes | None = cycle.data.get(NAME)
-        if notes is not None and notes.choice is not None and not notes.written:
-            take_back(notes.choice, cycle.cluster)
+        way: _Way | None = cycle.data.get(RESERVE)
+        if way is not None and way.choice is not None and not way.written:
+            take_back(way.choice, cycle.cluster)
 
     def pre_bind_preflight(self, cycle: Cycle, node_name: str) -> Status | None:
-        notes = _notes(cycle)
-        if notes.bound:
-            return SKIP
-        return None if notes.choice is not None else _nothing_chosen(node_name)
+        way = _way(cycle)
+        if way is None:
+            return _nothing_chosen(node_name)
+        return SKIP if way.choice is None else None
 
     def pre_bind(self, cycle: Cycle, node_name: str) -> Effect:
-        notes = _notes(cycle)
-        if notes.bound:
-            return None
-        choice = notes.choice
-        if choice is None:
+        way = _way(cycle)
+        if way is None:
             return _nothing_chosen(node_name)
+        choice = way.choice
+        if choice is None:
+            return None
         effect = self.handle.writer.write_volumes([each.volume for each in choice.bindings], choice.provisions)
         if isinstance(effect, Awaitable):
             return self._see_bound(cycle, node_name, choice, effect)
-        notes.written = effect is None
+        way.written = effect is None
         return effect
 
     async def _see_bound(
@@ -119,7 +136,7 @@ class VolumeBinding(Plugin):
         status = await effect
         if status is not None:
             return status
-        _notes(cycle).written = True
+        cycle.data[RESERVE].written = True
         args: VolumeBindingArgs = self.args
         try:
             for waited in range(args.bind_timeout_seconds + 1):
@@ -132,11 +149,28 @@ class VolumeBinding(Plugin):
         return TIMED_OUT
 
 
-def _notes(cycle: Cycle) -> _Notes:
-    notes: _Notes | None = cycle.data.get(NAME)
-    if notes is None:
+def _needs(pod: Pod, cluster: Cluster) -> Needs | Status:
+    claims = claims_of(pod, cluster)
+    if claims is None:
+        return NOTHING
+    if isinstance(claims, Status):
+        return claims
+    volumes = [cluster.objects.volumes.get(claim.spec.volume_name) for claim in claims.bound]
+    reaches = [None if volume is None else reach_of(volume) for volume in volumes]
+    return Needs(tuple(reaches), tuple(claims.delayed))
+
+
+def _noted(cycle: Cycle) -> Needs:
+    needs: Needs | None = cycle.data.get(NAME)
+    if needs is None:
         raise PluginError("not found")
-    return notes
+    return needs
+
+
+def _way(cycle: Cycle) -> _Way | None:
+    _noted(cycle)
+    way: _Way | None = cycle.data.get(RESERVE)
+    return way
 
 
 def _nothing_chosen(node_name: str) -> Status:

@@ -13,16 +13,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from podium.cluster import Mask, Nodes
-from podium.cluster.places import ANYWHERE, matching_rows, where_reachable
+from podium.cluster.places import ANYWHERE, Where, matching_rows
 from podium.framework import PluginError, Status, Verdict
 from podium.framework.verdict import Codes
-from podium.kube import PersistentVolume, PersistentVolumeClaim
+from podium.kube import PersistentVolumeClaim
 from podium.kube.claims import SELECTED_NODE
-from podium.kube.csi_translation import MIGRATED, TranslationError, csi_affinity, in_tree_plugin
-from podium.kube.storage import VolumeNodeAffinity
-from podium.plugins.volume_binding.claims import PodClaims
 from podium.plugins.volume_binding.matching import unsatisfied, wishes_of
 from podium.plugins.volume_binding.provisioning import can_be_made, has_room
+from podium.plugins.volume_binding.reach import Reach
 
 OUT_OF_REACH, NO_VOLUME, NO_SPACE, VOLUME_MISSING = 1, 2, 4, 8
 REASONS = {
@@ -34,12 +32,12 @@ REASONS = {
 FIRST_FAILURE = 16
 
 
-def judge(claims: PodClaims, nodes: Nodes) -> Verdict | None:
-    """What stands against each node; None when nothing does anywhere."""
+def judge(bound: Sequence[Reach | None], delayed: Sequence[PersistentVolumeClaim], nodes: Nodes) -> Verdict | None:
+    """What stands against each node; None when nothing does anywhere. `bound`: None for a volume that is missing."""
     search = _Search(nodes)
-    search.bound(claims.bound)
-    if claims.delayed:
-        search.delayed(claims.delayed)
+    search.bound(bound)
+    if delayed:
+        search.delayed(delayed)
     return Verdict(search.codes, search.status, fails=search.fails) if search.codes.any() else None
 
 
@@ -60,44 +58,38 @@ class _Search:
             return Status.error(self._failures[code - FIRST_FAILURE])
         return Status.unresolvable(*(reason for bit, reason in REASONS.items() if code & bit))
 
-    def bound(self, claims: Sequence[PersistentVolumeClaim]) -> None:
+    def bound(self, reaches: Sequence[Reach | None]) -> None:
         fine: Mask = np.ones(len(self._nodes), dtype=np.bool_)
-        for claim in claims:
-            volume = self._nodes.cluster.objects.volumes.get(claim.spec.volume_name)
-            if volume is None:
+        for reach in reaches:
+            if reach is None:
                 self.codes[fine] |= VOLUME_MISSING
                 return
-            reached = self._reached(volume, fine)
+            reached = self._reached(reach, fine)
             if reached is not None:
                 self.codes[fine & ~reached & (self.codes < FIRST_FAILURE)] |= OUT_OF_REACH
                 fine &= reached
 
-    def _reached(self, volume: PersistentVolume, asked: Mask) -> Mask | None:
-        """The nodes that can use a bound volume, None for all. Where its in-tree plugin has moved to a CSI driver, the
-        volume is judged as that driver's; a volume that cannot be translated fails the nodes that ask."""
-        plain = self._within(volume.spec.node_affinity)
-        plugin = in_tree_plugin(volume.spec)
-        if plugin is None or plugin.name not in MIGRATED:
+    def _reached(self, reach: Reach, asked: Mask) -> Mask | None:
+        """The nodes that can use a bound volume, None for all; one that cannot be translated fails those that ask."""
+        plain = self._within(reach.plain)
+        if not reach.plugin:
             return plain
-        name = plugin.name
         moved: Mask = self._nodes.cluster.csi_nodes.migrated.ask(
-            lambda plugins: name in plugins, np.bool_, self._nodes.chosen
+            lambda plugins: reach.plugin in plugins, np.bool_, self._nodes.chosen
         )
         if not moved.any():
             return plain
-        try:
-            translated = self._within(csi_affinity(volume))
-        except TranslationError as error:
-            self._fail(asked & moved, f"could not translate pv: {error}")
+        if reach.problem:
+            self._fail(asked & moved, f"could not translate pv: {reach.problem}")
             return ~moved if plain is None else plain & ~moved
+        translated = self._within(reach.moved)
         if plain is None and translated is None:
             return None
         everywhere = np.ones(len(self._nodes), dtype=np.bool_)
         there = everywhere if translated is None else translated
         return np.where(moved, there, everywhere if plain is None else plain)
 
-    def _within(self, affinity: VolumeNodeAffinity | None) -> Mask | None:
-        where = where_reachable(affinity)
+    def _within(self, where: Where) -> Mask | None:
         if where == ANYWHERE:
             return None
         return matching_rows(where, self._nodes.cluster.labels, self._nodes.chosen)
