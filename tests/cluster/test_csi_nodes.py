@@ -40,6 +40,17 @@ def test_changes_and_departures_are_followed() -> None:
     assert (limits(cluster, "e"), cluster.csi_nodes.limited.tolist()) == ([-1], [False])
 
 
+def test_a_changed_csi_node_is_a_changed_node() -> None:
+    cluster = Cluster()
+    for name in ("n1", "n2"):
+        cluster.set_node(make_node(name))
+    start = cluster.node_changes.end
+    cluster.objects.csi_nodes.set("n2", make_csi_node("n2", {"d": 3}))
+    cluster.objects.csi_nodes.set("unknown", make_csi_node("unknown", {"d": 3}))
+    cluster.objects.csi_nodes.discard("n2")
+    assert cluster.node_changes.since(start) == [1, 1]
+
+
 def test_a_node_that_takes_over_a_row_does_not_inherit_limits() -> None:
     cluster = Cluster()
     cluster.objects.csi_nodes.set("n1", make_csi_node("n1", {"d": 3}))

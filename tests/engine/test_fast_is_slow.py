@@ -21,7 +21,7 @@ from podium.config import default_config
 from podium.engine.decide import Search, decide, make_room
 from podium.engine.sampling import Sampling
 from podium.engine.scheduler import Scheduler
-from podium.framework import Cycle, Handle, ManualClock, Nomination, Status
+from podium.framework import Cycle, Handle, ManualClock, Nomination, PluginError, Status
 from podium.framework.dry_runs import Candidate
 from podium.framework.nominator import Nominator
 from podium.framework.profile import ProfileRuntime
@@ -29,8 +29,8 @@ from podium.framework.waiting import WaitingPods
 from podium.kube import Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, Service
 from podium.plugins import load_registry
 from tests.builders import build
+from tests.engine.storage_worlds import change, first_storage, volumes_of, with_claims
 from tests.plugins.pod_worlds import NAMESPACES, random_labels, random_node, random_pod
-from tests.storage import make_claim, make_volume
 
 REGISTRY = load_registry()
 CONFIG = default_config(REGISTRY)
@@ -98,37 +98,48 @@ def template(rng: random.Random) -> dict[str, Any]:
     requests = rng.choice(({}, {"cpu": "100m", "memory": "100Mi"}, {"cpu": "700m"}, {"example.com/gpu": 1}))
     ports = [{"containerPort": 80, "hostPort": 80}] if rng.random() < 0.2 else []
     spec["containers"] = [{"name": "c", "image": "app:1", "ports": ports, "resources": {"requests": requests}}]
-    if rng.random() < 0.2:
-        spec["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": rng.choice(("one", "two", "none"))}}]
+    if rng.random() < 0.4:
+        spec["volumes"] = volumes_of(rng)
         data["metadata"]["namespace"] = "default"
     spec["priority"] = rng.choice((0, 0, 0, 10, 100))
     kind: dict[str, Any] = data
     return kind
 
 
+def template_with_claims(rng: random.Random) -> dict[str, Any]:
+    """Nothing but volumes, and now and then a request that asks for room to be made."""
+    requests = rng.choice(({}, {}, {"cpu": "700m"}))
+    spec = {
+        "containers": [{"name": "c", "resources": {"requests": requests}}],
+        "priority": rng.choice((0, 10, 100)),
+        "volumes": volumes_of(rng),
+    }
+    return {"metadata": {"namespace": "default"}, "spec": spec}
+
+
 def instance(kind: dict[str, Any], number: int) -> Pod:
+    """One pod of a kind; its claims are its own."""
     metadata = {**kind["metadata"], "name": f"p{number}", "uid": f"u{number}"}
-    return build(Pod, {**kind, "metadata": metadata})
+    spec = {**kind["spec"], "volumes": with_claims(kind["spec"].get("volumes", []), number)}
+    return build(Pod, {**kind, "metadata": metadata, "spec": spec})
 
 
 class Drive:
     """A scheduler under random events."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, make: Callable[[random.Random], dict[str, Any]] = template) -> None:
         self.rng = random.Random(seed)
         self.world = World(self.rng)
         self.scheduler = Scheduler(
             CONFIG, REGISTRY, clock=self.world.clock, writer=self.world, listener=self.world, rng=random.Random(1)
         )
-        self.kinds = [template(self.rng) for _ in range(4)]
+        self.kinds = [make(self.rng) for _ in range(4)]
         self.numbers = iter(range(1_000_000))
         intake = self.scheduler.intake
         for name in NAMESPACES[:3]:
             intake.set(build(Namespace, {"metadata": {"name": name, "labels": random_labels(self.rng)}}))
-        for name in ("one", "two"):
-            claim = make_claim(name, volume=f"pv-{name}", bound=True)
-            intake.set(claim)
-            intake.set(make_volume(f"pv-{name}", claim=claim))
+        for item in first_storage(self.rng):
+            intake.set(item)
         for number in range(self.rng.randint(2, 6)):
             intake.set(node(self.rng, f"n{number}"))
 
@@ -136,13 +147,17 @@ class Drive:
     def cluster(self) -> Cluster:
         return self.scheduler.cluster
 
+    def samples(self, kind: dict[str, Any]) -> list[int]:
+        """The numbers of the pods of a kind to compare: several where they differ in their claims."""
+        return self.rng.sample(range(999_900, 1_000_000), 3 if kind["spec"].get("volumes") else 1)
+
     def step(self) -> None:
         self.rng.choice(
             (
                 *(self.arrive, self.arrive, self.arrive),
                 *(self.end_pod, self.change_pod),
                 *(self.change_node, self.replace_nodes),
-                self.change_rest,
+                *(self.change_rest, self.change_storage),
             )
         )()
         self.settle()
@@ -220,6 +235,16 @@ class Drive:
                 msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, **change))
             )
 
+    def change_storage(self) -> None:
+        names = [self.cluster.names[row] for row in self.cluster.order.rows.tolist()]
+        item, comes = change(self.rng, names)
+        store = self.cluster.objects.store_of(type(item))
+        assert store is not None
+        if comes:
+            self.scheduler.intake.set(item)
+        elif store.get(item.key) is not None:
+            self.scheduler.intake.delete(item)
+
     def change_rest(self) -> None:
         name = self.rng.choice(("s1", "s2"))
         service = build(
@@ -269,7 +294,10 @@ def from_scratch(drive: Drive) -> ProfileRuntime:
 def account(runtime: ProfileRuntime, pod: Pod, start: int) -> dict[str, Any]:
     """Everything a decision says, in names; nodes are visited from `start` on."""
     cycle = Cycle(pod, runtime.handle.cluster)
-    decision = decide(runtime, cycle, Sampling(next_start=start))
+    try:
+        decision = decide(runtime, cycle, Sampling(next_start=start))
+    except PluginError as error:
+        return {"error": str(error)}
     names = runtime.handle.cluster.names
     said: dict[str, Any] = {
         "feasible": [names[row] for row in decision.search.feasible.tolist()],
@@ -302,8 +330,7 @@ def compare(drive: Drive) -> int:
     runtime = scheduler.profiles["default-scheduler"]
     fresh = from_scratch(drive)
     remembered = 0
-    for kind in drive.kinds:
-        pod = instance(kind, 999_999)
+    for pod in [instance(kind, number) for kind in drive.kinds for number in drive.samples(kind)]:
         start = drive.rng.choice((0, 0, 0, 1, 3))
         expected = account(fresh, pod, start)
         assert account(runtime, pod, start) == expected, "the kept state differs from a fresh one"
@@ -312,8 +339,10 @@ def compare(drive: Drive) -> int:
             known = scheduler.memory.decide(runtime, cycle, Sampling(next_start=start))
         if known is None:
             continue
+        assert "error" not in expected
         remembered += 1
         if isinstance(known, Search):
+            assert expected["chosen"] is None
             assert failure(runtime, cycle, known) == {key: expected[key] for key in ("message", "evictions")}
             continue
         assert scheduler.cluster.names[known] == expected["chosen"]
@@ -335,6 +364,16 @@ def test_kept_answers_equal_answers_from_scratch_after_every_step(seed: int) -> 
     compare(drive)
     for _ in range(25):
         drive.step()
+        compare(drive)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32))
+def test_pods_that_share_kept_answers_are_told_apart_by_their_claims(seed: int) -> None:
+    drive = Drive(seed, template_with_claims)
+    for _ in range(25):
+        drive.rng.choice((drive.step, drive.arrive, drive.change_storage))()
+        drive.settle()
         compare(drive)
 
 

@@ -21,6 +21,7 @@ from podium.kube import Pod
 from tests.builders import make_cluster, make_node, make_pod
 from tests.engine.schedulers import World
 from tests.framework.runtimes import answering, cycle_of, make_runtime
+from tests.storage import claim_volume, pod_with
 
 
 class Doors(Plugin):
@@ -116,6 +117,49 @@ def test_a_kind_that_pre_filter_decides_on_is_tried_once_and_never_again(answer:
     runtime, remembered = rooms({}, {}, plugins=(Decides, Doors, Rooms)), Memory()
     assert [ask(remembered, runtime) for _ in range(5)] == [None] * 5
     assert asked == 1
+
+
+def with_claim(name: str) -> Pod:
+    return pod_with(claim_volume(name, "data"))
+
+
+class Picky(Plugin):
+    """Turns away pods whose claim is called "bad", and counts how often it is asked."""
+
+    filter_scope = Scope.NODE
+    asked: list[str]
+
+    def pre_filter(self, cycle: Cycle) -> Status | None:
+        self.asked.append(cycle.facts.claims[0])
+        return Status.unresolvable("no") if cycle.facts.claims == ("default/bad",) else None
+
+    def filter_node(self, cycle: Cycle, node: NodeInfo) -> bool:
+        return node.labels.get("claim", "") in ("", *cycle.facts.claims)
+
+
+def test_a_plugin_that_may_see_claims_is_asked_again_for_other_claims_and_the_others_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runtime, remembered = rooms({}, {"claim": "default/b", "rooms": "5"}, plugins=(Picky, Doors, Rooms)), Memory()
+    monkeypatch.setattr(Doors, "sees_claims", False)
+    Picky.asked = []
+    answers = [ask(remembered, runtime, with_claim(name)) for name in ("a", "a", "a", "b", "b", "a")]
+    assert answers == [None, 0, 0, 1, 1, 0]
+    assert Picky.asked == ["default/a", "default/b", "default/a"]
+    assert Doors.asked == [2], "asked once, of all nodes"
+
+
+def test_a_pod_that_is_turned_away_for_its_claims_leaves_what_is_kept_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runtime, remembered = rooms(*[{}] * 20, plugins=(Picky, Doors, Rooms)), Memory()
+    monkeypatch.setattr(Doors, "sees_claims", False)
+    Picky.asked = []
+    answers: list[Any] = [ask(remembered, runtime, with_claim(name)) for name in ("a", "a", "bad")]
+    runtime.handle.cluster.set_node(make_node("n7", labels={"rooms": "9"}))
+    answers += [ask(remembered, runtime, with_claim(name)) for name in ("bad", "a", "bad", "b")]
+    assert answers == [None, 0, None, None, 7, None, 7]
+    assert Doors.asked == [20, 1]
 
 
 def test_profiles_keep_their_own() -> None:

@@ -176,12 +176,29 @@ def test_evicting_a_pod_in_a_dry_run_frees_its_volume() -> None:
     assert statuses(cluster, pod_using("b")) == {"n1": TOO_MANY}
 
 
-def test_the_watermark_tells_pods_with_claims_of_their_own_apart() -> None:
-    plugin = make_plugin(NodeVolumeLimits, Cluster())
+def test_the_watermark_counts_volumes_and_names_those_that_others_use() -> None:
+    cluster = one_node(2, [pod_using("used", name="holder", node="n1")], *bound("a", "b", "used"))
+    plugin = make_plugin(NodeVolumeLimits, cluster)
     assert plugin.watermark(pod_with()) == ()
-    assert plugin.watermark(pod_using("a", name="p1")) == plugin.watermark(pod_using("a", name="p2"))
-    own = ephemeral_volume("x")
-    assert plugin.watermark(pod_with(own, name="p1")) != plugin.watermark(pod_with(own, name="p2"))
+    assert plugin.watermark(pod_using("missing")) is None
+    assert plugin.watermark(pod_using("a")) == plugin.watermark(pod_using("b"))
+    assert len({plugin.watermark(pod_using(*names)) for names in (["a"], ["a", "b"], ["used"], ["used", "a"])}) == 4
+
+
+def test_a_volume_is_also_shared_with_pods_that_wait_for_a_node() -> None:
+    """Where they are nominated, filters are tried with them in place."""
+    cluster = one_node(2, [], *bound("a", "b"))
+    plugin = make_plugin(NodeVolumeLimits, cluster)
+    nominator, rival = plugin.handle.nominator, pod_using("a", name="rival")
+    alone = plugin.watermark(pod_using("a"))
+    nominator.nominate(rival, "n1")
+    nominator.nominate(pod_with(ephemeral_volume("not-there"), name="other"), "n1")
+    assert plugin.watermark(pod_using("a")) != alone
+    assert plugin.watermark(pod_using("b")) == alone
+    cluster.objects.claims.set("default/a", make_claim("a", volume="v-b"))
+    assert plugin.watermark(pod_using("b")) != alone, "the rival's claim leads there now"
+    nominator.remove(rival.uid)
+    assert plugin.watermark(pod_using("b")) == alone
 
 
 def test_it_wakes_for_more_room_and_for_claims() -> None:

@@ -45,7 +45,7 @@ class Unkeepable(Exception):  # noqa: N818 (not an error: the caller decides the
 
 
 class TurnedAway(Exception):  # noqa: N818
-    """PreFilter has something to say about this pod that does not concern its whole family; what is kept holds."""
+    """PreFilter has something to say about this pod because of its claims; what is kept for its family holds."""
 
 
 class Kept:
@@ -209,7 +209,7 @@ class Kept:
             answer = kept.plugin.pre_filter(cycle)
             kept.skipped = isinstance(answer, Status) and answer.code == Code.SKIP
             if answer is not None and not kept.skipped:
-                raise Unkeepable if kept.fresh.marker is None else TurnedAway
+                raise TurnedAway if cycle.facts.may_attach and kept.fresh.marker is not None else Unkeepable
             (self.skipped_filters.add if kept.skipped else self.skipped_filters.discard)(kept.plugin.name)
 
     def _ask_filter(self, kept: KeptFilter, cycle: Cycle) -> None:

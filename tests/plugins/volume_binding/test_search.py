@@ -430,7 +430,7 @@ def test_matching_all_nodes_at_once_equals_matching_one_node_volume_by_volume(
     assert isinstance(sorted_claims, PodClaims)
     for name, matched in expected.items():
         if matched is not None:
-            choice = choose(sorted_claims, cluster, name)
+            choice = choose(sorted_claims.delayed, cluster, name)
             assert {binding.claim.name: binding.volume.name for binding in choice.bindings} == matched
             assert choice.provisions == []
 

@@ -1,0 +1,76 @@
+"""Facts are worked out once per specification, and once per family of pods whose claims differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podium.cluster import facts as facts_module
+from podium.cluster.facts import FactsCache, kind
+from podium.kube import Pod
+from tests.builders import make_pod
+from tests.storage import claim_volume, ephemeral_volume, pod_using, pod_with
+
+
+def test_pods_that_differ_only_in_name_and_node_share_their_facts() -> None:
+    cache = FactsCache()
+    assert cache.of(make_pod("a")) is cache.of(make_pod("b", node="n1"))
+    assert cache.of(pod_using("data", name="a")) is cache.of(pod_using("data", name="b", node="n1"))
+    assert cache.of(pod_using("data")).claims == ("default/data",)
+
+
+def test_pods_that_differ_only_in_their_claims_are_of_one_family() -> None:
+    cache = FactsCache()
+    one = cache.of(pod_with(claim_volume("a", "v1"), claim_volume("b", "v2")))
+    other = cache.of(pod_with(claim_volume("b", "v1"), claim_volume("b", "v2")))
+    assert one.family == other.family and one.notes is other.notes
+    assert one.signature != other.signature
+    assert (one.claims, other.claims) == (("default/a", "default/b"), ("default/b", "default/b"))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pod_using("a", namespace="elsewhere"),
+        pod_using("a", "a"),
+        pod_with(claim_volume("a", "another-volume")),
+        pod_with({"name": "v-a", "persistentVolumeClaim": {"claimName": "a", "readOnly": True}}),
+        pod_with(ephemeral_volume("v-a")),
+        make_pod(labels={"app": "web"}, spec={"volumes": [claim_volume("a")]}),
+        make_pod(requests={"cpu": 1}, spec={"volumes": [claim_volume("a")]}),
+    ],
+)
+def test_any_other_difference_makes_another_family(other: Pod) -> None:
+    cache = FactsCache()
+    assert cache.of(other).family != cache.of(pod_using("a")).family
+
+
+@pytest.mark.parametrize(
+    ("other", "equal"),
+    [(pod_using("a", name="p2", node="n1"), True), (pod_with(claim_volume("b", "v-a")), False)],
+)
+def test_kinds_tell_claims_apart(other: Pod, equal: bool) -> None:
+    assert (kind(other) == kind(pod_using("a"))) is equal
+
+
+def test_resources_already_granted_are_told_apart() -> None:
+    granted: dict[str, Any] = {
+        "containerStatuses": [
+            {"name": "c", "resources": {"requests": {"cpu": "3"}}, "allocatedResources": {"cpu": "3"}}
+        ]
+    }
+    cache = FactsCache()
+    small, resized = make_pod(requests={"cpu": "1"}), make_pod(requests={"cpu": "1"}, status=granted)
+    assert kind(small) != kind(resized)
+    assert cache.of(small).requested != cache.of(resized).requested
+
+
+def test_the_oldest_facts_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facts_module, "KEPT_FACTS", 2)
+    cache = FactsCache()
+    pods = [pod_with(claim_volume(name, "v")) for name in ("a", "b", "c")]
+    before = [cache.of(pod) for pod in pods]
+    assert [cache.of(pod) is known for pod, known in zip(pods[1:], before[1:], strict=True)] == [True, True]
+    again = cache.of(pods[0])
+    assert again is not before[0] and again.signature == before[0].signature
