@@ -85,6 +85,9 @@ def apply(cluster: Cluster, step: tuple[str, Any]) -> None:
         cluster.remove_pod(thing.uid)
 
 
+RESOURCES = ("cpu", "memory", "ephemeral-storage", "example.com/gpu")
+
+
 def contents(cluster: Cluster) -> dict[str, Any]:
     """Everything the state says, by name instead of by row."""
     resources = cluster.resources
@@ -92,8 +95,8 @@ def contents(cluster: Cluster) -> dict[str, Any]:
     for name, row in cluster.row_of.items():
         per_node[name] = {
             "present": bool(cluster.present[row]),
-            "allocatable": {r: int(resources.allocatable[n, row]) for r, n in resources.number.items()},
-            "requested": {r: int(resources.requested[n, row]) for r, n in resources.number.items()},
+            "allocatable": {each: int(resources.allocatable_of(each)[row]) for each in RESOURCES},
+            "requested": {each: int(resources.requested_of(each)[row]) for each in RESOURCES},
             "nonzero": resources.nonzero[:, row].tolist(),
             "pods": sorted(cluster.pods_on[row]),
             "count": int(resources.pod_count[row]),

@@ -32,14 +32,6 @@ class Column:
             self.data = grown
         self.view = self.data[..., :rows]
 
-    def widen(self, lead: int) -> None:
-        """Add entries to the first axis of a two-dimensional column (a new resource)."""
-        rows = self.view.shape[-1]
-        grown = np.zeros((lead, self.data.shape[-1]), dtype=self.data.dtype)
-        grown[: self.data.shape[0]] = self.data
-        self.data = grown
-        self.view = self.data[..., :rows]
-
 
 class ColumnSet:
     """All columns over the same rows: whoever creates one gets it resized together with the others."""
@@ -47,6 +39,9 @@ class ColumnSet:
     def __init__(self) -> None:
         self.rows = 0
         self._columns: WeakSet[Column] = WeakSet()
+
+    def __len__(self) -> int:
+        return len(self._columns)
 
     def new(self, dtype: DTypeLike, lead: tuple[int, ...] = ()) -> Column:
         column = Column(self.rows, dtype, lead)

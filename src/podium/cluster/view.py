@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from podium.cluster.interned import Interned
-from podium.cluster.resources import Amounts
+from podium.cluster.resources import NUMBER, Amounts
 from podium.cluster.state import Cluster, PlacedPod
 from podium.kube import Node, Pod, Taint
 from podium.kube.selector import NodeTerm, NodeTerms, Requirement
@@ -63,10 +63,10 @@ class Nodes:
     # Resources: cpu in thousandths, the rest in units
 
     def allocatable(self, resource: str) -> Amounts:
-        return self._resource(self.cluster.resources.allocatable, resource)
+        return self.pick(self.cluster.resources.allocatable_of(resource))
 
     def requested(self, resource: str) -> Amounts:
-        return self._resource(self.cluster.resources.requested, resource)
+        return self.pick(self.cluster.resources.requested_of(resource))
 
     def nonzero_requested(self, resource: str) -> Amounts:
         """Like `requested`, but pods without a cpu or memory request count a default; other resources as they are."""
@@ -83,12 +83,6 @@ class Nodes:
     @property
     def allowed_pods(self) -> Amounts:
         return self.pick(self.cluster.resources.allowed_pods)
-
-    def _resource(self, matrix: Amounts, resource: str) -> Amounts:
-        number = self.cluster.resources.number.get(resource)
-        if number is None:
-            return np.zeros(len(self), dtype=np.int64)
-        return self.pick(matrix[number])
 
     # What the node objects say
 
@@ -194,15 +188,17 @@ class NodeInfo:
         return [placed.pod for placed in self.placed]
 
     def allocatable(self, resource: str) -> int:
-        return self._amount(self._cluster.resources.allocatable, resource)
+        resources, number = self._cluster.resources, NUMBER.get(resource)
+        if number is None:
+            return resources.scarce_on(resource, self.row)[0]
+        return int(resources.allocatable[number, self.row])
 
     def requested(self, resource: str) -> int:
-        return self._amount(self._cluster.resources.requested, resource)
+        resources, number = self._cluster.resources, NUMBER.get(resource)
+        if number is None:
+            return resources.scarce_on(resource, self.row)[1]
+        return int(resources.requested[number, self.row])
 
     @property
     def allowed_pods(self) -> int:
         return int(self._cluster.resources.allowed_pods[self.row])
-
-    def _amount(self, matrix: Amounts, resource: str) -> int:
-        number = self._cluster.resources.number.get(resource)
-        return 0 if number is None else int(matrix[number, self.row])

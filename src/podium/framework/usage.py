@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from podium.cluster import Cluster
+from podium.cluster.resources import NUMBER
 from podium.config.types import Int64
 from podium.kube.requests import is_scalar_resource_name
 
@@ -62,10 +63,13 @@ def usage_on(cluster: Cluster, row: int, weighed: Iterable[Weighed], *, nonzero:
     counted = columns.nonzero[:, row].tolist() if nonzero else ()
     usage: list[Usage] = []
     for resource, request, weight in weighed:
-        number = columns.number.get(resource)
-        if number is None or allocatable[number] == 0:
-            continue
-        instead = _NONZERO.get(resource) if nonzero else None
-        in_use = used[number] if instead is None else counted[instead]
-        usage.append((allocatable[number], in_use, request, weight))
+        number = NUMBER.get(resource)
+        if number is None:
+            offered, in_use = columns.scarce_on(resource, row)
+        else:
+            offered = allocatable[number]
+            instead = _NONZERO.get(resource) if nonzero else None
+            in_use = used[number] if instead is None else counted[instead]
+        if offered:
+            usage.append((offered, in_use, request, weight))
     return usage

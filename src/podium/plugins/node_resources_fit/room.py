@@ -15,6 +15,7 @@ from collections.abc import Collection
 import numpy as np
 
 from podium.cluster import Cluster, Nodes
+from podium.cluster.resources import NUMBER
 from podium.framework import Status, Verdict
 from podium.framework.verdict import Codes
 from podium.kube import Pod
@@ -80,11 +81,13 @@ class Wants:
         bit = 1
         for resource, amount in self.amounts:
             bit <<= 1
-            number = columns.number.get(resource)
+            number = NUMBER.get(resource)
             if number is None:
-                code |= bit | self._never
-            elif allocatable[number] - requested[number] < amount:
-                code |= bit | self._never if allocatable[number] < amount else bit
+                offered, used = columns.scarce_on(resource, row)
+            else:
+                offered, used = allocatable[number], requested[number]
+            if offered - used < amount:
+                code |= bit | self._never if offered < amount else bit
         return code
 
     def status(self, code: int) -> Status:
