@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from podium.cluster import Cluster, NodeInfo, Nodes, Rows
 from podium.engine.choice import walk_key
 from podium.engine.decide import Search
-from podium.engine.moves import FEW_ROWS, Again, Freshness, Moves, RowSet
+from podium.engine.moves import FEW_ROWS, Again, Backlog, Freshness, Moves, RowSet
 from podium.framework.answers import node_status_of
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Refusals
@@ -94,8 +94,10 @@ class Kept:
         self._nominated = -1
         self._held: RowSet = {}
         self._crowded = Said()  # rows refused because of pods nominated to them
-        self._nothing = Again(self._cluster, {})
-        self._behind = self._nodes_behind = self._nothing  # rows that changed since scores were last asked for
+        self._behind, self._nodes_behind = (
+            Backlog(self._cluster),
+            Backlog(self._cluster),
+        )  # where scores are not asked yet
 
     def decide(self, cycle: Cycle, start: int = 0) -> int | Search:
         """The best row, or why there is none, with nodes visited from `start` on."""
@@ -155,9 +157,9 @@ class Kept:
             self._by_row = [kept for kept in self._filters if kept.asks and kept.scope > Scope.NODE]
             self._by_node = [kept for kept in self._filters if kept.asks and kept.scope == Scope.NODE]
         if touched:
-            self._behind = self._ask_filters_about(self._by_row, cycle, touched).after(self._behind)
+            self._behind.add(self._ask_filters_about(self._by_row, cycle, touched))
         if nodes:
-            self._nodes_behind = self._ask_filters_about(self._by_node, cycle, nodes).after(self._nodes_behind)
+            self._nodes_behind.add(self._ask_filters_about(self._by_node, cycle, nodes))
         crowded = self._refresh_crowded(cycle, None if lost else touched)
         self._refresh_feasible(None if lost else {**touched, **crowded})
 
@@ -283,7 +285,7 @@ class Kept:
 
     def _refresh_scores(self, cycle: Cycle) -> None:
         """Bring every score's part of the total up to date, and with them the order of the rows."""
-        touched, nodes, moved = self._behind, self._nodes_behind, self._feasible_moved
+        touched, nodes, moved = self._behind.taken(), self._nodes_behind.taken(), self._feasible_moved
         whole = moved
         for kept in self._scores:
             if kept.local:
@@ -300,7 +302,7 @@ class Kept:
             elif kept.stale or ((moved or nodes.rows) and not kept.skipped):
                 self._ask_wide(kept, cycle)
                 whole = True
-        self._behind, self._nodes_behind, self._feasible_moved = self._nothing, self._nothing, False
+        self._feasible_moved = False
         if whole:
             self._compose()
             return

@@ -39,9 +39,29 @@ class Again:
             self._nodes = Nodes(self._cluster, np.array(self.rows, dtype=np.intp))
         return self._nodes
 
-    def after(self, earlier: Again) -> Again:
-        """These rows and earlier ones."""
-        return Again(self._cluster, dict.fromkeys((*earlier.rows, *self.rows))) if earlier.rows else self
+
+class Backlog:
+    """Rows to ask about again, gathered until somebody does; while no node fits, nobody asks for scores."""
+
+    __slots__ = ("_cluster", "_parts", "_size")
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._parts: list[Again] = []
+        self._size = 0
+
+    def add(self, again: Again) -> None:
+        self._parts.append(again)
+        self._size += len(again.rows)
+        if self._size > 2 * self._cluster.columns.rows:
+            self.add(self.taken())  # each row once
+
+    def taken(self) -> Again:
+        """All rows gathered; from here on they are the caller's business."""
+        parts, self._parts, self._size = self._parts, [], 0
+        if len(parts) == 1:
+            return parts[0]
+        return Again(self._cluster, dict.fromkeys(row for part in parts for row in part.rows))
 
 
 class Moves:
