@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podium.cluster import Cluster, Nodes
+from podium.cluster import Cluster, NodeInfo, Nodes
 from podium.framework import SKIP, Action, Code, Cycle, Resource, Status
 from podium.kube import Pod
 from podium.plugins.node_volume_limits import NodeVolumeLimits
@@ -41,6 +41,7 @@ def statuses(cluster: Cluster, pod: Pod) -> dict[str, Status]:
         single = None if alone is None or not alone.codes[0] else alone.status_of(int(alone.codes[0]))
         status = None if verdict is None or not verdict.codes[row] else verdict.status_of(int(verdict.codes[row]))
         assert status == single
+        assert status == plugin.filter_node(cycle, NodeInfo(cluster, row))
         if status is not None:
             found[name] = status
     return found

@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from podium.cluster import Cluster, Nodes
+from podium.cluster import Cluster, NodeInfo, Nodes
 from podium.cluster.attached import UnusableVolumeError, Volumes, may_attach
 from podium.framework import SKIP, Action, Code, Cycle, Handle, Interest, Plugin, Resource, Scope, Status, Verdict
+from podium.framework.latest import Latest
 from podium.framework.verdict import Codes
 from podium.kube import CSINode, PersistentVolumeClaim, Pod, VolumeAttachment
 from podium.kube.claims import claim_name
@@ -38,6 +39,10 @@ class NodeVolumeLimits(Plugin):
 
     def __init__(self, args: None, handle: Handle) -> None:
         super().__init__(args, handle)
+        cluster, objects = handle.cluster, handle.cluster.objects
+        self._volumes = Latest(
+            lambda pod: _volumes(cluster, pod), objects.claims, objects.volumes, objects.storage_classes
+        )
         self._promised = PromisedVolumes(handle)
 
     def interests(self) -> Iterable[Interest]:
@@ -53,12 +58,11 @@ class NodeVolumeLimits(Plugin):
         """How many volumes of which driver, and those among them that other pods may share."""
         if not any(map(may_attach, pod.spec.volumes)):
             return ()
-        cluster = self.handle.cluster
-        volumes = _volumes(cluster, pod)
+        volumes = self._volumes.of(pod)
         if isinstance(volumes, Status):
             return None
-        promised = self._promised.refreshed()
-        shared = [volume for volume in volumes if cluster.attached.rows_with(volume) or volume in promised]
+        attached, promised = self.handle.cluster.attached, self._promised.refreshed()
+        shared = [volume for volume in volumes if attached.rows_with(volume) or volume in promised]
         return tuple(volumes.values()), tuple(shared)
 
     def pre_filter(self, cycle: Cycle) -> Status | None:
@@ -68,7 +72,7 @@ class NodeVolumeLimits(Plugin):
         cluster, pod = cycle.cluster, cycle.pod
         codes: Codes = np.zeros(len(nodes), dtype=np.int64)
         statuses = [TOO_MANY]
-        volumes = _volumes(cluster, pod)
+        volumes = self._volumes.of(pod)
         if isinstance(volumes, Status):
             with_csi = nodes.pick(cluster.csi_nodes.present)
             statuses.append(volumes)
@@ -81,6 +85,21 @@ class NodeVolumeLimits(Plugin):
             _judge(volumes, nodes, codes, statuses)
         fails = any(status.code == Code.ERROR for status in statuses)
         return Verdict(codes, lambda code: statuses[code - 1], fails=fails) if codes.any() else None
+
+    def filter_node(self, cycle: Cycle, node: NodeInfo) -> Status | None:
+        """The same in plain integers, where all volumes can be counted."""
+        cluster, row = cycle.cluster, node.row
+        attached, volumes = cluster.attached, self._volumes.of(cycle.pod)
+        if isinstance(volumes, Status) or row in attached.problems:
+            verdict = self.filter(cycle, Nodes(cluster, np.array([row])))
+            code = 0 if verdict is None else int(verdict.codes[0])
+            return None if verdict is None or not code else verdict.status_of(code)
+        new = Counter(driver for volume, driver in volumes.items() if row not in attached.rows_with(volume))
+        for driver, number in new.items():
+            limits = cluster.csi_nodes.limits(driver)
+            if limits is not None and attached.count(driver)[row] + number > limits[row]:
+                return TOO_MANY
+        return None
 
 
 def _volumes(cluster: Cluster, pod: Pod, *, migrated: bool = True) -> Volumes | Status:

@@ -16,8 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from podium.cluster import Cluster, Nodes
-from podium.framework import SKIP, Cycle, Interest, Plugin, PluginError, Scope, Scores, Status, Verdict
+from podium.framework import SKIP, Cycle, Handle, Interest, Plugin, PluginError, Scope, Scores, Status, Verdict
 from podium.framework.handle import Effect
+from podium.framework.latest import Latest
 from podium.kube import PersistentVolumeClaim, Pod
 from podium.plugins.volume_binding.args import VolumeBindingArgs
 from podium.plugins.volume_binding.choice import Choice, assume, choose, take_back
@@ -60,17 +61,23 @@ class VolumeBinding(Plugin):
     score_scope = Scope.NODE
     sees_claims = False
 
+    def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        objects = handle.cluster.objects
+        self._needs = Latest(
+            lambda pod: needs_of(pod, handle.cluster), objects.claims, objects.volumes, objects.storage_classes
+        )
+
     def interests(self) -> Iterable[Interest]:
         return interests()
 
     def watermark(self, pod: Pod) -> Hashable:
-        cluster = self.handle.cluster
-        needs = _needs(pod, cluster)
+        needs = self._needs.of(pod)
         if isinstance(needs, Status):
             return None
         if not needs.delayed:
             return needs.bound
-        objects = cluster.objects
+        objects = self.handle.cluster.objects
         return (
             needs.bound,
             tuple(claim.key for claim in needs.delayed),
@@ -82,7 +89,7 @@ class VolumeBinding(Plugin):
         )
 
     def pre_filter(self, cycle: Cycle) -> Status | None:
-        needs = _needs(cycle.pod, cycle.cluster)
+        needs = self._needs.of(cycle.pod)
         if isinstance(needs, Status):
             return needs
         cycle.data[NAME] = needs
@@ -149,7 +156,7 @@ class VolumeBinding(Plugin):
         return TIMED_OUT
 
 
-def _needs(pod: Pod, cluster: Cluster) -> Needs | Status:
+def needs_of(pod: Pod, cluster: Cluster) -> Needs | Status:
     claims = claims_of(pod, cluster)
     if claims is None:
         return NOTHING

@@ -22,6 +22,11 @@ class Reach(NamedTuple):
     problem: str = ""
     """Why the volume cannot be translated after all."""
 
+    @property
+    def everywhere(self) -> bool:
+        """Whether the volume can be used from any node."""
+        return self.plain == ANYWHERE and self.moved == ANYWHERE and not self.problem
+
 
 def reach_of(volume: PersistentVolume) -> Reach:
     plain = where_reachable(volume.spec.node_affinity)

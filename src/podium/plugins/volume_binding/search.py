@@ -34,6 +34,8 @@ FIRST_FAILURE = 16
 
 def judge(bound: Sequence[Reach | None], delayed: Sequence[PersistentVolumeClaim], nodes: Nodes) -> Verdict | None:
     """What stands against each node; None when nothing does anywhere. `bound`: None for a volume that is missing."""
+    if not delayed and all(reach is not None and reach.everywhere for reach in bound):
+        return None
     search = _Search(nodes)
     search.bound(bound)
     if delayed:
