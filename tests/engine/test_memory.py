@@ -21,7 +21,7 @@ from podium.kube import Pod
 from tests.builders import make_cluster, make_node, make_pod
 from tests.engine.schedulers import World
 from tests.framework.runtimes import answering, cycle_of, make_runtime
-from tests.storage import claim_volume, pod_with
+from tests.storage import claim_volume, make_claim, make_csi_node, make_volume, pod_with
 
 
 class Doors(Plugin):
@@ -160,6 +160,18 @@ def test_a_pod_that_is_turned_away_for_its_claims_leaves_what_is_kept_for_others
     answers += [ask(remembered, runtime, with_claim(name)) for name in ("bad", "a", "bad", "b")]
     assert answers == [None, 0, None, None, 7, None, 7]
     assert Doors.asked == [20, 1]
+
+
+def test_a_volume_shared_with_a_pod_that_waits_for_the_node_is_told_apart() -> None:
+    """The node can attach one volume more. Beside the pod nominated to it there is room for the same volume only."""
+    claims = [make_claim(name, volume=f"v-{name}") for name in ("a", "b", "same")]
+    volumes = [make_volume(f"v-{name}", driver="d") for name in ("a", "b", "same")]
+    cluster = make_cluster([make_node("n1")], objects=[make_csi_node("n1", {"d": 1}), *claims, *volumes])
+    runtime, remembered = make_runtime(cluster, default=True), Memory()
+    runtime.handle.nominator.nominate(pod_with(claim_volume("same", "data"), name="rival"), "n1")
+    answers = [ask(remembered, runtime, with_claim(name)) for name in ("a", "b", "same", "a", "same")]
+    fits = [None if answer is None else not isinstance(answer, Search) for answer in answers]
+    assert fits == [None, False, True, False, True]
 
 
 def test_profiles_keep_their_own() -> None:

@@ -143,7 +143,7 @@ class AttachedVolumes:
     # Pods come and go
 
     def add_pod(self, pod: Pod, row: int) -> None:
-        for key in _claim_keys(pod):
+        for key in claim_keys(pod):
             claim = self._claims.get(key)
             if claim is None:
                 claim = self._claims[key] = _Claim()
@@ -153,7 +153,7 @@ class AttachedVolumes:
 
     def remove_pod(self, pod: Pod, row: int) -> None:
         self._count_out(pod, row)
-        for key in _claim_keys(pod):
+        for key in claim_keys(pod):
             claim = self._claims.get(key)
             if claim is not None:
                 claim.users.pop((row, pod.uid), None)
@@ -292,7 +292,8 @@ def may_attach(volume: Volume) -> bool:
     )
 
 
-def _claim_keys(pod: Pod) -> list[str]:
+def claim_keys(pod: Pod) -> list[str]:
+    """The claims a pod uses ("namespace/name"), each once."""
     names = (claim_name(pod, volume) for volume in pod.spec.volumes)
     return [f"{pod.namespace}/{name}" for name in dict.fromkeys(names) if name]
 

@@ -68,6 +68,7 @@ class ProfileRuntime:
                 if name not in self.plugins:
                     self.plugins[name] = self._construct(registry, name)
         self._at = {point: tuple(self.plugins[name] for name in names) for point, names in profile.plugins.items()}
+        self._moving_filters = tuple(plugin for plugin in self.at("filter") if plugin.filter_scope > Scope.NODE)
 
     def _construct(self, registry: Registry, name: str) -> Plugin:
         kind: Any = registry[name]
@@ -148,8 +149,9 @@ class ProfileRuntime:
 
     def run_filters_on(self, cycle: Cycle, row: int, *, only_moving: bool = False) -> Status | None:
         """One node's verdict under plain filters; `only_moving`: those that pods on it can move."""
-        for plugin in self.at("filter"):
-            if plugin.name in cycle.skipped_filters or (only_moving and plugin.filter_scope == Scope.NODE):
+        skipped = cycle.skipped_filters
+        for plugin in self._moving_filters if only_moving else self.at("filter"):
+            if plugin.name in skipped:
                 continue
             status = self._judge_row(plugin, cycle, row)
             if status is not None:
@@ -160,8 +162,10 @@ class ProfileRuntime:
 
     def _judge_row(self, plugin: Any, cycle: Cycle, row: int) -> Status | None:
         if hasattr(plugin, "filter_node"):
-            what = f'running "{plugin.name}" filter plugin'
-            return call(what, lambda: node_status_of(plugin, plugin.filter_node(cycle, NodeInfo(cycle.cluster, row))))
+            try:
+                return node_status_of(plugin, plugin.filter_node(cycle, NodeInfo(cycle.cluster, row)))
+            except Exception as error:
+                raise PluginError(f'running "{plugin.name}" filter plugin: {told(error)}') from error
         verdict = self.judge(plugin, cycle, Nodes(cycle.cluster, np.array([row])), _ONE)
         code = 0 if verdict is None else int(verdict.codes[0])
         return None if verdict is None or not code else refusal_of(plugin.name, verdict, code)

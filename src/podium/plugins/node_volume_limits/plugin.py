@@ -1,21 +1,13 @@
-"""NodeVolumeLimits: a CSI driver can attach only so many volumes to a node.
+"""The plugin itself: the filter, in columns and for one node.
 
-The limits stand in the node's CSINode object. For each driver that the pod brings new volumes of:
-
-    attached + new > limit  →  refused
-
-`attached` are the distinct volumes of the pods on the node and of its VolumeAttachments (see `cluster.attached`);
-`new` are the pod's volumes that no pod on the node uses yet. In-tree disks count as those of the driver that took them
-over, wherever the node has a CSINode object at all.
-
-Surprise: a volume that is attached to the node but used by no pod there counts twice.
+Pods that bring as many new volumes of each driver get the same answers, whichever volumes they are, except where other
+pods share them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Hashable, Iterable
-from typing import Any
+from collections.abc import Hashable, Iterable
 
 import numpy as np
 
@@ -24,9 +16,14 @@ from podium.cluster.attached import UnusableVolumeError, Volumes, may_attach
 from podium.framework import SKIP, Action, Code, Cycle, Handle, Interest, Plugin, Resource, Scope, Status, Verdict
 from podium.framework.latest import Latest
 from podium.framework.verdict import Codes
-from podium.kube import CSINode, PersistentVolumeClaim, Pod, VolumeAttachment
-from podium.kube.claims import claim_name
-from podium.kube.csi_translation import MIGRATED, TranslationError, in_tree_plugin, inline_handle
+from podium.kube import Pod
+from podium.plugins.node_volume_limits.hints import (
+    frees_a_volume,
+    frees_an_attachment,
+    is_the_pods_claim,
+    raises_a_limit,
+)
+from podium.plugins.node_volume_limits.promised import PromisedVolumes
 
 NAME = "NodeVolumeLimits"
 TOO_MANY = Status.unschedulable("node(s) exceed max volume count")
@@ -48,10 +45,10 @@ class NodeVolumeLimits(Plugin):
     def interests(self) -> Iterable[Interest]:
         return [
             Interest(Resource.CSI_NODE, Action.ADD),
-            Interest(Resource.CSI_NODE, Action.UPDATE, _raises_a_limit),
-            Interest(Resource.POD, Action.DELETE, _frees_a_volume),
-            Interest(Resource.PVC, Action.ADD, _is_the_pods_claim),
-            Interest(Resource.VOLUME_ATTACHMENT, Action.DELETE, _frees_an_attachment),
+            Interest(Resource.CSI_NODE, Action.UPDATE, raises_a_limit),
+            Interest(Resource.POD, Action.DELETE, frees_a_volume),
+            Interest(Resource.PVC, Action.ADD, is_the_pods_claim),
+            Interest(Resource.VOLUME_ATTACHMENT, Action.DELETE, frees_an_attachment),
         ]
 
     def watermark(self, pod: Pod) -> Hashable:
@@ -130,79 +127,3 @@ def _judge(volumes: Volumes, nodes: Nodes, codes: Codes, statuses: list[Status])
             first = next(uid for uid in cluster.pods_on[row] if uid in problems)
             statuses.append(Status.error(problems[first]))
             codes[here] = len(statuses)
-
-
-class PromisedVolumes:
-    """The volumes of pods that are nominated to a node: in a dry run they stand there, and may share volumes."""
-
-    def __init__(self, handle: Handle) -> None:
-        self._nominator = handle.nominator
-        self._cluster = handle.cluster
-        self._by_node: dict[str, list[str]] = {}
-        self._uses: Counter[str] = Counter()
-        self._read = 0
-        self._versions = (-1, -1, -1)
-
-    def refreshed(self) -> Container[str]:
-        changes, objects = self._nominator.changes, self._cluster.objects
-        versions = objects.claims.version, objects.volumes.version, objects.storage_classes.version
-        moved = changes.since(self._read)
-        if moved is None or (versions != self._versions and changes.end):
-            self._by_node, self._uses = {}, Counter()
-            moved = self._nominator.nodes()
-        self._read, self._versions = changes.end, versions
-        for name in moved:
-            for volume in self._by_node.pop(name, ()):
-                self._uses[volume] -= 1
-                if not self._uses[volume]:
-                    del self._uses[volume]
-            held = [volume for pod in self._nominator.on(name) for volume in self._volumes(pod)]
-            if held:
-                self._by_node[name] = held
-                self._uses.update(held)
-        return self._uses
-
-    def _volumes(self, pod: Pod) -> Iterable[str]:
-        try:
-            return self._cluster.attached.volumes_of(pod, placed=True)
-        except UnusableVolumeError:
-            return ()
-
-
-def _raises_a_limit(_pod: Pod, before: CSINode, after: CSINode) -> bool:
-    old = _limits(before)
-    return any(limit > old.get(driver, 0) for driver, limit in _limits(after).items())
-
-
-def _limits(node: CSINode) -> dict[str, int]:
-    return {
-        driver.name: 0 if driver.allocatable is None else driver.allocatable.count or 0 for driver in node.spec.drivers
-    }
-
-
-def _frees_a_volume(_pod: Pod, before: Pod, _after: Any) -> bool:
-    stood_somewhere = before.node_name or before.status.nominated_node_name
-    return bool(stood_somewhere) and any(map(may_attach, before.spec.volumes))
-
-
-def _is_the_pods_claim(pod: Pod, _before: Any, after: PersistentVolumeClaim) -> bool:
-    return after.namespace == pod.namespace and any(
-        claim_name(pod, volume) == after.name for volume in pod.spec.volumes
-    )
-
-
-def _frees_an_attachment(pod: Pod, before: VolumeAttachment, _after: Any) -> bool:
-    for volume in pod.spec.volumes:
-        if volume.persistent_volume_claim is not None:
-            return True
-        plugin = in_tree_plugin(volume)
-        if plugin is None:
-            continue
-        if plugin.driver == before.spec.attacher:
-            return True
-        try:
-            if plugin.name in MIGRATED:
-                inline_handle(volume)
-        except TranslationError:
-            return True  # it cannot be told which driver would serve the disk
-    return False
