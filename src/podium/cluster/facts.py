@@ -98,6 +98,12 @@ def host_ports(pod: Pod) -> tuple[HostPort, ...]:
     )
 
 
+def claims_of(pod: Pod) -> tuple[str, ...]:
+    """The claims that the pod's volumes name ("namespace/name"), in their order."""
+    sources = [volume.persistent_volume_claim for volume in pod.spec.volumes]
+    return tuple([f"{pod.metadata.namespace}/{claim.claim_name}" for claim in sources if claim is not None])
+
+
 def kind(pod: Pod) -> tuple[bytes, bytes]:
     """Equal for pods that scheduling cannot tell apart (name, node and times aside)."""
     return _specification(pod, pod.spec), _resize_status(pod)
@@ -145,14 +151,7 @@ class FactsCache:
         self._with_claims: OrderedDict[tuple[PodFacts, tuple[str, ...]], PodFacts] = OrderedDict()
 
     def of(self, pod: Pod) -> PodFacts:
-        namespace = pod.metadata.namespace
-        claims = tuple(
-            [
-                f"{namespace}/{volume.persistent_volume_claim.claim_name}"
-                for volume in pod.spec.volumes
-                if volume.persistent_volume_claim is not None
-            ]
-        )
+        claims = claims_of(pod) if pod.spec.volumes else ()
         key = (_family(pod, claims), _resize_status(pod))
         facts = self._families.get(key)
         if facts is None:

@@ -88,6 +88,7 @@ class Kept:
         self._everything: list[KeptFilter | KeptScore] = [*self._filters, *self._scores]
         used = dict.fromkeys(kept.fresh for kept in self._everything)
         self._watched = [each for each in used if each.marker is not None]
+        self._complete = False  # no filter is to be asked in full
         self._moves = Moves(self._cluster)
         self._order_version = -1
         self._start = 0
@@ -145,6 +146,7 @@ class Kept:
         if moves is None:
             for each in self._everything:
                 each.stale = True
+            self._complete = False
         lost = self._check_marks(cycle)
         if lost:
             self._prepare_filters(cycle)
@@ -154,6 +156,7 @@ class Kept:
             for kept in self._filters:
                 if kept.stale:
                     self._ask_filter(kept, cycle)
+            self._complete = True
             self._by_row = [kept for kept in self._filters if kept.asks and kept.scope > Scope.NODE]
             self._by_node = [kept for kept in self._filters if kept.asks and kept.scope == Scope.NODE]
         if touched:
@@ -201,7 +204,8 @@ class Kept:
                 if each.fresh in lost:
                     each.stale = True
             self._watched = [fresh for fresh in self._watched if fresh.mark != ()]
-        return any(kept.stale for kept in self._filters)
+            self._complete = self._complete and not any(kept.stale for kept in self._filters)
+        return not self._complete
 
     def _prepare_filters(self, cycle: Cycle) -> None:
         """PreFilter of all filters to be asked in full, before any is: one that objects leaves the rest as it is."""
