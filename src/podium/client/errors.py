@@ -1,0 +1,107 @@
+"""What talking to an API server can end in.
+
+Two families, because they are answered in different places: `AccessError` says that Podium was started with a
+kubeconfig it cannot use, and `ClientError` is everything one request can end in. Of the latter, `ApiError` is the
+server's own refusal, decoded from the `Status` object it sends, and `Unreachable` is no answer at all. After the
+second, only `sent` tells whether a write may have happened.
+
+Messages never contain credentials.
+"""
+
+from typing import Any
+
+import msgspec
+
+
+class AccessError(Exception):
+    """A kubeconfig, certificate or credential cannot be used: one sentence with the file, the field and what to do."""
+
+
+class ClientError(Exception):
+    """Everything a request can end in besides an answer."""
+
+
+class ApiError(ClientError):
+    """The server answered no."""
+
+    def __init__(
+        self,
+        status: int,
+        reason: str = "",
+        message: str = "",
+        details: dict[str, Any] | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message or f"the API server answered {status} {reason}".rstrip())
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.details = details or {}
+        self.retry_after = retry_after
+
+    @property
+    def not_found(self) -> bool:
+        return self.status == 404
+
+    @property
+    def conflict(self) -> bool:
+        """The object changed meanwhile (409 Conflict), or exists already (409 AlreadyExists: see `reason`)."""
+        return self.status == 409
+
+    @property
+    def forbidden(self) -> bool:
+        return self.status == 403
+
+    @property
+    def unauthorized(self) -> bool:
+        return self.status == 401
+
+    @property
+    def gone(self) -> bool:
+        """The resource version asked for is too old (410 Gone or Expired)."""
+        return self.status == 410
+
+    @property
+    def invalid(self) -> bool:
+        return self.status == 422
+
+    @property
+    def too_many(self) -> bool:
+        return self.status == 429
+
+
+class Unreachable(ClientError):  # noqa: N818  (it reads as what happened)
+    """No answer: refused, reset, no such host, TLS. `sent`: the server may have received the request."""
+
+    def __init__(self, message: str, *, sent: bool) -> None:
+        super().__init__(message)
+        self.sent = sent
+
+
+class TimedOut(Unreachable):
+    """No answer in time."""
+
+
+class Status(msgspec.Struct):
+    """metav1.Status, of which every part may be missing."""
+
+    reason: str | None = None
+    message: str | None = None
+    details: dict[str, Any] | None = None
+
+
+_decode_status = msgspec.json.Decoder(Status).decode
+_QUOTED_BODY = 300
+
+
+def refusal(status: int, body: bytes, retry_after: float | None = None) -> ApiError:
+    """The error for an answer other than 2xx; proxies between send HTML or plain text instead of a Status."""
+    try:
+        decoded = _decode_status(body)
+    except msgspec.MsgspecError:
+        text = body[: _QUOTED_BODY * 4].decode(errors="replace").strip()[:_QUOTED_BODY]
+        return ApiError(status, "", f"the API server answered {status}: {text}" if text else "", None, retry_after)
+    details = decoded.details or {}
+    if retry_after is None and isinstance(seconds := details.get("retryAfterSeconds"), int) and seconds > 0:
+        retry_after = float(seconds)
+    return ApiError(status, decoded.reason or "", decoded.message or "", details, retry_after)
