@@ -1,6 +1,7 @@
 """A certificate authority that lives as long as one control plane.
 
-Every control plane makes its own, so nothing secret is kept in the tree and no certificate ever expires in a test.
+Every control plane makes its own, so nothing secret is kept in the tree and no certificate expires in a test
+that did not ask for it.
 Keys are P-256: made in under a millisecond, where RSA keys would take longer than etcd needs to start.
 """
 
@@ -14,6 +15,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+LIFETIME = timedelta(days=2)
 
 
 class KeyPair(NamedTuple):
@@ -35,11 +38,19 @@ class CertificateAuthority:
         self.certificate = folder / "ca.crt"
         self.certificate.write_bytes(_pem(own.sign(self._key, hashes.SHA256())))
 
-    def issue(self, common_name: str, *, organizations: Sequence[str] = (), hosts: Sequence[str] = ()) -> KeyPair:
+    def issue(
+        self,
+        common_name: str,
+        *,
+        organizations: Sequence[str] = (),
+        hosts: Sequence[str] = (),
+        lifetime: timedelta = LIFETIME,
+    ) -> KeyPair:
         """A certificate for a server on `hosts` (names or addresses), or for the user `common_name` in the groups
-        `organizations`, which is how Kubernetes reads a client certificate."""
+        `organizations`, which is how Kubernetes reads a client certificate. It is valid from some minutes ago to
+        `lifetime` from now, which may be in the past. Issued again, it replaces the files of the first."""
         key = ec.generate_private_key(ec.SECP256R1())
-        request = _unsigned(_name(common_name, organizations), self._name, key.public_key()).add_extension(
+        request = _unsigned(_name(common_name, organizations), self._name, key.public_key(), lifetime).add_extension(
             x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False
         )
         if hosts:
@@ -62,7 +73,9 @@ def write_private_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
     )
 
 
-def _unsigned(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+def _unsigned(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, lifetime: timedelta = LIFETIME
+) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
         x509.CertificateBuilder()
@@ -71,7 +84,7 @@ def _unsigned(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublic
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + timedelta(days=2))
+        .not_valid_after(now + lifetime)
     )
 
 

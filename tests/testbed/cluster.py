@@ -19,7 +19,7 @@ import secrets
 import socket
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +27,16 @@ import yaml
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.testbed.apiclient import ApiClient
+from tests.testbed.audit import audit_flags
 from tests.testbed.certificates import CertificateAuthority, KeyPair, write_private_key
 from tests.testbed.connections import ConnectionPool
 from tests.testbed.folders import OwnedFolder
+from tests.testbed.podium import podium_command, podium_config, podium_environment, podium_is_ready
 from tests.testbed.processes import Component
 from tests.testbed.wipe import wipe
 
 LOOPBACK = "127.0.0.1"
+_APISERVER = 1  # its place among the components: after etcd, before all that uses it
 
 DISABLED_ADMISSION = (
     "ServiceAccount",  # pods need no service account
@@ -50,6 +53,7 @@ class ControlPlane:
     feature_gates, runtime_config: as for kube-apiserver; the gates are passed to the other components too.
     priority_admission: have the API server compute `spec.priority` from the class, and refuse any other number.
     disabled_admission: admission plugins to turn off, besides Priority.
+    audit: write every binding and every change of a lease, with who asked for it, to `audit_log` (see audit.py).
     apiserver_flags: more flags, which win over those given here.
 
     `server`, `token`, `ca_path` and `kubeconfig_path` are how to reach it as an administrator, `client` does so;
@@ -63,11 +67,13 @@ class ControlPlane:
         runtime_config: Mapping[str, bool] | None = None,
         priority_admission: bool = False,
         disabled_admission: Sequence[str] = DISABLED_ADMISSION,
+        audit: bool = False,
         apiserver_flags: Sequence[str] = (),
     ) -> None:
         self._feature_gates = dict(feature_gates or {})
         self._runtime_config = dict(runtime_config or {})
         self._disabled_admission = [*disabled_admission, *([] if priority_admission else ["Priority"])]
+        self._audit = audit
         self._apiserver_flags = apiserver_flags
         self._components: list[Component] = []
         self._reserved_ports: list[socket.socket] = []
@@ -114,9 +120,9 @@ class ControlPlane:
 
     def stop_components(self) -> None:
         """Stop every scheduler and controller manager; etcd and the API server go on."""
-        for component in self._components[2:]:
+        for component in self._components[_APISERVER + 1 :]:
             component.stop()
-        del self._components[2:]
+        del self._components[_APISERVER + 1 :]
 
     @property
     def pids(self) -> list[int]:
@@ -149,6 +155,50 @@ class ControlPlane:
         config_path.write_text(yaml.safe_dump(self._scheduler_config(config)))
         command = [f"--config={config_path}", *self._delegated_auth_flags(), f"--v={verbosity}", *flags]
         return self._start_serving("kube-scheduler", name, command, "/readyz", timeout)
+
+    def start_podium(
+        self,
+        config: Path | Mapping[str, Any] | None = None,
+        *,
+        kubeconfig: Path | None = None,
+        flags: Sequence[str] = (),
+        wait: bool = True,
+        timeout: float = 60.0,
+    ) -> Component:
+        """Start `podium run` of this interpreter and return when it is ready, or with `wait=False` at once.
+
+        `config` is as for `start_scheduler`, except that it may ask for leader election. Ready is what /readyz says,
+        or with the flag `--secure-port=0` the log.
+        """
+        name = self._new_name("podium")
+        config_path = self.folder / f"{name}.yaml"
+        config_path.write_text(yaml.safe_dump(podium_config(config)))
+        command = podium_command(config_path, kubeconfig or self.kubeconfig_path, flags)
+        log_path = self.folder / f"{name}.log"
+        component = Component(name, command.arguments, log_path, url=command.url, environment=podium_environment())
+        self._components.append(component)
+        if wait:
+            self._await(component, lambda: podium_is_ready(component), timeout)
+        return component
+
+    def kill_apiserver(self) -> None:
+        """End the API server at once, as a crash would; what it has stored stays in etcd."""
+        self._components[_APISERVER].kill()
+
+    def restart_apiserver(self) -> None:
+        """Start the API server again, at the same address, on the same data and with the same log."""
+        self._components[_APISERVER].stop()
+        self._components[_APISERVER] = self._run_apiserver()
+
+    def set_tokens(self, users: Mapping[str, str]) -> None:
+        """Tokens of other users (token → user name), from the next start of the API server on."""
+        lines = [
+            f'{self.token},admin,admin,"system:masters"',
+            *(f"{token},{user},{user}" for token, user in users.items()),
+        ]
+        tokens = self.folder / "tokens.csv"
+        tokens.touch(mode=0o600)
+        tokens.write_text("\n".join(lines) + "\n")
 
     def start_controller_manager(
         self,
@@ -214,15 +264,15 @@ class ControlPlane:
         self._service_account_key = folder / "service-account.key"
         write_private_key(self._service_account_key, ec.generate_private_key(ec.SECP256R1()))
         self.token = secrets.token_hex(16)
-        tokens = folder / "tokens.csv"
-        tokens.touch(mode=0o600)
-        tokens.write_text(f'{self.token},admin,admin,"system:masters"\n')
+        self.set_tokens({})
+        self.audit_log = folder / "audit.log"
         etcd_url = self._start_etcd(folder)
         port = self._reserve_port()
         self.server = f"https://{LOOPBACK}:{port}"
         self.client = self.new_client()
         self.kubeconfig_path = self.write_kubeconfig(folder / "kubeconfig")
-        self._start_apiserver(folder, etcd_url, tokens, port)
+        self._apiserver_command = self._apiserver_arguments(folder, etcd_url, port)
+        self._components.append(self._run_apiserver())
 
     def _start_etcd(self, folder: Path) -> str:
         # A socket needs no port. Nobody connects to the advertised address or to the peer port, which etcd wants.
@@ -240,8 +290,8 @@ class ControlPlane:
         self._components.append(Component("etcd", command, folder / "etcd.log"))
         return url
 
-    def _start_apiserver(self, folder: Path, etcd_url: str, tokens: Path, port: int) -> None:
-        command: list[str | Path] = [
+    def _apiserver_arguments(self, folder: Path, etcd_url: str, port: int) -> list[str | Path]:
+        return [
             self._programs["kube-apiserver"],
             f"--etcd-servers={etcd_url}",
             f"--bind-address={LOOPBACK}",
@@ -251,7 +301,7 @@ class ControlPlane:
             f"--tls-cert-file={self._serving.certificate}",
             f"--tls-private-key-file={self._serving.key}",
             f"--client-ca-file={self.ca_path}",
-            f"--token-auth-file={tokens}",
+            f"--token-auth-file={folder / 'tokens.csv'}",
             "--service-account-issuer=https://testbed.invalid",
             f"--service-account-key-file={self._service_account_key}",
             f"--service-account-signing-key-file={self._service_account_key}",
@@ -270,13 +320,17 @@ class ControlPlane:
             "--shutdown-delay-duration=0s",
             *_switches("--runtime-config", self._runtime_config),
             *_switches("--feature-gates", self._feature_gates),
+            *(audit_flags(folder / "audit-policy.yaml", self.audit_log) if self._audit else ()),
             *self._apiserver_flags,
         ]
-        apiserver = Component("kube-apiserver", command, folder / "kube-apiserver.log", url=self.server)
-        self._components.append(apiserver)
+
+    def _run_apiserver(self) -> Component:
+        log_path = self.folder / "kube-apiserver.log"
+        apiserver = Component("kube-apiserver", self._apiserver_command, log_path, url=self.server)
         pool = ConnectionPool(self.server, ca_path=self.ca_path, headers={"Authorization": f"Bearer {self.token}"})
-        apiserver.wait_until_ready(lambda: _answers(pool, "/readyz"), timeout=120.0)
+        self._await(apiserver, lambda: _answers(pool, "/readyz"), 120.0)
         pool.close()
+        return apiserver
 
     def _start_serving(self, program: str, name: str, flags: Sequence[str], probe: str, timeout: float) -> Component:
         port = self._reserve_port()
@@ -293,14 +347,16 @@ class ControlPlane:
         component = Component(name, command, self.folder / f"{name}.log", url=f"https://{LOOPBACK}:{port}")
         self._components.append(component)
         pool = ConnectionPool(component.url, ca_path=self.ca_path)
+        self._await(component, lambda: _answers(pool, probe), timeout)
+        pool.close()
+        return component
+
+    def _await(self, component: Component, ready: Callable[[], bool], timeout: float) -> None:
         try:
-            component.wait_until_ready(lambda: _answers(pool, probe), timeout)
+            component.wait_until_ready(ready, timeout)
         except BaseException:
             component.stop()
             raise
-        finally:
-            pool.close()
-        return component
 
     def _delegated_auth_flags(self) -> list[str]:
         # So that the administrator's token also opens a component's own /metrics and /configz.

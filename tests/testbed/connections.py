@@ -21,16 +21,20 @@ class Response(NamedTuple):
 
 
 class ConnectionPool:
-    """Requests to `server` (https://host:port), whose certificate `ca_path` must have signed."""
+    """Requests to `server` (https://host:port), whose certificate `ca_path` must have signed; None trusts anybody, for
+    components that sign their own."""
 
     def __init__(
-        self, server: str, *, ca_path: Path, headers: Mapping[str, str] | None = None, timeout: float = 60.0
+        self, server: str, *, ca_path: Path | None, headers: Mapping[str, str] | None = None, timeout: float = 60.0
     ) -> None:
         parts = urlsplit(server)
         if parts.scheme != "https" or parts.hostname is None or parts.port is None:
             raise ValueError(f"{server!r} is no https://host:port address")
         self._host, self._port = parts.hostname, parts.port
-        self._tls = ssl.create_default_context(cafile=str(ca_path))
+        self._tls = ssl.create_default_context(cafile=None if ca_path is None else str(ca_path))
+        if ca_path is None:
+            self._tls.check_hostname = False
+            self._tls.verify_mode = ssl.CERT_NONE
         self._headers = dict(headers or {})
         self._timeout = timeout
         self._idle: list[http.client.HTTPSConnection] = []

@@ -7,10 +7,11 @@ a `preexec_fn` would run between fork and exec of a process that has threads, wh
 """
 
 import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -33,16 +34,30 @@ class ComponentFailed(Exception):  # noqa: N818  (what happened, as its reader w
 
 
 class Component:
-    """A running program: `pid`, `log_path`, `url` where it serves HTTPS, and `stop()`."""
+    """A running program: `pid`, `log_path`, `url` where it serves HTTPS, and ways to end it, gently or not."""
 
-    def __init__(self, name: str, command: Sequence[str | Path], log_path: Path, *, url: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        log_path: Path,
+        *,
+        url: str = "",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
         self.log_path = log_path
         self.url = url
         arguments = [sys.executable, "-I", "-S", "-c", _BECOME, str(os.getpid()), *map(str, command)]
         with log_path.open("ab") as log:
             self._popen = _starter.submit(
-                subprocess.Popen, arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=log_path.parent
+                subprocess.Popen,
+                arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=log_path.parent,
+                env=None if environment is None else {**os.environ, **environment},
             ).result()
 
     @property
@@ -52,6 +67,11 @@ class Component:
     @property
     def running(self) -> bool:
         return self._popen.poll() is None
+
+    @property
+    def exit_code(self) -> int | None:
+        """What the program ended with, None while it runs; the negative number of the signal that killed it."""
+        return self._popen.poll()
 
     def wait_until_ready(self, ready: Callable[[], bool], timeout: float) -> None:
         """Ask `ready` again and again until it says yes; raise ComponentFailed if the program ends or time does."""
@@ -69,10 +89,35 @@ class Component:
             log.seek(max(0, log.seek(0, os.SEEK_END) - characters))
             return log.read().decode(errors="replace")
 
+    def log_text(self) -> str:
+        """All that the program printed so far."""
+        return self.log_path.read_text(errors="replace")
+
+    def pause(self) -> None:
+        """Stop the program in its tracks (SIGSTOP): it does nothing and notices nothing until `resume`."""
+        self._popen.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused program go on, as if no time had passed."""
+        self._popen.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """End the program at once (SIGKILL), with no chance to say goodbye."""
+        self._popen.kill()
+        self._popen.wait()
+
+    def wait(self, timeout: float = 30.0) -> int:
+        """What the program ends with by itself; ComponentFailed if it still runs after `timeout` seconds."""
+        try:
+            return self._popen.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise ComponentFailed(f"{self.name} still ran after {timeout:.0f} s:\n{self.log_tail()}") from None
+
     def terminate(self) -> None:
         """Ask the program to end and return at once."""
         if self.running:
             self._popen.terminate()
+            self.resume()  # a paused program could not even hear that it is to end
 
     def stop(self, grace: float = 3.0) -> None:
         """End the program, by force if it takes longer than `grace` seconds; harmless when it has ended already."""
