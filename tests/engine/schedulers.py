@@ -36,7 +36,7 @@ class World:
     def __init__(
         self, *plugins: type[Plugin] | str, nodes: Iterable[Node] = (), parity: bool = False, **options: Any
     ) -> None:
-        launch = {"launch": options.pop("launch")} if "launch" in options else {}
+        passed_on = {name: options.pop(name) for name in ("launch", "observer") if name in options}
         config, registry = setup(*plugins, **options)
         self.clock = ManualClock(1_000_000.0)
         self.bind_answer: Effect = None
@@ -57,7 +57,7 @@ class World:
             rng=random.Random(0),
             report=self.reports.append,
             parity=parity,
-            **launch,
+            **passed_on,
         )
         self.queue, self.intake = self.scheduler.queue, self.scheduler.intake
         self.add(*nodes)

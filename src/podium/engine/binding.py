@@ -7,7 +7,7 @@ back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
@@ -51,25 +51,23 @@ class Binding:
         scheduler = self._scheduler
         scheduler.queue.done(self._queued.pod.uid)
         try:
-            status = await self._pre_bind() or await self._bind()
+            status = await self._pre_bind(await self._with_work()) or await self._bind()
         except PluginError as error:
             status = Status.error(str(error))
         if status is not None:
             self._undo(status)
             return
         scheduler.bound(self._queued, self._node_name)
-        for plugin in self._runtime.at("postBind"):
-            try:
-                plugin.post_bind(self._cycle, self._node_name)
-            except Exception as error:
-                self._runtime.handle.report(f'running PostBind plugin "{plugin.name}": {told(error)}')
+        self._post_bind()
         scheduler.activate(self._cycle)
 
-    async def _pre_bind(self) -> Status | None:
-        plugins = [plugin for plugin in self._runtime.at("preBind") if await self._has_work(plugin)]
+    async def _with_work(self) -> list[Any]:
+        return [plugin for plugin in self._runtime.at("preBind") if await self._has_work(plugin)]
+
+    async def _pre_bind(self, plugins: list[Any]) -> Status | None:
         for plugin in plugins:
             what = f'running PreBind plugin "{plugin.name}"'
-            status = await self._ask(what, plugin.pre_bind)
+            status = await self._ask(what, plugin, "pre_bind")
             if status is not None:
                 return _failure(what, status.by(plugin.name))
         return None
@@ -79,7 +77,7 @@ class Binding:
         if not hasattr(plugin, "pre_bind_preflight"):
             return True
         what = f'running PreBindPreFlight "{plugin.name}"'
-        status = await self._ask(what, plugin.pre_bind_preflight)
+        status = await self._ask(what, plugin, "pre_bind_preflight")
         if status is None or status.code == Code.SKIP:
             return status is None
         if status.code == Code.ERROR:
@@ -89,16 +87,23 @@ class Binding:
     async def _bind(self) -> Status | None:
         for plugin in self._runtime.at("bind"):
             what = f'running Bind plugin "{plugin.name}"'
-            status = await self._ask(what, plugin.bind)
+            status = await self._ask(what, plugin, "bind")
             if status is None:
                 return None
             if status.code != Code.SKIP:
                 return _failure(what, status.by(plugin.name))
         return Status.error(f"no bind plugin would bind pod {self._queued.pod.key}")
 
-    async def _ask(self, what: str, method: Callable[..., Any]) -> Status | None:
+    def _post_bind(self) -> None:
+        for plugin in self._runtime.at("postBind"):
+            try:
+                plugin.post_bind(self._cycle, self._node_name)
+            except Exception as error:
+                self._runtime.handle.report(f'running PostBind plugin "{plugin.name}": {told(error)}')
+
+    async def _ask(self, what: str, plugin: Any, method: str) -> Status | None:
         """A plugin's answer, which may have to be waited for; None for success."""
-        answer = call(what, method, self._cycle, self._node_name)
+        answer = call(what, getattr(plugin, method), self._cycle, self._node_name)
         if answer is not None and not isinstance(answer, Status) and isawaitable(answer):
             try:
                 answer = await answer

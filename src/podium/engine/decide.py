@@ -115,27 +115,42 @@ def score(runtime: ProfileRuntime, cycle: Cycle, feasible: Rows) -> ScoreTable:
 
 def find_feasible(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> Search:
     cluster = cycle.cluster
-    all_rows = cluster.order.rows
     outcome = runtime.run_pre_filter(cycle)
     search = Search(cluster, outcome)
     if outcome.status is not None:
         return search
+    watch = runtime.watch
+    began = 0.0 if watch is None else watch.now()
+    try:
+        _find(runtime, cycle, search, sampling)
+    except PluginError:
+        if watch is not None:
+            watch.took("Filter", Code.ERROR, began)
+        raise
+    if watch is not None:
+        watch.took("Filter", Code.SUCCESS, began)
+        watch.evaluated("Filter", cycle.skipped_filters)
+    return search
+
+
+def _find(runtime: ProfileRuntime, cycle: Cycle, search: Search, sampling: Sampling) -> None:
+    """The nominated node, if it will do, or all others that do."""
+    cluster, outcome = cycle.cluster, search.outcome
     nominated = cluster.row_of.get(cycle.pod.status.nominated_node_name)
     if nominated is not None and cluster.nodes[nominated] is not None:
         try:
             status = runtime.run_filters_with_nominated(cycle, nominated)
             if status is None:
                 search.feasible = np.array([nominated], dtype=np.intp)
-                return search
+                return
             search.overrides[nominated] = status
             # As in kube-scheduler, whoever refuses the nominated node is named with those that restricted the nodes.
             search.outcome = outcome._replace(restricting=outcome.restricting | {status.plugin})
         except PluginError as error:
             runtime.handle.report(f"pod {cycle.pod.key} on its nominated node: {error}")
-    rows = all_rows if outcome.node_names is None else runtime.rows_named(outcome.node_names)
+    rows = cluster.order.rows if outcome.node_names is None else runtime.rows_named(outcome.node_names)
     limit = sampling.limit(len(rows), runtime.profile.percentage_of_nodes_to_score) if runtime.at("score") else 1
     _filter(runtime, cycle, search, rows, limit, sampling)
-    return search
 
 
 def _filter(runtime: ProfileRuntime, cycle: Cycle, search: Search, rows: Rows, limit: int, sampling: Sampling) -> None:

@@ -27,6 +27,9 @@ EXTENDER = "Extender"
 HintsByProfile = Mapping[str, Mapping[str, Sequence[Interest]]]
 """Profile → plugin → the events it wants to hear of."""
 
+TimedHint = Callable[[str, str, Hint | None], Hint | None]
+"""(plugin, event, hint) → a hint that answers the same, for somebody who wants to know how long that takes."""
+
 _ANYTHING = tuple(
     Interest(resource, Action.ALL)
     for resource in (
@@ -106,9 +109,15 @@ def _registered(plugin: Plugin) -> list[Interest] | None:
 class Hints:
     """The interests of all profiles, by event."""
 
-    def __init__(self, interests: HintsByProfile, report: Callable[[str], None] = lambda _message: None) -> None:
+    def __init__(
+        self,
+        interests: HintsByProfile,
+        report: Callable[[str], None] = lambda _message: None,
+        timed: TimedHint | None = None,
+    ) -> None:
         self._interests = interests
         self._report = report
+        self._timed = timed
         self._by_event: dict[Event, Listeners] = {}
         self.concerns = _concerns(interests)
         """Plugins that can tell what pods wait for; at most one way each."""
@@ -128,7 +137,11 @@ class Hints:
                 covering = [interest for interest in interests if interest.event.covers(event)]
                 if covering:
                     asked = tuple(interest.hint for interest in covering)
-                    hints[profile][plugin] = (None,) if None in asked else asked
+                    if None in asked:
+                        asked = (None,)
+                    if self._timed is not None:
+                        asked = tuple(self._timed(plugin, event.label, hint) for hint in asked)
+                    hints[profile][plugin] = asked
                     found.setdefault(plugin, []).extend(covering)
         one_by_one = {name for name, all_of in found.items() if any(each.hint and not each.by_kind for each in all_of)}
         concerns = {

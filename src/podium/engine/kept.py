@@ -107,7 +107,13 @@ class Kept:
         if start != self._start:
             self._start, self._order_version = start, -1
         cycle.data, cycle.skipped_filters, cycle.skipped_scores = self.data, self.skipped_filters, self.skipped_scores
+        watch = self._runtime.watch
+        began = 0.0 if watch is None else watch.now()
         self._refresh_filters(cycle)
+        if watch is not None:
+            watch.took("Filter", Code.SUCCESS, began)
+            watch.evaluated("Filter", self.skipped_filters)
+            began = watch.now()
         answer: int | Search
         if not self._feasible_count:
             answer = self._search()
@@ -116,6 +122,9 @@ class Kept:
         else:
             self._refresh_scores(cycle)
             answer = int(self._composite.argmax())
+            if watch is not None:
+                watch.took("Score", Code.SUCCESS, began)
+                watch.evaluated("Score", self.skipped_scores)
         cycle.data = dict(self.data)  # what this pod's plugins note from here on is theirs alone
         return answer
 

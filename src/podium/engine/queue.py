@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from podium.engine.changes import pod_events
 from podium.engine.heap import Sorter
-from podium.engine.hints import Hints, HintsByProfile, Listeners, Strategy
+from podium.engine.hints import Hints, HintsByProfile, Listeners, Strategy, TimedHint
 from podium.engine.inflight import InFlight
 from podium.engine.places import ACTIVE, BACKOFF, POD_ADD, POD_UPDATE, UNSCHEDULABLE, Places, PreEnqueue
 from podium.framework.clock import Clock
@@ -56,13 +56,14 @@ class SchedulingQueue:
         max_backoff: float = 10.0,
         max_in_unschedulable: float = 300.0,
         count: Callable[[str, str], None] | None = None,
+        timed: TimedHint | None = None,
         report: Callable[[str], None] = lambda _message: None,
     ) -> None:
         """`pre_enqueue` and `hints` go by profile. `count` is told (place, event) of every pod that enters a place,
-        `report` what goes wrong in a plugin."""
+        `report` what goes wrong in a plugin; `timed` gives the hint to ask in the place of another."""
         self._clock = clock
         self._nominator = nominator
-        self._hints = Hints(hints or {}, report)
+        self._hints = Hints(hints or {}, report, timed)
         self._max_in_unschedulable = max_in_unschedulable
         self._places = Places(
             sorter,

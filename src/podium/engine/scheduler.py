@@ -19,6 +19,7 @@ from podium.engine.decide import NO_NODES, decide, make_room
 from podium.engine.hints import build_hints
 from podium.engine.intake import Intake, on_node
 from podium.engine.memory import Memory
+from podium.engine.observed import ObservedBinding, ObservedIntake
 from podium.engine.queue import SchedulingQueue
 from podium.engine.sampling import Sampling
 from podium.framework.clock import Clock
@@ -27,6 +28,8 @@ from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination
 from podium.framework.events import Action, Event, Resource
 from podium.framework.handle import Handle, LoadSource, Writer
 from podium.framework.nominator import Nominator
+from podium.framework.observed import ObservedRuntime
+from podium.framework.observer import Observer
 from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
 from podium.framework.status import PluginError, Status
@@ -62,6 +65,7 @@ class Scheduler:
         launch: Callable[[Coroutine[Any, Any, None]], None] = run_at_once,
         load: LoadSource | None = None,
         report: Callable[[str], None] = lambda _message: None,
+        observer: Observer | None = None,
         parity: bool = False,
     ) -> None:
         self.cluster = Cluster()
@@ -72,6 +76,7 @@ class Scheduler:
         self._listener = listener
         self._launch = launch
         self._report = report
+        self._observer = observer
         rng = rng or random.Random(0)
         self.memory = Memory()
         self.profiles: dict[str, ProfileRuntime] = {}
@@ -86,8 +91,13 @@ class Scheduler:
                 activate=self._wake,
                 load=load,
                 report=report,
+                observer=observer,
             )
-            self.profiles[profile.scheduler_name] = ProfileRuntime(profile, registry, handle)
+            self.profiles[profile.scheduler_name] = (
+                ProfileRuntime(profile, registry, handle)
+                if observer is None
+                else ObservedRuntime(profile, registry, handle, observer)
+            )
         sorter = next(iter(self.profiles.values())).at("queueSort")[0]
         self.queue = SchedulingQueue(
             sorter,
@@ -100,9 +110,11 @@ class Scheduler:
             },
             initial_backoff=config.pod_initial_backoff_seconds,
             max_backoff=config.pod_max_backoff_seconds,
+            count=None if observer is None else observer.entered,
+            timed=None if observer is None else observer.timed_hint,
             report=report,
         )
-        self.intake = Intake(self)
+        self.intake = Intake(self) if observer is None else ObservedIntake(self, observer)
 
     # One pod
 
@@ -119,13 +131,26 @@ class Scheduler:
         if runtime is None or self._to_be_skipped(pod):
             self.queue.done(pod.uid)
             return
-        cycle = Cycle(pod, self.cluster)
+        observer = self._observer
+        if observer is None:
+            self._attempt(runtime, queued)
+            return
+        observer.began(queued)
+        try:
+            self._attempt(runtime, queued)
+        finally:
+            observer.paused(queued)
+
+    def _attempt(self, runtime: ProfileRuntime, queued: QueuedPod) -> None:
+        cycle = Cycle(queued.pod, self.cluster)
         try:
             row = self._choose(runtime, cycle, queued)
         except PluginError as error:
             self.fail(queued, Status.error(str(error)), CLEAR)
             return
         if row is not None:
+            if self._observer is not None:
+                self._observer.decided(queued)
             self._place(runtime, cycle, queued, self.cluster.names[row])
 
     def _to_be_skipped(self, pod: Pod) -> bool:
@@ -168,7 +193,12 @@ class Scheduler:
             self._give_up(runtime, cycle, queued, node_name, waits)
             return
         self.activate(cycle)
-        binding = Binding(self, runtime, cycle, queued, node_name)
+        watch, observer = runtime.watch, self._observer
+        binding = (
+            Binding(self, runtime, cycle, queued, node_name)
+            if watch is None or observer is None
+            else ObservedBinding(self, runtime, cycle, queued, node_name, observer, watch)
+        )
         if not waits:
             self._launch(binding.run())
             return
@@ -197,6 +227,8 @@ class Scheduler:
     # After binding
 
     def bound(self, queued: QueuedPod, node_name: str) -> None:
+        if self._observer is not None:
+            self._observer.scheduled(queued)
         self._listener.scheduled(queued.pod, node_name)
 
     def not_bound(
@@ -236,6 +268,8 @@ class Scheduler:
         diagnosis: Diagnosis | None = None,
     ) -> None:
         """Put the pod back to be tried again, note its nomination, and say why it failed."""
+        if self._observer is not None:
+            self._observer.failed(queued, rejected=status.rejected)
         pod = queued.pod
         queued.unschedulable_plugins = set(diagnosis.unschedulable_plugins) if diagnosis else set()
         queued.pending_plugins = set(diagnosis.pending_plugins) if diagnosis else set()
@@ -260,6 +294,9 @@ class Scheduler:
         if cycle.pods_to_activate:
             self.queue.activate(list(cycle.pods_to_activate.values()))
             cycle.pods_to_activate = {}
+
+    def now(self) -> float:
+        return self._clock.now()
 
     def tick(self) -> None:
         """What time alone brings about: expired waits, finished backoffs, pods parked too long."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from podium.cluster import Cluster
 from podium.framework.clock import Clock
 from podium.framework.nominator import Nominator
+from podium.framework.observer import Observer
 from podium.framework.status import Status
 from podium.framework.waiting import WaitingPods
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
@@ -68,6 +69,7 @@ class Handle:
         activate: Callable[[Iterable[Pod]], None],
         load: LoadSource | None = None,
         report: Callable[[str], None] = lambda _message: None,
+        observer: Observer | None = None,
         scheduler_name: str = "default-scheduler",
     ) -> None:
         self.cluster = cluster
@@ -79,6 +81,7 @@ class Handle:
         self.activate = activate
         self.load = load
         self.report = report
+        self.observer = observer
         self.scheduler_name = scheduler_name
         self.runtime: ProfileRuntime
 

@@ -31,6 +31,7 @@ from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, PostFilterResult, Refusals, refusal_of
 from podium.framework.handle import Handle
 from podium.framework.normalize import Scores
+from podium.framework.observer import Stopwatch
 from podium.framework.plugin import Plugin, Scope
 from podium.framework.status import Code, PluginError, Status, Wait
 from podium.framework.verdict import Verdict
@@ -55,6 +56,9 @@ class ScoreTable(NamedTuple):
 
 
 class ProfileRuntime:
+    watch: Stopwatch | None = None
+    """Set where extension points are timed."""
+
     def __init__(self, profile: Profile, registry: Registry, handle: Handle) -> None:
         self.name = profile.scheduler_name
         self.profile = profile

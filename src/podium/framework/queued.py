@@ -9,6 +9,7 @@ class QueuedPod:
     __slots__ = (
         "attempts",
         "backoff_expiration",
+        "began",
         "consecutive_errors",
         "flushed",
         "flushed_at",
@@ -33,6 +34,8 @@ class QueuedPod:
         self.place = ""
         """The sub-queue the pod is in; "" while it is being scheduled."""
         self.attempts = 0
+        self.began = 0.0
+        """When the attempt under way began, by the stopwatch of whoever observes the scheduler."""
         self.unschedulable_count = 0
         self.consecutive_errors = 0
         self.backoff_expiration: float | None = None

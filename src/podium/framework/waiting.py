@@ -18,10 +18,11 @@ LONGEST_WAIT = 15 * 60.0
 class WaitingPod:
     """A pod with the plugins that hold it and when each gives up."""
 
-    def __init__(self, pod: Pod, node_name: str, deadlines: dict[str, float], waits: dict[str, float]) -> None:
+    def __init__(self, pod: Pod, node_name: str, since: float, waits: dict[str, float]) -> None:
         self.pod = pod
         self.node_name = node_name
-        self.pending = dict(deadlines)
+        self.since = since
+        self.pending = {plugin: since + wait for plugin, wait in waits.items()}
         self._waits = waits
         self.outcome: Status | None = None
         self.settled = False
@@ -78,8 +79,7 @@ class WaitingPods:
 
     def add(self, pod: Pod, node_name: str, waits: dict[str, float], now: float) -> WaitingPod:
         capped = {plugin: min(wait, LONGEST_WAIT) for plugin, wait in waits.items()}
-        waiting = WaitingPod(pod, node_name, {plugin: now + wait for plugin, wait in capped.items()}, capped)
-        self._pods[pod.uid] = waiting
+        waiting = self._pods[pod.uid] = WaitingPod(pod, node_name, now, capped)
         return waiting
 
     def remove(self, uid: str) -> None:

@@ -28,6 +28,7 @@ from podium.framework import (
     Status,
 )
 from podium.framework.dry_runs import Candidate, DryRuns, LowestPriorities
+from podium.framework.observer import Done
 from podium.framework.preemption import find_candidates, no_candidates_message
 from podium.kube import Pod
 
@@ -82,6 +83,8 @@ class DefaultPreemption(Plugin):
         return placed is None or placed.pod.terminating
 
     def post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
+        if self.handle.observer is not None:
+            self.handle.observer.preemption_attempted()
         objection = self._objection(cycle, diagnosis)
         if objection:
             return _refused(objection)
@@ -122,20 +125,26 @@ class DefaultPreemption(Plugin):
         staying = [victim for victim in chosen.victims if not victim.terminating]
         if not staying:
             return
+        observer = self.handle.observer
+        over = None if observer is None else observer.preempting(len(chosen.victims))
         for other in self.handle.nominator.on(chosen.node_name):
             if other.priority < pod.priority and other.status.nominated_node_name:
                 self.handle.writer.clear_nomination(other)
         victims = [victim for victim in staying if not self._taken_back(victim)]
         if victims:
             self._evicting[pod.uid] = victims
-            self.handle.writer.evict(victims, pod, chosen.node_name, lambda error: self._finish(pod, error))
+            self.handle.writer.evict(victims, pod, chosen.node_name, lambda error: self._finish(pod, error, over))
+        elif over is not None:
+            over(None)
 
     def _taken_back(self, victim: Pod) -> bool:
         """Whether the victim was still held at Permit, so that nothing but our memory has to change."""
         waiting = self.handle.waiting.get(victim.uid)
         return waiting is not None and waiting.preempt(NAME, "preempted")
 
-    def _finish(self, pod: Pod, error: str | None) -> None:
+    def _finish(self, pod: Pod, error: str | None, over: Done | None = None) -> None:
+        if over is not None:
+            over(error)
         self._evicting.pop(pod.uid, None)
         if error is not None:
             self.handle.report(f"evicting pods for {pod.key}: {error}")
