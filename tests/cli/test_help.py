@@ -14,6 +14,7 @@ COMMANDS = [
     ["bench"],
     ["bench", "scheduler-perf"],
     ["bench", "growth"],
+    ["bench", "e2e"],
 ]
 
 

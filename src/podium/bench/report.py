@@ -14,6 +14,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from podium.bench.e2e import Comparison
 from podium.bench.growth import Growth
 from podium.bench.runner import Measurement
 
@@ -142,6 +143,32 @@ def change_table(changes: Sequence[Change]) -> Table:
     return table
 
 
+def comparison_table(found: Comparison) -> Table:
+    """Medians, and in brackets the least and the most of all races."""
+    table = _table("scheduler", "pods/s", "CPU s per 1,000 pods", "peak MB")
+    for name, figures in (("kube-scheduler", found.kube_scheduler), ("Podium", found.podium)):
+        races = [race for race in found.rounds if race.scheduler == name.replace("-", "_").lower()]
+        table.add_row(
+            name,
+            _with_range(figures.pods_per_s, [race.pods_per_s for race in races], ",.0f"),
+            _with_range(figures.cpu_s_per_1000, [race.cpu_s_per_1000 for race in races], ".2f"),
+            _with_range(figures.peak_mb, [race.peak_mb for race in races], ",.0f"),
+        )
+    peak_ratio = found.podium.peak_mb / found.kube_scheduler.peak_mb
+    ratios = (found.ratio, found.cpu_ratio, peak_ratio)
+    table.add_row("Podium : kube-scheduler", *(Text(f"{ratio:.2f}×", style="bold") for ratio in ratios))
+    return table
+
+
+def comparison_json(found: Comparison) -> str:
+    return msgspec.json.format(msgspec.json.encode(found)).decode()
+
+
+def _with_range(median: float, values: Sequence[float], form: str) -> str:
+    shown = format(median, form)
+    return f"{shown} ({min(values):{form}}–{max(values):{form}})" if len(values) > 1 else shown
+
+
 def _style(change: Change) -> str:
     if abs(change.ratio - 1) <= NOISE:
         return ""
@@ -152,7 +179,7 @@ def _style(change: Change) -> str:
 def _table(*columns: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for column in columns:
-        if column in ("workload", "what"):
+        if column in ("workload", "what", "scheduler"):
             table.add_column(column, overflow="fold")
         else:
             table.add_column(column, justify="right", no_wrap=True)

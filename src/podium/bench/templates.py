@@ -48,10 +48,14 @@ class Template(Generic[T]):
         ]
 
     def make(self, index: int = 0, count: int = 1, namespace: str = "") -> T:
+        return self._decode(self.text(index, count, namespace))
+
+    def text(self, index: int = 0, count: int = 1, namespace: str = "") -> bytes:
+        """The object as JSON."""
         text = self._text.replace(b"<namespace>", namespace.encode())
         for blank, fill in self._blanks:
             text = text.replace(blank, str(fill(index, count)).encode())
-        return self._decode(text)
+        return text
 
 
 class Rotating(Generic[T]):

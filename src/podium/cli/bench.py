@@ -1,4 +1,4 @@
-"""`podium bench`: how fast the engine decides, in process, on workloads everybody can compare."""
+"""`podium bench`: how fast pods are decided, in process on workloads everybody can compare, or on a real API server."""
 
 import os
 import sys
@@ -173,6 +173,39 @@ def growth(
     _print(growth_table(found))
     if changes is not None:
         _print(change_table(changes), "Since the saved run" if changes else "The saved run has none of these sizes")
+
+
+@app.command()
+def e2e(
+    nodes: Annotated[int, typer.Option("--nodes", min=1, help="How many nodes the cluster has.")] = 5000,
+    pods: Annotated[int, typer.Option("--pods", min=2, help="How many pods wait when a scheduler starts.")] = 10000,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="How often both take their turn.")] = 3,
+    json: Annotated[bool, typer.Option("--json", help="Print data instead of a table.")] = False,
+) -> None:
+    """Race Podium against kube-scheduler on the same real API server, in a source checkout.
+
+    Starts the test bed's etcd and API server, creates nodes and pods, runs kube-scheduler until all pods are bound,
+    deletes them, does the same with Podium, and so on. Pods per second are counted from the first binding to the last;
+    CPU seconds are those of the scheduler from the first binding until its last Event is written. Medians are shown.
+
+    Example: podium bench e2e --nodes 1000 --pods 2000 --rounds 1
+    """
+    from podium.bench.checkout import NoTestBedError
+    from podium.bench.e2e import RaceError, run_e2e
+    from podium.bench.report import comparison_json, comparison_table
+
+    try:
+        with _progress(2 * rounds, "races") as tell:
+            found = run_e2e(nodes, pods, rounds, tell)
+    except NoTestBedError as error:
+        raise InputError(str(error)) from None
+    except RaceError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(ANSWER_IS_NO) from None
+    if json:
+        typer.echo(comparison_json(found))
+    else:
+        _print(comparison_table(found))
 
 
 def _checked_config(file: str | None, plugins: list[str] | None) -> tuple[str, str] | None:
