@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from podium.engine.decide import Search
-from podium.engine.kept import Kept, TurnedAway, Unkeepable
+from podium.engine.kept import Kept
+from podium.engine.kept_filters import TurnedAway, Unkeepable
 from podium.engine.sampling import Sampling
 from podium.framework.cycle import Cycle
 from podium.framework.profile import ProfileRuntime

@@ -6,12 +6,12 @@ beyond that is summed up in its mark; while it stands, nothing but the rows in t
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable, Iterable
 from typing import Any
 
 import numpy as np
 
-from podium.cluster import Cluster, Nodes
+from podium.cluster import Cluster, NodeInfo, Nodes
 from podium.framework.cycle import Cycle
 from podium.framework.marks import marker_of
 
@@ -25,13 +25,16 @@ RowSet = dict[int, None]
 class Again:
     """Rows to ask about again. Those without a node are left out: what was said of them does not count."""
 
-    __slots__ = ("_cluster", "_nodes", "rows")
+    __slots__ = ("_cluster", "_infos", "_nodes", "asked", "rows")
 
-    def __init__(self, cluster: Cluster, rows: RowSet) -> None:
+    def __init__(self, cluster: Cluster, asked: Iterable[int]) -> None:
         present = cluster.present
-        self.rows = [row for row in rows if present[row]]
+        self.asked = asked
+        """All rows in question, with or without a node."""
+        self.rows = [row for row in asked if present[row]]
         self._cluster = cluster
         self._nodes: Nodes | None = None
+        self._infos: list[NodeInfo] | None = None
 
     @property
     def nodes(self) -> Nodes:
@@ -39,14 +42,22 @@ class Again:
             self._nodes = Nodes(self._cluster, np.array(self.rows, dtype=np.intp))
         return self._nodes
 
+    @property
+    def infos(self) -> list[NodeInfo]:
+        """The rows one by one."""
+        if self._infos is None:
+            self._infos = [NodeInfo(self._cluster, row) for row in self.rows]
+        return self._infos
+
 
 class Backlog:
     """Rows to ask about again, gathered until somebody does; while no node fits, nobody asks for scores."""
 
-    __slots__ = ("_cluster", "_parts", "_size")
+    __slots__ = ("_cluster", "_none", "_parts", "_size")
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self._none = Again(cluster, ())
         self._parts: list[Again] = []
         self._size = 0
 
@@ -58,6 +69,8 @@ class Backlog:
 
     def taken(self) -> Again:
         """All rows gathered; from here on they are the caller's business."""
+        if not self._parts:
+            return self._none
         parts, self._parts, self._size = self._parts, [], 0
         if len(parts) == 1:
             return parts[0]
@@ -73,13 +86,15 @@ class Moves:
         self._cluster = cluster
         self._nodes = self._pods = -1
 
-    def moved(self) -> tuple[RowSet, RowSet] | None:
+    def moved(self) -> tuple[Collection[int], Collection[int]] | None:
         """(rows whose node changed, those and the rows whose pods changed); None: too many or too long ago."""
         cluster = self._cluster
         nodes = cluster.node_changes.since(self._nodes)
         pods = cluster.pod_changes.since(self._pods)
         if nodes is None or pods is None or len(nodes) + len(pods) > cluster.columns.rows // 2 + FEW_ROWS:
             return None
+        if not nodes and len(pods) <= 1:
+            return nodes, pods
         return dict.fromkeys(nodes), dict.fromkeys((*nodes, *pods))
 
     def catch_up(self) -> None:
