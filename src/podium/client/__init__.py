@@ -1,19 +1,27 @@
-"""The Kubernetes client: where the API server is and who is asking (`load_access`), and requests to it (`Client`)."""
+"""The Kubernetes client: where the API server is and who is asking (`load_access`), requests to it (`Client`), and
+copies of its collections that stay up to date (`Reflector`)."""
 
 from podium.client.access import Access, load_access
 from podium.client.client import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client
 from podium.client.errors import AccessError, ApiError, ClientError, TimedOut, Unreachable
+from podium.client.kinds import RESOURCES, WATCHED
+from podium.client.reflector import Reflector
+from podium.client.resource import Resource
 
 __all__ = [
     "APPLY_PATCH",
     "JSON_PATCH",
     "MERGE_PATCH",
+    "RESOURCES",
     "STRATEGIC_MERGE_PATCH",
+    "WATCHED",
     "Access",
     "AccessError",
     "ApiError",
     "Client",
     "ClientError",
+    "Reflector",
+    "Resource",
     "TimedOut",
     "Unreachable",
     "load_access",

@@ -1,0 +1,54 @@
+"""Where the API server serves the kinds that scheduling reads, and which of them a scheduler has to watch.
+
+`WATCHED` is what kube-scheduler's informers list for the default profile, with its selector for pods: those that have
+ended hold nothing any more. Workloads are only asked for their selectors, by default topology spreading. Priority
+classes are left out, as there: admission has written the number into the pod.
+"""
+
+from typing import Any, Final
+
+from podium.client.resource import Resource
+from podium.kube import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    KubeObject,
+    Namespace,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodDisruptionBudget,
+    PriorityClass,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+    StorageClass,
+    VolumeAttachment,
+)
+
+NOT_ENDED: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+
+RESOURCES: Final[dict[type[KubeObject], Resource[Any]]] = {
+    Pod: Resource("/api/v1/pods", Pod, NOT_ENDED),
+    Node: Resource("/api/v1/nodes", Node),
+    Namespace: Resource("/api/v1/namespaces", Namespace),
+    Service: Resource("/api/v1/services", Service),
+    ReplicationController: Resource("/api/v1/replicationcontrollers", ReplicationController),
+    ReplicaSet: Resource("/apis/apps/v1/replicasets", ReplicaSet),
+    StatefulSet: Resource("/apis/apps/v1/statefulsets", StatefulSet),
+    PersistentVolume: Resource("/api/v1/persistentvolumes", PersistentVolume),
+    PersistentVolumeClaim: Resource("/api/v1/persistentvolumeclaims", PersistentVolumeClaim),
+    StorageClass: Resource("/apis/storage.k8s.io/v1/storageclasses", StorageClass),
+    CSINode: Resource("/apis/storage.k8s.io/v1/csinodes", CSINode),
+    CSIDriver: Resource("/apis/storage.k8s.io/v1/csidrivers", CSIDriver),
+    CSIStorageCapacity: Resource("/apis/storage.k8s.io/v1/csistoragecapacities", CSIStorageCapacity),
+    VolumeAttachment: Resource("/apis/storage.k8s.io/v1/volumeattachments", VolumeAttachment),
+    PodDisruptionBudget: Resource("/apis/policy/v1/poddisruptionbudgets", PodDisruptionBudget),
+    PriorityClass: Resource("/apis/scheduling.k8s.io/v1/priorityclasses", PriorityClass),
+}
+
+WATCHED: Final[tuple[Resource[Any], ...]] = tuple(
+    resource for kind, resource in RESOURCES.items() if kind is not PriorityClass
+)

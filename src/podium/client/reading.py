@@ -1,0 +1,150 @@
+"""Lines of a watch and items of a list, from bytes to objects that know who they are.
+
+The fast path decodes an event and its object in one pass, straight into the type. Whatever does not fit goes a second
+way: bookmarks and errors, objects with nulls, and objects with a field of a wrong type, of which at least the name is
+read, so that one bad object costs one object and not the watch.
+"""
+
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar, cast
+
+import msgspec
+
+from podium.client.errors import ApiError, refusal
+from podium.client.lines import BrokenStream
+from podium.client.resource import Resource
+from podium.kube import DecodeError, decode_json
+
+T = TypeVar("T")
+
+ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"
+
+_CHANGES = frozenset((ADDED, MODIFIED, DELETED))
+_EXPIRED = ("Expired", "Gone")
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class Identity(NamedTuple):
+    """Which object, and which version of it: "namespace/name" or "name", UID, and resource version."""
+
+    key: str
+    uid: str
+    version: str
+
+
+class Found(NamedTuple, Generic[T]):
+    """An object as the server sent it; without `object`, `problem` says why that cannot be used."""
+
+    identity: Identity
+    object: T | None = None
+    raw: bytes | None = None
+    problem: str = ""
+
+
+class _Event(msgspec.Struct, Generic[T], gc=False):
+    type: str
+    object: T
+
+
+class _Metadata(msgspec.Struct, rename="camel", gc=False):
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class _Named(msgspec.Struct, gc=False):
+    metadata: _Metadata | None = None
+
+
+class _Code(msgspec.Struct, gc=False):
+    code: int | None = None
+    reason: str | None = None
+
+
+_decode_envelope = msgspec.json.Decoder(_Event[msgspec.Raw]).decode
+_decode_named = msgspec.json.Decoder(_Named).decode
+_decode_code = msgspec.json.Decoder(_Code).decode
+
+
+class Reader(Generic[T]):
+    """Reads events and objects of one resource, with their JSON if `keep_raw`."""
+
+    def __init__(self, resource: Resource[T], *, keep_raw: bool = False) -> None:
+        self._type = cast("type[T]", resource.type or dict[str, Any])
+        self._keep_raw = keep_raw
+        self.identify: Callable[[T], Identity] = _identity_of_dict if resource.type is None else _identity_of_struct
+        self._decode = msgspec.json.Decoder(_Event[self._type]).decode  # type: ignore[name-defined]
+
+    def event(self, line: bytes) -> tuple[str, Found[T]]:
+        """What happened and to what. An event that reports an error is raised: ApiError; BrokenStream for garbage."""
+        if not self._keep_raw:
+            try:
+                event = self._decode(line)
+                if event.type in _CHANGES:
+                    identity = self.identify(event.object)
+                    if identity.key:
+                        return event.type, Found(identity, event.object)
+            except _UNREADABLE:
+                pass
+        return self._event_in_two_steps(line)
+
+    def object(self, data: msgspec.Raw) -> Found[T]:
+        """One object by itself; `problem` where it does not fit the type."""
+        raw = bytes(data) if self._keep_raw else None
+        try:
+            found = decode_json(self._type, data)
+            identity = self.identify(found)
+        except (DecodeError, *_UNREADABLE) as error:
+            return Found(_identity_of_named(data), None, raw, str(error))
+        if not identity.key:
+            return Found(identity, None, raw, "it has no name")
+        return Found(identity, found, raw)
+
+    def _event_in_two_steps(self, line: bytes) -> tuple[str, Found[T]]:
+        try:
+            event = _decode_envelope(line)
+        except _UNREADABLE as error:
+            raise BrokenStream(f"the server sent something that is not an event of a watch: {error}") from None
+        if event.type == ERROR:
+            raise _refusal(bytes(event.object))
+        if event.type == BOOKMARK:
+            return BOOKMARK, Found(_identity_of_named(event.object))
+        return event.type, self.object(event.object)
+
+
+def _identity_of_struct(obj: Any) -> Identity:
+    metadata = obj.metadata
+    name, namespace = metadata.name, metadata.namespace
+    return Identity(f"{namespace}/{name}" if namespace else name, metadata.uid, metadata.resource_version)
+
+
+def _identity_of_dict(obj: Any) -> Identity:
+    metadata = obj.get("metadata")
+    try:
+        return _identity(msgspec.convert(metadata, _Metadata | None))
+    except msgspec.ValidationError:
+        return _identity(None)
+
+
+def _identity_of_named(data: msgspec.Raw) -> Identity:
+    try:
+        return _identity(_decode_named(data).metadata)
+    except _UNREADABLE:
+        return _identity(None)
+
+
+def _identity(metadata: _Metadata | None) -> Identity:
+    if metadata is None:
+        return Identity("", "", "")
+    key = "/".join(part for part in (metadata.namespace, metadata.name) if part)
+    return Identity(key, metadata.uid or "", metadata.resource_version or "")
+
+
+def _refusal(status: bytes) -> ApiError:
+    """The error in a watch, which comes as a Status after a 200 has long been sent."""
+    try:
+        decoded = _decode_code(status)
+    except _UNREADABLE:
+        decoded = _Code()
+    return refusal(410 if decoded.reason in _EXPIRED else decoded.code or 500, status)

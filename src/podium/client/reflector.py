@@ -1,0 +1,236 @@
+"""Keeps a copy of one collection of the API server up to date: list, watch from there, carry on whatever happens.
+
+A watch goes on from the last version seen, which moves with every event and every bookmark, so that a cut connection
+costs nothing but the connection. Only when the server no longer remembers that version (410), or when watches from it
+bring nothing again and again, is the collection listed anew, and just the differences are told.
+
+What ends a watch decides how the next begins: one that brought something, or stood for a second, is followed at once;
+all else waits, for as long as the server says or else longer each time, and is a `trouble` until a watch is well again.
+A watch that is silent for longer than two bookmarks take is cut: its connection may be gone without anybody saying so.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from podium.client.backoff import Backoff
+from podium.client.client import Client
+from podium.client.errors import AccessError, ApiError, ClientError, TimedOut, Unreachable
+from podium.client.lines import LONGEST_LINE, BrokenStream, Lines
+from podium.client.listing import list_all
+from podium.client.reading import ADDED, BOOKMARK, DELETED, MODIFIED, Found, Reader
+from podium.client.replica import BATCH, Replica
+from podium.client.resource import Resource
+from podium.client.trouble import Trouble
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+IDLE = 150.0
+"""Seconds of silence after which a watch is cut: the server sends a bookmark every minute."""
+
+WATCH_SECONDS = (300, 600)
+"""How long a watch may last, at random between these: servers spread their load by that, as client-go does."""
+
+STANDING = 1.0
+"""Seconds for which a watch that says nothing has to stand to count as one that works."""
+
+FRUITLESS = 3
+"""Watches in a row that came to nothing, after which their version is doubted: a restored etcd has gone back."""
+
+
+class Reflector(Generic[T]):
+    """`store`: the objects by "namespace/name" or "name". `run` it as a task; `synced` is set after the first list.
+
+    on_set and on_delete are told of each change once, after the store has it; an object that was deleted and made
+    anew is a delete and a set. `raw` has the JSON of each object if `keep_raw`. `trouble` is what keeps it from
+    listing or watching now, in one sentence, or None; report is told of it, and of single objects that cannot be used.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource[T],
+        *,
+        on_set: Callable[[T], None],
+        on_delete: Callable[[T], None],
+        report: Callable[[str], None],
+        rng: random.Random,
+        keep_raw: bool = False,
+        backoff: Backoff | None = None,
+        idle: float = IDLE,
+        longest_line: int = LONGEST_LINE,
+    ) -> None:
+        self.resource = resource
+        self.synced = asyncio.Event()
+        self._client = client
+        self._rng = rng
+        self._reader = Reader(resource, keep_raw=keep_raw)
+        self._replica = Replica(
+            self._reader.identify, on_set=on_set, on_delete=on_delete, failed=self._report_failed_callback
+        )
+        self._trouble = Trouble(report)
+        self._backoff = backoff or Backoff(rng)
+        self._idle = idle
+        self._longest_line = longest_line
+        self._version = ""  # where the next watch begins; empty when the collection has to be listed first
+        self._well = False  # whether this watch brought something new, or has stood for a while
+        self._heard = False  # whether this watch brought anything
+        self._fruitless = 0
+
+    @property
+    def store(self) -> dict[str, T]:
+        return self._replica.store
+
+    @property
+    def raw(self) -> dict[str, bytes]:
+        return self._replica.raw
+
+    @property
+    def trouble(self) -> str | None:
+        return self._trouble.sentence
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        while True:
+            pause = await self._round()
+            if pause > 0:
+                await asyncio.sleep(pause)
+
+    async def _round(self) -> float:
+        """A list if one is needed, and a watch until it ends; the seconds to wait before the next round."""
+        listing = not self._version
+        self._well = self._heard = False
+        try:
+            if listing:
+                await self._list()
+            await self._watch()
+        except ApiError as error:
+            return self._after_refusal(error, listing)
+        except Unreachable as error:
+            return self._after_break(error)
+        except (ClientError, AccessError) as error:
+            return self._after_failure(str(error))
+        except Exception as error:  # even a mistake of ours must not leave a scheduler blind without a word
+            _log.exception("a reflector failed")
+            return self._after_failure(f"{type(error).__name__}: {error}")
+        return 0.0
+
+    async def _list(self) -> None:
+        objects, version = await list_all(self._client, self.resource, self._reader)
+        for found in objects:
+            if found.problem:
+                self._report_unreadable(found)
+        await self._replica.replace(objects, version)
+        self._version = version
+        self.synced.set()
+
+    async def _watch(self) -> None:
+        params = {
+            **self.resource.params,
+            "watch": "true",
+            "resourceVersion": self._version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(self._rng.randint(*WATCH_SECONDS)),
+        }
+        lines = Lines(self._longest_line)
+        taken = 0
+        async with self._client.stream(self.resource.path, params, idle=self._idle) as chunks:
+            standing = asyncio.get_running_loop().call_later(STANDING, self._is_well)
+            try:
+                async for chunk in chunks:
+                    for line in lines.feed(chunk):
+                        self._take(line)
+                        taken += 1
+                        if taken % BATCH == 0:
+                            await asyncio.sleep(0)
+            finally:
+                standing.cancel()
+        if not self._well:
+            raise BrokenStream("the server ends the watch as soon as it has begun")
+
+    def _take(self, line: bytes) -> None:
+        kind, found = self._reader.event(line)
+        self._heard = True
+        if found.problem:
+            self._report_unreadable(found)
+        if kind in (ADDED, MODIFIED):
+            self._replica.set(found)
+        elif kind == DELETED:
+            self._replica.delete(found)
+        elif kind != BOOKMARK:
+            self._trouble.mention(f'{self.resource.name}: the watch sent an event of the unknown type "{kind}"')
+            return
+        self._move_to(found.identity.version)
+
+    def _move_to(self, version: str) -> None:
+        known = self._version
+        if version in ("", known) or (version.isdecimal() and known.isdecimal() and int(version) < int(known)):
+            return
+        self._version = version
+        self._fruitless = 0
+        if not self._well:
+            self._is_well()
+
+    def _is_well(self) -> None:
+        self._well = True
+        self._trouble.is_over(f"{self.resource.name} can be listed and watched again")
+
+    # How to go on: each gives the seconds to wait.
+
+    def _after_refusal(self, error: ApiError, listing: bool) -> float:
+        if error.gone and self._version:
+            self._version = ""
+            if self._well or not listing:
+                return 0.0
+            return self._trouble_is("the server forgets every version before it can be watched")
+        if error.retry_after is None and (self._well or error.status >= 500):
+            return self._after_failure(_reason(error, self.resource))
+        return self._trouble_is(_reason(error, self.resource), error.retry_after)
+
+    def _after_break(self, error: Unreachable) -> float:
+        if not self._well:
+            return self._trouble_is(str(error))
+        if isinstance(error, TimedOut) and not self._heard:
+            self._doubt_version()
+        return 0.0
+
+    def _after_failure(self, reason: str) -> float:
+        if self._well:
+            self._trouble.mention(f"{self.resource.name}: {reason}; the watch begins again")
+            return 0.0
+        self._doubt_version()
+        return self._trouble_is(reason)
+
+    def _doubt_version(self) -> None:
+        self._fruitless += 1
+        if self._fruitless >= FRUITLESS:
+            self._fruitless = 0
+            self._version = ""
+
+    def _trouble_is(self, reason: str, retry_after: float | None = None) -> float:
+        doing = "watched" if self._version else "listed"
+        self._trouble.is_that(f"{self.resource.name} cannot be {doing}: {reason}")
+        return retry_after or self._backoff.delay(asyncio.get_running_loop().time())
+
+    # What is told about single objects.
+
+    def _report_unreadable(self, found: Found[T]) -> None:
+        self._trouble.mention(f'{self.resource.name} "{found.identity.key}" cannot be read: {found.problem}')
+
+    def _report_failed_callback(self, key: str, error: Exception) -> None:
+        told = f"{type(error).__name__}: {error}"
+        self._trouble.mention(f'{self.resource.name} "{key}" could not be taken over: {told}', topic=told)
+
+
+def _reason(error: ApiError, resource: Resource[T]) -> str:
+    if error.forbidden:
+        return f"{error}; the role of this user needs the rule {resource.rule}"
+    if error.unauthorized:
+        return "the API server does not accept these credentials (401 Unauthorized); have they expired?"
+    if error.not_found:
+        return f"the API server has no {resource.plural} in {resource.group_version}"
+    return f"{error} ({error.status} {error.reason})".replace(" )", ")")

@@ -1,0 +1,130 @@
+"""A copy of a collection that never goes backwards, and whoever follows it hears of every step exactly once.
+
+Watches are cut and begin again, lists arrive in between, and events may come twice or late. The rules:
+
+- An object is replaced only by a newer version of itself: resource versions are compared as numbers, where they are.
+- Another UID under the same key is another object: the one before it went, unless the news is older than what is known.
+- An object that has gone does not come back through an event from before it went.
+- A list is the truth: what it lacks has gone, what differs has changed, what is the same is not mentioned.
+
+A follower that fails is reported and changes nothing for anybody else.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+from podium.client.reading import Found, Identity
+
+T = TypeVar("T")
+
+BATCH = 100
+"""Objects that are handled between two breaths of the event loop."""
+
+_TOMBSTONES = 1000
+_log = logging.getLogger(__name__)
+
+
+class Replica(Generic[T]):
+    """`store` has the objects by key, `raw` their JSON where there is one."""
+
+    def __init__(
+        self,
+        identify: Callable[[T], Identity],
+        *,
+        on_set: Callable[[T], None],
+        on_delete: Callable[[T], None],
+        failed: Callable[[str, Exception], None],
+    ) -> None:
+        self.store: dict[str, T] = {}
+        self.raw: dict[str, bytes] = {}
+        self._identify = identify
+        self._on_set = on_set
+        self._on_delete = on_delete
+        self._failed = failed
+        self._gone: dict[str, str] = {}  # the version at which an object went, for the latest of them
+        self._floor = ""  # of anything not in the store, events up to this version are old news
+
+    def set(self, found: Found[T]) -> None:
+        """An object was added or changed; one that could not be read changes nothing but the one it replaces."""
+        key, uid, version = found.identity
+        known = self.store.get(key)
+        if known is None:
+            if _not_newer(version, self._gone.get(key, self._floor)):
+                return
+        else:
+            before = self._identify(known)
+            if _not_newer(version, before.version):
+                return
+            if uid != before.uid:
+                self._remove(key, version, known)
+        self._put(key, found)
+
+    def delete(self, found: Found[T]) -> None:
+        """An object went, or is no longer one of those selected."""
+        key, uid, version = found.identity
+        known = self.store.get(key)
+        if known is None:
+            self._bury(key, version)
+            return
+        before = self._identify(known)
+        if version != before.version and _not_newer(version, before.version):
+            return
+        self._remove(key, version, known if found.object is None or uid != before.uid else found.object)
+
+    async def replace(self, listed: Iterable[Found[T]], version: str) -> None:
+        """All there is, as of `version`; what has gone is told first, for it may have made room for what came."""
+        present = {found.identity.key: found for found in listed}
+        steps = 0
+        for key in list(self.store):
+            steps += 1
+            if steps % BATCH == 0:
+                await asyncio.sleep(0)
+            found = present.get(key)
+            known = self.store[key]
+            if found is None or found.identity.uid != self._identify(known).uid:
+                self._remove(key, version, known)
+        for key, found in present.items():
+            steps += 1
+            if steps % BATCH == 0:
+                await asyncio.sleep(0)
+            known_now = self.store.get(key)
+            if known_now is None or self._identify(known_now).version != found.identity.version:
+                self._put(key, found)
+        self._gone.clear()
+        self._floor = version
+
+    def _put(self, key: str, found: Found[T]) -> None:
+        if found.object is None:
+            return
+        self.store[key] = found.object
+        if found.raw is not None:
+            self.raw[key] = found.raw
+        try:
+            self._on_set(found.object)
+        except Exception as error:
+            _log.debug("a follower of %s failed", key, exc_info=True)
+            self._failed(key, error)
+
+    def _remove(self, key: str, version: str, last: T) -> None:
+        del self.store[key]
+        self.raw.pop(key, None)
+        self._bury(key, version)
+        try:
+            self._on_delete(last)
+        except Exception as error:
+            _log.debug("a follower of %s failed", key, exc_info=True)
+            self._failed(key, error)
+
+    def _bury(self, key: str, version: str) -> None:
+        self._gone.pop(key, None)
+        self._gone[key] = version
+        if len(self._gone) > _TOMBSTONES:
+            del self._gone[next(iter(self._gone))]
+
+
+def _not_newer(version: str, than: str) -> bool:
+    if not (version.isdecimal() and than.isdecimal()):
+        return version == than != ""
+    return int(version) <= int(than)
