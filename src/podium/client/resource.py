@@ -4,6 +4,8 @@ The path says the rest, for that is how the API is laid out: `/api/v1/pods`, `/a
 `/namespaces/NAME` before the plural for one namespace only.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
