@@ -22,8 +22,8 @@ from podium.client.lines import LONGEST_LINE, BrokenStream, Lines
 from podium.client.listing import list_all
 from podium.client.reading import ADDED, BOOKMARK, DELETED, MODIFIED, Found, Reader
 from podium.client.replica import BATCH, Replica
+from podium.client.reports import Reports
 from podium.client.resource import Resource
-from podium.client.trouble import Trouble
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ class Reflector(Generic[T]):
         self._replica = Replica(
             self._reader.identify, on_set=on_set, on_delete=on_delete, failed=self._report_failed_callback
         )
-        self._trouble = Trouble(report)
+        self._reports = Reports(report)
         self._backoff = backoff or Backoff(rng)
         self._idle = idle
         self._longest_line = longest_line
@@ -91,7 +91,7 @@ class Reflector(Generic[T]):
 
     @property
     def trouble(self) -> str | None:
-        return self._trouble.sentence
+        return self._reports.trouble
 
     async def run(self) -> None:
         """List and watch until cancelled."""
@@ -162,7 +162,7 @@ class Reflector(Generic[T]):
         elif kind == DELETED:
             self._replica.delete(found)
         elif kind != BOOKMARK:
-            self._trouble.mention(f'{self.resource.name}: the watch sent an event of the unknown type "{kind}"')
+            self._reports.mention(f'{self.resource.name}: the watch sent an event of the unknown type "{kind}"')
             return
         self._move_to(found.identity.version)
 
@@ -177,7 +177,7 @@ class Reflector(Generic[T]):
 
     def _is_well(self) -> None:
         self._well = True
-        self._trouble.is_over(f"{self.resource.name} can be listed and watched again")
+        self._reports.all_is_well(f"{self.resource.name} can be listed and watched again")
 
     # How to go on: each gives the seconds to wait.
 
@@ -200,7 +200,7 @@ class Reflector(Generic[T]):
 
     def _after_failure(self, reason: str) -> float:
         if self._well:
-            self._trouble.mention(f"{self.resource.name}: {reason}; the watch begins again")
+            self._reports.mention(f"{self.resource.name}: {reason}; the watch begins again")
             return 0.0
         self._doubt_version()
         return self._trouble_is(reason)
@@ -213,24 +213,24 @@ class Reflector(Generic[T]):
 
     def _trouble_is(self, reason: str, retry_after: float | None = None) -> float:
         doing = "watched" if self._version else "listed"
-        self._trouble.is_that(f"{self.resource.name} cannot be {doing}: {reason}")
+        self._reports.trouble_is(f"{self.resource.name} cannot be {doing}: {reason}")
         return retry_after or self._backoff.delay(asyncio.get_running_loop().time())
 
     # What is told about single objects.
 
     def _report_unreadable(self, found: Found[T]) -> None:
-        self._trouble.mention(f'{self.resource.name} "{found.identity.key}" cannot be read: {found.problem}')
+        self._reports.mention(f'{self.resource.name} "{found.identity.key}" cannot be read: {found.problem}')
 
     def _report_failed_callback(self, key: str, error: Exception) -> None:
         told = f"{type(error).__name__}: {error}"
-        self._trouble.mention(f'{self.resource.name} "{key}" could not be taken over: {told}', topic=told)
+        self._reports.mention(f'{self.resource.name} "{key}" could not be taken over: {told}', topic=told)
 
 
 def _reason(error: ApiError, resource: Resource[T]) -> str:
     if error.forbidden:
         return f"{error}; the role of this user needs the rule {resource.rule}"
     if error.unauthorized:
-        return "the API server does not accept these credentials (401 Unauthorized); have they expired?"
+        return f"{error} (401 Unauthorized); have the credentials expired?"
     if error.not_found:
         return f"the API server has no {resource.plural} in {resource.group_version}"
     return f"{error} ({error.status} {error.reason})".replace(" )", ")")

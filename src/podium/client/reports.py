@@ -11,24 +11,24 @@ REPEAT = 30.0
 _REMEMBERED = 256
 
 
-class Trouble:
-    """`sentence` is the trouble there is, or None."""
+class Reports:
+    """`trouble` is what is wrong now, or None."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
-        self.sentence: str | None = None
+        self.trouble: str | None = None
         self._report = report
         self._told = False
         self._said: dict[str, float] = {}
 
-    def is_that(self, sentence: str) -> None:
-        self.sentence = sentence
+    def trouble_is(self, sentence: str) -> None:
+        self.trouble = sentence
         self._told = self.mention(sentence) or self._told
 
-    def is_over(self, sentence: str) -> None:
-        """All is well; `sentence` says so if the trouble was told."""
-        if self.sentence is None:
+    def all_is_well(self, sentence: str) -> None:
+        """Whatever was wrong is over; `sentence` says so, if that had been reported."""
+        if self.trouble is None:
             return
-        self.sentence = None
+        self.trouble = None
         if self._told:
             self._told = False
             self._report(sentence)
