@@ -12,6 +12,7 @@ from podium.cluster import Cluster
 from podium.engine.binding import run_at_once
 from podium.engine.scheduler import Scheduler
 from podium.framework import ManualClock, Nomination, Plugin, QueuedPod
+from podium.framework.extender import Extender
 from podium.framework.handle import Effect
 from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod
 from tests.framework.runtimes import setup
@@ -34,7 +35,12 @@ class World:
     """
 
     def __init__(
-        self, *plugins: type[Plugin] | str, nodes: Iterable[Node] = (), parity: bool = False, **options: Any
+        self,
+        *plugins: type[Plugin] | str,
+        nodes: Iterable[Node] = (),
+        parity: bool = False,
+        extenders: Sequence[Extender] = (),
+        **options: Any,
     ) -> None:
         passed_on = {name: options.pop(name) for name in ("launch", "observer") if name in options}
         config, registry = setup(*plugins, **options)
@@ -57,6 +63,7 @@ class World:
             rng=random.Random(0),
             report=self.reports.append,
             parity=parity,
+            extenders=extenders,
             **passed_on,
         )
         self.queue, self.intake = self.scheduler.queue, self.scheduler.intake

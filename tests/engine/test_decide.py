@@ -57,7 +57,7 @@ class AtMost(Sampling):
 
     enough: int = 1
 
-    def limit(self, nodes: int, _profile_percentage: int | None) -> int:
+    def limit(self, nodes: int, _profile_percentage: int | None, *, as_kube_scheduler: bool = False) -> int:
         return min(nodes, self.enough)
 
 

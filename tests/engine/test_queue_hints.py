@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from podium.engine.hints import EXTENDER, build_hints
+from podium.engine.hints import build_hints
 from podium.framework import Action, Event, Interest, Plugin, Resource
 from podium.framework.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT
+from podium.framework.extender import EXTENDER
 from podium.kube import Pod
 from tests.builders import make_cluster, make_handle, make_node, make_pod
 from tests.engine.queues import NODE_ADD, NODE_LABEL, POD_GONE, ByKey, World, says

@@ -10,6 +10,7 @@ not a resource here but the column `allowed_pods`, compared with `pod_count`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +73,15 @@ class ResourceColumns:
     def scarce_on(self, name: str, row: int) -> tuple[int, int]:
         """(allocatable, requested) of a scarce resource on one row."""
         return self._scarce_allocatable.get(name, row), self._scarce_requested.get(name, row)
+
+    def unused(self, columns: ColumnSet) -> ResourceColumns:
+        """The same nodes without any pods; to be read only."""
+        unused = copy(self)
+        unused._requested = columns.new(np.int64, (len(CORE_RESOURCES),))
+        unused._scarce_requested = ScarceColumns(columns)
+        unused._nonzero = columns.new(np.int64, (2,))
+        unused._pod_count = columns.new(np.int64)
+        return unused
 
     def set_allocatable(self, row: int, allocatable: Mapping[str, Amount]) -> None:
         self.clear_allocatable(row)

@@ -31,6 +31,9 @@ class Nodes:
     With all rows, entries of nodes that are gone are included; the runtime leaves them out of every answer.
     """
 
+    bare = False
+    """Whether the nodes are to be taken as having no pods of their own (see `cluster.bare`)."""
+
     def __init__(self, cluster: Cluster, rows: Rows | None = None) -> None:
         self.cluster = cluster
         self._rows = rows

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from podium.framework.answers import call, status_of, told
 from podium.framework.cycle import Cycle
+from podium.framework.extender import Extender, ExtenderError
 from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
 from podium.framework.status import Code, PluginError, Status
@@ -85,6 +86,12 @@ class Binding:
         raise PluginError(f"{what}: it must give None, SKIP or an error, got {status.code.name}: {status.message}")
 
     async def _bind(self) -> Status | None:
+        for extender in self._runtime.handle.extenders:
+            if extender.is_binder and extender.is_interested(self._queued.pod):
+                failure = await self._bind_by(extender)
+                if failure is None or not extender.ignorable:
+                    return None if failure is None else Status.error(failure)
+                self._runtime.handle.report(f"binding {self._queued.pod.key}: extender {extender.name}: {failure}")
         for plugin in self._runtime.at("bind"):
             what = f'running Bind plugin "{plugin.name}"'
             status = await self._ask(what, plugin, "bind")
@@ -93,6 +100,18 @@ class Binding:
             if status.code != Code.SKIP:
                 return _failure(what, status.by(plugin.name))
         return Status.error(f"no bind plugin would bind pod {self._queued.pod.key}")
+
+    async def _bind_by(self, extender: Extender) -> str | None:
+        """Have an extender bind the pod; None when it did, else what went wrong."""
+        try:
+            answer = extender.bind(self._queued.pod, self._node_name)
+            if answer is not None:
+                await answer
+        except ExtenderError as error:
+            return str(error)
+        except Exception as error:
+            return f'extender "{extender.name}": {told(error)}'
+        return None
 
     def _post_bind(self) -> None:
         for plugin in self._runtime.at("postBind"):

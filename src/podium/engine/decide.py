@@ -11,10 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Nodes, Rows
+from podium.cluster.bare import BareNodes, without_pods
 from podium.engine.choice import top_of_heap
+from podium.engine.extending import (
+    best_position,
+    choose_among_nodes,
+    left_by_extenders,
+    see_nodes_of,
+    with_extenders_scores,
+)
 from podium.engine.sampling import Sampling
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination, Refusals
+from podium.framework.extender import EXTENDER, interested
 from podium.framework.profile import PreFilterOutcome, ProfileRuntime, ScoreTable
 from podium.framework.status import Code, PluginError, Status
 
@@ -27,14 +36,29 @@ class Search:
     def __init__(self, cluster: Cluster, outcome: PreFilterOutcome) -> None:
         self.nodes = len(cluster.order.rows)
         self._rows = cluster.columns.rows
+        self._row_of = cluster.row_of
         self.outcome = outcome
         self.feasible: Rows = np.zeros(0, dtype=np.intp)
         self.refusals: Refusals | None = None
         self.visited: NDArray[np.bool_] | None = None
         self.overrides: dict[int, Status] = {}
+        self.said_before: dict[str, Status] = {}
+        """What extenders said, asked about the nominated node alone."""
+        self.said_after: dict[str, Status] = {}
+        """What extenders said of the nodes that filters had left."""
+        self.cut_by_extenders = False
+        self.bare = False
+
+    def row_of(self, name: str) -> int | None:
+        return self._row_of.get(name)
 
     def statuses(self) -> NodeStatuses:
         """The status of every node that was refused."""
+        statuses = self._statuses_by_plugins()
+        statuses.set_named(self.said_after, self._row_of)
+        return statuses
+
+    def _statuses_by_plugins(self) -> NodeStatuses:
         outcome = self.outcome
         if outcome.status is not None:
             return NodeStatuses(self._rows, outcome.status)
@@ -42,6 +66,7 @@ class Search:
         if outcome.node_names is not None:
             absent = Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(outcome.restricting))}]")
         statuses = NodeStatuses(self._rows, absent)
+        statuses.set_named(self.said_before, self._row_of)
         if self.refusals is not None:
             visited = np.ones(len(self.refusals.rows), dtype=np.bool_) if self.visited is None else self.visited
             for status, rows in self.refusals.kinds(visited):
@@ -52,7 +77,7 @@ class Search:
 
     def diagnosis(self) -> Diagnosis:
         """Why no node was found, as far as filters can say."""
-        diagnosis = Diagnosis(self.nodes, self.statuses())
+        diagnosis = Diagnosis(self.nodes, self._statuses_by_plugins())
         diagnosis.unschedulable_plugins |= self.outcome.restricting
         if self.outcome.status is not None:
             diagnosis.pre_filter_message = self.outcome.status.message
@@ -60,6 +85,9 @@ class Search:
         for status, number in diagnosis.statuses.counts():
             if number:
                 diagnosis.blame(status)
+        diagnosis.statuses.set_named(self.said_after, self._row_of)
+        if self.cut_by_extenders:
+            diagnosis.unschedulable_plugins.add(EXTENDER)
         return diagnosis
 
 
@@ -82,6 +110,11 @@ def decide(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> Decisio
         return Decision(search, None, None)
     if len(feasible) == 1:
         return Decision(search, int(feasible[0]), None)
+    handle = runtime.handle
+    if handle.extenders and interested(handle.extenders, cycle.pod):
+        scores = score_beside_extenders(runtime, cycle, search)
+        scores, named = with_extenders_scores(handle, cycle, feasible, scores)
+        return Decision(search, int(feasible[best_position(scores.total, named, handle)]), scores)
     scores = score(runtime, cycle, feasible)
     return Decision(search, int(feasible[top_of_heap(scores.total)]), scores)
 
@@ -113,6 +146,18 @@ def score(runtime: ProfileRuntime, cycle: Cycle, feasible: Rows) -> ScoreTable:
     return ScoreTable({name: scores[feasible] for name, scores in table.by_plugin.items()}, table.total[feasible])
 
 
+def score_beside_extenders(runtime: ProfileRuntime, cycle: Cycle, search: Search) -> ScoreTable:
+    """Score what extenders left, which may be in any order and not quite the nodes we know."""
+    if not search.bare:
+        nodes = Nodes(cycle.cluster, search.feasible)
+        runtime.run_pre_score(cycle, nodes)
+        return runtime.run_scores(cycle, nodes)
+    nodes = BareNodes(cycle.cluster, search.feasible)
+    runtime.run_pre_score(cycle, nodes)
+    with without_pods(cycle.cluster):
+        return runtime.run_scores(cycle, nodes)
+
+
 def find_feasible(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> Search:
     cluster = cycle.cluster
     outcome = runtime.run_pre_filter(cycle)
@@ -122,7 +167,7 @@ def find_feasible(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> 
     watch = runtime.watch
     began = 0.0 if watch is None else watch.now()
     try:
-        _find(runtime, cycle, search, sampling)
+        alone = _find(runtime, cycle, search, sampling)
     except PluginError:
         if watch is not None:
             watch.took("Filter", Code.ERROR, began)
@@ -130,27 +175,48 @@ def find_feasible(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> 
     if watch is not None:
         watch.took("Filter", Code.SUCCESS, began)
         watch.evaluated("Filter", cycle.skipped_filters)
+    handle = runtime.handle
+    if handle.extenders and not alone:
+        found = len(search.feasible)
+        search.feasible, search.said_after, search.bare = left_by_extenders(handle, cycle, search.feasible)
+        search.cut_by_extenders = len(search.feasible) != found
     return search
 
 
-def _find(runtime: ProfileRuntime, cycle: Cycle, search: Search, sampling: Sampling) -> None:
-    """The nominated node, if it will do, or all others that do."""
-    cluster, outcome = cycle.cluster, search.outcome
+def _find(runtime: ProfileRuntime, cycle: Cycle, search: Search, sampling: Sampling) -> bool:
+    """The nominated node, if it will do (True), or all others that do."""
+    cluster, outcome, handle = cycle.cluster, search.outcome, runtime.handle
     nominated = cluster.row_of.get(cycle.pod.status.nominated_node_name)
     if nominated is not None and cluster.nodes[nominated] is not None:
         try:
             status = runtime.run_filters_with_nominated(cycle, nominated)
             if status is None:
                 search.feasible = np.array([nominated], dtype=np.intp)
-                return
-            search.overrides[nominated] = status
-            # As in kube-scheduler, whoever refuses the nominated node is named with those that restricted the nodes.
-            search.outcome = outcome._replace(restricting=outcome.restricting | {status.plugin})
+                if handle.extenders:
+                    search.feasible, search.said_before, _bare = left_by_extenders(handle, cycle, search.feasible)
+                if len(search.feasible):
+                    return True
+            else:
+                search.overrides[nominated] = status
+                # As in kube-scheduler, whoever refuses the nominated node is named with those that restricted nodes.
+                search.outcome = outcome._replace(restricting=outcome.restricting | {status.plugin})
         except PluginError as error:
-            runtime.handle.report(f"pod {cycle.pod.key} on its nominated node: {error}")
+            handle.report(f"pod {cycle.pod.key} on its nominated node: {error}")
     rows = cluster.order.rows if outcome.node_names is None else runtime.rows_named(outcome.node_names)
-    limit = sampling.limit(len(rows), runtime.profile.percentage_of_nodes_to_score) if runtime.at("score") else 1
+    limit = _enough(runtime, cycle, sampling, len(rows))
     _filter(runtime, cycle, search, rows, limit, sampling)
+    return False
+
+
+def _enough(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling, nodes: int) -> int:
+    """How many feasible nodes are enough. What goes through an extender costs as much as in kube-scheduler, so there
+    is no reason to look at more than it would."""
+    extenders, percentage = runtime.handle.extenders, runtime.profile.percentage_of_nodes_to_score
+    if not extenders:
+        return sampling.limit(nodes, percentage) if runtime.at("score") else 1
+    if not runtime.at("score") and not choose_among_nodes(extenders):
+        return 1
+    return sampling.limit(nodes, percentage, as_kube_scheduler=see_nodes_of(extenders, cycle.pod))
 
 
 def _filter(runtime: ProfileRuntime, cycle: Cycle, search: Search, rows: Rows, limit: int, sampling: Sampling) -> None:
@@ -159,7 +225,7 @@ def _filter(runtime: ProfileRuntime, cycle: Cycle, search: Search, rows: Rows, l
     visiting = np.concatenate((rows[start:], rows[:start])) if start else rows
     if not runtime.at("filter"):
         search.feasible = visiting[:limit]
-        sampling.advance(len(search.feasible), search.nodes)
+        sampling.advance(len(search.feasible) + len(search.said_before), search.nodes)
         return
     cluster = cycle.cluster
     tried_before = set(search.overrides)  # the nominated node, where it failed
@@ -186,10 +252,17 @@ def _filter(runtime: ProfileRuntime, cycle: Cycle, search: Search, rows: Rows, l
         search.overrides = {
             row: status for row, status in search.overrides.items() if looked_at[row] or row in tried_before
         }
-    seen += len(tried_before.difference(visiting[:seen].tolist())) if tried_before else 0
-    sampling.advance(seen, search.nodes)
+    sampling.advance(seen + _spoken_of_besides(search, tried_before, visiting[:seen], fits[:seen]), search.nodes)
     if any(verdict.fails for _plugin, verdict in refusals.verdicts):
         _raise_failure(search)
+
+
+def _spoken_of_besides(search: Search, tried_before: set[int], visited: Rows, fits: NDArray[np.bool_]) -> int:
+    """How many nodes have a status from when the nominated node was tried and none from this search."""
+    if not tried_before and not search.said_before:
+        return 0
+    refused = set(visited[~fits].tolist())
+    return len(tried_before - refused) + sum(search.row_of(name) not in refused for name in search.said_before)
 
 
 def _raise_failure(search: Search) -> None:

@@ -16,13 +16,11 @@ from typing import Any, NamedTuple
 
 from podium.framework.answers import call
 from podium.framework.events import Action, Concerns, Event, Hint, Interest, Resource
+from podium.framework.extender import EXTENDER
 from podium.framework.plugin import Plugin
 from podium.framework.queued import QueuedPod
 from podium.framework.status import PluginError
 from podium.kube import Pod
-
-EXTENDER = "Extender"
-"""The name under which extenders reject pods: they cannot say what they wait for, so much of everything wakes them."""
 
 HintsByProfile = Mapping[str, Mapping[str, Sequence[Interest]]]
 """Profile → plugin → the events it wants to hear of."""
@@ -75,7 +73,8 @@ def build_hints(plugins: Iterable[Plugin], *, extenders: bool = False) -> dict[s
     """What the plugins of one profile registered, as the queue is to see it.
 
     A plugin that waits for new nodes but not for taints is woken by every change of taints as well. Plugins that
-    leave their interests open hear of all the usual kinds, and of their own resources.
+    leave their interests open hear of all the usual kinds, and of their own resources. Extenders cannot say what they
+    wait for, so much of everything wakes them.
     """
     by_plugin: dict[str, list[Interest]] = {EXTENDER: list(_ANYTHING)} if extenders else {}
     for plugin in plugins:

@@ -2,7 +2,8 @@
 
 Podium scores every node, because on columns that is cheap. kube-scheduler stops when it has found enough: a share of
 the nodes that shrinks as the cluster grows, at least 100, starting where the last search ended. That rule applies
-when the configuration sets percentageOfNodesToScore, or when exact agreement with kube-scheduler is asked for.
+when the configuration sets percentageOfNodesToScore, when exact agreement with kube-scheduler is asked for, and to pods
+whose nodes are sent to an extender.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ class Sampling:
     parity: bool = False
     next_start: int = 0
 
-    def limit(self, nodes: int, profile_percentage: int | None) -> int:
+    def limit(self, nodes: int, profile_percentage: int | None, *, as_kube_scheduler: bool = False) -> int:
         """How many feasible nodes are enough."""
         percentage = self.percentage if profile_percentage is None else profile_percentage
         if percentage is None:
-            if not self.parity:
+            if not self.parity and not as_kube_scheduler:
                 return nodes
             percentage = 0
         return nodes_to_find(nodes, percentage)

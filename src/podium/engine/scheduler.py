@@ -8,7 +8,7 @@ test.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Protocol
 
 from podium.cluster import Cluster
@@ -26,6 +26,7 @@ from podium.framework.clock import Clock
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination
 from podium.framework.events import Action, Event, Resource
+from podium.framework.extender import Extender, interested
 from podium.framework.handle import Handle, LoadSource, Writer
 from podium.framework.nominator import Nominator
 from podium.framework.observed import ObservedRuntime
@@ -67,6 +68,7 @@ class Scheduler:
         report: Callable[[str], None] = lambda _message: None,
         observer: Observer | None = None,
         parity: bool = False,
+        extenders: Sequence[Extender] = (),
     ) -> None:
         self.cluster = Cluster()
         self.nominator = Nominator()
@@ -77,6 +79,7 @@ class Scheduler:
         self._launch = launch
         self._report = report
         self._observer = observer
+        self._extenders = extenders
         rng = rng or random.Random(0)
         self.memory = Memory()
         self.profiles: dict[str, ProfileRuntime] = {}
@@ -92,6 +95,7 @@ class Scheduler:
                 load=load,
                 report=report,
                 observer=observer,
+                extenders=extenders,
             )
             self.profiles[profile.scheduler_name] = (
                 ProfileRuntime(profile, registry, handle)
@@ -105,7 +109,7 @@ class Scheduler:
             self.nominator,
             pre_enqueue={name: runtime.run_pre_enqueue for name, runtime in self.profiles.items()},
             hints={
-                name: build_hints(runtime.plugins.values(), extenders=bool(config.extenders))
+                name: build_hints(runtime.plugins.values(), extenders=bool(extenders or config.extenders))
                 for name, runtime in self.profiles.items()
             },
             initial_backoff=config.pod_initial_backoff_seconds,
@@ -165,7 +169,9 @@ class Scheduler:
         if not len(self.cluster.order.rows):
             self.fail(queued, Status.unresolvable(NO_NODES), CLEAR)
             return None
-        known = self.memory.decide(runtime, cycle, self.sampling)
+        known = None
+        if not self._extenders or not interested(self._extenders, cycle.pod):
+            known = self.memory.decide(runtime, cycle, self.sampling)
         if isinstance(known, int):
             return known
         if known is None:

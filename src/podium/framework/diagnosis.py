@@ -6,7 +6,7 @@ reasons, sorted as text, then what preemption had to say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,6 +103,8 @@ class NodeStatuses:
         self._number = np.zeros(rows, dtype=np.int32)
         self._statuses: list[Status] = []
         self._known: dict[Status, int] = {}
+        self.elsewhere: dict[str, Status] = {}
+        """What was said of nodes that are not known here, by name: an extender may."""
 
     def add_group(self, status: Status, rows: Rows) -> None:
         """Give many nodes one status, whatever they had."""
@@ -110,6 +112,15 @@ class NodeStatuses:
 
     def set(self, row: int, status: Status) -> None:
         self._number[row] = self._number_of(status)
+
+    def set_named(self, statuses: Mapping[str, Status], row_of: Mapping[str, int]) -> None:
+        """Give nodes statuses by name, whatever they had."""
+        for name, status in statuses.items():
+            row = row_of.get(name)
+            if row is None:
+                self.elsewhere[name] = status
+            else:
+                self.set(row, status)
 
     def _number_of(self, status: Status) -> int:
         number = self._known.get(status)
@@ -127,6 +138,8 @@ class NodeStatuses:
         """Every explicit status with the number of nodes that have it."""
         counted = np.bincount(self._number, minlength=len(self._statuses) + 1).tolist()
         yield from zip(self._statuses, counted[1:], strict=True)
+        for status in self.elsewhere.values():
+            yield status, 1
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self._number))

@@ -86,12 +86,15 @@ class Results:
         met = [number for number in numbers[first.argsort()].tolist() if number > 0]
         return [(self._statuses[number - 1], rows[codes == number]) for number in met]
 
+    def candidates(self, rows: Rows) -> list[Candidate]:
+        return [self._candidates[row] for row in rows.tolist()]
+
     def least_harm(self, rows: Rows) -> list[Candidate]:
         """Of candidates those that rank best; more than one when nothing tells them apart."""
         for column in self._harm:
             harm = column[rows]
             rows = rows[harm == harm.min()]
-        return [self._candidates[row] for row in rows.tolist()]
+        return self.candidates(rows)
 
 
 class DryRuns:

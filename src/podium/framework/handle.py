@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from podium.cluster import Cluster
 from podium.framework.clock import Clock
+from podium.framework.extender import Extender
 from podium.framework.nominator import Nominator
 from podium.framework.observer import Observer
 from podium.framework.status import Status
@@ -71,6 +72,7 @@ class Handle:
         report: Callable[[str], None] = lambda _message: None,
         observer: Observer | None = None,
         scheduler_name: str = "default-scheduler",
+        extenders: Sequence[Extender] = (),
     ) -> None:
         self.cluster = cluster
         self.clock = clock
@@ -83,6 +85,7 @@ class Handle:
         self.report = report
         self.observer = observer
         self.scheduler_name = scheduler_name
+        self.extenders = extenders
         self.runtime: ProfileRuntime
 
     def pods(self) -> Iterator[Pod]:

@@ -37,7 +37,7 @@ class Search(NamedTuple):
     """What the dry runs found: the candidates that hurt least, or why each node that was tried is none."""
 
     best: list[Candidate]
-    """More than one when nothing tells them apart."""
+    """More than one when nothing tells them apart, or when all candidates are asked for."""
     refusals: list[tuple[Status, Rows]]
     errors: list[str]
 
@@ -51,10 +51,13 @@ def find_candidates(
     offset: int,
     wanted: int,
     known: DryRuns,
+    *,
+    all_candidates: bool = False,
 ) -> Search:
     """Dry-run nodes from `offset` on, until enough candidates are found and one of them violates no budget.
 
-    `hopeless`: bool[rows of the cluster], where it is known that no pod may be evicted.
+    `hopeless`: bool[rows of the cluster], where it is known that no pod may be evicted. With `all_candidates` the
+    `best` of the result are all that were found, the harmless first.
     """
     if hopeless[rows].all():
         return Search([], [(NOBODY_TO_EVICT, rows)], [])
@@ -70,6 +73,8 @@ def find_candidates(
     codes = results.codes[visited]
     harmless, violating = visited[codes == HARMLESS][:wanted], visited[codes == VIOLATING][:wanted]
     if len(harmless) or len(violating):
+        if all_candidates:
+            return Search(results.candidates(np.concatenate((harmless, violating))), [], [])
         return Search(results.least_harm(harmless if len(harmless) else violating), [], [])
     refusals = results.refusals(visited)
     return Search([], refusals, [status.message for status, _rows in refusals if status.code == Code.ERROR])
@@ -124,8 +129,13 @@ def _victims_on(
     if not victims:
         return Status.error(f'expected at least one victim pod on node "{name}"')
     pods = tuple(placed.pod for placed in victims)
-    priorities = sum(pod.priority + 2**31 for pod in pods)
-    return Candidate(row, name, pods, Harm(violations, pods[0].priority, priorities, len(pods), -_earliest_start(pods)))
+    return Candidate(row, name, pods, harm_of(pods, violations))
+
+
+def harm_of(victims: Sequence[Pod], violations: int) -> Harm:
+    """What evicting these pods costs; the first counts as the most important."""
+    priorities = sum(pod.priority + 2**31 for pod in victims)
+    return Harm(violations, victims[0].priority, priorities, len(victims), -_earliest_start(victims))
 
 
 class _Trial:

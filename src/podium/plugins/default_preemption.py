@@ -23,11 +23,13 @@ from podium.framework import (
     Interest,
     Nomination,
     Plugin,
+    PluginError,
     PostFilterResult,
     Resource,
     Status,
 )
 from podium.framework.dry_runs import Candidate, DryRuns, LowestPriorities
+from podium.framework.extended_preemption import asked_about_preemption, least_harmful, left_by_extenders
 from podium.framework.observer import Done
 from podium.framework.preemption import find_candidates, no_candidates_message
 from podium.kube import Pod
@@ -93,14 +95,25 @@ class DefaultPreemption(Plugin):
         wanted = self._wanted(len(rows))
         hopeless = self._lowest.refreshed() >= cycle.pod.priority
         runtime = self.handle.runtime
-        search = find_candidates(runtime, cycle, rows, may_evict, hopeless, offset, wanted, self._dry_runs)
+        extenders = asked_about_preemption(self.handle, cycle.pod) if self.handle.extenders else []
+        search = find_candidates(
+            runtime, cycle, rows, may_evict, hopeless, offset, wanted, self._dry_runs, all_candidates=bool(extenders)
+        )
         if not search.best:
             if search.errors:
                 return PostFilterResult(Status.error(f"preemption: {_aggregate(search.errors)}"))
             message = no_candidates_message(cycle.cluster, search)
             return PostFilterResult(Status.unschedulable(f"preemption: {message}"), Nomination(""))
-        cycle.data[NAME] = search.best
-        chosen = search.best[0]
+        best = search.best
+        if extenders:
+            try:
+                best = least_harmful(left_by_extenders(self.handle, extenders, cycle.pod, best))
+            except PluginError as error:
+                return PostFilterResult(Status.error(f"preemption: {error}"))
+            if not best:
+                return _refused(NO_CANDIDATE)
+        cycle.data[NAME] = best
+        chosen = best[0]
         self._evict(cycle.pod, chosen)
         return PostFilterResult(None, Nomination(chosen.node_name))
 

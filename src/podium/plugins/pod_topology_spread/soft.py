@@ -54,6 +54,8 @@ def soft_notes(cycle: Cycle, feasible: Nodes, rules: Rules, layouts: Layouts) ->
     for constraint in rules.constraints:
         pods = _pods_per_row(cycle.cluster, constraint)
         if constraint.topology_key == HOSTNAME:
+            if feasible.bare:
+                pods = np.zeros_like(pods)
             ignored = _ignored(complete, feasible)
             domains = len(feasible) - (0 if ignored is None else int(np.count_nonzero(ignored)))
             labelled = cycle.cluster.labels.column(HOSTNAME).ids != 0
