@@ -1,10 +1,12 @@
 """The Kubernetes client: where the API server is and who is asking (`load_access`), requests to it (`Client`), and
 copies of its collections that stay up to date (`Reflector`)."""
 
-from podium.client.access import Access, load_access
+from podium.client.access import Access
 from podium.client.client import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client
 from podium.client.errors import AccessError, ApiError, ClientError, TimedOut, Unreachable
 from podium.client.kinds import RESOURCES, WATCHED
+from podium.client.loading import load_access
+from podium.client.rbac import missing_rule
 from podium.client.reflector import Reflector
 from podium.client.resource import Resource
 
@@ -25,4 +27,5 @@ __all__ = [
     "TimedOut",
     "Unreachable",
     "load_access",
+    "missing_rule",
 ]

@@ -1,119 +1,183 @@
-"""How to reach an API server and as whom: from a kubeconfig, or from the files every pod has in a cluster."""
+"""How to reach an API server and as whom, kept current while Podium runs.
 
-import base64
-import os
+    kubeconfig, or a pod's service account → Access → the client asks `tls` and `headers` for each request
+
+Tokens, certificates and authorities may be rotated underneath. `Access` looks at most once a second, when a request
+is about to be sent (`due`), and puts new headers or a new TLS context in place; requests under way keep the old ones.
+When the server answers 401, `renew` asks at once. Nothing that cannot be used replaces something that can.
+"""
+
+import asyncio
+import logging
 import ssl
-import tempfile
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
-import yaml
+from yarl import URL
 
+from podium.client.credentials import Credentials, FixedCredentials, Identity, bearer
 from podium.client.errors import AccessError
+from podium.client.expiry import expiry
+from podium.client.files import RotatedFile
+from podium.client.tls import tls_context
+from podium.framework.clock import Clock, SystemClock
 
-SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+log = logging.getLogger(__name__)
+
+LOOK_EVERY = 1.0
+NEVER = float("inf")
+
+Headers = tuple[tuple[str, str], ...]
+
+
+class Trust:
+    """Whose certificate a server may show: an authority (a file that may be rotated, or its content), the system's
+    authorities, or anybody's."""
+
+    def __init__(
+        self,
+        *,
+        file: RotatedFile | None = None,
+        content: bytes | None = None,
+        insecure: bool = False,
+        origin: str = "the certificate authority",
+    ) -> None:
+        self.file = file
+        self.insecure = insecure
+        self.origin = origin
+        self._content = content
+
+    def read(self, now: float) -> bytes | None:
+        if self.file is None:
+            return self._content
+        try:
+            return self.file.read(now)
+        except OSError as error:
+            raise AccessError(f"{self.origin} {self.file.path} cannot be read: {error.strerror}") from None
 
 
 class Access:
-    """A server, and what proves who is asking."""
+    """A server and the means to be let in. `token` is short for credentials that are one fixed token."""
 
     def __init__(
         self,
         server: str,
         *,
-        ssl_context: ssl.SSLContext | None = None,
+        trust: Trust | None = None,
+        credentials: Credentials | None = None,
         token: str | None = None,
+        impersonation: Sequence[tuple[str, str]] = (),
         namespace: str = "default",
+        proxy: str | None = None,
+        tls_server_name: str | None = None,
+        compression: bool = True,
+        clock: Clock | None = None,
     ) -> None:
         self.server = server.rstrip("/")
+        self.url = URL(self.server)
         self.namespace = namespace
-        self.ssl = ssl_context
-        self.headers: dict[str, str] = {"Authorization": f"Bearer {token}"} if token else {}
+        self.proxy = proxy
+        self.tls_server_name = tls_server_name
+        self.compression = compression
+        self.tls: ssl.SSLContext | None = None
+        self.headers: Headers = tuple(impersonation)
+        self.version = 0
+        """Moves when `tls` or `headers` do."""
+        self.due = float("-inf")
+        """From when on (loop time) `refresh` wants to be called before a request."""
+        self._trust = trust or Trust()
+        if credentials is None:
+            credentials = FixedCredentials(Identity(bearer(token) if token else None))
+        self._credentials = credentials
+        self._impersonation = tuple(impersonation)
+        self._identity: Identity | None = None
+        self._authority: bytes | None = None
+        self._looked = False
+        self._trouble = ""
+        self._failure: AccessError | None = None
+        self._lock = asyncio.Lock()
+        self._clock = clock or SystemClock()
 
     def __repr__(self) -> str:
         return f"Access({self.server!r})"
 
+    @property
+    def host(self) -> str:
+        return self.url.authority.rpartition("@")[2]
 
-def load_access(kubeconfig: str | None = None, *, context: str | None = None, master: str | None = None) -> Access:
-    """Reads `kubeconfig`; or else the files of $KUBECONFIG; or ~/.kube/config; or what a pod is given."""
-    if kubeconfig is not None:
-        return _from_file(Path(kubeconfig), context, master)
-    listed = [Path(name) for name in os.environ.get("KUBECONFIG", "").split(os.pathsep) if name]
-    if listed:
-        return _from_file(listed[0], context, master)
-    default = Path.home() / ".kube" / "config"
-    if default.exists():
-        return _from_file(default, context, master)
-    host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
-    if host and port:
-        return _in_cluster(host, port, master)
-    if master:
-        return Access(master)
-    raise AccessError("there is no kubeconfig: give --kubeconfig FILE or set KUBECONFIG")
+    def adopt(self, identity: Identity) -> None:
+        """Be this from now on, so that whatever is wrong with it, or with the authority, is told before the first
+        request. Raises AccessError."""
+        self._adopt(identity, self._trust.read(0.0))
 
+    async def refresh(self) -> None:
+        """Puts what changed in place, if a look is due. AccessError where there are no credentials at all."""
+        async with self._lock:
+            now = asyncio.get_running_loop().time()
+            if now < self.due:
+                if self._failure is not None:
+                    raise self._failure
+                return
+            await self._look(now, renew=False)
 
-def _in_cluster(host: str, port: str, master: str | None) -> Access:
-    try:
-        token = (SERVICE_ACCOUNT / "token").read_text().strip()
-        namespace = (SERVICE_ACCOUNT / "namespace").read_text().strip()
-        context = ssl.create_default_context(cafile=str(SERVICE_ACCOUNT / "ca.crt"))
-    except OSError as error:
-        raise AccessError(f"the pod's service account cannot be read: {error}") from None
-    host = f"[{host}]" if ":" in host else host
-    return Access(master or f"https://{host}:{port}", ssl_context=context, token=token, namespace=namespace)
+    async def renew(self, version: int) -> bool:
+        """After a 401 to what was sent as of `version`: whether there is something else to try."""
+        async with self._lock:
+            if self.version == version and self._credentials.changing:
+                await self._look(asyncio.get_running_loop().time(), renew=True)
+            return self.version != version
 
+    def expired_certificate(self) -> str | None:
+        """A sentence about the client certificate if it has ended."""
+        if self._identity is None or self._identity.certificate is None:
+            return None
+        ends = expiry(self._identity.certificate)
+        if ends is None or ends.timestamp() > self._clock.now():
+            return None
+        return f"{self._identity.origin}: the client certificate expired on {ends:%Y-%m-%d at %H:%M} UTC: renew it"
 
-def _from_file(path: Path, context_name: str | None, master: str | None) -> Access:
-    try:
-        content: dict[str, Any] = yaml.safe_load(path.read_text()) or {}
-    except OSError as error:
-        raise AccessError(f"{path}: {error.strerror}") from None
-    except yaml.YAMLError as error:
-        raise AccessError(f"{path} is not YAML: {error}") from None
-    name = context_name or content.get("current-context") or ""
-    context = _named(path, content, "contexts", "context", name)
-    cluster = _named(path, content, "clusters", "cluster", context.get("cluster", ""))
-    user = _named(path, content, "users", "user", context["user"]) if context.get("user") else {}
-    token = user.get("token")
-    if token is None and "tokenFile" in user:
-        token = (path.parent / user["tokenFile"]).read_text().strip()
-    server = master or cluster.get("server", "")
-    tls = _ssl_context(path.parent, cluster, user) if server.startswith("https://") else None
-    return Access(server, ssl_context=tls, token=token, namespace=context.get("namespace") or "default")
+    async def _look(self, now: float, *, renew: bool) -> None:
+        try:
+            identity = await self._credentials.identity(now, renew=renew)
+            usable = self._try(identity, now)
+        except AccessError as error:
+            self._failure = error  # requests until the next look end the same way, without asking again
+            self.due = asyncio.get_running_loop().time() + LOOK_EVERY
+            raise
+        self._failure = None
+        changing = self._credentials.changing or self._trust.file is not None or not usable
+        self.due = asyncio.get_running_loop().time() + LOOK_EVERY if changing else NEVER
 
+    def _try(self, identity: Identity, now: float) -> bool:
+        """Whether it could be put in place; where not, what was used before stays, if anything was."""
+        try:
+            self._adopt(identity, self._trust.read(now))
+        except AccessError as error:
+            if not self._looked:
+                raise
+            if str(error) != self._trouble:
+                self._trouble = str(error)
+                log.warning("%s; what was in use before stays in use", error)
+            return False
+        self._looked = True
+        self._trouble = ""
+        return True
 
-def _named(path: Path, content: dict[str, Any], section: str, kind: str, name: str) -> dict[str, Any]:
-    for entry in content.get(section) or []:
-        if entry.get("name") == name:
-            return entry.get(kind) or {}
-    raise AccessError(f"{path}: there is no {kind} {name!r}")
-
-
-def _ssl_context(folder: Path, cluster: dict[str, Any], user: dict[str, Any]) -> ssl.SSLContext:
-    data = cluster.get("certificate-authority-data")
-    authority = cluster.get("certificate-authority")
-    try:
-        context = ssl.create_default_context(
-            cafile=str(folder / authority) if authority and not data else None,
-            cadata=base64.b64decode(data).decode() if data else None,
-        )
-        if cluster.get("insecure-skip-tls-verify"):
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        with tempfile.TemporaryDirectory() as scratch:
-            certificate = _file(folder, user, "client-certificate", Path(scratch))
-            key = _file(folder, user, "client-key", Path(scratch))
-            if certificate is not None and key is not None:
-                context.load_cert_chain(certificate, key)
-    except (OSError, ValueError) as error:
-        raise AccessError(f"the certificates cannot be used: {error}") from None
-    return context
-
-
-def _file(folder: Path, user: dict[str, Any], field: str, scratch: Path) -> Path | None:
-    if data := user.get(f"{field}-data"):
-        path = scratch / field
-        path.touch(mode=0o600)
-        path.write_bytes(base64.b64decode(data))
-        return path
-    return folder / user[field] if user.get(field) else None
+    def _adopt(self, identity: Identity, authority: bytes | None) -> None:
+        if identity == self._identity and authority == self._authority:
+            return
+        if identity.authorization is not None and not identity.authorization.isprintable():
+            raise AccessError(f"{identity.origin or self.server}: the token or password has a line break inside")
+        if self.url.scheme == "https":
+            self.tls = tls_context(
+                authority,
+                authority_from=self._trust.origin,
+                insecure=self._trust.insecure,
+                certificate=identity.certificate,
+                key=identity.key,
+                certificate_from=identity.origin,
+            )
+        own = () if identity.authorization is None else (("Authorization", identity.authorization),)
+        self.headers = (*own, *self._impersonation)
+        self._identity = identity
+        self._authority = authority
+        self.version += 1

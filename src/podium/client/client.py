@@ -1,43 +1,72 @@
-"""Requests to an API server: bytes in, bytes out, on connections that are kept.
+"""Requests to an API server: bytes in, bytes out.
 
-Everything that does not change between requests is made beforehand (headers, the encoded start of the URL, time-outs),
-because a scheduler's day is thousands of small POSTs a second. Watches have a connection pool of their own, so that
-however many run, requests never wait for one of theirs.
+    throttle → fresh credentials → guard (writes) → send → answer, or wait and again
+
+`timeout` covers all of that, so a caller who gives five seconds has an answer or an error after five seconds. Within
+it a request is repeated when that cannot do harm: an answer of 429 or 5xx with Retry-After, a 401 once after the
+credentials were renewed, any request that was never sent, and a GET whose answer got lost. A write that may have
+arrived is never repeated; `Unreachable.sent` tells the caller, who knows what is safe.
+
+What does not change between requests is made beforehand, because a scheduler's day is thousands of small POSTs.
 """
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from urllib.parse import quote, urlencode
 
 import aiohttp
 import msgspec
-from yarl import URL
+from multidict import CIMultiDict
 
 from podium.client.access import Access
-from podium.client.errors import ClientError, TimedOut, Unreachable, refusal
+from podium.client.errors import AccessError, ApiError, ClientError, TimedOut, Unreachable, refusal
+from podium.client.pool import NotSentError, Pool
+from podium.client.repetition import Repetition
+from podium.client.session import Chunks, Session, abandon, read_whole
+from podium.client.throttle import Throttle
+from podium.client.trouble import unreachable
+from podium.client.wire import MalformedError
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
-
 JSON = "application/json"
-CONNECTIONS = 100
-TIMEOUT = 30.0
+
+GET_TIMEOUT = 30.0
+LIST_TIMEOUT = 60.0
+WRITE_TIMEOUT = 30.0
 IDLE = 120.0
 """Seconds after which a silent watch is given up: servers send bookmarks about once a minute."""
+CONNECTIONS = 100
+MAX_LIST = 1 << 30
+MAX_OBJECT = 16 << 20
+"""Bytes of an answer: a whole list, and the answer to a write; etcd takes objects of 1.5 MB."""
+NO_ANSWER = "<error>"
 
+T = TypeVar("T")
 Params = Mapping[str, str] | None
 OnRequest = Callable[[str, str, str, float], None]
-"""Told after each request sent: verb, host, status code (or "<error>") and seconds."""
+"""Told after each attempt: verb, host, status code (NO_ANSWER if there was none) and seconds."""
+
+_encode = msgspec.json.Encoder().encode
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9/._~:@!$&'()*+,;=%?-]*").fullmatch
+_PATH_SAFE = "/:@!$&'()*+,;=%?"
+_FAILURES = (NotSentError, MalformedError, aiohttp.ClientError, OSError)
 
 
 class Client:
-    """One server, asked as one user."""
+    """One server, asked as one user.
+
+    `guard` is called at the last moment before a write is sent and may raise to stop it; `on_request` is told of every
+    attempt.
+    """
 
     def __init__(
         self,
@@ -53,8 +82,20 @@ class Client:
         self.guard: Callable[[], None] | None = None
         self._user_agent = user_agent
         self._rng = rng or random.Random()
-        self._host = URL(access.server).authority
-        self._sessions: dict[bool, aiohttp.ClientSession] = {}
+        self._throttle = Throttle(qps, burst) if qps > 0 else None
+        self._server = access.server
+        self._host = access.host
+        self._prefix = access.url.raw_path.rstrip("/")
+        self._session = Session(
+            limit=CONNECTIONS,
+            proxy=access.proxy,
+            server_name=access.tls_server_name,
+            compression=access.compression,
+        )
+        self._pool = None if access.proxy else self._new_pool()
+        self._version = -1
+        self._heads: dict[str, bytes] = {}
+        self._headers: dict[str, CIMultiDict[str]] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -65,121 +106,226 @@ class Client:
         await self.close()
 
     async def close(self) -> None:
-        for session in self._sessions.values():
-            await session.close()
-        self._sessions.clear()
+        if self._pool is not None:
+            await self._pool.close()
+        await self._session.close()
 
     async def get(self, path: str, params: Params = None, *, timeout: float | None = None) -> bytes:
+        if timeout is None:
+            timeout = LIST_TIMEOUT if names_a_collection(path) else GET_TIMEOUT
         return await self._request("GET", path, params, None, JSON, timeout)
 
     async def post(self, path: str, body: Any, params: Params = None, *, timeout: float | None = None) -> bytes:
-        return await self._request("POST", path, params, _encoded(body), JSON, timeout)
+        return await self._request("POST", path, params, body, JSON, timeout)
 
     async def put(self, path: str, body: Any, params: Params = None, *, timeout: float | None = None) -> bytes:
-        return await self._request("PUT", path, params, _encoded(body), JSON, timeout)
+        return await self._request("PUT", path, params, body, JSON, timeout)
 
     async def patch(
         self, path: str, body: Any, kind: str = MERGE_PATCH, params: Params = None, *, timeout: float | None = None
     ) -> bytes:
-        return await self._request("PATCH", path, params, _encoded(body), kind, timeout)
+        return await self._request("PATCH", path, params, body, kind, timeout)
 
     async def delete(
         self, path: str, body: Any = None, params: Params = None, *, timeout: float | None = None
     ) -> bytes:
-        content = None if body is None else _encoded(body)
-        return await self._request("DELETE", path, params, content, JSON, timeout)
+        return await self._request("DELETE", path, params, body, JSON, timeout)
 
     @asynccontextmanager
-    async def stream(
-        self, path: str, params: Params = None, *, idle: float = IDLE
-    ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """A watch: the answer's bytes as they come; TimedOut when nothing came for `idle` seconds."""
-        timeout = aiohttp.ClientTimeout(total=None, connect=TIMEOUT, sock_read=idle)
+    async def stream(self, path: str, params: Params = None, *, idle: float = IDLE) -> AsyncIterator[Chunks]:
+        """A watch: the bytes of the answer as they come. TimedOut when nothing came for `idle` seconds."""
+        target = _target(path, params)
+        deadline = asyncio.get_running_loop().time() + GET_TIMEOUT
+        response = await self._persist(lambda: self._open(target, idle, deadline), deadline, reading=True)
         try:
-            response = await self._send("GET", path, params, None, JSON, timeout, streaming=True)
-        except (aiohttp.ClientError, OSError) as error:
-            raise _unreachable(error, self._host) from None
-        try:
-            if response.status >= 300:
-                raise refusal(response.status, await response.read())
-            yield self._chunks(response)
+            yield Chunks(response, self._host)
         finally:
-            response.close()
-
-    async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-        try:
-            async for chunk in response.content.iter_any():
-                yield chunk
-        except (aiohttp.ClientError, OSError) as error:
-            raise _unreachable(error, self._host) from None
+            abandon(response)
 
     async def _request(
-        self, verb: str, path: str, params: Params, body: bytes | None, kind: str, seconds: float | None
+        self, verb: str, path: str, params: Params, body: Any, kind: str, timeout: float | None
     ) -> bytes:
-        timeout = aiohttp.ClientTimeout(total=TIMEOUT if seconds is None else seconds)
+        deadline = asyncio.get_running_loop().time() + (WRITE_TIMEOUT if timeout is None else timeout)
+        if body is not None and not isinstance(body, bytes):
+            body = _encode(body)
+        target = _target(path, params)
+        if verb == "GET" or self._pool is None:
+            ask = partial(self._ask_session, verb, target, body, kind, deadline)
+        else:
+            ask = partial(self._ask_pool, self._pool, verb, target, body, kind, deadline)
+        return await self._persist(ask, deadline, reading=verb == "GET")
+
+    async def _persist(self, attempt: Callable[[], Awaitable[T]], deadline: float, *, reading: bool) -> T:
+        """Attempts until there is an answer or nothing more can be done."""
+        access = self.access
+        repetition: Repetition | None = None
+        renewed = False
+        while True:
+            if self._throttle is not None:
+                await self._take_turn(self._throttle, deadline)
+            if access.version != self._version or asyncio.get_running_loop().time() >= access.due:
+                await self._refresh()
+            version = self._version
+            try:
+                return await attempt()
+            except ClientError as failure:
+                error = failure
+            if isinstance(error, ApiError) and error.unauthorized:
+                if renewed or not await self._renew(version):
+                    raise self._explained(error)
+                renewed = True
+                continue
+            if repetition is None:
+                repetition = Repetition(deadline, self._rng, reading=reading)
+            await repetition.after(error)
+
+    async def _ask_pool(
+        self, pool: Pool, verb: str, target: str, body: bytes | None, kind: str, deadline: float
+    ) -> bytes:
+        head = self._heads.get(kind) or self._new_head(kind)
+        content = body or b""
+        line = f"{verb} {self._prefix}{target} HTTP/1.1\r\nContent-Length: {len(content)}\r\n"
+        began = asyncio.get_running_loop().time()
+        code = NO_ANSWER
         try:
-            response = await self._send(verb, path, params, body, kind, timeout)
-            content = await response.read()
-        except (aiohttp.ClientError, OSError) as error:
-            raise _unreachable(error, self._host) from None
+            answer = await pool.exchange(
+                b"".join((line.encode(), head, content)), self.access.tls, deadline, self.guard
+            )
+            code = str(answer.status)
+        except _FAILURES as error:
+            raise unreachable(error, self._host) from None
+        finally:
+            if self.on_request is not None:
+                self.on_request(verb, self._host, code, asyncio.get_running_loop().time() - began)
+        if answer.status >= 300:
+            raise refusal(answer.status, answer.body, _seconds(answer.header(b"retry-after")))
+        return answer.body
+
+    async def _ask_session(self, verb: str, target: str, body: bytes | None, kind: str, deadline: float) -> bytes:
+        if verb != "GET" and self.guard is not None:
+            self.guard()
+        left = max(deadline - asyncio.get_running_loop().time(), 0.001)
+        response = await self._send(verb, target, body, kind, aiohttp.ClientTimeout(total=left))
+        try:
+            content = await read_whole(response, MAX_LIST if verb == "GET" else MAX_OBJECT)
+        except _FAILURES as error:
+            raise unreachable(error, self._host) from None
         if response.status >= 300:
-            raise refusal(response.status, content)
+            raise refusal(response.status, content, _seconds(response.headers.get("Retry-After")))
         return content
+
+    async def _open(self, target: str, idle: float, deadline: float) -> aiohttp.ClientResponse:
+        timeout = aiohttp.ClientTimeout(total=None, sock_read=idle)
+        try:
+            async with asyncio.timeout_at(deadline):
+                response = await self._send("GET", target, None, JSON, timeout, streaming=True)
+        except TimeoutError:
+            raise TimedOut(f"{self._host} did not answer in time", sent=True) from None
+        if response.status < 300:
+            return response
+        try:
+            async with asyncio.timeout_at(deadline):
+                content = await read_whole(response, MAX_OBJECT)
+        except _FAILURES as error:
+            raise unreachable(error, self._host) from None
+        raise refusal(response.status, content, _seconds(response.headers.get("Retry-After")))
 
     async def _send(
         self,
         verb: str,
-        path: str,
-        params: Params,
+        target: str,
         body: bytes | None,
         kind: str,
         timeout: aiohttp.ClientTimeout,
         *,
         streaming: bool = False,
     ) -> aiohttp.ClientResponse:
-        if verb != "GET" and self.guard is not None:
-            self.guard()
-        text = f"{self.access.server}{path}"
-        if params:
-            text = f"{text}?{urlencode(params, quote_via=quote)}"
-        headers = {**self.access.headers, "Accept": JSON, "Content-Type": kind, "User-Agent": self._user_agent}
         began = asyncio.get_running_loop().time()
-        code = "<error>"
+        code = NO_ANSWER
         try:
-            response = await self._session(streaming).request(
+            response = await self._session.open(
                 verb,
-                URL(text, encoded=True),
-                data=body,
-                headers=headers,
-                timeout=timeout,
-                ssl=self.access.ssl or True,
-                allow_redirects=False,
+                f"{self._server}{target}",
+                self._headers.get(kind) or self._new_headers(kind),
+                body,
+                self.access.tls,
+                timeout,
+                streaming=streaming,
             )
             code = str(response.status)
             return response
+        except _FAILURES as error:
+            raise unreachable(error, self._host) from None
         finally:
             if self.on_request is not None:
                 self.on_request(verb, self._host, code, asyncio.get_running_loop().time() - began)
 
-    def _session(self, streaming: bool) -> aiohttp.ClientSession:
-        session = self._sessions.get(streaming)
-        if session is None:
-            session = self._sessions[streaming] = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0 if streaming else CONNECTIONS),
-                cookie_jar=aiohttp.DummyCookieJar(),
-            )
-            session._retry_connection = False  # aiohttp would send a PUT or DELETE again by itself
-        return session
+    async def _take_turn(self, throttle: Throttle, deadline: float) -> None:
+        try:
+            await throttle.take(deadline)
+        except TimeoutError:
+            raise TimedOut("the limit on one's own requests (qps) leaves no time for this one", sent=False) from None
+
+    async def _refresh(self) -> None:
+        try:
+            await self.access.refresh()
+        except AccessError as error:
+            raise Unreachable(str(error), sent=False, lasting=True) from None
+        if self.access.version != self._version:
+            self._version = self.access.version
+            self._heads.clear()
+            self._headers.clear()
+
+    async def _renew(self, version: int) -> bool:
+        try:
+            return await self.access.renew(version)
+        except AccessError as error:
+            raise Unreachable(str(error), sent=False, lasting=True) from None
+
+    def _explained(self, error: ApiError) -> ApiError:
+        expired = self.access.expired_certificate()
+        message = expired or f"{self._host} does not know the credentials it was given: {error.message or error}"
+        return ApiError(error.status, error.reason, message, error.details)
+
+    def _new_pool(self) -> Pool:
+        url = self.access.url
+        return Pool(
+            url.host or "",
+            url.port or 443,
+            server_name=self.access.tls_server_name,
+            limit=CONNECTIONS,
+            max_answer=MAX_OBJECT,
+        )
+
+    def _new_headers(self, kind: str) -> CIMultiDict[str]:
+        fixed = (("Accept", JSON), ("User-Agent", self._user_agent), ("Content-Type", kind))
+        headers = self._headers[kind] = CIMultiDict([*fixed, *self.access.headers])
+        return headers
+
+    def _new_head(self, kind: str) -> bytes:
+        headers = (("Host", self._host), *self._new_headers(kind).items())
+        head = self._heads[kind] = b"".join(f"{name}: {value}\r\n".encode() for name, value in headers) + b"\r\n"
+        return head
 
 
-def _encoded(body: Any) -> bytes:
-    return body if isinstance(body, bytes) else msgspec.json.encode(body)
+def names_a_collection(path: str) -> bool:
+    """Whether a GET of `path` lists: /api/v1/pods, /apis/GROUP/V/namespaces/NS/RESOURCE."""
+    parts = path.strip("/").split("/")
+    rest = parts[2:] if parts[0] == "api" else parts[3:]
+    if len(rest) == 3 and rest[0] == "namespaces":
+        return rest[2] not in ("status", "finalize")
+    return len(rest) == 1
 
 
-def _unreachable(error: Exception, host: str) -> ClientError:
-    sent = not isinstance(
-        error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.ClientHttpProxyError
-    )
-    if isinstance(error, TimeoutError):
-        return TimedOut(f"{host} did not answer in time", sent=sent)
-    return Unreachable(f"{host} cannot be reached: {error or type(error).__name__}", sent=sent)
+def _target(path: str, params: Params) -> str:
+    if not _PLAIN_PATH(path):
+        path = quote(path, safe=_PATH_SAFE)
+    return f"{path}?{urlencode(params, quote_via=quote)}" if params else path
+
+
+def _seconds(retry_after: bytes | str | None) -> float | None:
+    """Retry-After in seconds; the form with a date is not used by API servers."""
+    try:
+        return None if retry_after is None else max(float(int(retry_after)), 0.0)
+    except ValueError:
+        return None

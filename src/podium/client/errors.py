@@ -71,11 +71,16 @@ class ApiError(ClientError):
 
 
 class Unreachable(ClientError):  # noqa: N818  (it reads as what happened)
-    """No answer: refused, reset, no such host, TLS. `sent`: the server may have received the request."""
+    """No answer: refused, reset, no such host, TLS, no credentials.
 
-    def __init__(self, message: str, *, sent: bool) -> None:
+    `sent`: the server may have received the request. `lasting`: the same will happen again until somebody changes
+    something.
+    """
+
+    def __init__(self, message: str, *, sent: bool, lasting: bool = False) -> None:
         super().__init__(message)
         self.sent = sent
+        self.lasting = lasting
 
 
 class TimedOut(Unreachable):

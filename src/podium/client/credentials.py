@@ -1,0 +1,130 @@
+"""Who is asking: what a request carries to prove it, and how that is kept current.
+
+An `Identity` is a header, a certificate, or both, or nothing. `Credentials` give the one of now; they are asked at most
+once a second, and once more with `renew` when the server refused the last one. None of these ever shows a secret when
+printed.
+"""
+
+import base64
+import logging
+from typing import NamedTuple, Protocol
+
+from podium.client.errors import AccessError
+from podium.client.files import RotatedFile
+
+log = logging.getLogger(__name__)
+
+
+class Identity(NamedTuple):
+    authorization: str | None = None
+    certificate: bytes | None = None
+    key: bytes | None = None
+    origin: str = ""
+    """Where the certificate came from, for messages."""
+
+    def __repr__(self) -> str:
+        parts = [name for name in ("authorization", "certificate") if getattr(self, name) is not None]
+        return f"Identity({' and '.join(parts) or 'anonymous'})"
+
+
+class Credentials(Protocol):
+    changing: bool
+    """Whether it is worth asking again."""
+
+    async def identity(self, now: float, *, renew: bool = False) -> Identity:
+        """The identity of now (loop time). `renew`: the server refused the last one. Raises AccessError."""
+
+
+def bearer(token: str) -> str:
+    return f"Bearer {token}"
+
+
+def basic(username: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{username}:{password}".encode()).decode()
+
+
+class FixedCredentials:
+    """The same for ever: anonymous, a token, a name with a password, embedded certificates."""
+
+    changing = False
+
+    def __init__(self, identity: Identity) -> None:
+        self._identity = identity
+
+    async def identity(self, now: float, *, renew: bool = False) -> Identity:
+        return self._identity
+
+    def read(self, now: float) -> Identity:
+        return self._identity
+
+
+class FileCredentials:
+    """A token file or a certificate with its key in files, or both, that something else rotates.
+
+    A file that cannot be read or a pair that is half replaced leaves the last good identity in use; the reason is
+    logged once. `rest` is what does not come from files.
+    """
+
+    changing = True
+
+    def __init__(
+        self,
+        rest: Identity,
+        *,
+        token: RotatedFile | None = None,
+        certificate: RotatedFile | None = None,
+        key: RotatedFile | None = None,
+    ) -> None:
+        self._last: Identity | None = None
+        self._rest = rest
+        self._token = token
+        self._certificate = certificate
+        self._key = key
+        self._trouble = ""
+
+    async def identity(self, now: float, *, renew: bool = False) -> Identity:
+        if renew:
+            for file in (self._token, self._certificate, self._key):
+                if file is not None:
+                    file.forget()
+        try:
+            identity = self.read(now)
+            self._trouble = ""
+            return identity
+        except AccessError as error:
+            if self._last is None:
+                raise
+            if str(error) != self._trouble:
+                self._trouble = str(error)
+                log.warning("%s; the last good credentials stay in use", error)
+            return self._last
+
+    def read(self, now: float) -> Identity:
+        """What the files say now. Raises AccessError."""
+        authorization, certificate, key, origin = self._rest
+        if self._token is not None:
+            try:
+                authorization = bearer(_token(self._token, now))
+            except AccessError:
+                if authorization is None:  # else `token` stands in until the file can be read
+                    raise
+        if self._certificate is not None:
+            certificate = _content(self._certificate, "client-certificate", now)
+        if self._key is not None:
+            key = _content(self._key, "client-key", now)
+        self._last = Identity(authorization, certificate, key, origin)
+        return self._last
+
+
+def _token(file: RotatedFile, now: float) -> str:
+    token = _content(file, "tokenFile", now).decode(errors="replace").strip()
+    if not token:
+        raise AccessError(f"the tokenFile {file.path} is empty: it must hold a bearer token")
+    return token
+
+
+def _content(file: RotatedFile, field: str, now: float) -> bytes:
+    try:
+        return file.read(now)
+    except OSError as error:
+        raise AccessError(f"the {field} {file.path} cannot be read: {error.strerror}") from None

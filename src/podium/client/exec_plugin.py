@@ -1,0 +1,193 @@
+"""Credentials from a command, as `exec` in a kubeconfig asks for: cloud providers' log-ins come this way.
+
+The command gets an ExecCredential in $KUBERNETES_EXEC_INFO and prints one with a status: a token, a client certificate
+with its key, or both, and perhaps when they end. Until then, or until the server answers 401, what it printed is used;
+it runs again when asked after that, and never twice at a time (`Access` sees to it).
+"""
+
+import asyncio
+import base64
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from podium.client.credentials import Identity, bearer
+from podium.client.errors import AccessError
+from podium.framework.clock import Clock, SystemClock
+
+GROUP = "client.authentication.k8s.io"
+VERSIONS = (f"{GROUP}/v1", f"{GROUP}/v1beta1")
+EXTENSION = f"{GROUP}/exec"
+"""The name of a cluster's extension whose content is handed to the command."""
+INFO = "KUBERNETES_EXEC_INFO"
+NEVER, IF_AVAILABLE, ALWAYS = "Never", "IfAvailable", "Always"
+TIMEOUT = 60.0
+MAX_OUTPUT = 1 << 20
+EARLY = 10.0
+"""Seconds before its end at which a credential is renewed, so that no request carries one that ends on the way."""
+
+
+class Status(msgspec.Struct, rename="camel"):
+    token: str = ""
+    client_certificate_data: str = ""
+    client_key_data: str = ""
+    expiration_timestamp: datetime | None = None
+
+
+class Printed(msgspec.Struct, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    status: Status | None = None
+
+
+class ExecCredentials:
+    """`origin` names the kubeconfig and user in messages; `cluster` is handed to the command where it asks for it."""
+
+    changing = True
+
+    def __init__(
+        self,
+        command: str,
+        arguments: Sequence[str],
+        *,
+        origin: str,
+        api_version: str = VERSIONS[0],
+        environment: Mapping[str, str] | None = None,
+        cluster: Mapping[str, Any] | None = None,
+        interactive_mode: str = IF_AVAILABLE,
+        install_hint: str = "",
+        clock: Clock | None = None,
+    ) -> None:
+        self._command = command
+        self._arguments = list(arguments)
+        self._origin = origin
+        self._api_version = api_version
+        self._environment = dict(environment or {})
+        self._cluster = cluster
+        self._interactive_mode = interactive_mode
+        self._install_hint = install_hint
+        self._clock = clock or SystemClock()
+        self._last: Identity | None = None
+        self._ends: float | None = None
+
+    async def identity(self, now: float, *, renew: bool = False) -> Identity:
+        over = self._ends is not None and self._clock.now() >= self._ends - EARLY
+        if self._last is None or over or renew:
+            self._last, self._ends = self._parse(await self._run())
+        return self._last
+
+    async def _run(self) -> bytes:
+        interactive = self._is_interactive()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                self._command,
+                *self._arguments,
+                stdin=None if interactive else asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                env={**os.environ, **self._environment, INFO: self._info(interactive)},
+                limit=MAX_OUTPUT,
+            )
+        except FileNotFoundError:
+            hint = f": {_printable(self._install_hint)}" if self._install_hint else ": install it or correct `command`"
+            raise AccessError(f"{self._origin}: the command {self._command} was not found{hint}") from None
+        except OSError as error:
+            raise AccessError(f"{self._origin}: the command {self._command} cannot run: {error.strerror}") from None
+        return await self._output(process)
+
+    async def _output(self, process: asyncio.subprocess.Process) -> bytes:
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(None if self._interactive_mode == ALWAYS else TIMEOUT):
+                output = b""
+                while chunk := await process.stdout.read(MAX_OUTPUT):
+                    output += chunk
+                    if len(output) > MAX_OUTPUT:
+                        raise AccessError(f"{self._origin}: the command {self._command} prints without end")
+                code = await process.wait()
+        except TimeoutError:
+            raise AccessError(f"{self._origin}: the command {self._command} did not end within {TIMEOUT:g} s") from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if code != 0:
+            raise AccessError(
+                f"{self._origin}: the command {self._command} failed with exit code {code}; what it said is above"
+            )
+        return output
+
+    def _is_interactive(self) -> bool:
+        if self._interactive_mode == NEVER:
+            return False
+        terminal = sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
+        if self._interactive_mode == ALWAYS and not terminal:
+            raise AccessError(
+                f"{self._origin}: the command {self._command} asks on the terminal (interactiveMode: Always), "
+                "and there is none: give Podium a token, a certificate or a command that needs no terminal"
+            )
+        return terminal
+
+    def _info(self, interactive: bool) -> str:
+        spec: dict[str, Any] = {"interactive": interactive}
+        if self._cluster is not None:
+            spec["cluster"] = self._cluster
+        info = {"kind": "ExecCredential", "apiVersion": self._api_version, "spec": spec}
+        return msgspec.json.encode(info).decode()
+
+    def _parse(self, output: bytes) -> tuple[Identity, float | None]:
+        command = f"{self._origin}: the command {self._command}"
+        try:
+            printed = msgspec.json.decode(output, type=Printed)
+        except msgspec.ValidationError as error:
+            raise AccessError(f"{command} printed an ExecCredential that cannot be used: {error}") from None
+        except msgspec.MsgspecError:  # the error would quote what was printed
+            raise AccessError(f"{command} printed no JSON: it must print an ExecCredential") from None
+        if printed.api_version != self._api_version or printed.kind != "ExecCredential":
+            found = f"{printed.kind or 'no kind'} of {printed.api_version or 'no apiVersion'}"
+            raise AccessError(f"{command} printed {found}: `apiVersion` of the user says {self._api_version}")
+        status = printed.status
+        if status is None or not (status.token or status.client_certificate_data or status.client_key_data):
+            raise AccessError(f"{command} printed no status with a token or a certificate: are you logged in?")
+        if bool(status.client_certificate_data) != bool(status.client_key_data):
+            raise AccessError(f"{command} printed a certificate without its key, or a key without certificate")
+        identity = Identity(
+            bearer(status.token) if status.token else None,
+            status.client_certificate_data.encode() or None,
+            status.client_key_data.encode() or None,
+            command,
+        )
+        ends = status.expiration_timestamp
+        return identity, None if ends is None else (ends if ends.tzinfo else ends.replace(tzinfo=UTC)).timestamp()
+
+
+def cluster_info(
+    server: str,
+    *,
+    tls_server_name: str,
+    insecure: bool,
+    authority: bytes | None,
+    proxy: str,
+    disable_compression: bool,
+    config: Any,
+) -> dict[str, Any]:
+    """The cluster as an ExecCredential tells of it."""
+    given = {
+        "server": server,
+        "tls-server-name": tls_server_name,
+        "insecure-skip-tls-verify": insecure,
+        "certificate-authority-data": base64.b64encode(authority).decode() if authority else "",
+        "proxy-url": proxy,
+        "disable-compression": disable_compression,
+    }
+    info = {name: value for name, value in given.items() if value or name == "server"}
+    info["config"] = config  # a Go client writes null where there is none, and plugins may rely on the field
+    return info
+
+
+def _printable(text: str) -> str:
+    """Without escape sequences, which could change the terminal."""
+    return "".join(character if character.isprintable() else " " for character in text)

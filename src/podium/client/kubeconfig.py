@@ -1,0 +1,215 @@
+"""Kubeconfig files: reading, merging, and the one context that was asked for.
+
+Several files may be listed in $KUBECONFIG. Of entries with the same name the first file's is used, whole; so is the
+first `current-context`. Files of the list that do not exist are passed over. Relative paths mean the folder of the file
+they stand in, so every entry remembers its file. Fields Podium does not know are none of its business; those it knows
+must be right, and `Place.wrong` says which one is not, in one sentence, never with its content, which may be secret.
+"""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+import yaml
+
+from podium.client.errors import AccessError
+
+
+class Entry(msgspec.Struct, rename="kebab", kw_only=True):
+    """A field that is left empty (`users:` and nothing) reads as one that is not there."""
+
+
+class Extension(Entry):
+    name: str = ""
+    extension: Any = None
+
+
+class Cluster(Entry):
+    server: str = ""
+    tls_server_name: str = ""
+    insecure_skip_tls_verify: bool = False
+    certificate_authority: str = ""
+    certificate_authority_data: str = ""
+    proxy_url: str = ""
+    disable_compression: bool = False
+    extensions: list[Extension] = []
+
+
+class EnvironmentVariable(Entry):
+    name: str = ""
+    value: str = ""
+
+
+class Exec(msgspec.Struct, rename="camel", kw_only=True):
+    command: str = ""
+    args: list[str] = []
+    env: list[EnvironmentVariable] = []
+    api_version: str = ""
+    install_hint: str = ""
+    provide_cluster_info: bool = False
+    interactive_mode: str = ""
+
+
+class AuthProvider(Entry):
+    name: str = ""
+
+
+class User(Entry):
+    client_certificate: str = ""
+    client_certificate_data: str = ""
+    client_key: str = ""
+    client_key_data: str = ""
+    token: str = ""
+    token_file: str = msgspec.field(default="", name="tokenFile")
+    username: str = ""
+    password: str = ""
+    as_: str = msgspec.field(default="", name="as")
+    as_uid: str = ""
+    as_groups: list[str] = []
+    as_user_extra: dict[str, list[str]] = {}
+    auth_provider: AuthProvider | None = None
+    exec: Exec | None = None
+
+
+class Context(Entry):
+    cluster: str = ""
+    user: str = ""
+    namespace: str = ""
+
+
+class NamedCluster(Entry):
+    name: str = ""
+    cluster: Cluster = msgspec.field(default_factory=Cluster)
+
+
+class NamedUser(Entry):
+    name: str = ""
+    user: User = msgspec.field(default_factory=User)
+
+
+class NamedContext(Entry):
+    name: str = ""
+    context: Context = msgspec.field(default_factory=Context)
+
+
+class Kubeconfig(Entry):
+    current_context: str = ""
+    clusters: list[NamedCluster] = []
+    users: list[NamedUser] = []
+    contexts: list[NamedContext] = []
+
+
+T = TypeVar("T")
+
+
+class Place(NamedTuple):
+    """Where an entry stands: the file and the entry's kind and name."""
+
+    file: Path
+    entry: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.entry}" if self.entry else str(self.file)
+
+    def wrong(self, sentence: str) -> AccessError:
+        return AccessError(f"{self}: {sentence}")
+
+    def path(self, value: str) -> Path:
+        """A path of this entry, relative ones from the file's folder."""
+        return self.file.parent / value
+
+    def decoded(self, field: str, value: str) -> bytes:
+        """The content of a …-data field."""
+        try:
+            return base64.b64decode("".join(value.split()), validate=True)
+        except (binascii.Error, ValueError):
+            raise self.wrong(f"{field} is not base64: encode the PEM file with base64") from None
+
+
+class Selected(NamedTuple):
+    """One context with what it refers to, and where each was found."""
+
+    context: Context
+    cluster: Cluster
+    cluster_place: Place
+    user: User
+    user_place: Place
+
+
+def select(files: Sequence[Path], name: str | None) -> Selected:
+    """The named context, or the current one, of the merged files. Raises AccessError."""
+    documents = [(file, _read(file)) for file in files]
+    first = Place(documents[0][0])
+    contexts = _merged([(file, entry.name, entry.context) for file, content in documents for entry in content.contexts])
+    clusters = _merged([(file, entry.name, entry.cluster) for file, content in documents for entry in content.clusters])
+    users = _merged([(file, entry.name, entry.user) for file, content in documents for entry in content.users])
+    current = next((content.current_context for _, content in documents if content.current_context), "")
+    name = name or current
+    if not name:
+        raise first.wrong(f"current-context is not set: name one of {_names(contexts)}")
+    if name not in contexts:
+        raise first.wrong(f"there is no context {name!r}: there are {_names(contexts)}")
+    file, context = contexts[name]
+    place = Place(file, f"context {name!r}")
+    if context.cluster not in clusters:
+        raise place.wrong(f"its cluster {context.cluster!r} is not in the file: there are {_names(clusters)}")
+    cluster_file, cluster = clusters[context.cluster]
+    cluster_place = Place(cluster_file, f"cluster {context.cluster!r}")
+    if not context.user:
+        return Selected(context, cluster, cluster_place, User(), place)
+    if context.user not in users:
+        raise place.wrong(f"its user {context.user!r} is not in the file: there are {_names(users)}")
+    user_file, user = users[context.user]
+    return Selected(context, cluster, cluster_place, user, Place(user_file, f"user {context.user!r}"))
+
+
+def _merged(entries: list[tuple[Path, str, T]]) -> dict[str, tuple[Path, T]]:
+    found: dict[str, tuple[Path, T]] = {}
+    for file, name, entry in entries:
+        found.setdefault(name, (file, entry))
+    return found
+
+
+def _names(entries: dict[str, Any]) -> str:
+    return ", ".join(repr(name) for name in entries) or "none"
+
+
+def _read(file: Path) -> Kubeconfig:
+    place = Place(file)
+    try:
+        text = file.read_text()
+    except OSError as error:
+        raise place.wrong(f"the kubeconfig cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise place.wrong("the kubeconfig is not text") from None
+    try:
+        content = yaml.load(text, Loader=yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:  # its own text quotes the line, which may hold a token
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        raise place.wrong(f"the kubeconfig is not YAML: {line}{error.problem}") from None
+    except (yaml.YAMLError, ValueError):
+        raise place.wrong("the kubeconfig is not YAML") from None
+    if not isinstance(content, dict):
+        raise place.wrong("this is no kubeconfig: it must have clusters, users and contexts")
+    if content.get("kind", "Config") != "Config":
+        raise place.wrong(f"this is no kubeconfig: kind is {content['kind']!r} and must be Config")
+    try:
+        return msgspec.convert(_without_nulls(content), Kubeconfig)
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).partition(" - at `$.")
+        raise place.wrong(f"{where.rstrip('`') or 'the file'}: {_lowered(what)}") from None
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [_without_nulls(inner) for inner in value]
+    return value
+
+
+def _lowered(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]

@@ -1,0 +1,236 @@
+"""`load_access`: from the files and variables somebody has, to an `Access`, or to the sentence that says what is wrong.
+
+Everything that can be checked without asking the server or running a command is checked here, once, when Podium starts.
+Which of several fields counts, and what may not stand together, is as kubectl has it: embedded data wins over a file,
+a token file over a token, and `exec` is not run where another credential is given. Over plain http none are sent.
+"""
+
+import os
+from pathlib import Path
+from urllib.parse import quote
+
+from yarl import URL
+
+from podium.client.access import Access, Trust
+from podium.client.credentials import FileCredentials, FixedCredentials, Identity, basic, bearer
+from podium.client.errors import AccessError
+from podium.client.exec_plugin import ALWAYS, EXTENSION, IF_AVAILABLE, NEVER, VERSIONS, ExecCredentials, cluster_info
+from podium.client.files import RotatedFile
+from podium.client.in_cluster import SERVICE_ACCOUNT, pod_namespace, server_of_environment
+from podium.client.kubeconfig import Cluster, Exec, Place, User, select
+from podium.client.proxies import SCHEMES, proxy_from_environment
+
+_HEADER_KEY = "!#$&'*+-.^_`|~"
+"""What may stand in a header's name besides letters and digits."""
+
+
+def load_access(
+    kubeconfig: str | None = None,
+    *,
+    context: str | None = None,
+    master: str | None = None,
+    service_account: Path = SERVICE_ACCOUNT,
+) -> Access:
+    """The access that `kubeconfig` gives; without it, the files of $KUBECONFIG, or ~/.kube/config, or a pod's service
+    account. `context` is one of the kubeconfig's, `master` a server to ask instead of the one named there."""
+    if kubeconfig is not None:
+        return _from_kubeconfig([Path(kubeconfig)], context, master)
+    listed = [Path(name) for name in os.environ.get("KUBECONFIG", "").split(os.pathsep) if name]
+    if listed:
+        existing = [file for file in listed if file.exists()]
+        if not existing:
+            raise AccessError(f"$KUBECONFIG names {', '.join(map(str, listed))}, which does not exist")
+        return _from_kubeconfig(existing, context, master)
+    usual = Path.home() / ".kube" / "config"
+    if usual.exists():
+        return _from_kubeconfig([usual], context, master)
+    if server := server_of_environment(os.environ):
+        return _from_service_account(master or server, service_account)
+    if master:
+        url = _server_url(master, "https", Place(Path("--master")))
+        return Access(str(url), proxy=proxy_from_environment(url, os.environ))
+    raise AccessError(
+        f"no cluster was named: give --kubeconfig FILE, set $KUBECONFIG, or write {usual}; "
+        "inside a pod, the service account's token must be mounted"
+    )
+
+
+def _from_service_account(server: str, folder: Path) -> Access:
+    url = _server_url(server, "https", Place(folder))
+    token = folder / "token"
+    if not token.exists():
+        raise AccessError(f"{token} is missing: set automountServiceAccountToken: true for this pod")
+    credentials = FileCredentials(Identity(), token=RotatedFile(token))
+    access = Access(
+        server,
+        trust=Trust(file=RotatedFile(folder / "ca.crt"), origin="the service account's"),
+        credentials=credentials,
+        namespace=pod_namespace(os.environ, folder),
+        proxy=proxy_from_environment(url, os.environ),
+    )
+    access.adopt(credentials.read(0.0))
+    return access
+
+
+def _from_kubeconfig(files: list[Path], name: str | None, master: str | None) -> Access:
+    context, cluster, cluster_place, user, user_place = select(files, name)
+    secured = bool(cluster.certificate_authority or cluster.certificate_authority_data or user.client_certificate)
+    scheme = "https" if secured or cluster.insecure_skip_tls_verify or user.client_certificate_data else "http"
+    url = _server_url(master, scheme, Place(Path("--master"))) if master else _server_of(cluster, scheme, cluster_place)
+    proxy = _proxy(cluster, cluster_place) or proxy_from_environment(url, os.environ)
+    trust = _trust(cluster, cluster_place)
+    credentials: FixedCredentials | FileCredentials | ExecCredentials
+    if url.scheme == "http":
+        credentials = FixedCredentials(Identity())
+    elif user.exec is not None and not _has_own_credentials(user):
+        credentials = _exec_credentials(user.exec, user_place, cluster, trust, str(url), proxy)
+    else:
+        credentials = _credentials(user, user_place)
+    access = Access(
+        str(url),
+        trust=trust,
+        credentials=credentials,
+        impersonation=_impersonation(user, user_place),
+        namespace=context.namespace or "default",
+        proxy=proxy,
+        tls_server_name=None if master else cluster.tls_server_name or None,
+        compression=not cluster.disable_compression,
+    )
+    access.adopt(Identity() if isinstance(credentials, ExecCredentials) else credentials.read(0.0))
+    return access
+
+
+def _server_of(cluster: Cluster, scheme: str, place: Place) -> URL:
+    if not cluster.server:
+        raise place.wrong("server is missing: write https://HOST:6443")
+    return _server_url(cluster.server, scheme, place)
+
+
+def _server_url(server: str, scheme: str, place: Place) -> URL:
+    try:
+        url = URL(server if "://" in server else f"{scheme}://{server}")
+        port = url.port
+    except ValueError:
+        port = None
+    if port is None or url.scheme not in ("http", "https") or not url.host:
+        raise place.wrong(f"server {server!r} is no address: write https://HOST:6443")
+    if url.user or url.password:
+        raise place.wrong("server holds a name or password: write them as username and password of the user")
+    return url.with_query(None).with_fragment(None)
+
+
+def _proxy(cluster: Cluster, place: Place) -> str | None:
+    if not cluster.proxy_url:
+        return None
+    try:
+        url = URL(cluster.proxy_url)
+        usable = url.scheme in SCHEMES and bool(url.host)
+    except ValueError:
+        usable = False
+    if not usable:  # not quoted: it may hold a password
+        raise place.wrong(
+            "proxy-url is not usable: write http://HOST:PORT or https://HOST:PORT (SOCKS is not supported)"
+        )
+    return cluster.proxy_url
+
+
+def _trust(cluster: Cluster, place: Place) -> Trust:
+    file, data = cluster.certificate_authority, cluster.certificate_authority_data
+    if cluster.insecure_skip_tls_verify and (file or data):
+        raise place.wrong("insecure-skip-tls-verify and certificate-authority exclude each other: remove one")
+    if data:
+        content = place.decoded("certificate-authority-data", data)
+        return Trust(content=content, origin=f"{place}: certificate-authority-data")
+    rotated = RotatedFile(place.path(file)) if file else None
+    return Trust(file=rotated, insecure=cluster.insecure_skip_tls_verify, origin=f"{place}: certificate-authority")
+
+
+def _has_own_credentials(user: User) -> bool:
+    certificate = user.client_certificate or user.client_certificate_data
+    return bool(user.auth_provider or user.token or user.token_file or user.username or user.password or certificate)
+
+
+def _credentials(user: User, place: Place) -> FixedCredentials | FileCredentials:
+    if user.auth_provider is not None:
+        raise place.wrong(
+            f"auth-provider {user.auth_provider.name!r} is not supported: use exec with the credential plugin"
+        )
+    if user.token and (user.username or user.password):
+        raise place.wrong("token and username exclude each other: remove one")
+    fields = ("client-certificate-data", "client-certificate", "client-key-data", "client-key")
+    certificate_data, certificate_file, key_data, key_file = (
+        user.client_certificate_data,
+        user.client_certificate,
+        user.client_key_data,
+        user.client_key,
+    )
+    if bool(certificate_data or certificate_file) != bool(key_data or key_file):
+        missing = fields[2:] if certificate_data or certificate_file else fields[:2]
+        raise place.wrong(f"{missing[1]} is missing: a certificate needs its key; write {' or '.join(missing)}")
+    authorization = None
+    if user.token:
+        authorization = bearer(user.token)
+    elif user.username or user.password:
+        authorization = basic(user.username, user.password)
+    fixed = Identity(
+        authorization,
+        place.decoded(fields[0], certificate_data) if certificate_data else None,
+        place.decoded(fields[2], key_data) if key_data else None,
+        str(place),
+    )
+    token = RotatedFile(place.path(user.token_file)) if user.token_file else None
+    certificate = RotatedFile(place.path(certificate_file)) if certificate_file and not certificate_data else None
+    key = RotatedFile(place.path(key_file)) if key_file and not key_data else None
+    if token is not None or certificate is not None or key is not None:
+        return FileCredentials(fixed, token=token, certificate=certificate, key=key)
+    return FixedCredentials(fixed)
+
+
+def _exec_credentials(
+    plugin: Exec, place: Place, cluster: Cluster, trust: Trust, server: str, proxy: str | None
+) -> ExecCredentials:
+    if not plugin.command:
+        raise place.wrong("exec.command is missing: name the program that prints the credentials")
+    if plugin.api_version not in VERSIONS:
+        raise place.wrong(f"exec.apiVersion {plugin.api_version!r} is not supported: write {' or '.join(VERSIONS)}")
+    mode = plugin.interactive_mode or (IF_AVAILABLE if plugin.api_version != VERSIONS[0] else "")
+    if mode not in (NEVER, IF_AVAILABLE, ALWAYS):
+        raise place.wrong(f"exec.interactiveMode must be {NEVER}, {IF_AVAILABLE} or {ALWAYS}")
+    if any(not variable.name for variable in plugin.env):
+        raise place.wrong("exec.env has an entry without a name")
+    info = None
+    if plugin.provide_cluster_info:
+        info = cluster_info(
+            server,
+            tls_server_name=cluster.tls_server_name,
+            insecure=cluster.insecure_skip_tls_verify,
+            authority=trust.read(0.0),
+            proxy=proxy or "",
+            disable_compression=cluster.disable_compression,
+            config=next((each.extension for each in cluster.extensions if each.name == EXTENSION), None),
+        )
+    command = str(place.path(plugin.command)) if os.sep in plugin.command else plugin.command
+    return ExecCredentials(
+        command,
+        plugin.args,
+        origin=str(place),
+        api_version=plugin.api_version,
+        environment={variable.name: variable.value for variable in plugin.env},
+        cluster=info,
+        interactive_mode=mode,
+        install_hint=plugin.install_hint,
+    )
+
+
+def _impersonation(user: User, place: Place) -> list[tuple[str, str]]:
+    if not user.as_:
+        if user.as_uid or user.as_groups or user.as_user_extra:
+            raise place.wrong("as-uid, as-groups and as-user-extra need a user to act as: write as")
+        return []
+    headers = [("Impersonate-User", user.as_)]
+    if user.as_uid:
+        headers.append(("Impersonate-Uid", user.as_uid))
+    headers += [("Impersonate-Group", group) for group in user.as_groups]
+    for key, values in user.as_user_extra.items():
+        headers += [(f"Impersonate-Extra-{quote(key, safe=_HEADER_KEY)}", value) for value in values]
+    return headers

@@ -1,0 +1,110 @@
+"""GETs, watches, and everything that goes through a proxy: aiohttp's session.
+
+Large answers come compressed and in many chunks, which aiohttp's C parser reads well; for the many small writes see
+`wire`. Watches have a connector of their own without a limit: however many run, requests never wait for one of theirs.
+"""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from podium.client.trouble import unreachable
+from podium.client.wire import MalformedError
+
+
+class Session:
+    def __init__(self, *, limit: int, proxy: str | None, server_name: str | None, compression: bool) -> None:
+        self._limit = limit
+        self._proxy = proxy
+        self._server_name = server_name
+        self._encoding = "gzip" if compression else "identity"
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}
+
+    async def open(
+        self,
+        verb: str,
+        url: str,
+        headers: CIMultiDict[str],
+        body: bytes | None,
+        tls: ssl.SSLContext | None,
+        timeout: aiohttp.ClientTimeout,
+        *,
+        streaming: bool = False,
+    ) -> aiohttp.ClientResponse:
+        """Sends and returns when the head of the answer is there."""
+        return await self._session(streaming).request(
+            verb,
+            URL(url, encoded=True),
+            data=body,
+            headers=headers,
+            timeout=timeout,
+            ssl=True if tls is None else tls,
+            server_hostname=self._server_name,
+            proxy=self._proxy,
+            allow_redirects=False,
+        )
+
+    async def close(self) -> None:
+        for session in self._sessions.values():
+            await session.close()
+        self._sessions.clear()
+        await asyncio.sleep(0)  # transports that were aborted close their sockets in the next round
+
+    def _session(self, streaming: bool) -> aiohttp.ClientSession:
+        session = self._sessions.get(streaming)
+        if session is None:
+            session = self._sessions[streaming] = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0 if streaming else self._limit, keepalive_timeout=60),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"Accept-Encoding": self._encoding},
+            )
+            session._retry_connection = False  # by itself aiohttp would send a PUT or DELETE a second time
+        return session
+
+
+async def read_whole(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    """The body, decompressed; MalformedError when it is longer than `limit`."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        while part := await response.content.readany():
+            size += len(part)
+            if size > limit:
+                raise MalformedError(f"the answer is larger than {limit} bytes")
+            parts.append(part)
+    except BaseException:
+        abandon(response)
+        raise
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def abandon(response: aiohttp.ClientResponse) -> None:
+    """Ends a watch at once: closing would first say goodbye in TLS and wait for the server to do the same."""
+    connection = response.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
+    response.close()
+
+
+class Chunks:
+    """The body of a watch as it comes."""
+
+    def __init__(self, response: aiohttp.ClientResponse, host: str) -> None:
+        self._content = response.content
+        self._host = host
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            chunk = await self._content.readany()
+        except (aiohttp.ClientError, OSError) as error:
+            raise unreachable(error, self._host) from None
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk

@@ -1,0 +1,65 @@
+"""Why there was no answer, in one sentence: from what the operating system, OpenSSL or aiohttp raise.
+
+The reader is somebody whose scheduler does not start, so the sentence names the server and, where it is clear, what to
+look at. Nothing of the request is quoted.
+"""
+
+import socket
+import ssl
+
+import aiohttp
+
+from podium.client.errors import TimedOut, Unreachable
+from podium.client.pool import NotSentError
+from podium.client.wire import MalformedError
+
+_BEFORE_SENDING = (
+    NotSentError,
+    aiohttp.ClientConnectorError,
+    aiohttp.ConnectionTimeoutError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.ClientProxyConnectionError,
+)
+
+
+def unreachable(error: BaseException, host: str) -> Unreachable:
+    """The error to raise for one of those that end an exchange."""
+    sent = not isinstance(error, _BEFORE_SENDING)
+    cause = _cause(error)
+    if isinstance(cause, TimeoutError):
+        waited = "did not answer in time" if sent else "could not be connected to in time"
+        return TimedOut(f"{host} {waited}", sent=sent)
+    return Unreachable(_sentence(cause, host), sent=sent, lasting=not sent and isinstance(cause, ssl.SSLError))
+
+
+def _cause(error: BaseException) -> BaseException:
+    if isinstance(error, NotSentError) and error.__cause__ is not None:
+        return error.__cause__
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return error.certificate_error
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return error.os_error
+    return error
+
+
+def _sentence(error: BaseException, host: str) -> str:
+    match error:
+        case ssl.SSLCertVerificationError():
+            return f"the certificate of {host} is not accepted: {error.verify_message}; see certificate-authority"
+        case ssl.SSLError(reason="WRONG_VERSION_NUMBER" | "RECORD_LAYER_FAILURE" | "PACKET_LENGTH_TOO_LONG"):
+            return f"{host} does not speak TLS: is it http:// instead of https://, or another port?"
+        case ssl.SSLError():
+            return f"no TLS connection to {host}: {error.reason or error}"
+        case ConnectionRefusedError():
+            return f"{host} refuses connections: is the API server running there?"
+        case socket.gaierror():
+            return f"the address of {host} is not known: {error.strerror}"
+        case aiohttp.ClientHttpProxyError():
+            return f"the proxy does not connect to {host}: it answered {error.status} {error.message}"
+        case MalformedError():
+            return f"{host} sent something else than an answer: {error}"
+        case aiohttp.ClientPayloadError() | aiohttp.ServerDisconnectedError() | ConnectionResetError():
+            return f"{host} closed the connection before the whole answer came"
+        case OSError() if error.strerror:
+            return f"{host} cannot be reached: {error.strerror}"
+    return f"{host} cannot be reached: {type(error).__name__}"
