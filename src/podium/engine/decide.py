@@ -31,9 +31,12 @@ NO_NODES = "no nodes available to schedule pods"
 
 
 class Search:
-    """What the filters found: the feasible rows in visiting order, and why the others are not."""
+    """What the filters found: the feasible rows in visiting order, and why the others are not.
 
-    def __init__(self, cluster: Cluster, outcome: PreFilterOutcome) -> None:
+    Where the statuses are known already they are given; otherwise they are put together when somebody asks.
+    """
+
+    def __init__(self, cluster: Cluster, outcome: PreFilterOutcome, statuses: NodeStatuses | None = None) -> None:
         self.nodes = len(cluster.order.rows)
         self._rows = cluster.columns.rows
         self._row_of = cluster.row_of
@@ -48,6 +51,8 @@ class Search:
         """What extenders said of the nodes that filters had left."""
         self.cut_by_extenders = False
         self.bare = False
+        self._statuses = statuses
+        self._first: Diagnosis | None = None
 
     def row_of(self, name: str) -> int | None:
         return self._row_of.get(name)
@@ -59,6 +64,8 @@ class Search:
         return statuses
 
     def _statuses_by_plugins(self) -> NodeStatuses:
+        if self._statuses is not None:
+            return self._statuses
         outcome = self.outcome
         if outcome.status is not None:
             return NodeStatuses(self._rows, outcome.status)
@@ -76,7 +83,17 @@ class Search:
         return statuses
 
     def diagnosis(self) -> Diagnosis:
-        """Why no node was found, as far as filters can say."""
+        """Why no node was found, as far as filters can say; each caller gets one of its own."""
+        first = self._first
+        if first is None:
+            first = self._first = self._diagnose()
+        diagnosis = Diagnosis(self.nodes, first.statuses, first.notes)
+        diagnosis.unschedulable_plugins |= first.unschedulable_plugins
+        diagnosis.pending_plugins |= first.pending_plugins
+        diagnosis.pre_filter_message = first.pre_filter_message
+        return diagnosis
+
+    def _diagnose(self) -> Diagnosis:
         diagnosis = Diagnosis(self.nodes, self._statuses_by_plugins())
         diagnosis.unschedulable_plugins |= self.outcome.restricting
         if self.outcome.status is not None:

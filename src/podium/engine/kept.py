@@ -17,16 +17,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from podium.cluster import Cluster, Rows
 from podium.engine.decide import Search
 from podium.engine.kept_filters import KeptFilter, KeptFilters
 from podium.engine.kept_scores import KeptScore, KeptScores
 from podium.engine.moves import Again, Freshness, Moves
 from podium.framework.cycle import Cycle
-from podium.framework.diagnosis import Refusals
-from podium.framework.profile import PreFilterOutcome, ProfileRuntime, ScoreTable
+from podium.framework.profile import ProfileRuntime, ScoreTable
 from podium.framework.status import Code
 
 
@@ -36,7 +33,7 @@ class Kept:
     def __init__(self, runtime: ProfileRuntime, cluster: Cluster) -> None:
         self._runtime = runtime
         self._cluster = cluster
-        columns = 5 + len(runtime.at("filter")) + 2 * len(runtime.at("score"))
+        columns = 6 + len(runtime.at("filter")) + 2 * len(runtime.at("score"))
         self.bytes = 8 * cluster.columns.rows * columns
         """About how much memory the kept arrays take at most."""
         self._build()
@@ -52,6 +49,7 @@ class Kept:
         used = dict.fromkeys(kept.fresh for kept in self._everything)
         self._watched = [each for each in used if each.marker is not None]
         self._moves = Moves(cluster)
+        self._failed: Search | None = None  # the last answer, if it was that there is no node
 
     def decide(self, cycle: Cycle, start: int = 0) -> int | Search:
         """The best row, or why there is none, with nodes visited from `start` on."""
@@ -61,7 +59,9 @@ class Kept:
         cycle.data, cycle.skipped_filters, cycle.skipped_scores = self.data, filters.skipped, scores.skipped
         watch = self._runtime.watch
         began = 0.0 if watch is None else watch.now()
-        self._refresh_filters(cycle, start)
+        if self._failed is None or not self._nothing_moved(cycle):
+            self._failed = None
+            self._refresh_filters(cycle, start)
         if watch is not None:
             watch.took("Filter", Code.SUCCESS, began)
             watch.evaluated("Filter", filters.skipped)
@@ -75,7 +75,7 @@ class Kept:
         elif filters.count:
             answer = int(filters.feasible.argmax())
         else:
-            answer = self._search()
+            answer = self._failed = self._failed or filters.nowhere.search()
         cycle.data = dict(self.data)  # what this pod's plugins note from here on is theirs alone
         return answer
 
@@ -84,14 +84,12 @@ class Kept:
         rows = self._filters.feasible_rows
         return rows, self._scores.table(rows)
 
-    def _search(self) -> Search:
-        """What the filters found, for a pod that none of them lets through."""
-        search = Search(self._cluster, PreFilterOutcome(None, None, frozenset()))
-        search.refusals = Refusals(np.arange(self.rows))
-        left = self._cluster.present
-        for name, verdict in self._filters.verdicts():
-            left = search.refusals.add(name, verdict, left)
-        return search
+    def _nothing_moved(self, cycle: Cycle) -> bool:
+        """Whether all that filters depend on is as it was at the last answer."""
+        if not self._moves.nothing or self._filters.nominations_moved:
+            return False
+        self._check_marks(cycle)
+        return self._filters.complete
 
     def _refresh_filters(self, cycle: Cycle, start: int) -> None:
         """Bring every filter's answers up to date, and with them the feasible set."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Nodes, Rows
+from podium.engine.fits_nowhere import FitsNowhere
 from podium.engine.moves import FEW_ROWS, Again, Freshness, RowSet
 from podium.framework.answers import node_status_of
 from podium.framework.cycle import Cycle
@@ -64,15 +65,15 @@ class KeptFilters:
         self._nominated = -1
         self._held: RowSet = {}
         self._crowded = Said()  # rows refused because of pods nominated to them
+        said_by = {kept.plugin: kept.said for kept in self.kept}
+        self._refusing = [("", self._crowded), *((plugin.name, said_by[plugin]) for plugin in judging)]
+        self.nowhere = FitsNowhere(cluster, self._verdicts)
 
-    def verdicts(self) -> Iterator[tuple[str, Verdict]]:
+    def _verdicts(self) -> Iterator[tuple[str, Verdict]]:
         """Who refuses rows, in the order in which refusals count; "" stands for nominated pods."""
-        if self._crowded.codes is not None:
-            yield "", Verdict(self._crowded.codes, self._crowded.status_of)
-        kept_of = {kept.plugin: kept for kept in self.kept}
-        for kept in map(kept_of.__getitem__, self._runtime.at("filter")):
-            if kept.said.codes is not None:
-                yield kept.plugin.name, Verdict(kept.said.codes, kept.said.status_of)
+        for name, said in self._refusing:
+            if said.codes is not None:
+                yield name, Verdict(said.codes, said.status_of)
 
     # Asking in full
 
@@ -147,7 +148,8 @@ class KeptFilters:
 
     def settle(self, cycle: Cycle, touched: Again | None, whole: bool, start: int) -> None:
         """The feasible set, from what was noted; `whole`: some filter was asked in full."""
-        self._heed_nominated(cycle, touched, whole)
+        crowded = self._heed_nominated(cycle, touched, whole)
+        self.nowhere.moved(None if whole else (*(() if touched is None else touched.asked), *crowded))
         cluster = self._cluster
         moved = self._order_version != cluster.order.version or start != self._start
         if whole:
@@ -171,11 +173,15 @@ class KeptFilters:
             self.count = int(np.count_nonzero(self.feasible))
             self.feasible_rows = order if self.count == len(order) else order[self.feasible[order]]
 
-    def _heed_nominated(self, cycle: Cycle, touched: Again | None, whole: bool) -> None:
-        """Judge nodes again that others are nominated to, where that or the row changed."""
+    @property
+    def nominations_moved(self) -> bool:
+        return self._runtime.handle.nominator.changes.end != self._nominated
+
+    def _heed_nominated(self, cycle: Cycle, touched: Again | None, whole: bool) -> RowSet:
+        """Judge nodes again that others are nominated to, where that or the row changed; returns those rows."""
         nominator = self._runtime.handle.nominator
-        if nominator.changes.end == self._nominated and not self._held:
-            return
+        if not self._held and not self.nominations_moved:
+            return {}
         changes = nominator.changes.since(self._nominated)
         self._nominated = nominator.changes.end
         row_of = self._cluster.row_of
@@ -200,6 +206,7 @@ class KeptFilters:
             status = self._runtime.run_filters_beside_rivals(cycle, row) if present else None
             self._refusals[row] += self._crowded.note(row, status, self._rows)
         self.changed.update(again)
+        return again
 
 
 class Said:

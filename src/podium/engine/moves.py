@@ -97,6 +97,12 @@ class Moves:
             return nodes, pods
         return dict.fromkeys(nodes), dict.fromkeys((*nodes, *pods))
 
+    @property
+    def nothing(self) -> bool:
+        """Whether no row has changed since."""
+        cluster = self._cluster
+        return cluster.pod_changes.end == self._pods and cluster.node_changes.end == self._nodes
+
     def catch_up(self) -> None:
         """What has moved so far is dealt with."""
         self._nodes, self._pods = self._cluster.node_changes.end, self._cluster.pod_changes.end

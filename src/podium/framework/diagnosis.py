@@ -105,13 +105,34 @@ class NodeStatuses:
         self._known: dict[Status, int] = {}
         self.elsewhere: dict[str, Status] = {}
         """What was said of nodes that are not known here, by name: an extender may."""
+        self._counted: list[int] | None = None
+        self._chosen: dict[Code, tuple[int, Rows]] = {}
+        self._reasons: tuple[int, str] | None = None
+
+    def copy(self) -> NodeStatuses:
+        copy = NodeStatuses(0, self.absent)
+        copy._number, copy._statuses, copy._known = self._number.copy(), self._statuses.copy(), self._known.copy()
+        copy.elsewhere = self.elsewhere.copy()
+        copy._counted = None if self._counted is None else self._counted.copy()
+        return copy
 
     def add_group(self, status: Status, rows: Rows) -> None:
         """Give many nodes one status, whatever they had."""
         self._number[rows] = self._number_of(status)
+        self._counted = self._reasons = None
+        self._chosen.clear()
 
-    def set(self, row: int, status: Status) -> None:
-        self._number[row] = self._number_of(status)
+    def set(self, row: int, status: Status | None) -> None:
+        """Give one node its status; None: it was not looked at."""
+        number = 0 if status is None else self._number_of(status)
+        counted = self._counted
+        if counted is not None:
+            counted += [0] * (len(self._statuses) + 1 - len(counted))
+            counted[self._number[row]] -= 1
+            counted[number] += 1
+        self._number[row] = number
+        self._reasons = None
+        self._chosen.clear()
 
     def set_named(self, statuses: Mapping[str, Status], row_of: Mapping[str, int]) -> None:
         """Give nodes statuses by name, whatever they had."""
@@ -119,6 +140,7 @@ class NodeStatuses:
             row = row_of.get(name)
             if row is None:
                 self.elsewhere[name] = status
+                self._reasons = None
             else:
                 self.set(row, status)
 
@@ -136,10 +158,33 @@ class NodeStatuses:
 
     def counts(self) -> Iterator[tuple[Status, int]]:
         """Every explicit status with the number of nodes that have it."""
-        counted = np.bincount(self._number, minlength=len(self._statuses) + 1).tolist()
-        yield from zip(self._statuses, counted[1:], strict=True)
+        yield from zip(self._statuses, self._count()[1:], strict=True)
         for status in self.elsewhere.values():
             yield status, 1
+
+    def _count(self) -> list[int]:
+        """How many rows have each number."""
+        if self._counted is None:
+            self._counted = np.bincount(self._number, minlength=len(self._statuses) + 1).tolist()
+        return self._counted
+
+    def reasons(self, nodes: int) -> str:
+        """How many of so many nodes were refused for which reason, sorted as text."""
+        if self._reasons is None or self._reasons[0] != nodes:
+            self._reasons = nodes, self._histogram(nodes)
+        return self._reasons[1]
+
+    def _histogram(self, nodes: int) -> str:
+        counts: dict[str, int] = {}
+        explicit = 0
+        for status, number in self.counts():
+            explicit += number
+            for reason in status.reasons:
+                counts[reason] = counts.get(reason, 0) + number
+        if explicit < nodes:
+            for reason in self.absent.reasons:
+                counts[reason] = counts.get(reason, 0) + nodes - explicit
+        return ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items() if count))
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self._number))
@@ -150,18 +195,27 @@ class NodeStatuses:
 
     def with_code(self, code: Code, cluster: Cluster) -> Rows:
         """The present nodes whose status has this code, in visiting order."""
-        has_code = np.array([self.absent.code == code, *(status.code == code for status in self._statuses)])
-        order = cluster.order.rows
-        chosen: Rows = order[has_code[self._number[order]]]
+        order = cluster.order
+        version, chosen = self._chosen.get(code, (-1, order.rows))
+        if version != order.version:
+            has_code = [self.absent.code == code, *(status.code == code for status in self._statuses)]
+            if any(count for has, count in zip(has_code, self._count(), strict=True) if not has):
+                chosen = order.rows[np.array(has_code)[self._number[order.rows]]]
+            self._chosen[code] = (order.version, chosen)
         return chosen
 
 
 class Diagnosis:
-    """All that is known about why a pod found no node."""
+    """All that is known about why a pod found no node.
 
-    def __init__(self, nodes: int, statuses: NodeStatuses) -> None:
+    `notes` is for PostFilter plugins, under their own names: what they note of a failure they find again while pods of
+    the same kind (names aside) fail in the same way and no node, no placed pod and no nomination has changed.
+    """
+
+    def __init__(self, nodes: int, statuses: NodeStatuses, notes: dict[str, Any] | None = None) -> None:
         self.nodes = nodes
         self.statuses = statuses
+        self.notes: dict[str, Any] = {} if notes is None else notes
         self.unschedulable_plugins: set[str] = set()
         self.pending_plugins: set[str] = set()
         self.pre_filter_message = ""
@@ -181,24 +235,12 @@ class Diagnosis:
         if self.pre_filter_message:
             text += f" {self.pre_filter_message}."
         else:
-            counts = self._histogram()
-            if counts:
-                text += f" {', '.join(sorted(f'{count} {reason}' for reason, count in counts.items()))}."
+            reasons = self.statuses.reasons(self.nodes)
+            if reasons:
+                text += f" {reasons}."
         if self.post_filter_message:
             text += f" {self.post_filter_message}"
         return text
-
-    def _histogram(self) -> dict[str, int]:
-        counts: dict[str, int] = {}
-        explicit = 0
-        for status, number in self.statuses.counts():
-            explicit += number
-            for reason in status.reasons:
-                counts[reason] = counts.get(reason, 0) + number
-        if explicit < self.nodes:
-            for reason in self.statuses.absent.reasons:
-                counts[reason] = counts.get(reason, 0) + self.nodes - explicit
-        return {reason: count for reason, count in counts.items() if count}
 
 
 class Nomination(NamedTuple):

@@ -9,13 +9,13 @@ choosing among thousands of them is a few array operations.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
-from typing import NamedTuple
+from collections.abc import Hashable, Mapping, Sequence
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import Cluster, PlacedPod, Rows
+from podium.cluster import Cluster, Mask, PlacedPod, Rows
 from podium.framework.cycle import Cycle
 from podium.framework.marks import Marker, marker_of
 from podium.framework.nominator import Nominator
@@ -56,21 +56,28 @@ class Results:
 
     def __init__(self, rows: int) -> None:
         self.codes = np.zeros(rows, dtype=np.int32)
-        self._harm = np.zeros((len(Harm._fields), rows))  # sums of fewer than 2^21 priorities are exact in a float
+        self._harm = np.zeros((rows, len(Harm._fields)))  # sums of fewer than 2^21 priorities are exact in a float
         self._candidates: dict[int, Candidate] = {}
         self._statuses: list[Status] = []
         self._number: dict[Status, int] = {}
 
-    def note(self, row: int, found: Candidate | Status) -> None:
+    def note(self, row: int, found: Candidate | Status) -> int:
+        """Note what was found on a row; returns its code."""
         if isinstance(found, Status):
-            self.codes[row] = self._number_of(found)
-            return
-        self.codes[row] = VIOLATING if found.harm.violations else HARMLESS
-        self._harm[:, row] = found.harm
-        self._candidates[row] = found
+            code = self._number_of(found)
+        else:
+            code = VIOLATING if found.harm.violations else HARMLESS
+            self._harm[row] = found.harm
+            self._candidates[row] = found
+        self.codes[row] = code
+        return code
 
-    def refuse(self, rows: Rows, status: Status) -> None:
-        self.codes[rows] = self._number_of(status)
+    def refuse_unknown(self, where: Mask, status: Status) -> None:
+        """Refuse the marked rows of which nothing is known."""
+        refused = self.codes == UNKNOWN
+        refused &= where
+        if np.count_nonzero(refused):
+            self.codes[refused] = self._number_of(status)
 
     def _number_of(self, status: Status) -> int:
         number = self._number.get(status)
@@ -86,15 +93,40 @@ class Results:
         met = [number for number in numbers[first.argsort()].tolist() if number > 0]
         return [(self._statuses[number - 1], rows[codes == number]) for number in met]
 
-    def candidates(self, rows: Rows) -> list[Candidate]:
-        return [self._candidates[row] for row in rows.tolist()]
+    def candidates(self, rows: Rows) -> Sequence[Candidate]:
+        return Candidates(self._candidates, rows)
 
-    def least_harm(self, rows: Rows) -> list[Candidate]:
+    def least_harm(self, rows: Rows) -> Sequence[Candidate]:
         """Of candidates those that rank best; more than one when nothing tells them apart."""
-        for column in self._harm:
-            harm = column[rows]
-            rows = rows[harm == harm.min()]
-        return self.candidates(rows)
+        harm = self._harm[rows]
+        best = (harm == harm.min(axis=0)).all(axis=1)  # mostly some row is the best in every respect
+        if not np.count_nonzero(best):
+            best = np.ones(len(rows), dtype=np.bool_)
+            for column in harm.T:
+                best &= column == column[best].min()
+        return self.candidates(rows[best])
+
+
+class Candidates(Sequence[Candidate]):
+    """The candidates of some rows, looked up when asked for: mostly only the first is. Good until the next search."""
+
+    def __init__(self, candidates: Mapping[int, Candidate], rows: Rows) -> None:
+        self._candidates = candidates
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Candidate: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Candidates: ...
+
+    def __getitem__(self, index: int | slice) -> Candidate | Candidates:
+        if isinstance(index, slice):
+            return Candidates(self._candidates, self._rows[index])
+        return self._candidates[int(self._rows[index])]
 
 
 class DryRuns:

@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Mask, PlacedPod, Rows
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, NodeStatuses
-from podium.framework.dry_runs import HARMLESS, UNKNOWN, VIOLATING, Candidate, DryRuns, Harm, Results
+from podium.framework.dry_runs import HARMLESS, UNKNOWN, VIOLATING, Candidate, DryRuns, Harm
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import Code, PluginError, Status
 from podium.kube import Pod, PodDisruptionBudget, parse_time
@@ -36,7 +37,7 @@ MayEvict = Callable[[PlacedPod, Pod], bool]
 class Search(NamedTuple):
     """What the dry runs found: the candidates that hurt least, or why each node that was tried is none."""
 
-    best: list[Candidate]
+    best: Sequence[Candidate]
     """More than one when nothing tells them apart, or when all candidates are asked for."""
     refusals: list[tuple[Status, Rows]]
     errors: list[str]
@@ -59,36 +60,45 @@ def find_candidates(
     `hopeless`: bool[rows of the cluster], where it is known that no pod may be evicted. With `all_candidates` the
     `best` of the result are all that were found, the harmless first.
     """
-    if hopeless[rows].all():
-        return Search([], [(NOBODY_TO_EVICT, rows)], [])
+    if not len(rows) or (hopeless[rows[offset]] and hopeless[rows].all()):
+        return Search((), [(NOBODY_TO_EVICT, rows)], [])
     results = known.refreshed(runtime, cycle)
-    results.refuse(np.flatnonzero(hopeless & (results.codes == UNKNOWN)), NOBODY_TO_EVICT)
+    results.refuse_unknown(hopeless, NOBODY_TO_EVICT)
     budgets = Budgets(cycle.cluster.objects.budgets)
-    visiting = np.concatenate((rows[offset:], rows[:offset]))
-    visited = _needed(visiting, results, wanted)
-    while len(unknown := visited[results.codes[visited] == UNKNOWN]):
-        for row in unknown.tolist():
-            results.note(row, _victims_on(runtime, cycle, row, may_evict, budgets))
-        visited = _needed(visiting, results, wanted)
-    codes = results.codes[visited]
-    harmless, violating = visited[codes == HARMLESS][:wanted], visited[codes == VIOLATING][:wanted]
+    codes = results.codes[rows]  # in visiting order from here on
+    codes = np.concatenate((codes[offset:], codes[:offset]))
+    while True:
+        end = _needed(codes, wanted)
+        unknown = np.flatnonzero(codes[:end] == UNKNOWN)
+        if not len(unknown):
+            break
+        for position in unknown.tolist():
+            row = int(rows[(position + offset) % len(rows)])
+            codes[position] = results.note(row, _victims_on(runtime, cycle, row, may_evict, budgets))
+    codes = codes[:end]
+    harmless, violating = (np.flatnonzero(codes == code)[:wanted] for code in (HARMLESS, VIOLATING))
     if len(harmless) or len(violating):
         if all_candidates:
-            return Search(results.candidates(np.concatenate((harmless, violating))), [], [])
-        return Search(results.least_harm(harmless if len(harmless) else violating), [], [])
-    refusals = results.refusals(visited)
-    return Search([], refusals, [status.message for status, _rows in refusals if status.code == Code.ERROR])
+            found = np.concatenate((harmless, violating))
+            return Search(results.candidates(rows[(found + offset) % len(rows)]), [], [])
+        found = harmless if len(harmless) else violating
+        return Search(results.least_harm(rows[(found + offset) % len(rows)]), [], [])
+    refusals = results.refusals(rows[(np.arange(end) + offset) % len(rows)])
+    return Search((), refusals, [status.message for status, _rows in refusals if status.code == Code.ERROR])
 
 
-def _needed(visiting: Rows, results: Results, wanted: int) -> Rows:
-    """The rows that must be looked at, should every unknown one turn out to be a candidate without violations."""
-    codes = results.codes[visiting]
+def _needed(codes: NDArray[np.int32], wanted: int) -> int:
+    """How many rows must be looked at, should every unknown one turn out to be a candidate without violations."""
     candidates = np.flatnonzero(codes <= 0)
     if not wanted or len(candidates) < wanted:
-        return visiting
-    harmless = codes[candidates] != VIOLATING
-    first = int(harmless.argmax())
-    return visiting[: candidates[max(wanted - 1, first)] + 1] if harmless[first] else visiting
+        return len(codes)
+    first = 0
+    if codes[candidates[0]] == VIOLATING:
+        harmless = codes[candidates] != VIOLATING
+        first = int(harmless.argmax())
+        if not harmless[first]:
+            return len(codes)
+    return int(candidates[max(wanted - 1, first)]) + 1
 
 
 def no_candidates_message(cluster: Cluster, search: Search) -> str:

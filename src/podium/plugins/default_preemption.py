@@ -92,6 +92,9 @@ class DefaultPreemption(Plugin):
             return _refused(objection)
         rows = diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cycle.cluster)
         offset = self.handle.rng.randrange(len(rows)) if len(rows) else 0
+        fruitless: PostFilterResult | None = diagnosis.notes.get(NAME)
+        if fruitless is not None:
+            return fruitless
         wanted = self._wanted(len(rows))
         hopeless = self._lowest.refreshed() >= cycle.pod.priority
         runtime = self.handle.runtime
@@ -103,7 +106,9 @@ class DefaultPreemption(Plugin):
             if search.errors:
                 return PostFilterResult(Status.error(f"preemption: {_aggregate(search.errors)}"))
             message = no_candidates_message(cycle.cluster, search)
-            return PostFilterResult(Status.unschedulable(f"preemption: {message}"), Nomination(""))
+            fruitless = PostFilterResult(Status.unschedulable(f"preemption: {message}"), Nomination(""))
+            diagnosis.notes[NAME] = fruitless  # wherever the search begins
+            return fruitless
         best = search.best
         if extenders:
             try:
