@@ -63,7 +63,7 @@ def test_resources_already_granted_are_told_apart() -> None:
     cache = FactsCache()
     small, resized = make_pod(requests={"cpu": "1"}), make_pod(requests={"cpu": "1"}, status=granted)
     assert kind(small) != kind(resized)
-    assert cache.of(small).requested != cache.of(resized).requested
+    assert cache.of(small).counted.tolist() != cache.of(resized).counted.tolist()
 
 
 def test_the_oldest_facts_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:

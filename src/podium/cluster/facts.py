@@ -15,10 +15,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 from msgspec.structs import replace
 
 from podium.cluster.attached import may_attach
 from podium.cluster.disks import Disk, inline_disks
+from podium.cluster.resources import CORE_RESOURCES
 from podium.cluster.terms import parse_terms
 from podium.kube import Container, Pod, PodSpec, Volume
 from podium.kube.requests import nonzero_requested, requested
@@ -44,14 +46,13 @@ class PodFacts:
 
     __slots__ = (
         "claims",
+        "counted",
         "disks",
         "family",
         "may_attach",
-        "nonzero_cpu",
-        "nonzero_memory",
         "notes",
         "ports",
-        "requested",
+        "scarce",
         "terms",
         "terms_errors",
     )
@@ -59,8 +60,11 @@ class PodFacts:
     def __init__(self, pod: Pod, family: bytes) -> None:
         self.family = family
         self.claims: tuple[str, ...] = ()
-        self.requested: tuple[tuple[str, int], ...] = tuple((n, v) for n, v in requested(pod).items() if v)
-        self.nonzero_cpu, self.nonzero_memory = nonzero_requested(pod)
+        asked = requested(pod)
+        core = [asked.pop(name, 0) for name in CORE_RESOURCES]
+        self.counted = np.array((*core, *nonzero_requested(pod), 1), dtype=np.int64)
+        """What the pod adds to the first lines of the resource columns."""
+        self.scarce = tuple((name, amount) for name, amount in asked.items() if amount)
         self.ports = host_ports(pod)
         self.disks: tuple[Disk, ...] = inline_disks(pod)
         self.may_attach = any(map(may_attach, pod.spec.volumes))

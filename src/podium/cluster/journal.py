@@ -17,13 +17,12 @@ class Journal(Generic[T]):
     def __init__(self) -> None:
         self._entries: list[T] = []
         self._start = 0
-
-    @property
-    def end(self) -> int:
-        return self._start + len(self._entries)
+        self.end = 0
+        """The position behind the last entry."""
 
     def append(self, entry: T) -> None:
         self._entries.append(entry)
+        self.end += 1
         if len(self._entries) > LIMIT:
             cut = LIMIT // 2
             del self._entries[:cut]
@@ -42,3 +41,4 @@ class Journal(Generic[T]):
         """Drop what was written since `mark`: it was undone."""
         if mark >= self._start:
             del self._entries[mark - self._start :]
+            self.end = mark

@@ -1,74 +1,90 @@
 """What nodes offer and what their pods ask for, as integer columns.
 
-Every node has cpu, memory and ephemeral storage: `allocatable` and `requested` are int64[resource, row], so that one
-resource over all nodes is contiguous. All other resources are scarce (see `cluster.scarce`) and go by name. CPU is in
-thousandths, everything else in units, both rounded up, as kube-scheduler keeps them. `nonzero` is what scoring uses for
-CPU and memory: pods that ask for nothing count 100m and 200 MiB per container. The number of pods a node may hold is
-not a resource here but the column `allowed_pods`, compared with `pod_count`.
+Every node has cpu, memory and ephemeral storage. What is asked for and offered of them stands in one matrix,
+int64[line, row], so that one resource over all nodes is contiguous, and all about one node is one slice. All other
+resources are scarce (see `cluster.scarce`) and go by name. CPU is in thousandths, everything else in units, both
+rounded up, as kube-scheduler keeps them. `nonzero` is what scoring uses for CPU and memory: pods that ask for nothing
+count 100m and 200 MiB per container. The number of pods a node may hold is not a resource here but the column
+`allowed_pods`, compared with `pod_count`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster.columns import ColumnSet
-from podium.cluster.facts import PodFacts
 from podium.cluster.scarce import ScarceColumns
 from podium.kube import Amount
 from podium.kube.quantity import milli, units
 from podium.kube.requests import is_scalar_resource_name
 
+if TYPE_CHECKING:
+    from podium.cluster.facts import PodFacts
+
 CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
 CORE_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 NUMBER = {name: number for number, name in enumerate(CORE_RESOURCES)}
+
+# The lines of the matrix. What pods add comes first.
+REQUESTED, NONZERO, POD_COUNT, ALLOCATABLE, ALLOWED_PODS = 0, 3, 5, 6, 9
+COUNTED, LINES = 6, 10
 
 Amounts = NDArray[np.int64]
 
 
 class ResourceColumns:
     def __init__(self, columns: ColumnSet) -> None:
-        self._allocatable = columns.new(np.int64, (len(CORE_RESOURCES),))
-        self._requested = columns.new(np.int64, (len(CORE_RESOURCES),))
+        self._lines = columns.new(np.int64, (LINES,))
         self._scarce_allocatable = ScarceColumns(columns)
         self._scarce_requested = ScarceColumns(columns)
         self._scarce_on: dict[int, list[str]] = {}
-        self._nonzero = columns.new(np.int64, (2,))
-        self._allowed_pods = columns.new(np.int64)
-        self._pod_count = columns.new(np.int64)
+        self._read = -1
+        """The row that `on` was asked about last, while nothing has changed there."""
+        self._numbers: list[int] = []
 
     @property
     def allocatable(self) -> Amounts:
-        return self._allocatable.view
+        return self._lines.view[ALLOCATABLE:ALLOWED_PODS]
 
     @property
     def requested(self) -> Amounts:
-        return self._requested.view
+        return self._lines.view[REQUESTED:NONZERO]
 
     @property
     def nonzero(self) -> Amounts:
-        return self._nonzero.view
+        return self._lines.view[NONZERO:POD_COUNT]
 
     @property
     def allowed_pods(self) -> Amounts:
-        return self._allowed_pods.view
+        allowed: Amounts = self._lines.view[ALLOWED_PODS]
+        return allowed
 
     @property
     def pod_count(self) -> Amounts:
-        return self._pod_count.view
+        count: Amounts = self._lines.view[POD_COUNT]
+        return count
 
     def allocatable_of(self, name: str) -> Amounts:
         """int64[rows]: what the nodes offer of any resource."""
         number = NUMBER.get(name)
-        return self._scarce_allocatable.over_rows(name) if number is None else self._allocatable.view[number]
+        return self._scarce_allocatable.over_rows(name) if number is None else self._lines.view[ALLOCATABLE + number]
 
     def requested_of(self, name: str) -> Amounts:
         """int64[rows]: what pods ask for of any resource."""
         number = NUMBER.get(name)
-        return self._scarce_requested.over_rows(name) if number is None else self._requested.view[number]
+        return self._scarce_requested.over_rows(name) if number is None else self._lines.view[REQUESTED + number]
+
+    def on(self, row: int) -> list[int]:
+        """All lines of one row as plain integers; to be read, not written to."""
+        if row != self._read:
+            self._numbers = self._lines.view[:, row].tolist()
+            self._read = row
+        return self._numbers
 
     def scarce_on(self, name: str, row: int) -> tuple[int, int]:
         """(allocatable, requested) of a scarce resource on one row."""
@@ -77,40 +93,39 @@ class ResourceColumns:
     def unused(self, columns: ColumnSet) -> ResourceColumns:
         """The same nodes without any pods; to be read only."""
         unused = copy(self)
-        unused._requested = columns.new(np.int64, (len(CORE_RESOURCES),))
+        unused._lines = columns.new(np.int64, (LINES,))
+        unused._lines.view[ALLOCATABLE:] = self._lines.view[ALLOCATABLE:]
         unused._scarce_requested = ScarceColumns(columns)
-        unused._nonzero = columns.new(np.int64, (2,))
-        unused._pod_count = columns.new(np.int64)
+        unused._read = -1
         return unused
 
     def set_allocatable(self, row: int, allocatable: Mapping[str, Amount]) -> None:
         self.clear_allocatable(row)
+        offered = self._lines.view[ALLOCATABLE:, row]
         for name, amount in allocatable.items():
             if name == "cpu":
-                self.allocatable[CPU, row] = milli(amount)
+                offered[CPU] = milli(amount)
             elif name == "pods":
-                self.allowed_pods[row] = units(amount)
+                offered[ALLOWED_PODS - ALLOCATABLE] = units(amount)
             elif name in NUMBER:
-                self.allocatable[NUMBER[name], row] = units(amount)
+                offered[NUMBER[name]] = units(amount)
             elif is_scalar_resource_name(name):
                 self._scarce_allocatable.set(name, row, units(amount))
                 self._scarce_on.setdefault(row, []).append(name)
 
     def clear_allocatable(self, row: int) -> None:
-        self.allocatable[:, row] = 0
-        self.allowed_pods[row] = 0
+        self._read = -1
+        self._lines.view[ALLOCATABLE:, row] = 0
         for name in self._scarce_on.pop(row, ()):
             self._scarce_allocatable.set(name, row, 0)
 
     def add_pod(self, facts: PodFacts, row: int, sign: int) -> None:
         """Count a pod in (+1) or out (−1)."""
-        for name, amount in facts.requested:
-            number = NUMBER.get(name)
-            if number is None:
-                self._scarce_requested.add(name, row, sign * amount)
-            else:
-                self._requested.view[number, row] += sign * amount
-        nonzero = self._nonzero.view
-        nonzero[0, row] += sign * facts.nonzero_cpu
-        nonzero[1, row] += sign * facts.nonzero_memory
-        self._pod_count.view[row] += sign
+        self._read = -1
+        totals = self._lines.view[:COUNTED, row]
+        if sign > 0:
+            totals += facts.counted
+        else:
+            totals -= facts.counted
+        for name, amount in facts.scarce:
+            self._scarce_requested.add(name, row, sign * amount)

@@ -13,11 +13,13 @@ from typing import NamedTuple
 import msgspec
 
 from podium.cluster import Cluster
-from podium.cluster.resources import NUMBER
+from podium.cluster.resources import ALLOCATABLE, CPU, MEMORY, NONZERO, NUMBER, REQUESTED
 from podium.config.types import Int64
 from podium.kube.requests import is_scalar_resource_name
 
-_NONZERO = {"cpu": 0, "memory": 1}
+LINES_OF = {name: (ALLOCATABLE + number, REQUESTED + number) for name, number in NUMBER.items()}
+"""Where a row's numbers tell what the node offers of a resource and what its pods ask for."""
+_NONZERO_LINES = LINES_OF | {"cpu": (ALLOCATABLE + CPU, NONZERO), "memory": (ALLOCATABLE + MEMORY, NONZERO + 1)}
 
 
 class ResourceSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -58,18 +60,14 @@ def weigh(resources: Iterable[ResourceSpec], requests: Mapping[str, int]) -> tup
 def usage_on(cluster: Cluster, row: int, weighed: Iterable[Weighed], *, nonzero: bool) -> list[Usage]:
     """What a node offers and uses of those resources it has; `nonzero` counts defaults for pods without requests."""
     columns = cluster.resources
-    allocatable = columns.allocatable[:, row].tolist()
-    used = columns.requested[:, row].tolist()
-    counted = columns.nonzero[:, row].tolist() if nonzero else ()
+    numbers, lines_of = columns.on(row), _NONZERO_LINES if nonzero else LINES_OF
     usage: list[Usage] = []
     for resource, request, weight in weighed:
-        number = NUMBER.get(resource)
-        if number is None:
-            offered, in_use = columns.scarce_on(resource, row)
+        lines = lines_of.get(resource)
+        if lines is None:
+            offered, used = columns.scarce_on(resource, row)
         else:
-            offered = allocatable[number]
-            instead = _NONZERO.get(resource) if nonzero else None
-            in_use = used[number] if instead is None else counted[instead]
+            offered, used = numbers[lines[0]], numbers[lines[1]]
         if offered:
-            usage.append((offered, in_use, request, weight))
+            usage.append((offered, used, request, weight))
     return usage

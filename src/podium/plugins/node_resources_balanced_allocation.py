@@ -58,11 +58,11 @@ class NodeResourcesBalancedAllocation(Plugin):
     sees_claims = False
 
     def pre_score(self, cycle: Cycle, _nodes: Nodes) -> Status | None:
-        return None if _asks_for_any(self._weighed(cycle)) else SKIP
+        return None if self._weighed(cycle) else SKIP
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         weighed = self._weighed(cycle)
-        if not _asks_for_any(weighed):
+        if not weighed:
             return np.zeros(len(nodes), dtype=np.int64)
         allocatable = [nodes.allocatable(resource) for resource, _, _ in weighed]
         offered = [each != 0 for each in allocatable]
@@ -80,24 +80,24 @@ class NodeResourcesBalancedAllocation(Plugin):
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
         weighed = self._weighed(cycle)
-        if not _asks_for_any(weighed):
+        if not weighed:
             return 0
-        usage = usage_on(cycle.cluster, node.row, weighed, nonzero=False)
-        without = _balance([float(used) / float(allocatable) for allocatable, used, _, _ in usage])
-        beside = _balance([float(used + request) / float(allocatable) for allocatable, used, request, _ in usage])
-        return MAX_SCORE // 2 + (MAX_SCORE // 2 + beside - without) // 2
+        without, beside = [], []
+        for allocatable, used, request, _weight in usage_on(cycle.cluster, node.row, weighed, nonzero=False):
+            whole = float(allocatable)
+            without.append(float(used) / whole)
+            beside.append(float(used + request) / whole)
+        return MAX_SCORE // 2 + (MAX_SCORE // 2 + _balance(beside) - _balance(without)) // 2
 
     def _weighed(self, cycle: Cycle) -> tuple[Weighed, ...]:
-        """The resources that count for the pod; PreScore may be disabled, so nothing relies on it."""
+        """The resources that count for the pod, none if it asks for none; PreScore may be disabled, so nothing relies
+        on it."""
         notes = cycle.facts.notes
         weighed: tuple[Weighed, ...] | None = notes.get(self)
         if weighed is None:
-            weighed = notes[self] = weigh(self.args.resources, balanced_requests(cycle.pod))
+            weighed = weigh(self.args.resources, balanced_requests(cycle.pod))
+            weighed = notes[self] = weighed if any(each.request for each in weighed) else ()
         return weighed
-
-
-def _asks_for_any(weighed: tuple[Weighed, ...]) -> bool:
-    return any(request for _, request, _ in weighed)
 
 
 def _balances(amounts: Sequence[Amounts], wholes: Sequence[Floats], spread: Callable[[list[Floats]], Floats]) -> Scores:
@@ -126,11 +126,12 @@ def _spread(offered: list[Mask], shares: list[Floats]) -> Floats:
 
 def _balance(shares: list[float]) -> int:
     """g of one node, from its shares in use."""
-    shares = [min(share, 1.0) for share in shares]
     spread = 0.0
     if len(shares) == 2:
-        spread = abs((shares[0] - shares[1]) / 2)
+        one, other = shares
+        spread = abs(((one if one < 1.0 else 1.0) - (other if other < 1.0 else 1.0)) / 2)
     elif len(shares) > 2:
+        shares = [min(share, 1.0) for share in shares]
         total = squares = 0.0
         for share in shares:  # one by one: sum() may add floats more exactly than kube-scheduler does
             total += share

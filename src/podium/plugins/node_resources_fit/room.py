@@ -15,8 +15,9 @@ from collections.abc import Collection
 import numpy as np
 
 from podium.cluster import Cluster, Nodes
-from podium.cluster.resources import NUMBER
+from podium.cluster.resources import ALLOWED_PODS, POD_COUNT
 from podium.framework import Status, Verdict
+from podium.framework.usage import LINES_OF
 from podium.framework.verdict import Codes
 from podium.kube import Pod
 from podium.kube.requests import fit_requests, is_extended_resource_name
@@ -73,19 +74,16 @@ class Wants:
     def judge_row(self, cluster: Cluster, row: int) -> int:
         """The code for one row: the same bits, from plain integers."""
         columns = cluster.resources
-        code = _TOO_MANY if columns.pod_count[row] >= columns.allowed_pods[row] else 0
-        if not self.amounts:
-            return code
-        allocatable = columns.allocatable[:, row].tolist()
-        requested = columns.requested[:, row].tolist()
+        numbers = columns.on(row)
+        code = _TOO_MANY if numbers[POD_COUNT] >= numbers[ALLOWED_PODS] else 0
         bit = 1
         for resource, amount in self.amounts:
             bit <<= 1
-            number = NUMBER.get(resource)
-            if number is None:
+            lines = LINES_OF.get(resource)
+            if lines is None:
                 offered, used = columns.scarce_on(resource, row)
             else:
-                offered, used = allocatable[number], requested[number]
+                offered, used = numbers[lines[0]], numbers[lines[1]]
             if offered - used < amount:
                 code |= bit | self._never if offered < amount else bit
         return code
