@@ -10,7 +10,6 @@ Such pods are of one family: all that is derived is shared, but for the claims.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from podium.cluster.attached import may_attach
+from podium.cluster.counts import PodClass
 from podium.cluster.disks import Disk, inline_disks
 from podium.cluster.resources import CORE_RESOURCES
 from podium.cluster.terms import parse_terms
@@ -51,6 +51,7 @@ class PodFacts:
         "family",
         "may_attach",
         "notes",
+        "pod_class",
         "ports",
         "scarce",
         "terms",
@@ -69,6 +70,8 @@ class PodFacts:
         self.disks: tuple[Disk, ...] = inline_disks(pod)
         self.may_attach = any(map(may_attach, pod.spec.volumes))
         self.notes: dict[object, Any] = {}
+        self.pod_class: PodClass | None = None
+        """That of the last such pod placed; it holds while it has pods."""
         self.terms, self.terms_errors = parse_terms(pod.spec.affinity, pod.namespace)
 
     def with_claims(self, claims: tuple[str, ...]) -> PodFacts:
@@ -136,9 +139,10 @@ def _without_claim_name(volume: Volume) -> Volume:
 def _resize_status(pod: Pod) -> bytes:
     """What requests depend on besides the spec: resources already granted, and resizes that cannot be met."""
     status = pod.status
-    granted = [
+    containers = (*status.init_container_statuses, *status.container_statuses)
+    granted = containers and [
         (c.name, c.resources, c.allocated_resources)
-        for c in (*status.init_container_statuses, *status.container_statuses)
+        for c in containers
         if c.resources is not None or c.allocated_resources
     ]
     if not granted and status.resources is None and not status.allocated_resources:
@@ -148,18 +152,27 @@ def _resize_status(pod: Pod) -> bytes:
 
 
 class FactsCache:
-    """Facts by family, and by family and claims; the oldest dropped."""
+    """Facts by family, and by family and claims; the oldest dropped. A decision asks about one pod many times."""
 
     def __init__(self) -> None:
-        self._families: OrderedDict[tuple[bytes, bytes], PodFacts] = OrderedDict()
-        self._with_claims: OrderedDict[tuple[PodFacts, tuple[str, ...]], PodFacts] = OrderedDict()
+        self._families: dict[bytes | tuple[bytes, bytes], PodFacts] = {}
+        self._with_claims: dict[tuple[PodFacts, tuple[str, ...]], PodFacts] = {}
+        self._latest: tuple[Pod | None, PodFacts | None] = None, None
 
     def of(self, pod: Pod) -> PodFacts:
+        latest, facts = self._latest
+        if pod is not latest or facts is None:
+            facts = self._find(pod)
+            self._latest = pod, facts
+        return facts
+
+    def _find(self, pod: Pod) -> PodFacts:
         claims = claims_of(pod) if pod.spec.volumes else ()
-        key = (_family(pod, claims), _resize_status(pod))
+        family, resized = _family(pod, claims), _resize_status(pod)
+        key = (family, resized) if resized else family
         facts = self._families.get(key)
         if facts is None:
-            facts = self._families[key] = PodFacts(pod, key[0])
+            facts = self._families[key] = PodFacts(pod, family)
             _drop_oldest(self._families)
         if not claims:
             return facts
@@ -170,6 +183,6 @@ class FactsCache:
         return own
 
 
-def _drop_oldest(facts: OrderedDict[Any, PodFacts]) -> None:
+def _drop_oldest(facts: dict[Any, PodFacts]) -> None:
     if len(facts) > KEPT_FACTS:
-        facts.popitem(last=False)
+        del facts[next(iter(facts))]

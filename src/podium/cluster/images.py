@@ -45,6 +45,10 @@ class NodeImages:
         self._names_of_row: dict[int, tuple[str, ...]] = {}
         self.version = 0
 
+    def __bool__(self) -> bool:
+        """Whether any node has an image."""
+        return bool(self._states)
+
     def get(self, name: str) -> ImageState | None:
         return self._states.get(name)
 

@@ -220,8 +220,9 @@ class Cluster:
         return self._placed(pod, row, self.facts.of(pod), assumed=True)
 
     def _placed(self, pod: Pod, row: int, facts: PodFacts, assumed: bool) -> PlacedPod:
-        meta = pod.metadata
-        pod_class = self.counts.class_of(pod.namespace, meta.labels, meta.deletion_timestamp is not None)
+        pod_class, terminating = facts.pod_class, pod.metadata.deletion_timestamp is not None
+        if pod_class is None or not pod_class.pods or pod_class.terminating != terminating:
+            pod_class = facts.pod_class = self.counts.class_of(pod.namespace, pod.labels, terminating)
         return PlacedPod(pod, row, facts, pod_class, assumed)
 
     def put_on(self, placed: PlacedPod) -> None:

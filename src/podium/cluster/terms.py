@@ -127,6 +127,8 @@ class PlacedTerms:
         self, namespace: str, namespace_labels: Mapping[str, str], labels: Mapping[str, str]
     ) -> list[TermGroup]:
         """The groups whose term speaks of a pod with these labels in this namespace."""
+        if not self._groups:
+            return []
         return [
             group
             for group in self._by_anchor.candidates(labels)

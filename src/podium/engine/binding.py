@@ -7,13 +7,14 @@ back.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
-from podium.framework.answers import call, status_of, told
+from podium.framework.answers import ask, status_of, told
 from podium.framework.cycle import Cycle
 from podium.framework.extender import Extender, ExtenderError
+from podium.framework.handle import Effect
 from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
 from podium.framework.status import Code, PluginError, Status
@@ -21,6 +22,10 @@ from podium.framework.waiting import WaitingPod
 
 if TYPE_CHECKING:
     from podium.engine.scheduler import Scheduler
+
+PREFLIGHT = 'running PreBindPreFlight "{}"'
+PRE_BIND = 'running PreBind plugin "{}"'
+BIND = 'running Bind plugin "{}"'
 
 
 class Binding:
@@ -63,27 +68,27 @@ class Binding:
         scheduler.activate(self._cycle)
 
     async def _with_work(self) -> list[Any]:
-        return [plugin for plugin in self._runtime.at("preBind") if await self._has_work(plugin)]
+        """The plugins whose PreBind has something to do for this pod."""
+        plugins = []
+        for plugin in self._runtime.at("preBind"):
+            if hasattr(plugin, "pre_bind_preflight"):
+                status = self._ask(PREFLIGHT, plugin, plugin.pre_bind_preflight)
+                if status is not None and not isinstance(status, Status):
+                    status = await status
+                if status is not None:
+                    _check_skips(plugin, status)
+                    continue
+            plugins.append(plugin)
+        return plugins
 
     async def _pre_bind(self, plugins: list[Any]) -> Status | None:
         for plugin in plugins:
-            what = f'running PreBind plugin "{plugin.name}"'
-            status = await self._ask(what, plugin, "pre_bind")
+            status = self._ask(PRE_BIND, plugin, plugin.pre_bind)
+            if status is not None and not isinstance(status, Status):
+                status = await status
             if status is not None:
-                return _failure(what, status.by(plugin.name))
+                return _failure(PRE_BIND, plugin, status)
         return None
-
-    async def _has_work(self, plugin: Any) -> bool:
-        """Whether the plugin's PreBind has something to do for this pod."""
-        if not hasattr(plugin, "pre_bind_preflight"):
-            return True
-        what = f'running PreBindPreFlight "{plugin.name}"'
-        status = await self._ask(what, plugin, "pre_bind_preflight")
-        if status is None or status.code == Code.SKIP:
-            return status is None
-        if status.code == Code.ERROR:
-            raise PluginError(f"{what}: {status.message}")
-        raise PluginError(f"{what}: it must give None, SKIP or an error, got {status.code.name}: {status.message}")
 
     async def _bind(self) -> Status | None:
         for extender in self._runtime.handle.extenders:
@@ -93,12 +98,13 @@ class Binding:
                     return None if failure is None else Status.error(failure)
                 self._runtime.handle.report(f"binding {self._queued.pod.key}: extender {extender.name}: {failure}")
         for plugin in self._runtime.at("bind"):
-            what = f'running Bind plugin "{plugin.name}"'
-            status = await self._ask(what, plugin, "bind")
+            status = self._ask(BIND, plugin, plugin.bind)
+            if status is not None and not isinstance(status, Status):
+                status = await status
             if status is None:
                 return None
             if status.code != Code.SKIP:
-                return _failure(what, status.by(plugin.name))
+                return _failure(BIND, plugin, status)
         return Status.error(f"no bind plugin would bind pod {self._queued.pod.key}")
 
     async def _bind_by(self, extender: Extender) -> str | None:
@@ -120,15 +126,14 @@ class Binding:
             except Exception as error:
                 self._runtime.handle.report(f'running PostBind plugin "{plugin.name}": {told(error)}')
 
-    async def _ask(self, what: str, plugin: Any, method: str) -> Status | None:
-        """A plugin's answer, which may have to be waited for; None for success."""
-        answer = call(what, getattr(plugin, method), self._cycle, self._node_name)
-        if answer is not None and not isinstance(answer, Status) and isawaitable(answer):
-            try:
-                answer = await answer
-            except Exception as error:
-                raise PluginError(f"{what}: {told(error)}") from error
-        return status_of(what, answer)
+    def _ask(self, what: str, plugin: Any, method: Callable[..., Any]) -> Effect:
+        """A plugin's answer, at once or when awaited; None for success."""
+        answer = ask(what, plugin, method, self._cycle, self._node_name)
+        if answer is None:
+            return None
+        if isinstance(answer, Status) or not isawaitable(answer):
+            return status_of(what.format(plugin.name), answer)
+        return _awaited(what.format(plugin.name), answer)
 
     def _undo(self, status: Status, *, at_permit: bool = False) -> None:
         self._scheduler.not_bound(
@@ -136,9 +141,29 @@ class Binding:
         )
 
 
-def _failure(what: str, status: Status) -> Status:
+async def _awaited(what: str, answer: Awaitable[Any]) -> Status | None:
+    try:
+        status = await answer
+    except Exception as error:
+        raise PluginError(f"{what}: {told(error)}") from error
+    return status_of(what, status)
+
+
+def _check_skips(plugin: Any, status: Status) -> None:
+    """The only answers before PreBind are that there is work (None), that there is none, and errors."""
+    if status.code == Code.SKIP:
+        return
+    what = PREFLIGHT.format(plugin.name)
+    if status.code == Code.ERROR:
+        raise PluginError(f"{what}: {status.message}")
+    raise PluginError(f"{what}: it must give None, SKIP or an error, got {status.code.name}: {status.message}")
+
+
+def _failure(what: str, plugin: Any, status: Status) -> Status:
     """A rejection speaks for itself; everything else is an error."""
-    return status if status.rejected else Status.error(f"{what}: {status.message}")
+    if status.rejected:
+        return status.by(plugin.name)
+    return Status.error(f"{what.format(plugin.name)}: {status.message}")
 
 
 def run_at_once(work: Coroutine[Any, Any, None]) -> None:

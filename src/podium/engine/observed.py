@@ -6,16 +6,17 @@ taints changed; a waiting pod is gone and a placed one has come): each is said t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from podium.engine.binding import Binding
+from podium.engine.binding import BIND, PRE_BIND, PREFLIGHT, Binding
 from podium.engine.changes import pod_events
 from podium.engine.intake import Intake
 from podium.engine.places import POD_ADD, POD_UPDATE
 from podium.engine.queue import SchedulingQueue
 from podium.framework.cycle import Cycle
 from podium.framework.events import Action, Event, Resource
+from podium.framework.handle import Effect
 from podium.framework.observed import code_of
 from podium.framework.observer import Observer, Stopwatch
 from podium.framework.profile import ProfileRuntime
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 POD_DELETE = Event(Resource.UNSCHEDULED_POD, Action.DELETE).label
 
-_POINT_OF_METHOD = {"pre_bind_preflight": "PreBindPreFlight", "pre_bind": "PreBind", "bind": "Bind"}
+_POINTS = {PREFLIGHT: "PreBindPreFlight", PRE_BIND: "PreBind", BIND: "Bind"}
 
 
 class ObservedIntake(Intake):
@@ -144,14 +145,16 @@ class ObservedBinding(Binding):
         super()._post_bind()
         self._watch.took("PostBind", Code.SUCCESS, began)
 
-    async def _ask(self, what: str, plugin: Any, method: str) -> Status | None:
-        if not self._sampled:
-            return await super()._ask(what, plugin, method)
-        began = self._watch.now()
+    def _ask(self, what: str, plugin: Any, method: Callable[..., Any]) -> Effect:
+        return self._timed(what, plugin, method) if self._sampled else super()._ask(what, plugin, method)
+
+    async def _timed(self, what: str, plugin: Any, method: Callable[..., Any]) -> Status | None:
+        began, point = self._watch.now(), _POINTS[what]
         try:
-            status = await super()._ask(what, plugin, method)
+            answer = super()._ask(what, plugin, method)
+            status = await answer if isinstance(answer, Awaitable) else answer
         except PluginError:
-            self._watch.plugin_took(plugin.name, _POINT_OF_METHOD[method], Code.ERROR, began)
+            self._watch.plugin_took(plugin.name, point, Code.ERROR, began)
             raise
-        self._watch.plugin_took(plugin.name, _POINT_OF_METHOD[method], code_of(status), began)
+        self._watch.plugin_took(plugin.name, point, code_of(status), began)
         return status

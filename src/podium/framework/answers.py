@@ -28,6 +28,14 @@ def call(what: str, method: Callable[..., T], *args: Any) -> T:
         raise PluginError(f"{what}: {told(error)}") from error
 
 
+def ask(what: str, plugin: Any, method: Callable[..., Any], *args: Any) -> Any:
+    """Like `call`, with the plugin's name filled in where `what` says {}: no words are made while nothing is wrong."""
+    try:
+        return method(*args)
+    except Exception as error:
+        raise PluginError(f"{what.format(plugin.name)}: {told(error)}") from error
+
+
 def told(error: Exception) -> str:
     """What an exception says; its type helps where the words are not ours."""
     return str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"

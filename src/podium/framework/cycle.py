@@ -23,7 +23,6 @@ class Cycle:
         "pod",
         "pods_to_activate",
         "skipped_filters",
-        "skipped_pre_binds",
         "skipped_scores",
     )
 
@@ -34,7 +33,6 @@ class Cycle:
         self.data: dict[str, Any] = {}
         self.skipped_filters: set[str] = set()
         self.skipped_scores: set[str] = set()
-        self.skipped_pre_binds: set[str] = set()
         self.pods_to_activate: dict[str, Pod] = {}
 
     def forget_notes(self) -> None:
@@ -50,6 +48,5 @@ class Cycle:
         copy.data = {name: note.clone() if hasattr(note, "clone") else note for name, note in self.data.items()}
         copy.skipped_filters = self.skipped_filters
         copy.skipped_scores = self.skipped_scores
-        copy.skipped_pre_binds = set(self.skipped_pre_binds)
         copy.pods_to_activate = {}
         return copy

@@ -17,6 +17,7 @@ from podium.cluster import NodeInfo, Nodes, PlacedPod, Rows
 from podium.config.registry import Registry
 from podium.config.resolved import Profile
 from podium.framework.answers import (
+    ask,
     call,
     check_range,
     filter_by_node,
@@ -36,6 +37,9 @@ from podium.framework.plugin import Plugin, Scope
 from podium.framework.status import Code, PluginError, Status, Wait
 from podium.framework.verdict import Verdict
 from podium.kube import Pod
+
+PRE_ENQUEUE = 'running PreEnqueue plugin "{}"'
+RESERVE = 'running Reserve plugin "{}"'
 
 _ONE = np.ones(1, dtype=np.bool_)
 
@@ -72,6 +76,7 @@ class ProfileRuntime:
                 if name not in self.plugins:
                     self.plugins[name] = self._construct(registry, name)
         self._at = {point: tuple(self.plugins[name] for name in names) for point, names in profile.plugins.items()}
+        self._reserving = tuple(plugin for plugin in self.at("reserve") if hasattr(plugin, "reserve"))
         self._moving_filters = tuple(plugin for plugin in self.at("filter") if plugin.filter_scope > Scope.NODE)
 
     def _construct(self, registry: Registry, name: str) -> Plugin:
@@ -91,14 +96,16 @@ class ProfileRuntime:
             sorted(self.at("preEnqueue"), key=lambda plugin: plugin.name != first) if first else self.at("preEnqueue")
         )
         for plugin in plugins:
-            what = f'running PreEnqueue plugin "{plugin.name}"'
             try:
-                status = status_of(what, call(what, plugin.pre_enqueue, pod))
+                status = ask(PRE_ENQUEUE, plugin, plugin.pre_enqueue, pod)
+                if status is not None:
+                    status = status_of(PRE_ENQUEUE.format(plugin.name), status)
             except PluginError as error:
                 self.handle.report(str(error))
                 status = Status.error(str(error))
             if status is not None:
-                return status.by(plugin.name)
+                by_name: Status = status.by(plugin.name)
+                return by_name
         return None
 
     # Filtering
@@ -311,10 +318,11 @@ class ProfileRuntime:
     # After the choice
 
     def run_reserve(self, cycle: Cycle, node_name: str) -> Status | None:
-        for plugin in self.at("reserve"):
-            if hasattr(plugin, "reserve"):
-                what = f'running Reserve plugin "{plugin.name}"'
-                status = status_of(what, call(what, plugin.reserve, cycle, node_name))
+        for plugin in self._reserving:
+            answer = ask(RESERVE, plugin, plugin.reserve, cycle, node_name)
+            if answer is not None:
+                what = RESERVE.format(plugin.name)
+                status = status_of(what, answer)
                 if status is not None:
                     return _rejection_or_error(what, status.by(plugin.name))
         return None

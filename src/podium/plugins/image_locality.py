@@ -33,6 +33,8 @@ class ImageLocality(Plugin):
     def watermark(self, pod: Pod) -> Hashable:
         """What a node's images are worth depends on how far each has spread, and on the number of nodes."""
         cluster = self.handle.cluster
+        if not cluster.images:
+            return (0,)
         states = [cluster.images.get(name) for name in _images(pod)]
         if not any(states):
             return (0,)
