@@ -168,15 +168,27 @@ def test_it_wakes_for_deleted_pods_new_nodes_and_new_claims() -> None:
     ],
 )
 def test_a_deleted_pod_wakes_those_it_shared_a_volume_with(deleted: Pod, wakes: bool) -> None:
-    hint = interest(Resource.POD).hint
-    assert hint is not None
-    assert hint(pod_with(disk("a"), claim_volume("data")), deleted, None) is wakes
+    asked, pod = interest(Resource.POD), pod_with(disk("a"), claim_volume("data"))
+    assert asked.hint is not None
+    assert asked.hint(pod, deleted, None) is wakes
+    assert concerned(asked, pod, deleted, None) is wakes, "others are not even asked about"
+
+
+def concerned(asked: Interest, pod: Pod, before: Any, after: Any) -> bool:
+    assert asked.concerns is not None
+    awaited, about = asked.concerns.of_pod(pod), asked.concerns.of_event(before, after)
+    assert awaited is not None and about is not None
+    return not set(awaited).isdisjoint(about)
 
 
 def test_a_new_claim_wakes_the_pods_that_name_it() -> None:
-    hint = interest(Resource.PVC).hint
-    assert hint is not None
+    asked = interest(Resource.PVC)
+    assert asked.hint is not None
     pod = pod_with(claim_volume("data"), ephemeral_volume("x"))
-    assert hint(pod, None, make_claim("data"))
-    assert not hint(pod, None, make_claim("data", namespace="other"))
-    assert not hint(pod, None, make_claim("p1-x"))
+    for claim, wakes in (
+        (make_claim("data"), True),
+        (make_claim("data", namespace="other"), False),
+        (make_claim("p1-x"), False),
+    ):
+        assert asked.hint(pod, None, claim) is wakes
+        assert concerned(asked, pod, None, claim) is wakes

@@ -111,7 +111,7 @@ class Concerns(Protocol):
     """
 
     def of_pod(self, pod: Pod) -> Collection[Hashable] | None:
-        """What a pod waits for; None: it may be anything."""
+        """What a pod waits for, alike for pods that differ in name only; None: it may be anything."""
 
     def of_event(self, before: Any, after: Any) -> Collection[Hashable] | None:
         """What an event is about; None: it may be anything."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from podium.cluster import Cluster, Nodes, PlacedPod
 from podium.cluster.disks import inline_disks
+from podium.cluster.facts import claims_of
 from podium.framework import SKIP, Action, Cycle, Interest, Plugin, PluginError, Resource, Scope, Status, Verdict
 from podium.kube import PersistentVolumeClaim, Pod
 from podium.kube.claims import not_found
@@ -42,6 +43,22 @@ class _Exclusive:
         return _Exclusive(self.names, self.uses)
 
 
+class _Concerns:
+    """Pods wait for the claims they name and the disks they mount, of their own namespace."""
+
+    def of_pod(self, pod: Pod) -> set[Hashable]:
+        concerns: set[Hashable] = set(claims_of(pod))
+        return concerns.union((pod.namespace, disk.identity) for disk in inline_disks(pod))
+
+    def of_event(self, before: Any, after: Any) -> set[Hashable]:
+        """A pod or a claim came or went."""
+        changed = before if after is None else after
+        return self.of_pod(changed) if isinstance(changed, Pod) else {changed.key}
+
+
+_CONCERNS = _Concerns()
+
+
 class VolumeRestrictions(Plugin):
     name = NAME
     filter_scope = Scope.PODS
@@ -49,9 +66,9 @@ class VolumeRestrictions(Plugin):
 
     def interests(self) -> Iterable[Interest]:
         return [
-            Interest(Resource.POD, Action.DELETE, _frees_a_volume),
+            Interest(Resource.POD, Action.DELETE, _frees_a_volume, by_kind=True, concerns=_CONCERNS),
             Interest(Resource.NODE, Action.ADD),
-            Interest(Resource.PVC, Action.ADD, _is_the_pods_claim),
+            Interest(Resource.PVC, Action.ADD, _is_the_pods_claim, by_kind=True, concerns=_CONCERNS),
         ]
 
     def watermark(self, pod: Pod) -> Hashable:

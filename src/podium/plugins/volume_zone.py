@@ -15,6 +15,7 @@ import numpy as np
 
 from podium.cluster import Cluster, Mask, Nodes
 from podium.framework import SKIP, Action, Cycle, Interest, Plugin, Resource, Scope, Status, Verdict
+from podium.framework.claim_concerns import CLAIM_CONCERNS
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from podium.kube.claims import not_found
 from podium.kube.csi_translation import BETA_REGION, BETA_ZONE, MULTI_ZONE_DELIMITER, REGION, ZONE
@@ -45,10 +46,12 @@ class VolumeZone(Plugin):
 
     def interests(self) -> Iterable[Interest]:
         return [
-            Interest(Resource.STORAGE_CLASS, Action.ADD, _lets_claims_wait),
+            Interest(Resource.STORAGE_CLASS, Action.ADD, _lets_claims_wait, by_kind=True),
             Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
-            Interest(Resource.PVC, Action.ADD | Action.UPDATE, _is_the_pods_claim),
-            Interest(Resource.PV, Action.ADD | Action.UPDATE, _moves_a_volume),
+            Interest(
+                Resource.PVC, Action.ADD | Action.UPDATE, _is_the_pods_claim, by_kind=True, concerns=CLAIM_CONCERNS
+            ),
+            Interest(Resource.PV, Action.ADD | Action.UPDATE, _moves_a_volume, by_kind=True),
         ]
 
     def watermark(self, pod: Pod) -> Hashable:

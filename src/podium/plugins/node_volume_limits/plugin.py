@@ -14,6 +14,7 @@ import numpy as np
 from podium.cluster import Cluster, NodeInfo, Nodes
 from podium.cluster.attached import UnusableVolumeError, Volumes, may_attach
 from podium.framework import SKIP, Action, Code, Cycle, Handle, Interest, Plugin, Resource, Scope, Status, Verdict
+from podium.framework.claim_concerns import CLAIM_CONCERNS
 from podium.framework.latest import Latest
 from podium.framework.verdict import Codes
 from podium.kube import Pod
@@ -45,10 +46,10 @@ class NodeVolumeLimits(Plugin):
     def interests(self) -> Iterable[Interest]:
         return [
             Interest(Resource.CSI_NODE, Action.ADD),
-            Interest(Resource.CSI_NODE, Action.UPDATE, raises_a_limit),
-            Interest(Resource.POD, Action.DELETE, frees_a_volume),
-            Interest(Resource.PVC, Action.ADD, is_the_pods_claim),
-            Interest(Resource.VOLUME_ATTACHMENT, Action.DELETE, frees_an_attachment),
+            Interest(Resource.CSI_NODE, Action.UPDATE, raises_a_limit, by_kind=True),
+            Interest(Resource.POD, Action.DELETE, frees_a_volume, by_kind=True),
+            Interest(Resource.PVC, Action.ADD, is_the_pods_claim, concerns=CLAIM_CONCERNS),
+            Interest(Resource.VOLUME_ATTACHMENT, Action.DELETE, frees_an_attachment, by_kind=True),
         ]
 
     def watermark(self, pod: Pod) -> Hashable:

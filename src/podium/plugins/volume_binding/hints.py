@@ -7,19 +7,20 @@ from collections.abc import Iterable
 from podium.cluster.csi_nodes import MIGRATED_PLUGINS
 from podium.cluster.storage_pools import volume_limit
 from podium.framework import Action, Interest, Resource
+from podium.framework.claim_concerns import CLAIM_CONCERNS
 from podium.kube import CSIDriver, CSINode, CSIStorageCapacity, PersistentVolumeClaim, Pod, StorageClass
 from podium.kube.claims import claim_name
 
 
 def interests() -> Iterable[Interest]:
     return [
-        Interest(Resource.STORAGE_CLASS, Action.ADD | Action.UPDATE, _topologies_changed),
-        Interest(Resource.PVC, Action.ADD | Action.UPDATE, _is_the_pods_claim),
+        Interest(Resource.STORAGE_CLASS, Action.ADD | Action.UPDATE, _topologies_changed, by_kind=True),
+        Interest(Resource.PVC, Action.ADD | Action.UPDATE, _is_the_pods_claim, concerns=CLAIM_CONCERNS),
         Interest(Resource.PV, Action.ADD | Action.UPDATE),
         Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
-        Interest(Resource.CSI_NODE, Action.ADD | Action.UPDATE, _migration_changed),
-        Interest(Resource.CSI_DRIVER, Action.UPDATE, _stops_reporting_capacity),
-        Interest(Resource.CSI_CAPACITY, Action.ADD | Action.UPDATE, _capacity_grew),
+        Interest(Resource.CSI_NODE, Action.ADD | Action.UPDATE, _migration_changed, by_kind=True),
+        Interest(Resource.CSI_DRIVER, Action.UPDATE, _stops_reporting_capacity, by_kind=True),
+        Interest(Resource.CSI_CAPACITY, Action.ADD | Action.UPDATE, _capacity_grew, by_kind=True),
     ]
 
 
