@@ -20,7 +20,7 @@ class Identity(NamedTuple):
     certificate: bytes | None = None
     key: bytes | None = None
     origin: str = ""
-    """Where the certificate came from, for messages."""
+    """Where it came from, for messages."""
 
     def __repr__(self) -> str:
         parts = [name for name in ("authorization", "certificate") if getattr(self, name) is not None]
@@ -104,22 +104,22 @@ class FileCredentials:
         authorization, certificate, key, origin = self._rest
         if self._token is not None:
             try:
-                authorization = bearer(_token(self._token, now))
+                authorization = bearer(_token(self._token, origin, now))
             except AccessError:
                 if authorization is None:  # else `token` stands in until the file can be read
                     raise
         if self._certificate is not None:
-            certificate = _content(self._certificate, "client-certificate", now)
+            certificate = _content(self._certificate, f"{origin}: client-certificate", now)
         if self._key is not None:
-            key = _content(self._key, "client-key", now)
+            key = _content(self._key, f"{origin}: client-key", now)
         self._last = Identity(authorization, certificate, key, origin)
         return self._last
 
 
-def _token(file: RotatedFile, now: float) -> str:
-    token = _content(file, "tokenFile", now).decode(errors="replace").strip()
+def _token(file: RotatedFile, origin: str, now: float) -> str:
+    token = _content(file, f"{origin}: tokenFile", now).decode(errors="replace").strip()
     if not token:
-        raise AccessError(f"the tokenFile {file.path} is empty: it must hold a bearer token")
+        raise AccessError(f"{origin}: tokenFile {file.path} is empty: it must hold a bearer token")
     return token
 
 
@@ -127,4 +127,4 @@ def _content(file: RotatedFile, field: str, now: float) -> bytes:
     try:
         return file.read(now)
     except OSError as error:
-        raise AccessError(f"the {field} {file.path} cannot be read: {error.strerror}") from None
+        raise AccessError(f"{field} {file.path} cannot be read: {error.strerror}") from None

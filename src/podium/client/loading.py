@@ -60,10 +60,10 @@ def _from_service_account(server: str, folder: Path) -> Access:
     token = folder / "token"
     if not token.exists():
         raise AccessError(f"{token} is missing: set automountServiceAccountToken: true for this pod")
-    credentials = FileCredentials(Identity(), token=RotatedFile(token))
+    credentials = FileCredentials(Identity(origin="the service account"), token=RotatedFile(token))
     access = Access(
         server,
-        trust=Trust(file=RotatedFile(folder / "ca.crt"), origin="the service account's"),
+        trust=Trust(file=RotatedFile(folder / "ca.crt"), origin="the service account: ca.crt"),
         credentials=credentials,
         namespace=pod_namespace(os.environ, folder),
         proxy=proxy_from_environment(url, os.environ),
