@@ -25,11 +25,16 @@ _BEFORE_SENDING = (
 def unreachable(error: BaseException, host: str) -> Unreachable:
     """The error to raise for one of those that end an exchange."""
     sent = not isinstance(error, _BEFORE_SENDING)
+    if isinstance(error, aiohttp.ClientProxyConnectionError):
+        why = error.os_error.strerror or error.os_error
+        return Unreachable(f"the proxy on the way to {host} cannot be reached: {why}", sent=False)
     cause = _cause(error)
     if isinstance(cause, TimeoutError):
         waited = "did not answer in time" if sent else "could not be connected to in time"
         return TimedOut(f"{host} {waited}", sent=sent)
-    return Unreachable(_sentence(cause, host), sent=sent, lasting=not sent and isinstance(cause, ssl.SSLError))
+    forbidding = isinstance(cause, aiohttp.ClientHttpProxyError) and cause.status < 500
+    lasting = not sent and (isinstance(cause, ssl.SSLError) or forbidding)
+    return Unreachable(_sentence(cause, host), sent=sent, lasting=lasting)
 
 
 def _cause(error: BaseException) -> BaseException:
