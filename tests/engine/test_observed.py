@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import count
 from typing import Any
 
 import pytest
 
 from podium.framework import Code, Status
-from podium.framework.events import Hint
+from podium.framework.events import Event, Hint
 from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
 from tests.builders import make_node, make_pod
@@ -18,6 +18,10 @@ from tests.engine.test_binding import Hold, held
 from tests.framework.runtimes import answering
 
 SMALL = {"cpu": 1}
+POINTS = (
+    "PreEnqueue", "PreFilter", "Filter", "PostFilter", "PreScore", "Score", "Reserve", "Unreserve", "Permit",
+    "PreBindPreFlight", "PreBind", "Bind", "PostBind",
+)  # fmt: skip
 FIT, PREEMPTION = "NodeResourcesFit", "DefaultPreemption"
 
 
@@ -36,17 +40,21 @@ class Diary:
         self.preemptions: list[Any] = []
         self.hints: list[tuple[str, str, bool]] = []
         self._ticks: Iterator[int] = count()
-
-    def now(self) -> float:
-        return float(next(self._ticks))
+        self.took = {point: [self._noting(point, code) for code in Code] for point in POINTS}
 
     def watch(self, runtime: ProfileRuntime) -> Diary:
         assert runtime.name == "default-scheduler"
         return self
 
-    def took(self, point: str, code: Code, began: float) -> None:
-        assert self.now() > began
-        self.points.append((point, code.name))
+    def now(self) -> float:
+        return float(next(self._ticks))
+
+    def _noting(self, point: str, code: Code) -> Callable[[float], None]:
+        def note(seconds: float) -> None:
+            assert seconds > 0
+            self.points.append((point, code.name))
+
+        return note
 
     def evaluated(self, point: str, skipped: Collection[str]) -> None:
         self.evaluations.append((point, frozenset(skipped)))
@@ -73,9 +81,9 @@ class Diary:
     def entered(self, place: str, event: str) -> None:
         self.entries.append((place, event))
 
-    def heard(self, events: Collection[str], began: float) -> None:
+    def heard(self, events: Sequence[Event], began: float) -> None:
         assert self.now() > began
-        self.events.append(tuple(events))
+        self.events.append(tuple(event.label for event in events))
 
     def waited(self, code: Code, seconds: float) -> None:
         self.waits.append((code.name, seconds))

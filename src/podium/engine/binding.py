@@ -17,7 +17,7 @@ from podium.framework.extender import Extender, ExtenderError
 from podium.framework.handle import Effect
 from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
-from podium.framework.status import Code, PluginError, Status
+from podium.framework.status import SKIPPED, SUCCESS, Code, PluginError, Status, code_of
 from podium.framework.waiting import WaitingPod
 
 if TYPE_CHECKING:
@@ -54,17 +54,34 @@ class Binding:
             self._undo(Status.error(f"waiting on permit for pod: {outcome.message}"))
 
     async def run(self) -> None:
-        scheduler = self._scheduler
+        scheduler, watch = self._scheduler, self._runtime.watch
         scheduler.queue.done(self._queued.pod.uid)
+        point, began = "PreBindPreFlight", 0.0 if watch is None else watch.now()
         try:
-            status = await self._pre_bind(await self._with_work()) or await self._bind()
+            plugins = await self._with_work()
+            if watch is not None:
+                watch.took[point][SUCCESS if plugins else SKIPPED](watch.now() - began)
+                point, began = "PreBind", watch.now()
+            status = await self._pre_bind(plugins)
+            if watch is not None:
+                watch.took[point][code_of(status)](watch.now() - began)
+                point, began = "Bind", watch.now()
+            if status is None:
+                status = await self._bind()
+                if watch is not None:
+                    watch.took[point][code_of(status)](watch.now() - began)
         except PluginError as error:
             status = Status.error(str(error))
+            if watch is not None:
+                watch.took[point][Code.ERROR](watch.now() - began)
         if status is not None:
             self._undo(status)
             return
         scheduler.bound(self._queued, self._node_name)
+        began = 0.0 if watch is None else watch.now()
         self._post_bind()
+        if watch is not None:
+            watch.took["PostBind"][SUCCESS](watch.now() - began)
         scheduler.activate(self._cycle)
 
     async def _with_work(self) -> list[Any]:
@@ -103,7 +120,7 @@ class Binding:
                 status = await status
             if status is None:
                 return None
-            if status.code != Code.SKIP:
+            if status.code != SKIPPED:
                 return _failure(BIND, plugin, status)
         return Status.error(f"no bind plugin would bind pod {self._queued.pod.key}")
 
@@ -151,7 +168,7 @@ async def _awaited(what: str, answer: Awaitable[Any]) -> Status | None:
 
 def _check_skips(plugin: Any, status: Status) -> None:
     """The only answers before PreBind are that there is work (None), that there is none, and errors."""
-    if status.code == Code.SKIP:
+    if status.code == SKIPPED:
         return
     what = PREFLIGHT.format(plugin.name)
     if status.code == Code.ERROR:

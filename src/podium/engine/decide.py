@@ -187,10 +187,10 @@ def find_feasible(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> 
         alone = _find(runtime, cycle, search, sampling)
     except PluginError:
         if watch is not None:
-            watch.took("Filter", Code.ERROR, began)
+            watch.took["Filter"][Code.ERROR](watch.now() - began)
         raise
     if watch is not None:
-        watch.took("Filter", Code.SUCCESS, began)
+        watch.took["Filter"][Code.SUCCESS](watch.now() - began)
         watch.evaluated("Filter", cycle.skipped_filters)
     handle = runtime.handle
     if handle.extenders and not alone:

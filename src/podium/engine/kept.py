@@ -24,7 +24,7 @@ from podium.engine.kept_scores import KeptScore, KeptScores
 from podium.engine.moves import Again, Freshness, Moves
 from podium.framework.cycle import Cycle
 from podium.framework.profile import ProfileRuntime, ScoreTable
-from podium.framework.status import Code
+from podium.framework.status import SUCCESS
 
 
 class Kept:
@@ -63,14 +63,14 @@ class Kept:
             self._failed = None
             self._refresh_filters(cycle, start)
         if watch is not None:
-            watch.took("Filter", Code.SUCCESS, began)
+            watch.took["Filter"][SUCCESS](watch.now() - began)
             watch.evaluated("Filter", filters.skipped)
             began = watch.now()
         answer: int | Search
         if filters.count > 1:
             answer = scores.best(cycle)
             if watch is not None:
-                watch.took("Score", Code.SUCCESS, began)
+                watch.took["Score"][SUCCESS](watch.now() - began)
                 watch.evaluated("Score", scores.skipped)
         elif filters.count:
             answer = int(filters.feasible.argmax())

@@ -28,7 +28,10 @@ class Memory:
     def __init__(self) -> None:
         self._kept: OrderedDict[Kind, Kept] = OrderedDict()
         self._seen: OrderedDict[Kind, bool] = OrderedDict()
-        self._bytes = 0
+        self.bytes = 0
+        """About how much memory they take."""
+        self.answered = 0
+        """How many decisions were made by them."""
 
     def decide(self, runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> int | Search | None:
         """The best row by kept answers, or why there is none; None when this pod must be decided the long way."""
@@ -51,6 +54,7 @@ class Memory:
         try:
             answer = kept.decide(cycle, sampling.next_start % max(nodes, 1))
             sampling.advance(nodes, nodes)
+            self.answered += 1
             return answer
         except TurnedAway:
             return None
@@ -60,6 +64,10 @@ class Memory:
         except Exception:
             self._drop(kind)  # a plugin failed: the long way finds out which, and says so
         return None
+
+    def __len__(self) -> int:
+        """How many kinds of pods have their answers kept."""
+        return len(self._kept)
 
     def get(self, runtime: ProfileRuntime, cycle: Cycle) -> Kept | None:
         """What is kept for the kind of the cycle's pod."""
@@ -77,10 +85,10 @@ class Memory:
 
     def _keep(self, kind: Kind, kept: Kept) -> Kept:
         self._kept[kind] = kept
-        self._bytes += kept.bytes
-        while self._bytes > KEPT_BYTES and len(self._kept) > 1:
+        self.bytes += kept.bytes
+        while self.bytes > KEPT_BYTES and len(self._kept) > 1:
             self._drop(next(iter(self._kept)))
         return kept
 
     def _drop(self, kind: Kind) -> None:
-        self._bytes -= self._kept.pop(kind).bytes
+        self.bytes -= self._kept.pop(kind).bytes

@@ -19,7 +19,7 @@ from podium.engine.decide import NO_NODES, decide, make_room
 from podium.engine.hints import build_hints
 from podium.engine.intake import Intake, on_node
 from podium.engine.memory import Memory
-from podium.engine.observed import ObservedBinding, ObservedIntake
+from podium.engine.observed import ObservedIntake, SampledBinding
 from podium.engine.queue import SchedulingQueue
 from podium.engine.sampling import Sampling
 from podium.framework.clock import Clock
@@ -33,8 +33,8 @@ from podium.framework.observed import ObservedRuntime
 from podium.framework.observer import Observer
 from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
-from podium.framework.status import PluginError, Status
-from podium.framework.waiting import WaitingPods
+from podium.framework.status import PluginError, Status, code_of
+from podium.framework.waiting import WaitingPod, WaitingPods
 from podium.kube import Pod
 
 UNSCHEDULABLE = "Unschedulable"
@@ -199,17 +199,18 @@ class Scheduler:
             self._give_up(runtime, cycle, queued, node_name, waits)
             return
         self.activate(cycle)
-        watch, observer = runtime.watch, self._observer
-        binding = (
-            Binding(self, runtime, cycle, queued, node_name)
-            if watch is None or observer is None
-            else ObservedBinding(self, runtime, cycle, queued, node_name, observer, watch)
-        )
+        kind = Binding if runtime.watch is None or not runtime.watch.sampled else SampledBinding
+        binding = kind(self, runtime, cycle, queued, node_name)
         if not waits:
             self._launch(binding.run())
             return
         waiting = self.waiting.add(pod, node_name, waits, self._clock.now())
-        waiting.on_settled = lambda: self._launch(binding.run_after(waiting))
+        waiting.on_settled = lambda: self._after_permit(binding, waiting)
+
+    def _after_permit(self, binding: Binding, waiting: WaitingPod) -> None:
+        if self._observer is not None:
+            self._observer.waited(code_of(waiting.outcome), self._clock.now() - waiting.since)
+        self._launch(binding.run_after(waiting))
 
     def _give_up(
         self, runtime: ProfileRuntime, cycle: Cycle, queued: QueuedPod, node_name: str, status: Status
@@ -300,9 +301,6 @@ class Scheduler:
         if cycle.pods_to_activate:
             self.queue.activate(list(cycle.pods_to_activate.values()))
             cycle.pods_to_activate = {}
-
-    def now(self) -> float:
-        return self._clock.now()
 
     def tick(self) -> None:
         """What time alone brings about: expired waits, finished backoffs, pods parked too long."""

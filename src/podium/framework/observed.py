@@ -1,7 +1,8 @@
 """A profile whose extension points are timed.
 
 It does what `ProfileRuntime` does and nothing else; it exists so that the other one stays free of stopwatches. An
-extension point that raises took its time with an error.
+extension point that raises took its time with an error. Superclass methods are called by name, which is quicker than
+`super()`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from podium.framework.diagnosis import Diagnosis, PostFilterResult
 from podium.framework.handle import Handle
 from podium.framework.observer import Observer, Stopwatch
 from podium.framework.profile import PreFilterOutcome, ProfileRuntime, ScoreTable
-from podium.framework.status import Code, PluginError, Status
+from podium.framework.status import ERROR, SUCCESS, Code, Status, code_of
 from podium.kube import Pod
 
 
@@ -24,84 +25,73 @@ class ObservedRuntime(ProfileRuntime):
     def __init__(self, profile: Profile, registry: Registry, handle: Handle, observer: Observer) -> None:
         super().__init__(profile, registry, handle)
         self.watch = observer.watch(self)
+        self._now = self.watch.now
+        self._took = self.watch.took
+        self._reserve, self._permit = self._took["Reserve"], self._took["Permit"]
 
     def run_pre_enqueue(self, pod: Pod, first: str = "") -> Status | None:
-        began = self.watch.now()
-        status = super().run_pre_enqueue(pod, first)
-        self.watch.took("PreEnqueue", code_of(status), began)
+        began = self._now()
+        status = ProfileRuntime.run_pre_enqueue(self, pod, first)
+        self._took["PreEnqueue"][code_of(status)](self._now() - began)
         return status
 
     def run_pre_filter(self, cycle: Cycle) -> PreFilterOutcome:
-        watch = self.watch
-        began = watch.now()
+        began, code = self._now(), ERROR
         try:
-            outcome = super().run_pre_filter(cycle)
-        except PluginError:
-            watch.took("PreFilter", Code.ERROR, began)
-            raise
-        watch.took("PreFilter", code_of(outcome.status), began)
-        watch.evaluated("PreFilter", cycle.skipped_filters)
-        return outcome
+            outcome = ProfileRuntime.run_pre_filter(self, cycle)
+            code = code_of(outcome.status)
+            return outcome
+        finally:
+            self._took["PreFilter"][code](self._now() - began)
+            self.watch.evaluated("PreFilter", cycle.skipped_filters)
 
     def run_post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
-        began = self.watch.now()
+        began, code = self._now(), ERROR
         try:
-            result = super().run_post_filter(cycle, diagnosis)
-        except PluginError:
-            self.watch.took("PostFilter", Code.ERROR, began)
-            raise
-        self.watch.took("PostFilter", code_of(result.status), began)
-        return result
+            result = ProfileRuntime.run_post_filter(self, cycle, diagnosis)
+            code = code_of(result.status)
+            return result
+        finally:
+            self._took["PostFilter"][code](self._now() - began)
 
     def run_pre_score(self, cycle: Cycle, nodes: Nodes) -> None:
-        watch = self.watch
-        began = watch.now()
+        began, code = self._now(), ERROR
         try:
-            super().run_pre_score(cycle, nodes)
-        except PluginError:
-            watch.took("PreScore", Code.ERROR, began)
-            raise
-        watch.took("PreScore", Code.SUCCESS, began)
-        watch.evaluated("PreScore", cycle.skipped_scores)
+            ProfileRuntime.run_pre_score(self, cycle, nodes)
+            code = SUCCESS
+        finally:
+            self._took["PreScore"][code](self._now() - began)
+            self.watch.evaluated("PreScore", cycle.skipped_scores)
 
     def run_scores(self, cycle: Cycle, nodes: Nodes) -> ScoreTable:
-        watch = self.watch
-        began = watch.now()
+        began, code = self._now(), ERROR
         try:
-            table = super().run_scores(cycle, nodes)
-        except PluginError:
-            watch.took("Score", Code.ERROR, began)
-            raise
-        watch.took("Score", Code.SUCCESS, began)
-        watch.evaluated("Score", cycle.skipped_scores)
-        return table
+            table = ProfileRuntime.run_scores(self, cycle, nodes)
+            code = SUCCESS
+            return table
+        finally:
+            self._took["Score"][code](self._now() - began)
+            self.watch.evaluated("Score", cycle.skipped_scores)
 
     def run_reserve(self, cycle: Cycle, node_name: str) -> Status | None:
-        began = self.watch.now()
+        began, code = self._now(), ERROR
         try:
-            status = super().run_reserve(cycle, node_name)
-        except PluginError:
-            self.watch.took("Reserve", Code.ERROR, began)
-            raise
-        self.watch.took("Reserve", code_of(status), began)
-        return status
+            status = ProfileRuntime.run_reserve(self, cycle, node_name)
+            code = SUCCESS if status is None else status.code
+            return status
+        finally:
+            self._reserve[code](self._now() - began)
 
     def run_unreserve(self, cycle: Cycle, node_name: str) -> None:
-        began = self.watch.now()
-        super().run_unreserve(cycle, node_name)
-        self.watch.took("Unreserve", Code.SUCCESS, began)
+        began = self._now()
+        ProfileRuntime.run_unreserve(self, cycle, node_name)
+        self._took["Unreserve"][SUCCESS](self._now() - began)
 
     def run_permit(self, cycle: Cycle, node_name: str) -> Status | dict[str, float]:
-        began = self.watch.now()
+        began, code = self._now(), ERROR
         try:
-            answer = super().run_permit(cycle, node_name)
-        except PluginError:
-            self.watch.took("Permit", Code.ERROR, began)
-            raise
-        code = answer.code if isinstance(answer, Status) else Code.WAIT if answer else Code.SUCCESS
-        self.watch.took("Permit", code, began)
-        return answer
-
-
-def code_of(status: Status | None) -> Code:
-    return Code.SUCCESS if status is None else status.code
+            answer = ProfileRuntime.run_permit(self, cycle, node_name)
+            code = answer.code if isinstance(answer, Status) else Code.WAIT if answer else SUCCESS
+            return answer
+        finally:
+            self._permit[code](self._now() - began)

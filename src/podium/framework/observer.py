@@ -9,10 +9,10 @@ Extension points are called by kube-scheduler's names for them in metrics ("PreF
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from podium.framework.events import Hint
+from podium.framework.events import Event, Hint
 from podium.framework.queued import QueuedPod
 from podium.framework.status import Code
 
@@ -23,14 +23,20 @@ Done = Callable[[str | None], None]
 """Called when something is over, with what went wrong, if anything did."""
 
 
+Seconds = Callable[[float], None]
+"""Told how long something took."""
+
+
 class Stopwatch(Protocol):
-    """Times the extension points of one profile."""
+    """Times the extension points of one profile. Looked at many times for each pod: no calls but those needed."""
 
-    def now(self) -> float:
-        """Seconds since some moment."""
+    @property
+    def now(self) -> Callable[[], float]:
+        """Gives seconds since some moment."""
 
-    def took(self, point: str, code: Code, began: float) -> None:
-        """An extension point has run with this outcome, over all its plugins."""
+    @property
+    def took(self) -> Mapping[str, Sequence[Seconds]]:
+        """Extension point → whom to tell, by status code, how long all its plugins took together."""
 
     def evaluated(self, point: str, skipped: Collection[str]) -> None:
         """A decision rests on what the plugins of a point said, except those skipped."""
@@ -38,15 +44,17 @@ class Stopwatch(Protocol):
     def plugin_took(self, plugin: str, point: str, code: Code, began: float) -> None:
         """One plugin has run, in an attempt that is `sampled`."""
 
-    sampled: bool
-    """Whether plugins are timed one by one in the attempt under way."""
+    @property
+    def sampled(self) -> bool:
+        """Whether plugins are timed one by one in the attempt under way."""
 
 
 class Observer(Protocol):
     """Told of attempts, and of what happens beside them."""
 
-    def now(self) -> float:
-        """Seconds since some moment, as its stopwatches tell them."""
+    @property
+    def now(self) -> Callable[[], float]:
+        """Gives seconds since some moment, as its stopwatches do."""
 
     def watch(self, runtime: ProfileRuntime) -> Stopwatch:
         """The stopwatch for a profile; asked for once."""
@@ -69,7 +77,7 @@ class Observer(Protocol):
     def entered(self, place: str, event: str) -> None:
         """A pod entered one of the queue's places because of an event."""
 
-    def heard(self, events: Collection[str], began: float) -> None:
+    def heard(self, events: Sequence[Event], began: float) -> None:
         """A change in the cluster, which means these events, has been dealt with."""
 
     def waited(self, code: Code, seconds: float) -> None:

@@ -22,6 +22,9 @@ class Code(enum.IntEnum):
     PENDING = 6
 
 
+SUCCESS, ERROR, SKIPPED = Code.SUCCESS, Code.ERROR, Code.SKIP
+"""To look a member up in its class takes ten times as long as a global name."""
+
 REJECTIONS = frozenset({Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING})
 
 
@@ -70,6 +73,10 @@ class Status(msgspec.Struct, frozen=True):
 
 
 SKIP = Status(Code.SKIP)
+
+
+def code_of(status: Status | None) -> Code:
+    return SUCCESS if status is None else status.code
 
 
 class Wait(NamedTuple):

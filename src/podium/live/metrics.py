@@ -1,0 +1,179 @@
+"""Everything `/metrics` shows, in a registry of its own.
+
+Under `scheduler_`, `rest_client_`, `leader_election_` and `process_` stands what kube-scheduler v1.36 says under these
+names, with its labels and buckets. What only Podium has to say stands under `podium_`. Numbers that live somewhere
+anyway (the queue's lengths, the cluster's size) are read when somebody scrapes, and cost nothing until then.
+
+    metrics = Metrics(clock, now=time.perf_counter)
+    scheduler = Scheduler(…, observer=metrics.observer)
+    metrics.attach(scheduler)
+    client.on_request = metrics.on_request
+    metrics.gauge("podium_…", "What it counts.", lambda: …)
+"""
+
+from __future__ import annotations
+
+import platform
+import random
+from collections.abc import Callable, Iterable, Iterator
+from importlib.metadata import version
+
+from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, generate_latest
+from prometheus_client.core import Metric
+
+from podium.engine.scheduler import Scheduler
+from podium.framework.clock import Clock
+from podium.live.families import Counters, Family, Histograms, Labels, Read, Reading, counters, gauges
+from podium.live.observing import EngineObserver
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_REQUEST_SECONDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+
+
+class Metrics:
+    """`clock` is the engine's; `now` the stopwatch that durations are taken with; `rng` picks what is sampled."""
+
+    def __init__(self, clock: Clock, *, now: Callable[[], float], rng: random.Random | None = None) -> None:
+        self.observer = EngineObserver(clock, now, rng or random.Random())
+        self._requests = Counters(
+            "rest_client_requests_total", "Requests to the API server.", ("code", "method", "host")
+        )
+        self._request_seconds = Histograms(
+            "rest_client_request_duration_seconds",
+            "How long the API server took to begin its answer.",
+            _REQUEST_SECONDS,
+            ("verb", "host"),
+        )
+        self._leading: dict[Labels, float] = {}
+        self._families: list[Family] = [*self.observer.families, self._requests, self._request_seconds]
+        self.gauge(
+            "leader_election_master_status",
+            "Whether this process leads (1) or not (0), by the name of the lease.",
+            lambda: self._leading,
+            ("name",),
+        )
+        build: Reading = {(version("podium"), platform.python_version()): 1.0}
+        self.gauge("podium_build_info", "Always 1.", lambda: build, ("version", "python"))
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        GCCollector(registry=self.registry)
+        self.registry.register(_Collector(self._families))
+
+    def attach(self, scheduler: Scheduler, bindings: Callable[[], int] | None = None) -> None:
+        """Show what a scheduler's queue, cluster and memory hold; `bindings` says how many are under way."""
+        self._families += _of_queue(scheduler)
+        self._families += _of_cluster(scheduler)
+        if bindings is not None:
+            self.gauge(
+                "scheduler_goroutines",
+                "Tasks at work, by what they do.",
+                lambda: {("binding",): bindings()},
+                ("operation",),
+            )
+
+    def gauge(self, name: str, text: str, read: Callable[[], Reading], labels: Labels = ()) -> None:
+        """Show a number, or one by label values, read at every scrape."""
+        self._families.append(Read(gauges, name, text, read, labels))
+
+    def counter(self, name: str, text: str, read: Callable[[], Reading], labels: Labels = ()) -> None:
+        """The same for numbers that only grow; the name ends in `_total`."""
+        self._families.append(Read(counters, name, text, read, labels))
+
+    def on_request(self, verb: str, host: str, code: str, seconds: float) -> None:
+        """To be set as a client's `on_request`."""
+        self._requests.add(code, verb, host)
+        self._request_seconds.of(verb, host).record(seconds)
+
+    def leads(self, lease: str, leading: bool) -> None:
+        self._leading[lease,] = float(leading)
+
+    def render(self) -> bytes:
+        """All of it in the text format of Prometheus."""
+        return generate_latest(self.registry)
+
+
+class _Collector:
+    """Gives a registry the families that have something to show."""
+
+    def __init__(self, families: Iterable[Family]) -> None:
+        self._families = families
+
+    def describe(self) -> Iterable[Metric]:
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        for family in self._families:
+            metric = family.collect()
+            if metric.samples:
+                yield metric
+
+
+def _of_queue(scheduler: Scheduler) -> list[Family]:
+    queue = scheduler.queue
+
+    def pending() -> Reading:
+        return {(place,): number for place, number in queue.pending()._asdict().items()}
+
+    def rejected() -> Reading:
+        numbers: dict[Labels, float] = {}
+        for queued in queue:
+            for plugin in queued.unschedulable_plugins | queued.pending_plugins:
+                labels = (plugin, queued.pod.spec.scheduler_name)
+                numbers[labels] = numbers.get(labels, 0) + 1
+        return numbers
+
+    def in_flight() -> Reading:
+        numbers: dict[Labels, float] = {("PodPopped",): len(queue.in_flight)}
+        for recorded in queue.in_flight.events():
+            labels = (recorded.listeners.label,)
+            numbers[labels] = numbers.get(labels, 0) + 1
+        return numbers
+
+    return [
+        Read(
+            gauges,
+            "scheduler_pending_pods",
+            "Pods that wait, by the part of the queue they are in.",
+            pending,
+            ("queue",),
+        ),
+        Read(
+            gauges,
+            "scheduler_unschedulable_pods",
+            "Pods that wait because a plugin turned them away; one pod counts for each plugin that did.",
+            rejected,
+            ("plugin", "profile"),
+        ),
+        Read(
+            gauges,
+            "scheduler_inflight_events",
+            "Pods being tried, and the events kept for them until they have been.",
+            in_flight,
+            ("event",),
+        ),
+    ]
+
+
+def _of_cluster(scheduler: Scheduler) -> list[Family]:
+    cluster, memory = scheduler.cluster, scheduler.memory
+
+    def size() -> Reading:
+        assumed = sum(placed.assumed for placed in cluster.pods.values())
+        return {
+            ("nodes",): len(cluster.order.rows),
+            ("pods",): len(cluster.pods),
+            ("assumed_pods",): assumed,
+        }
+
+    return [
+        Read(gauges, "scheduler_cache_size", "Nodes and placed pods the scheduler knows of.", size, ("type",)),
+        Read(gauges, "podium_kept_answers", "Kinds of pods whose answers are kept.", lambda: len(memory)),
+        Read(gauges, "podium_kept_answers_bytes", "Memory that kept answers take, about.", lambda: memory.bytes),
+        Read(
+            counters,
+            "podium_kept_decisions_total",
+            "Decisions made by kept answers; all others asked every plugin about every node.",
+            lambda: memory.answered,
+        ),
+    ]
