@@ -43,8 +43,8 @@ class World:
         **options: Any,
     ) -> None:
         passed_on = {name: options.pop(name) for name in ("launch", "observer") if name in options}
+        self.clock: ManualClock = options.pop("clock", None) or ManualClock(1_000_000.0)
         config, registry = setup(*plugins, **options)
-        self.clock = ManualClock(1_000_000.0)
         self.bind_answer: Effect = None
         self.slow_evictions = False
         self.bound: list[tuple[str, str]] = []
