@@ -107,18 +107,19 @@ def test_large_answers_come_whole_compressed_and_not(empty_control_plane: Contro
     """Past 128 KiB the server compresses lists for those who ask for it; answers to writes come in chunks."""
 
     async def main() -> None:
+        where = "/api/v1/namespaces/default/configmaps"
         access = load_access(str(empty_control_plane.kubeconfig_path))
         async with Client(access) as client:
             filling = {"data": {"k": "0123456789abcdef" * 20_000}}
             for name in ("a", "b"):
-                answer = await client.post(
-                    "/api/v1/namespaces/default/configmaps", {"metadata": {"name": name}, **filling}
-                )
+                answer = await client.post(where, {"metadata": {"name": name}, **filling})
                 assert msgspec.json.decode(answer)["data"] == filling["data"]
-            compressed = await client.get("/api/v1/namespaces/default/configmaps")
+            compressed = await client.get(where)
         access.compression = False
         async with Client(access) as client:
-            plain = await client.get("/api/v1/namespaces/default/configmaps")
+            plain = await client.get(where)
+            for name in ("a", "b"):
+                await client.delete(f"{where}/{name}")
         assert plain == compressed
         assert len(plain) > 600_000
 
@@ -305,5 +306,7 @@ def test_a_service_account_in_a_pod_asks_as_itself(
         async with Client(load_access(service_account=tmp_path)) as client:
             assert (await ask_who(client))[0] == "system:serviceaccount:default:podium"
             assert client.access.namespace == "default"
+        async with Client(load_access(str(plane.kubeconfig_path))) as admin:
+            await admin.delete(f"{accounts}/podium")
 
     asyncio.run(main())

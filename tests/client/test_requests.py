@@ -582,6 +582,81 @@ def test_waiting_for_a_connection_can_time_out_and_then_nothing_was_sent(
     run(main())
 
 
+def test_a_place_that_was_waited_for_is_taken_and_given_back(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some who wait give up, at the moment they are let in too; none of the places may get lost."""
+    monkeypatch.setattr(client_module, "CONNECTIONS", 2)
+
+    async def handler(_: web.Request) -> web.Response:
+        await asyncio.sleep(0.001)
+        return ok()
+
+    async def main() -> None:
+        async with serving(handler) as url, new_client(url) as client:
+            for number in range(20):
+                asking = [asyncio.ensure_future(client.post("/a", {})) for _ in range(6)]
+                await asyncio.sleep(0.0002 * number)
+                for each in asking[number % 3 :: 2]:
+                    each.cancel()
+                await asyncio.gather(*asking, return_exceptions=True)
+            assert await asyncio.gather(*(client.post("/a", {}) for _ in range(6))) == [b"{}"] * 6
+            assert client._pool is not None
+            assert client._pool._free_places == 2
+
+    run(main())
+
+
+def test_each_request_has_a_deadline_of_its_own(run: Run) -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = await read_request(reader)
+        if b"/answered" in request:
+            await asyncio.sleep(0.15)
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        await reader.read()
+
+    async def main() -> None:
+        ended: list[str] = []
+
+        async def ask(client: Client, name: str, timeout: float) -> None:
+            try:
+                await client.post(f"/{name}", {}, timeout=timeout)
+            except TimedOut:
+                ended.append(f"{name} timed out")
+            else:
+                ended.append(name)
+
+        async with talking(talk) as url, new_client(url) as client:
+            await asyncio.gather(
+                ask(client, "answered", 10),
+                ask(client, "last", 0.3),
+                ask(client, "first", 0.05),
+                ask(client, "second", 0.1),
+            )
+        assert ended == ["first timed out", "second timed out", "answered", "last timed out"]
+
+    run(main())
+
+
+def test_a_caller_who_goes_away_takes_the_connection_along(run: Run) -> None:
+    """Else the answer that still comes would be taken for the next request's."""
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            request = await read_request(reader)
+            await asyncio.sleep(0.02)
+            body = request.split()[1]
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+
+    async def main() -> None:
+        async with talking(talk) as url, new_client(url) as client:
+            asking = asyncio.ensure_future(client.post("/one", {}))
+            await asyncio.sleep(0.01)
+            asking.cancel()
+            assert await client.post("/two", {}) == b"/two"
+            assert asking.cancelled()
+
+    run(main())
+
+
 def test_the_own_limit_spreads_requests(run: Run) -> None:
     seen = Asked(ok)
 

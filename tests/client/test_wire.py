@@ -34,8 +34,7 @@ def exchange(pieces: Sequence[bytes], *, closes: bool = False, limit: int = 10_0
         connection = Connection(loop, limit)
         transport = MemoryTransport()
         connection.connection_made(transport)
-        asking = asyncio.ensure_future(connection.exchange(b"request", loop.time() + 10))
-        await asyncio.sleep(0)
+        asking = connection.send(b"request", loop.time() + 10)
         assert transport.written == b"request"
         for piece in pieces:
             connection.data_received(piece)
@@ -149,23 +148,6 @@ def test_bytes_nobody_asked_for_close_the_connection() -> None:
         transport = MemoryTransport()
         connection.connection_made(transport)
         connection.data_received(WITH_LENGTH)
-        assert transport.aborted
-        assert not connection.reusable
-
-    asyncio.run(main())
-
-
-def test_a_caller_who_goes_away_takes_the_connection_along() -> None:
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        connection = Connection(loop, 100)
-        transport = MemoryTransport()
-        connection.connection_made(transport)
-        asking = asyncio.ensure_future(connection.exchange(b"request", loop.time() + 10))
-        await asyncio.sleep(0)
-        asking.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await asking
         assert transport.aborted
         assert not connection.reusable
 

@@ -3,10 +3,14 @@
 A connection made with other certificates than those of now is closed instead of being used again, so rotated ones
 take effect with the next request. One that was idle for long is closed too: the server is about to do the same, and a
 request that meets that moment cannot know whether it arrived.
+
+Time-outs need no timer for each request: one is set for the earliest deadline of all, and looks for the next when it
+goes off. As nearly every answer comes long before, that is once in half a minute.
 """
 
 import asyncio
 import ssl
+from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -28,10 +32,13 @@ class Pool:
         self._port = port
         self._server_name = server_name
         self._max_answer = max_answer
-        self._places = asyncio.Semaphore(limit)
+        self._free_places = limit
+        self._queue: deque[asyncio.Future[None]] = deque()
         self._idle: list[Connection] = []
         self._open: set[Connection] = set()
         self._tls: ssl.SSLContext | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at = float("inf")
 
     async def exchange(
         self, request: bytes, tls: ssl.SSLContext | None, deadline: float, guard: Callable[[], None] | None
@@ -42,10 +49,10 @@ class Pool:
         if tls is not self._tls:
             self._tls = tls
             self._drop_idle()
-        if self._places.locked():
-            await _within(self._places.acquire(), deadline)
+        if self._free_places > 0:
+            self._free_places -= 1
         else:
-            await self._places.acquire()
+            await _within(self._take_place(loop), deadline)
         try:
             connection = self._idle_connection(loop.time())
             if connection is None:
@@ -53,23 +60,48 @@ class Pool:
             try:
                 if guard is not None:
                     guard()
-                answer = await connection.exchange(request, deadline)
+                waiter = connection.send(request, deadline)
+                if deadline < self._alarm_at:
+                    self._set_alarm(loop, deadline)
+                return await waiter
+            except asyncio.CancelledError:
+                connection.abort()  # the answer may still be coming
+                raise
             finally:
                 if connection.reusable and tls is self._tls:
                     connection.idle_since = loop.time()
                     self._idle.append(connection)
                 else:
                     connection.abort()
-            return answer
         finally:
-            self._places.release()
+            self._give_place()
 
     async def close(self) -> None:
         self._idle.clear()
+        if self._alarm is not None:
+            self._alarm.cancel()
         for connection in self._open:
             connection.abort()
         if self._open:
             await asyncio.wait([connection.lost for connection in self._open], timeout=1)
+
+    async def _take_place(self, loop: asyncio.AbstractEventLoop) -> None:
+        place: asyncio.Future[None] = loop.create_future()
+        self._queue.append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():  # it was given at the same moment
+                self._give_place()
+            raise
+
+    def _give_place(self) -> None:
+        while self._queue:
+            place = self._queue.popleft()
+            if not place.done():
+                place.set_result(None)
+                return
+        self._free_places += 1
 
     def _idle_connection(self, now: float) -> Connection | None:
         while self._idle:
@@ -95,6 +127,22 @@ class Pool:
         for connection in self._idle:
             connection.abort()
         self._idle.clear()
+
+    def _set_alarm(self, loop: asyncio.AbstractEventLoop, deadline: float) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm_at = deadline
+        self._alarm = loop.call_at(deadline, self._end_overdue, loop)
+
+    def _end_overdue(self, loop: asyncio.AbstractEventLoop) -> None:
+        overdue = self._alarm_at
+        self._alarm_at = float("inf")
+        for connection in list(self._open):
+            if connection.waiting and connection.deadline <= overdue:
+                connection.expire()
+        later = [connection.deadline for connection in self._open if connection.waiting]
+        if later:
+            self._set_alarm(loop, min(later))
 
 
 async def _within(step: Coroutine[Any, Any, T], deadline: float) -> T:

@@ -1,10 +1,9 @@
 """HTTP/1.1 as an API server speaks it: one request at a time on a connection that is kept.
 
 Writes go this way rather than through aiohttp's session, which does for every request what a browser would need
-(cookies, redirects, content types, a stream per body) at about four times the CPU. Here a request is one write of
-bytes that were joined once, and an answer is read into bytes: as long as Content-Length says, or in chunks, or until
-the server closes. What the caller gets besides is certainty: before `exchange` nothing was sent, so nothing can have
-happened on the server.
+(cookies, redirects, content types, a stream per body) at several times the CPU. Here a request is one write of bytes
+that were joined once, and an answer is read into bytes: as long as Content-Length says, or in chunks, or until the
+server closes. What the caller gets besides is certainty: before `send` nothing can have happened on the server.
 """
 
 import asyncio
@@ -22,17 +21,12 @@ class MalformedError(Exception):
 class Answer(NamedTuple):
     status: int
     head: bytes
-    """The status line and header lines, lower-cased."""
+    """The status line and the header lines, lower-cased."""
     body: bytes
 
     def header(self, name: bytes) -> bytes | None:
         """The value of a header, its name in lower case."""
-        start = self.head.find(b"\r\n" + name + b":")
-        if start < 0:
-            return None
-        start += len(name) + 3
-        end = self.head.find(b"\r\n", start)
-        return self.head[start : end if end >= 0 else None].strip()
+        return _value(self.head, b"\r\n" + name + b":")
 
 
 class Connection(asyncio.Protocol):
@@ -45,39 +39,39 @@ class Connection(asyncio.Protocol):
         self._waiter: asyncio.Future[Answer] | None = None
         self.reusable = False
         self.idle_since = 0.0
+        self.deadline = 0.0
         self.lost: asyncio.Future[None] = loop.create_future()
-        self._reset()
-
-    def _reset(self) -> None:
         self._buffer = b""
         self._head: bytes | None = None
         self._status = 0
-        self._missing = 0
+        self._length: int | None = None
+        """Of the body, where the head tells; None for chunks and for a body that ends with the connection."""
         self._chunked = False
-        self._until_close = False
-        self._chunks: list[bytes] = []
+        self._parts: list[bytes] = []
         self._size = 0
 
-    async def exchange(self, request: bytes, deadline: float) -> Answer:
-        """Sends and waits for the whole answer. TimeoutError, OSError or MalformedError where none came; the
-        connection is closed then."""
+    def send(self, request: bytes, deadline: float) -> asyncio.Future[Answer]:
+        """Sends; the answer comes, or TimeoutError, OSError or MalformedError, after which the connection is closed.
+        Whoever stops waiting must `abort`; whoever holds the connection calls `expire` when `deadline` has passed."""
         assert self._transport is not None
-        waiter: asyncio.Future[Answer] = self._loop.create_future()
-        self._waiter = waiter
+        self._waiter = waiter = self._loop.create_future()
+        self.deadline = deadline
         self._transport.write(request)
-        timer = self._loop.call_at(deadline, self._expire)
-        try:
-            return await waiter
-        finally:
-            timer.cancel()
-            self._waiter = None
-            if not waiter.done() or waiter.cancelled():  # the caller was cancelled: the answer may still be coming
-                self.abort()
+        return waiter
+
+    def expire(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(TimeoutError())
+        self.abort()
 
     def abort(self) -> None:
         self.reusable = False
         if self._transport is not None:
             self._transport.abort()
+
+    @property
+    def waiting(self) -> bool:
+        return self._waiter is not None and not self._waiter.done()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its base class
@@ -95,6 +89,7 @@ class Connection(asyncio.Protocol):
             self.abort()
             return
         if answer is not None:
+            self._waiter = None
             waiter.set_result(answer)
 
     def eof_received(self) -> bool:
@@ -107,36 +102,31 @@ class Connection(asyncio.Protocol):
         waiter = self._waiter
         if waiter is None or waiter.done():
             return
-        if self._until_close and exc is None:
-            waiter.set_result(self._complete())
+        if self._head is not None and self._length is None and not self._chunked and exc is None:
+            waiter.set_result(self._complete(b"".join(self._parts)))
         elif isinstance(exc, OSError):
             waiter.set_exception(exc)
         else:
             waiter.set_exception(ConnectionResetError("the connection was closed before the whole answer came"))
 
-    def _expire(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_exception(TimeoutError())
-        self.abort()
-
     def _feed(self, data: bytes) -> Answer | None:
+        """The answer, once `data` completes it."""
         if self._head is None:
-            data = self._buffer + data if self._buffer else data
-            rest = self._read_head(data)
+            rest = self._read_head(self._buffer + data if self._buffer else data)
             if rest is None:
                 return None
             data = rest
         if self._chunked:
-            return self._read_chunks(data)
-        self._size += len(data)
-        if self._size > self._limit:
-            raise MalformedError(f"the answer is larger than {self._limit} bytes")
-        self._chunks.append(data)
-        if self._until_close or self._size < self._missing:
+            return self._read_chunks(self._buffer + data if self._buffer else data)
+        length = self._length
+        if len(data) == length and not self._parts:  # the whole answer at once, as nearly always
+            return self._complete(data)
+        self._keep(data)
+        if length is None or self._size < length:
             return None
-        if self._size > self._missing:
+        if self._size > length:
             raise MalformedError("more came than Content-Length said")
-        return self._complete()
+        return self._complete(b"".join(self._parts))
 
     def _read_head(self, data: bytes) -> bytes | None:
         """What follows the head, or None if it is not whole yet. Interim answers (1xx) are passed over."""
@@ -161,23 +151,22 @@ class Connection(asyncio.Protocol):
         return data
 
     def _plan(self, status: int, head: bytes) -> None:
-        """How the body's end is found."""
-        answer = Answer(status, head, b"")
-        if head.startswith(b"http/1.0") or b"close" in (answer.header(b"connection") or b""):
+        """How the body's end is found, and whether the connection outlives it."""
+        if b"close" in (_value(head, b"\r\nconnection:") or b"") or head.startswith(b"http/1.0"):
             self.reusable = False
+        length = _value(head, b"\r\ncontent-length:")
+        self._chunked = _value(head, b"\r\ntransfer-encoding:") is not None
         if status in (204, 304):
-            return
-        length = answer.header(b"content-length")
-        if answer.header(b"transfer-encoding") is not None:
-            self._chunked = True
-        elif length is not None:
-            self._missing = int(length)
+            self._length, self._chunked = 0, False
+        elif self._chunked or length is None:
+            self._length = None
+            self.reusable = self.reusable and self._chunked
         else:
-            self._until_close = True
-            self.reusable = False
+            self._length = int(length)
+            if self._length > self._limit:
+                raise MalformedError(f"the answer is larger than {self._limit} bytes")
 
-    def _read_chunks(self, data: bytes) -> Answer | None:
-        buffer = self._buffer + data if self._buffer else data
+    def _read_chunks(self, buffer: bytes) -> Answer | None:
         position = 0
         while True:
             line_end = buffer.find(b"\r\n", position)
@@ -193,8 +182,7 @@ class Connection(asyncio.Protocol):
             start = line_end + 2
             if len(buffer) < start + size + 2:
                 break
-            self._chunks.append(buffer[start : start + size])
-            self._size += size
+            self._keep(buffer[start : start + size])
             position = start + size + 2
         self._buffer = buffer[position:]
         return None
@@ -208,11 +196,28 @@ class Connection(asyncio.Protocol):
             return None
         if len(trailer) != end + 4:
             raise MalformedError("more came than the answer")
-        return self._complete()
+        return self._complete(b"".join(self._parts))
 
-    def _complete(self) -> Answer:
+    def _keep(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size > self._limit:
+            raise MalformedError(f"the answer is larger than {self._limit} bytes")
+        self._parts.append(part)
+
+    def _complete(self, body: bytes) -> Answer:
         assert self._head is not None
-        chunks = self._chunks
-        answer = Answer(self._status, self._head, bytes(chunks[0]) if len(chunks) == 1 else b"".join(chunks))
-        self._reset()
+        answer = Answer(self._status, self._head, body)
+        self._head = None
+        if self._size or self._buffer:
+            self._buffer = b""
+            self._parts = []
+            self._size = 0
         return answer
+
+
+def _value(head: bytes, line_start: bytes) -> bytes | None:
+    start = head.find(line_start)
+    if start < 0:
+        return None
+    end = head.find(b"\r\n", start + 2)
+    return head[start + len(line_start) : end if end >= 0 else None].strip()
