@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from podium.cli import bench, check, explain, plugins
+from podium.cli import bench, check, explain, plugins, run, shadow
 from podium.cli.errors import BAD_INPUT, sentence_for
 
 app = typer.Typer(
@@ -39,9 +39,11 @@ def podium(
         typer.echo(context.get_help())
 
 
+app.command()(run.run)
 app.command()(explain.explain)
 app.command()(check.check)
 app.add_typer(plugins.app)
+app.add_typer(shadow.app)
 app.add_typer(bench.app)
 
 

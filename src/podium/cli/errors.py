@@ -24,13 +24,14 @@ def sentence_for(error: Exception) -> str | None:
 
 
 def _families() -> tuple[type[Exception], ...]:
+    from podium.client.errors import AccessError, ClientError
     from podium.config import ConfigError
     from podium.engine.explain import UnknownProfileError
     from podium.framework import PluginError
     from podium.kube import DecodeError
     from podium.plugins import PluginLoadError
 
-    return (ConfigError, DecodeError, PluginError, PluginLoadError, UnknownProfileError)
+    return (AccessError, ClientError, ConfigError, DecodeError, PluginError, PluginLoadError, UnknownProfileError)
 
 
 def _usage(error: Exception) -> str:

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podium.cli.errors import ANSWER_IS_NO, InputError
-from podium.cli.options import Output, PluginOption
+from podium.cli.options import ContextOption, KubeconfigOption, Output, PluginOption
 
 if TYPE_CHECKING:
-    from podium.config import Registry, SchedulerConfig
+    from collections import Counter
+
     from podium.kube import KubeObject, Pod
 
 HOW_TO_DUMP = "kubectl get nodes,pods -A -o json > cluster.json"
@@ -24,9 +25,12 @@ def explain(
         typer.Option(
             "--from",
             metavar="FILE",
-            help="The cluster: what kubectl get -o json|yaml printed; - is standard input. Repeatable.",
+            help="A dump instead of the live cluster: what kubectl get -o json|yaml printed; - is standard input. "
+            "Repeatable.",
         ),
     ] = None,
+    kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
     more: Annotated[
         list[str] | None,
         typer.Option("-f", metavar="FILE", help="Objects not in the cluster yet, usually the pod. Repeatable."),
@@ -44,20 +48,23 @@ def explain(
 ) -> None:
     """Say where a pod would go and why, or why it goes nowhere.
 
-    Nothing is changed anywhere. Exits 0 when the pod fits, 1 when it does not, 2 when there is no answer.
+    Asks the live cluster, unless --from names a dump. Nothing is changed anywhere. Exits 0 when the pod fits, 1 when it
+    does not, 2 when there is no answer.
 
-    Example: podium explain default/web --from cluster.json
+    Example: podium explain default/web
     """
+    from podium.cli.configuration import read_config
     from podium.cli.registry import registry_with
     from podium.cli.show import show
     from podium.engine.explain import Outcome
     from podium.engine.explain import explain as judge
 
-    if not cluster:
-        raise InputError(f"say where the cluster is: --from cluster.json, made with {HOW_TO_DUMP}")
-    objects, target = _read(pod, cluster, more or [], verbose)
+    if cluster and (kubeconfig or context):
+        raise InputError("--from is a dump and --kubeconfig a live cluster: give one of them")
+    known = _read_files(cluster, more or [], verbose) if cluster else _ask(kubeconfig, context)
+    objects, target = _with_given(pod, known, more or [], verbose)
     registry = registry_with(plugin)
-    explanation = judge(objects, target, _config(config, registry), registry, parity=parity)
+    explanation = judge(objects, target, read_config(config, registry), registry, parity=parity)
     if explanation.outcome is Outcome.FAILED:
         raise InputError(f"{explanation.pod} cannot be judged: {explanation.message}")
     show(explanation, output)
@@ -65,34 +72,45 @@ def explain(
         raise typer.Exit(ANSWER_IS_NO)
 
 
-def _read(pod: str | None, files: list[str], more: list[str], verbose: bool) -> "tuple[list[KubeObject], Pod]":
+def _read_files(files: list[str], more: list[str], verbose: bool) -> "list[KubeObject]":
     from podium.cli.files import STDIN, read_objects
-    from podium.cli.manifest import as_admitted
-    from podium.cli.target import find_pod
 
     if [*files, *more].count(STDIN) > 1:
         raise InputError('standard input can be read only once: give "-" once')
     objects, skipped = read_objects(files)
     if not objects:
         raise InputError(f"{', '.join(files)}: no objects that scheduling knows; try {HOW_TO_DUMP}")
-    given, skipped_too = read_objects(more)
+    _tell_skipped(skipped, verbose)
+    return objects
+
+
+def _ask(kubeconfig: str | None, context: str | None) -> "list[KubeObject]":
+    """Everything scheduling reads, from the live cluster."""
+    import asyncio
+
+    from podium.client import load_access
+    from podium.live.snapshot import fetch_objects
+
+    access = load_access(kubeconfig, context=context)
+    return asyncio.run(fetch_objects(access, lambda sentence: typer.echo(sentence, err=True)))
+
+
+def _with_given(
+    pod: str | None, objects: "list[KubeObject]", more: list[str], verbose: bool
+) -> "tuple[list[KubeObject], Pod]":
+    from podium.cli.files import read_objects
+    from podium.cli.manifest import as_admitted
+    from podium.cli.target import find_pod
+
+    given, skipped = read_objects(more)
     objects, given = as_admitted(objects, given), as_admitted(given, objects)
-    skipped += skipped_too
-    if verbose and skipped:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(skipped.items()))
-        typer.echo(f"skipped {skipped.total()} objects that scheduling has no use for: {kinds}", err=True)
-    if more and pod is None and not given and skipped_too:
-        raise InputError(f"{', '.join(more)}: no pod in it, only {', '.join(sorted(skipped_too))}; give the Pod itself")
+    _tell_skipped(skipped, verbose)
+    if more and pod is None and not given and skipped:
+        raise InputError(f"{', '.join(more)}: no pod in it, only {', '.join(sorted(skipped))}; give the Pod itself")
     return [*objects, *given], find_pod(pod, objects, given)
 
 
-def _config(file: str | None, registry: "Registry") -> "SchedulerConfig":
-    from podium.cli.files import read_text
-    from podium.config import default_config, load_config
-
-    if file is None:
-        return default_config(registry)
-    config, warnings = load_config(*read_text(file), registry)
-    for warning in warnings:
-        typer.echo(f"warning: {warning}", err=True)
-    return config
+def _tell_skipped(skipped: "Counter[str]", verbose: bool) -> None:
+    if verbose and skipped:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(skipped.items()))
+        typer.echo(f"skipped {skipped.total()} objects that scheduling has no use for: {kinds}", err=True)

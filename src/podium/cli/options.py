@@ -15,6 +15,16 @@ PluginOption = Annotated[
 ]
 
 
+KubeconfigOption = Annotated[
+    str | None,
+    typer.Option("--kubeconfig", metavar="FILE", help="Else $KUBECONFIG, ~/.kube/config, or what a pod is given."),
+]
+
+ContextOption = Annotated[
+    str | None, typer.Option("--context", metavar="NAME", help="The kubeconfig's context; else its current one.")
+]
+
+
 class Output(StrEnum):
     """How an answer is printed."""
 

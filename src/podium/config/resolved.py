@@ -26,6 +26,7 @@ class SchedulerConfig(msgspec.Struct, frozen=True, kw_only=True):
     pod_max_backoff_seconds: int
     leader_election: LeaderElection
     client_connection: ClientConnection
+    limit_requests: bool = False  # whether the file sets qps or burst: kube-scheduler's own limits are not imposed
     enable_profiling: bool
     enable_contention_profiling: bool
     delay_cache_until_active: bool

@@ -37,7 +37,7 @@ def validate(config: KubeSchedulerConfiguration, args: DecodedArgs) -> Iterator[
     """Every rule that a defaulted configuration breaks."""
     root = FieldPath()
     yield from _client_connection(config.client_connection, root.child("clientConnection"))
-    yield from _leader_election(config.leader_election, root.child("leaderElection"))
+    yield from leader_election_errors(config.leader_election, root.child("leaderElection"))
     if config.parallelism <= 0:
         detail = "should be an integer value greater than zero"
         yield FieldError.invalid(root.child("parallelism"), config.parallelism, detail)
@@ -66,7 +66,7 @@ def _client_connection(connection: ClientConnection, path: FieldPath) -> Iterato
         yield FieldError.invalid(path.child("burst"), connection.burst, "must be non-negative")
 
 
-def _leader_election(election: LeaderElection, path: FieldPath) -> Iterator[FieldError]:
+def leader_election_errors(election: LeaderElection, path: FieldPath) -> Iterator[FieldError]:
     if not election.leader_elect:
         return
     lease, renew, retry = election.lease_duration, election.renew_deadline, election.retry_period

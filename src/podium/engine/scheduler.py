@@ -293,6 +293,13 @@ class Scheduler:
         reason = UNSCHEDULABLE if status.rejected else SCHEDULER_ERROR
         self._listener.failed(queued.pod, reason, status.message, nomination)
 
+    def abandon(self, queued: QueuedPod, status: Status) -> None:
+        """Put a pod back whose cycle broke off halfway, for a reason that lies in the scheduler itself."""
+        placed = self.cluster.pods.get(queued.pod.uid)
+        if placed is not None and placed.assumed:
+            self.cluster.forget(queued.pod.uid)
+        self.fail(queued, status, None)
+
     def _wake(self, pods: Iterable[Pod]) -> None:
         self.queue.activate(pods)
 
@@ -306,6 +313,12 @@ class Scheduler:
         """What time alone brings about: expired waits, finished backoffs, pods parked too long."""
         self.waiting.expire(self._clock.now())
         self.queue.tick()
+
+    def next_timer(self) -> float | None:
+        """When `tick` will have something to do, as things are; None when nothing waits for time."""
+        times = [waiting.deadline for waiting in self.waiting]
+        due = self.queue.next_timer()
+        return min(times if due is None else [*times, due], default=None)
 
     def load(self, objects: Iterable[Any]) -> None:
         """Take in many objects at once, as a first list from the API server."""

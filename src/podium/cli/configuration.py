@@ -1,0 +1,16 @@
+"""The configuration a command runs with: a file, or what kube-scheduler runs without one."""
+
+import typer
+
+from podium.cli.files import read_text
+from podium.config import Registry, SchedulerConfig, default_config, load_config
+
+
+def read_config(file: str | None, registry: Registry) -> SchedulerConfig:
+    """Loads the file and tells its warnings; raises ConfigError with everything that is wrong with it."""
+    if file is None:
+        return default_config(registry)
+    config, warnings = load_config(*read_text(file), registry)
+    for warning in warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    return config

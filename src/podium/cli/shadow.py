@@ -1,0 +1,88 @@
+"""`podium shadow report`: what a shadowing Podium found, summed up from its log."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podium.cli.errors import InputError
+from podium.cli.options import Output
+
+if TYPE_CHECKING:
+    from podium.live.shadow import Finding
+
+app = typer.Typer(name="shadow", help="What `podium run --shadow` found.", no_args_is_help=True)
+
+
+@app.callback()
+def shadow() -> None:
+    """What `podium run --shadow` found."""
+
+
+@app.command()
+def report(
+    log: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="What podium run --shadow --log-format json logged; - is standard input."),
+    ],
+    show: Annotated[int, typer.Option("--show", metavar="N", help="How many differing pods to list.")] = 20,
+    output: Annotated[Output, typer.Option("-o", "--output", help="How to print the answer.")] = Output.TABLE,
+) -> None:
+    """Sum up where a shadowing Podium would have decided otherwise than the scheduler in charge.
+
+    Agreement is logged at level debug: run the shadow with --log-level debug to have it counted.
+
+    Example: kubectl logs deploy/podium-shadow | podium shadow report -
+    """
+    from podium.cli.files import read_text
+    from podium.live.shadow import read_findings
+
+    text, source = read_text(log)
+    findings = list(read_findings(text.splitlines()))
+    if not findings:
+        raise InputError(f"{source}: no findings in it; write the log with podium run --shadow --log-format json")
+    if output is Output.TABLE:
+        _show_table(findings, show)
+    else:
+        _show_data(findings, output)
+
+
+def _show_table(findings: "list[Finding]", show: int) -> None:
+    from podium.cli.console import console, print_table, table
+    from podium.live.shadow import MEANINGS
+
+    out = console()
+    totals = table()
+    for heading in ("outcome", "pods", "share", "meaning"):
+        totals.add_column(heading, justify="right" if heading in ("pods", "share") else "left")
+    for outcome, count in _counts(findings).items():
+        totals.add_row(outcome, str(count), f"{count / len(findings):.1%}", MEANINGS[outcome])
+    print_table(out, totals)
+    others = sorted((each for each in findings if each.outcome not in ("same", "tie")), key=lambda each: -each.points)
+    if not others or not show:
+        return
+    pods = table()
+    for heading in ("pod", "outcome", "podium", "in charge", "points", "reason"):
+        pods.add_column(heading, justify="right" if heading == "points" else "left")
+    for each in others[:show]:
+        points = str(each.points) if each.points else ""
+        pods.add_row(each.pod, each.outcome, each.podium or "-", each.other or "-", points, each.reason)
+    typer.echo()
+    print_table(out, pods)
+
+
+def _show_data(findings: "list[Finding]", output: Output) -> None:
+    import msgspec
+
+    others = [each for each in findings if each.outcome not in ("same", "tie")]
+    data = {"pods": len(findings), "outcomes": _counts(findings), "differences": others}
+    encode = msgspec.yaml.encode if output is Output.YAML else msgspec.json.encode
+    typer.echo(encode(data).decode())
+
+
+def _counts(findings: "list[Finding]") -> dict[str, int]:
+    from collections import Counter
+
+    from podium.live.shadow import MEANINGS
+
+    counts = Counter(each.outcome for each in findings)
+    return {outcome: counts[outcome] for outcome in MEANINGS if counts[outcome]}

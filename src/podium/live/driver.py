@@ -1,0 +1,188 @@
+"""The engine on a live cluster: informers feed it, and its decisions become bindings while it goes on deciding.
+
+Everything runs on one event loop. Decisions are made in short bursts, so that watches and answers are read in between,
+and pause while many bindings are under way: to decide faster than the API server binds would only make later decisions
+on older news. A pod that no plugin may ever see again because of a fault in Podium itself is not accepted: whatever
+escapes from a decision is told, and the pod goes back to the queue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Coroutine
+from typing import Any
+
+from podium.client import Client
+from podium.config.registry import Registry
+from podium.config.resolved import SchedulerConfig
+from podium.engine.explain import Unwritten
+from podium.engine.scheduler import Scheduler
+from podium.framework import Nomination, Status
+from podium.framework.clock import Clock
+from podium.framework.handle import LoadSource
+from podium.framework.queued import QueuedPod
+from podium.kube import Pod
+from podium.live.events import Recorder, failed_scheduling, scheduled
+from podium.live.informers import Informers, custom_kinds
+from podium.live.log import LOG
+from podium.live.pod_status import PodStatuses
+from podium.live.shadow import Shadow
+from podium.live.writer import LiveWriter
+
+BURST = 16
+"""Decisions in a row before the loop looks at anything else: about two milliseconds."""
+MOST_BINDINGS = 64
+"""Bindings under way at which deciding pauses; it goes on when half of them are done."""
+
+
+class LiveScheduler:
+    """A scheduler with its informers, writes and outcomes on one API server; also the engine's listener."""
+
+    def __init__(
+        self,
+        config: SchedulerConfig,
+        registry: Registry,
+        client: Client,
+        recorder: Recorder,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        load: LoadSource | None = None,
+        shadow: Shadow | None = None,
+    ) -> None:
+        self._clock = clock
+        self._recorder = recorder
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self._stopping = False
+        self.statuses = PodStatuses(client, clock, self._latest, LOG.warning)
+        self._shadow = shadow
+        self.writer = LiveWriter(client, clock, rng, self.statuses, recorder, self._spawn)
+        self.engine = Scheduler(
+            config,
+            registry,
+            clock=clock,
+            writer=self.writer if shadow is None else Unwritten(),
+            listener=shadow or self,
+            rng=rng,
+            launch=self._launch,
+            load=load,
+            report=LOG.warning,
+        )
+        if shadow is not None:
+            shadow.watch(self.engine)
+        self.informers = Informers(
+            client,
+            self.engine.intake,
+            custom=custom_kinds(self.engine.profiles.values()),
+            changed=self._news.set,
+            shadow=shadow,
+            rng=rng,
+            report=LOG.warning,
+            keep_raw=bool(config.extenders),
+        )
+
+    # What runs
+
+    async def watch(self) -> None:
+        """Keep the engine's view of the cluster fresh, until cancelled."""
+        await self.informers.run()
+
+    async def schedule(self) -> None:
+        """Decide and bind, until `finish`. The informers must have synced."""
+        sending = asyncio.create_task(self.statuses.run())
+        try:
+            while not self._stopping:
+                if self.writer.binding >= MOST_BINDINGS:
+                    await self._until_room()
+                self.engine.tick()
+                if self._burst():
+                    await asyncio.sleep(0)
+                else:
+                    await self._until_news()
+        finally:
+            sending.cancel()
+
+    def _burst(self) -> bool:
+        """Decide for some pods; whether there may be more of them."""
+        for _ in range(BURST):
+            queued = self.engine.queue.pop()
+            if queued is None:
+                return False
+            self._decide(queued)
+        return True
+
+    def _decide(self, queued: QueuedPod) -> None:
+        try:
+            if self._shadow is not None:
+                self._shadow.preview(queued.pod)
+            self.engine.schedule(queued)
+        except Exception as error:
+            LOG.exception("deciding for pod %s failed", queued.pod.key)
+            self.engine.abandon(queued, Status.error(f"internal error: {type(error).__name__}: {error}"))
+
+    async def _until_room(self) -> None:
+        """Wait until half of the bindings are done."""
+        self._room.clear()
+        await self._room.wait()
+
+    async def _until_news(self) -> None:
+        """Wait for a change in the cluster, or for time to bring a pod back."""
+        self._news.clear()
+        due = self.engine.next_timer()
+        if due is not None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(max(0.0, due - self._clock.now()), self._news.set)
+        try:
+            await self._news.wait()
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+    async def finish(self, seconds: float) -> None:
+        """Decide no more; let what is under way end, and leave what takes longer: the API server has all of it."""
+        self._stopping = True
+        self._news.set()
+        self._room.set()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+        for task in self._tasks:
+            task.cancel()
+
+    # Bindings and other things under way
+
+    def _launch(self, work: Coroutine[Any, Any, None]) -> None:
+        self._spawn(work).add_done_callback(self._bound)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _bound(self, _task: asyncio.Task[None]) -> None:
+        if self.writer.binding <= MOST_BINDINGS // 2:
+            self._room.set()
+        self._news.set()  # a failed binding puts its pod back
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            LOG.error("a task failed", exc_info=error)
+
+    def _latest(self, pod: Pod) -> Pod | None:
+        return self.informers.latest(pod)
+
+    # Outcomes
+
+    def scheduled(self, pod: Pod, node_name: str) -> None:
+        self._recorder.record(*scheduled(pod, node_name))
+
+    def failed(self, pod: Pod, reason: str, message: str, nomination: Nomination | None) -> None:
+        self._recorder.record(*failed_scheduling(pod, message))
+        if reason:
+            self.statuses.write(pod, ("False", reason, message), nomination)

@@ -1,0 +1,158 @@
+"""What happens in the cluster, delivered to the engine: one reflector for each kind that placing pods depends on.
+
+Kinds that only a plugin asks about (custom resources, named "plural.group") are looked up in the API server's
+discovery first; while the server does not know one, the plugin sees none of it, and scheduling goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from podium.client import WATCHED, ApiError, Client, ClientError, Reflector, Resource
+from podium.engine.intake import Intake
+from podium.framework.profile import ProfileRuntime
+from podium.kube import Node, Pod
+from podium.live.shadow import Shadow
+
+ASK_AGAIN = 30.0
+"""Seconds until a custom kind that the server did not know is looked for again."""
+
+
+class Informers:
+    """The reflectors of a scheduler. `changed` is called after whatever may give the scheduler something to do."""
+
+    def __init__(
+        self,
+        client: Client,
+        intake: Intake,
+        *,
+        custom: Iterable[str],
+        changed: Callable[[], None],
+        shadow: Shadow | None = None,
+        rng: random.Random,
+        report: Callable[[str], None],
+        keep_raw: bool = False,
+    ) -> None:
+        self._client = client
+        self._intake = intake
+        self._changed = changed
+        self._shadow = shadow
+        self._rng = rng
+        self._report = report
+        self._custom = sorted(custom)
+        self.by_kind: dict[type, Reflector[Any]] = {
+            resource.type: self._reflector(resource, keep_raw=keep_raw and resource.type in (Pod, Node))
+            for resource in WATCHED
+            if resource.type is not None
+        }
+
+    def _reflector(self, resource: Resource[Any], *, keep_raw: bool) -> Reflector[Any]:
+        return Reflector(
+            self._client,
+            resource,
+            on_set=self._set,
+            on_delete=self._delete,
+            report=self._report,
+            rng=self._rng,
+            keep_raw=keep_raw,
+        )
+
+    def _set(self, item: Any) -> None:
+        if self._shadow is not None and isinstance(item, Pod):
+            self._shadow.saw(item)
+        self._intake.set(item)
+        self._changed()
+
+    def _delete(self, item: Any) -> None:
+        if self._shadow is not None and isinstance(item, Pod):
+            self._shadow.gone(item)
+        self._intake.delete(item)
+        self._changed()
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for reflector in self.by_kind.values():
+                group.create_task(reflector.run())
+            for name in self._custom:
+                group.create_task(self._watch_custom(name))
+
+    async def synced(self) -> None:
+        """Return once every kind has been listed and delivered."""
+        for reflector in self.by_kind.values():
+            await reflector.synced.wait()
+
+    @property
+    def waiting_for(self) -> list[str]:
+        """The kinds that have not been listed yet."""
+        return [each.resource.name for each in self.by_kind.values() if not each.synced.is_set()]
+
+    @property
+    def troubles(self) -> list[str]:
+        return [each.trouble for each in self.by_kind.values() if each.trouble]
+
+    def latest(self, pod: Pod) -> Pod | None:
+        """The newest version known of this very pod; None when it is gone."""
+        found: Pod | None = self.by_kind[Pod].store.get(pod.key)
+        return found if found is not None and found.uid == pod.uid else None
+
+    # Custom resources
+
+    async def _watch_custom(self, name: str) -> None:
+        resource = await self._find_custom(name)
+
+        def moved(item: Any, value: Any) -> None:
+            meta = item["metadata"]
+            key = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]
+            self._intake.set_custom(name, key, value)
+            self._changed()
+
+        await Reflector(
+            self._client,
+            resource,
+            on_set=lambda item: moved(item, item),
+            on_delete=lambda item: moved(item, None),
+            report=self._report,
+            rng=self._rng,
+        ).run()
+
+    async def _find_custom(self, name: str) -> Resource[Any]:
+        """Where the API server serves "plural.group", at the version it prefers."""
+        plural, _, group = name.partition(".")
+        said = False
+        while True:
+            try:
+                answer = await self._client.get(f"/apis/{group}")
+                version = msgspec.json.decode(answer)["preferredVersion"]["groupVersion"]
+                listed = msgspec.json.decode(await self._client.get(f"/apis/{version}"))
+                if any(each["name"] == plural for each in listed["resources"]):
+                    return Resource(f"/apis/{version}/{plural}", None)
+                problem = f"the API server has no {plural} in {version}"
+            except ApiError as error:
+                problem = f"the API server does not serve {group}" if error.not_found else error.message
+            except ClientError as error:
+                problem = str(error)
+            if not said:
+                self._report(f"plugins that read {name} see none of it for now: {problem}")
+                said = True
+            await asyncio.sleep(ASK_AGAIN)
+
+
+def custom_kinds(runtimes: Iterable[ProfileRuntime]) -> set[str]:
+    """The custom resources ("plural.group") that plugins of these profiles want to hear of."""
+    return {name for runtime in runtimes for name in _asked_for(runtime) if _is_custom(name)}
+
+
+def _asked_for(runtime: ProfileRuntime) -> Iterator[str]:
+    for plugin in runtime.plugins.values():
+        for interest in plugin.interests() or ():
+            yield interest.resource
+
+
+def _is_custom(resource: str) -> bool:
+    """Whether it is written "plural.group": built-in kinds are "Kind" or "group/Kind"."""
+    return "." in resource and "/" not in resource

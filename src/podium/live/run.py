@@ -1,0 +1,156 @@
+"""A scheduler process from start to end: watch, lead, schedule, stop.
+
+Caches fill while the process still waits to lead, so that a new leader starts at once (`delayCacheUntilActive` puts
+that off). Only a leader schedules; its writes pass a guard that asks at the last moment whether the lease still holds,
+so a process that slept through the end of its lease writes nothing. When the lease is lost the process ends with 1, as
+kube-scheduler does: whoever watches over it starts it anew, and the API server holds all there is to know. When it is
+told to stop, it first finishes what is under way, then hands the lease over and ends with 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import random
+import signal
+import socket
+import uuid
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+from typing import Any, NamedTuple
+
+from podium.client import Access, Client
+from podium.config.registry import Registry
+from podium.config.resolved import SchedulerConfig
+from podium.framework.clock import SystemClock
+from podium.live.driver import LiveScheduler
+from podium.live.election import Election, LeadershipLost
+from podium.live.events import Recorder
+from podium.live.log import LOG
+from podium.live.shadow import Shadow, log_finding
+
+GRACE = 10.0
+"""Seconds that bindings under way get when the process is told to stop."""
+LAST_WORDS = 3.0
+"""Seconds for conditions and events that have not been written by then."""
+FINE, LOST = 0, 1
+
+
+class Options(NamedTuple):
+    user_agent: str = "podium"
+    shadow: bool = False
+
+
+async def run(config: SchedulerConfig, registry: Registry, access: Access, options: Options) -> int:
+    """Run until told to stop (0) or until the lease is lost (1)."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with AsyncExitStack() as stack:
+        process = Process(config, registry, access, options, stack)
+        return await process.run(stop)
+
+
+class Process:
+    """What one scheduler process holds."""
+
+    def __init__(
+        self, config: SchedulerConfig, registry: Registry, access: Access, options: Options, stack: AsyncExitStack
+    ) -> None:
+        rng = random.Random()
+        clock = SystemClock()
+        connection = config.client_connection
+        limits = (connection.qps, connection.burst) if config.limit_requests else (0.0, 0)
+        self._config = config
+        self._client = Client(access, qps=limits[0], burst=limits[1], user_agent=options.user_agent, rng=rng)
+        # The lease and the events go their own way: neither may wait behind bindings, nor be stopped by their guard.
+        self._aside = Client(access, user_agent=options.user_agent, rng=rng)
+        for client in (self._client, self._aside):
+            stack.push_async_exit(client)
+        self._recorder = Recorder(
+            self._aside,
+            host=socket.gethostname(),
+            clock=clock,
+            rng=rng,
+            report=LOG.warning,
+        )
+        elects = config.leader_election.leader_elect and not options.shadow
+        self._election = self._candidate(clock, rng) if elects else None
+        shadow = Shadow(log_finding) if options.shadow else None
+        self.live = LiveScheduler(config, registry, self._client, self._recorder, clock=clock, rng=rng, shadow=shadow)
+
+    def _candidate(self, clock: SystemClock, rng: random.Random) -> Election:
+        lease = self._config.leader_election
+        return Election(
+            self._aside,
+            namespace=lease.resource_namespace,
+            name=lease.resource_name,
+            identity=f"{socket.gethostname()}_{uuid.uuid4()}",
+            lease_duration=lease.lease_duration.seconds,
+            renew_deadline=lease.renew_deadline.seconds,
+            retry_period=lease.retry_period.seconds,
+            clock=clock,
+            rng=rng,
+            report=LOG.info,
+        )
+
+    async def run(self, stop: asyncio.Event) -> int:
+        tasks: list[asyncio.Task[Any]] = []
+
+        def start(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+            tasks.append(asyncio.create_task(work))
+            return tasks[-1]
+
+        start(stop.wait())
+        start(self._recorder.run())
+        try:
+            if not self._config.delay_cache_until_active:
+                start(self.live.watch())
+            if self._election is not None:
+                leading = start(self._election.acquire())
+                await _first(tasks)
+                if not leading.done():
+                    return FINE
+                tasks.remove(leading)
+                self._client.guard = self._election.guard
+                start(self._election.keep())
+            if self._config.delay_cache_until_active:
+                start(self.live.watch())
+            start(self._schedule())
+            try:
+                await _first(tasks)
+            except LeadershipLost as loss:
+                LOG.error("%s; ending, so that what starts next begins from the API server alone", loss)
+                return LOST
+            LOG.info("told to stop: finishing what is under way")
+            await self._wind_up()
+            return FINE
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _schedule(self) -> None:
+        await self.live.informers.synced()
+        gc.collect()
+        gc.freeze()  # what was listed stays: no need to look through it at every collection
+        LOG.info("podium runs: scheduling for %s", ", ".join(self.live.engine.profiles))
+        await self.live.schedule()
+
+    async def _wind_up(self) -> None:
+        """Finish bindings, say what is still to be said, and let the next leader begin at once."""
+        await self.live.finish(GRACE)
+        last_words = asyncio.gather(self.live.statuses.drained(), self._recorder.drain(LAST_WORDS))
+        try:
+            await asyncio.wait_for(last_words, LAST_WORDS)
+        except TimeoutError:
+            LOG.warning("some conditions and events could not be written in time")
+        if self._election is not None:
+            await self._election.release()
+
+
+async def _first(tasks: list[asyncio.Task[Any]]) -> None:
+    """Wait until one of the tasks ends; one that failed fails the process, with its own error."""
+    done, _pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in done:
+        task.result()

@@ -1,0 +1,178 @@
+"""Deciding beside the scheduler in charge, without touching anything: where would Podium have placed each pod?
+
+Every pending pod is decided for as usual, but the decision stays in memory: the pod counts as placed there until news
+comes of what the scheduler in charge did. The two are compared then, with one of six outcomes (`MEANINGS`).
+
+Each difference is one log line, and each outcome is counted. A pod that was bound before Podium had looked at it says
+nothing and is left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from logging import DEBUG, INFO
+from typing import NamedTuple
+
+import msgspec
+
+from podium.engine.decide import Decision, decide
+from podium.engine.scheduler import Scheduler
+from podium.framework import Nomination
+from podium.framework.cycle import Cycle
+from podium.framework.status import PluginError
+from podium.kube import Pod
+from podium.live.log import LOG
+
+MOST_WAITING = 1000
+"""Decisions that wait to be compared; each holds one score per node, so there is a bound, and the oldest goes first."""
+
+MEANINGS = {
+    "same": "the same node, or none for both",
+    "tie": "another node that Podium rates equal",
+    "differs": "another node that Podium rates lower",
+    "refused": "a node that Podium's filters refuse",
+    "only-podium": "Podium has a node, the scheduler in charge none",
+    "only-other": "the scheduler in charge has a node, Podium none",
+}
+
+
+class Finding(msgspec.Struct, omit_defaults=True, rename="camel"):
+    """One comparison."""
+
+    outcome: str
+    pod: str
+    podium: str = ""
+    """The node Podium chose; empty when it found none."""
+    other: str = ""
+    """The node the scheduler in charge chose; empty when it found none."""
+    points: int = 0
+    """How many points Podium rates its own node higher."""
+    reason: str = ""
+    """Why Podium would not place the pod there, or at all."""
+
+    def __str__(self) -> str:
+        here, there = self.podium or "no node", self.other or "no node"
+        match self.outcome:
+            case "same":
+                return f"shadow: pod {self.pod}: both chose {here}"
+            case "tie":
+                return f"shadow: pod {self.pod}: Podium would choose {here}, which it rates equal to {there}"
+            case "differs":
+                return f"shadow: pod {self.pod}: Podium would choose {here}, by {self.points} points before {there}"
+        why = f" ({self.reason})" if self.reason else ""
+        return f"shadow: pod {self.pod}: Podium would choose {here}, the scheduler in charge chose {there}{why}"
+
+
+def log_finding(finding: Finding) -> None:
+    """One line for each comparison: agreement only for those who want every detail."""
+    LOG.log(DEBUG if finding.outcome == "same" else INFO, "%s", finding, extra={"shadow": finding})
+
+
+def read_findings(lines: Iterable[str]) -> Iterator[Finding]:
+    """The findings in a log that was written with --log-format json; other lines are passed over."""
+    for line in lines:
+        try:
+            finding = _decode_line(line).shadow
+        except msgspec.DecodeError:
+            continue
+        if finding is not None:
+            yield finding
+
+
+class _Line(msgspec.Struct):
+    shadow: Finding | None = None
+
+
+_decode_line = msgspec.json.Decoder(_Line).decode
+
+
+class Waiting(NamedTuple):
+    pod: Pod
+    decision: Decision
+
+
+class Shadow:
+    """The engine's listener where its writer writes nothing: it remembers decisions, and compares."""
+
+    def __init__(self, found: Callable[[Finding], None]) -> None:
+        self._found = found
+        self._waiting: dict[str, Waiting] = {}
+        self._engine: Scheduler
+        self.counts: Counter[str] = Counter()
+
+    def watch(self, engine: Scheduler) -> None:
+        self._engine = engine
+
+    def preview(self, pod: Pod) -> None:
+        """Decide for the pod on the state as it is, and remember everything about it until there is news."""
+        runtime = self._engine.profiles.get(pod.spec.scheduler_name)
+        if runtime is None:
+            return
+        try:
+            decision = decide(runtime, Cycle(pod, self._engine.cluster), self._engine.sampling)
+        except PluginError:
+            return
+        self._waiting.pop(pod.uid, None)
+        self._waiting[pod.uid] = Waiting(pod, decision)
+        if len(self._waiting) > MOST_WAITING:
+            del self._waiting[next(iter(self._waiting))]
+
+    # News of what the scheduler in charge did
+
+    def saw(self, pod: Pod) -> None:
+        """A pod as the API server now has it."""
+        waiting = self._waiting.get(pod.uid)
+        if waiting is None:
+            return
+        condition = next((each for each in pod.status.conditions if each.type == "PodScheduled"), None)
+        if pod.node_name:
+            self._compare(waiting, pod.node_name)
+        elif condition is not None and condition.status == "False" and condition.reason == "Unschedulable":
+            self._compare(waiting, "")
+            self._let_go(pod)
+        else:
+            return
+        del self._waiting[pod.uid]
+
+    def _let_go(self, pod: Pod) -> None:
+        """The pod is not where Podium would have it, and will not be: it must not take room there."""
+        placed = self._engine.cluster.pods.get(pod.uid)
+        if placed is not None and placed.assumed:
+            self._engine.cluster.forget(pod.uid)
+
+    def gone(self, pod: Pod) -> None:
+        self._waiting.pop(pod.uid, None)
+
+    def _compare(self, waiting: Waiting, other: str) -> None:
+        finding = self._finding(waiting, other)
+        self.counts[finding.outcome] += 1
+        self._found(finding)
+
+    def _finding(self, waiting: Waiting, other: str) -> Finding:
+        decision, key = waiting.decision, waiting.pod.key
+        cluster = self._engine.cluster
+        podium = "" if decision.row is None else cluster.names[decision.row]
+        if podium == other:
+            return Finding("same", key, podium, other)
+        if not other:
+            return Finding("only-podium", key, podium)
+        if decision.row is None:
+            return Finding("only-other", key, "", other, reason=decision.search.diagnosis().message)
+        row = cluster.row_of.get(other)
+        place = [] if row is None else (decision.search.feasible == row).nonzero()[0]
+        if row is None or not len(place):
+            reason = "not a node Podium knew" if row is None else decision.search.statuses().get(row).message
+            return Finding("refused", key, podium, other, reason=reason)
+        if decision.scores is None:
+            return Finding("tie", key, podium, other)
+        points = int(decision.scores.total.max() - decision.scores.total[place[0]])
+        return Finding("differs" if points else "tie", key, podium, other, points)
+
+    # The engine's listener
+
+    def scheduled(self, pod: Pod, node_name: str) -> None:
+        """The pod stays assumed where Podium wants it, until its real place is heard of."""
+
+    def failed(self, pod: Pod, reason: str, message: str, nomination: Nomination | None) -> None:
+        """What the scheduler in charge makes of the pod will come."""

@@ -1,0 +1,34 @@
+"""The cluster as it is now, listed once: what an explanation of a live pod is drawn from.
+
+Whoever asks may not be allowed to see everything. Without pods and nodes there is no answer; any other kind that is
+withheld is told, and the answer is given without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from podium.client import RESOURCES, Access, ApiError, Client, Resource
+from podium.client.listing import list_all
+from podium.client.reading import Reader
+from podium.kube import KubeObject, Node, Pod
+
+
+async def fetch_objects(access: Access, tell: Callable[[str], None]) -> list[KubeObject]:
+    """Everything that scheduling reads; raises ClientError where the server cannot be asked."""
+    async with Client(access, user_agent="podium") as client:
+        lists = await asyncio.gather(*(_listed(client, resource, tell) for resource in RESOURCES.values()))
+    return [each for items in lists for each in items]
+
+
+async def _listed(client: Client, resource: Resource[Any], tell: Callable[[str], None]) -> list[KubeObject]:
+    try:
+        found, _version = await list_all(client, resource, Reader(resource))
+    except ApiError as error:
+        if resource.type in (Pod, Node) or not (error.forbidden or error.not_found):
+            raise
+        tell(f"{resource.name} are left out: {error.message}")
+        return []
+    return [each.object for each in found if each.object is not None]

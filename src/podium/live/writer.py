@@ -1,0 +1,193 @@
+"""The engine's writes, made through the API server: bindings, evictions, volumes.
+
+A binding whose answer never came may have happened. To undo it in memory then would free room that is taken, so it is
+asked again, to the same node, until there is an answer: the API server refuses a second binding of a pod, and what the
+pod says then is the truth. A pod stays placed in memory all that while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from podium.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, ApiError, Client, ClientError, Unreachable
+from podium.framework import Nomination, Status
+from podium.framework.clock import Clock
+from podium.framework.handle import Effect
+from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
+from podium.live.events import Recorder, preempted
+from podium.live.pod_status import PodStatuses, rfc3339, worth_repeating
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
+"""Seconds between attempts to learn what became of a binding."""
+
+
+class _Meta(msgspec.Struct):
+    name: str
+    namespace: str
+    uid: str
+
+
+class _Target(msgspec.Struct):
+    name: str
+    kind: str = "Node"
+
+
+class _Binding(msgspec.Struct, rename="camel"):
+    metadata: _Meta
+    target: _Target
+    kind: str = "Binding"
+    api_version: str = "v1"
+
+
+class LiveWriter:
+    """The framework's Writer over a client. `spawn` starts a task that outlives the call."""
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        rng: random.Random,
+        statuses: PodStatuses,
+        recorder: Recorder,
+        spawn: Callable[[Coroutine[Any, Any, None]], object],
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._rng = rng
+        self._statuses = statuses
+        self._recorder = recorder
+        self._spawn = spawn
+        self.binding = 0
+        """How many bindings are under way."""
+
+    # Bindings
+
+    async def bind(self, pod: Pod, node_name: str) -> Status | None:
+        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding"
+        body = msgspec.json.encode(_Binding(_Meta(pod.name, pod.namespace, pod.uid), _Target(node_name)))
+        self.binding += 1
+        try:
+            pause = FIRST_PAUSE
+            doubtful = False
+            while True:
+                try:
+                    await self._client.post(path, body)
+                    return None
+                except Unreachable as error:
+                    doubtful = doubtful or error.sent
+                    if not doubtful:
+                        return Status.error(str(error))
+                except ApiError as error:
+                    if error.conflict or doubtful:
+                        return await self._where(pod, node_name, error)
+                    return Status.error(error.message)
+                except ClientError as error:
+                    return Status.error(str(error))
+                await asyncio.sleep(pause * (0.5 + self._rng.random()))
+                pause = min(pause * 2, LONGEST_PAUSE)
+        finally:
+            self.binding -= 1
+
+    async def _where(self, pod: Pod, node_name: str, refusal: ApiError) -> Status | None:
+        """Whether the pod is on the node after all, as the API server tells it."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                answer = await self._client.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
+                found = msgspec.json.decode(answer, type=Pod)
+                bound = found.uid == pod.uid and found.node_name == node_name
+                return None if bound else Status.error(refusal.message)
+            except ApiError as error:
+                if not worth_repeating(error):
+                    return Status.error(refusal.message)
+            except Unreachable:
+                pass
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    # Evictions and nominations
+
+    def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
+        self._spawn(self._evict_all(victims, preemptor, node_name, done))
+
+    async def _evict_all(
+        self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]
+    ) -> None:
+        """All but the last at once, then the last: its going is what lets the preemptor be tried again."""
+        *others, last = victims
+        problems = await asyncio.gather(*(self._evict(each, preemptor, node_name) for each in others))
+        if not any(problems):
+            problems = [await self._evict(last, preemptor, node_name)]
+        done(next((problem for problem in problems if problem), None))
+
+    async def _evict(self, victim: Pod, preemptor: Pod, node_name: str) -> str | None:
+        """Say in its status why the pod goes, and delete it; what went wrong, if anything did."""
+        path = f"/api/v1/namespaces/{victim.namespace}/pods/{victim.name}"
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "PreemptionByScheduler",
+            "message": f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod",
+            "lastTransitionTime": rfc3339(self._clock.now()),
+        }
+        if victim.metadata.generation:
+            condition["observedGeneration"] = victim.metadata.generation  # type: ignore[assignment]
+        patch = {"metadata": {"uid": victim.uid}, "status": {"conditions": [condition]}}
+        try:
+            await self._client.patch(f"{path}/status", patch, STRATEGIC_MERGE_PATCH)
+            await self._client.delete(path, {"preconditions": {"uid": victim.uid}})
+        except ApiError as error:
+            if error.not_found or error.conflict:  # gone already, or another pod of that name
+                return None
+            return f"preempting pod {victim.key}: {error.message}"
+        except ClientError as error:
+            return f"preempting pod {victim.key}: {error}"
+        self._recorder.record(*preempted(victim, preemptor, node_name))
+        return None
+
+    def clear_nomination(self, pod: Pod) -> None:
+        self._statuses.write(pod, nomination=Nomination(""))
+
+    # Volumes
+
+    def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> Effect:
+        return self._write_volumes(list(volumes), list(claims))
+
+    async def _write_volumes(
+        self, volumes: Sequence[PersistentVolume], claims: Sequence[PersistentVolumeClaim]
+    ) -> Status | None:
+        for volume in volumes:
+            meta = {
+                "uid": volume.uid,
+                "resourceVersion": volume.metadata.resource_version,
+                "annotations": volume.annotations,
+            }
+            patch = {"metadata": meta, "spec": {"claimRef": volume.spec.claim_ref}}
+            problem = await self._patched(f"/api/v1/persistentvolumes/{volume.name}", patch)
+            if problem is not None:
+                return problem
+        for claim in claims:
+            meta = {
+                "uid": claim.uid,
+                "resourceVersion": claim.metadata.resource_version,
+                "annotations": claim.annotations,
+            }
+            path = f"/api/v1/namespaces/{claim.namespace}/persistentvolumeclaims/{claim.name}"
+            problem = await self._patched(path, {"metadata": meta})
+            if problem is not None:
+                return problem
+        return None
+
+    async def _patched(self, path: str, patch: Any) -> Status | None:
+        try:
+            await self._client.patch(path, patch, MERGE_PATCH)
+        except ApiError as error:
+            return Status.error(error.message)
+        except ClientError as error:
+            return Status.error(str(error))
+        return None

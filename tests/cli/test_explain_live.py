@@ -1,0 +1,55 @@
+"""`podium explain` of a pod on a live cluster."""
+
+from pathlib import Path
+
+from tests.cli.command import podium
+from tests.testbed import ControlPlane
+from tests.testbed.objects import make_node, make_pod
+
+
+def test_a_live_pod_is_explained_without_a_dump(empty_control_plane: ControlPlane) -> None:
+    plane = empty_control_plane
+    plane.client.create_all([make_node("small", cpu="1"), make_node("large", cpu="8")])
+    plane.client.create_all([make_pod("fits", cpu="2"), make_pod("huge", cpu="64")])
+    fits = podium("explain", "fits", "--kubeconfig", str(plane.kubeconfig_path))
+    huge = podium("explain", "default/huge", "--kubeconfig", str(plane.kubeconfig_path))
+    assert (fits.code, huge.code) == (0, 1)
+    assert "large" in fits.out.splitlines()[0]
+    assert "0/2 nodes are available: 2 Insufficient cpu" in huge.out
+
+
+def test_what_may_not_be_seen_is_left_out_and_told(empty_control_plane: ControlPlane, tmp_path: Path) -> None:
+    plane = empty_control_plane
+    plane.client.create_all([make_node("n1"), make_pod("p1")])
+    role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: sees-little}\nrules:\n"
+    role += '- {apiGroups: [""], resources: [pods, nodes], verbs: [list]}\n'
+    plane.kubectl("apply", "-f", "-", stdin=role)
+    plane.kubectl("create", "clusterrolebinding", "sees-little", "--clusterrole=sees-little", "--user=jane")
+    try:
+        kubeconfig = tmp_path / "jane"
+        plane.write_kubeconfig(kubeconfig, certificate=plane.authority.issue("jane"))
+        ran = podium("explain", "p1", "--kubeconfig", str(kubeconfig))
+    finally:
+        plane.kubectl("delete", "clusterrolebinding", "sees-little")
+        plane.kubectl("delete", "clusterrole", "sees-little")
+    assert ran.code == 0
+    assert "n1" in ran.out.splitlines()[0]
+    assert 'persistentvolumes are left out: persistentvolumes is forbidden: User "jane" cannot list' in ran.err
+
+
+def test_a_server_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_text(
+        "current-context: c\ncontexts: [{name: c, context: {cluster: c}}]\n"
+        "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:9'}}]\n"
+    )
+    ran = podium("explain", "p1", "--kubeconfig", str(kubeconfig))
+    assert ran.code == 2
+    assert "127.0.0.1:9 cannot be reached" in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_a_dump_and_a_live_cluster_cannot_both_be_meant() -> None:
+    ran = podium("explain", "p1", "--from", "x.json", "--context", "c")
+    assert ran.code == 2
+    assert "give one of them" in ran.err

@@ -1,0 +1,146 @@
+"""What a shadow finds when the scheduler in charge decides the same, or otherwise."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from podium.config import default_config
+from podium.engine.explain import Unwritten
+from podium.engine.scheduler import Scheduler
+from podium.framework import ManualClock
+from podium.kube import Node, Pod
+from podium.live.shadow import Finding, Shadow, read_findings
+from podium.plugins import load_registry
+from tests.builders import make_node, make_pod
+from tests.testbed import ControlPlane
+from tests.testbed import objects as api
+
+
+class World:
+    """A shadow on an engine, told of pods as the API server would tell it."""
+
+    def __init__(self, *nodes: Node) -> None:
+        self.findings: list[Finding] = []
+        self.shadow = Shadow(self.findings.append)
+        registry = load_registry()
+        self.engine = Scheduler(
+            default_config(registry),
+            registry,
+            clock=ManualClock(),
+            writer=Unwritten(),
+            listener=self.shadow,
+            rng=random.Random(1),
+        )
+        self.shadow.watch(self.engine)
+        self.engine.load(nodes)
+
+    def decide(self, pod: Pod) -> None:
+        self.engine.intake.set(pod)
+        self.shadow.preview(pod)
+        self.engine.schedule_one()
+
+    def hear(self, pod: Pod) -> Finding | None:
+        self.shadow.saw(pod)
+        self.engine.intake.set(pod)
+        return self.findings[-1] if self.findings else None
+
+
+def on(pod: Pod, node: str) -> Pod:
+    return replace(pod, spec=replace(pod.spec, node_name=node))
+
+
+def unschedulable(pod: Pod) -> Pod:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    return make_pod(pod.name, requests=pod.spec.containers[0].resources.requests, status={"conditions": [condition]})
+
+
+FULL = make_node("full", cpu=1)
+ROOMY = make_node("roomy", cpu=8)
+TWIN = make_node("twin", cpu=8)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "cpu", "after", "expected"),
+    [
+        ((FULL, ROOMY), 2, lambda pod: on(pod, "roomy"), Finding("same", "default/p1", "roomy", "roomy")),
+        ((ROOMY, TWIN), 2, lambda pod: on(pod, "twin"), Finding("tie", "default/p1", "roomy", "twin")),
+        ((FULL,), 2, unschedulable, Finding("same", "default/p1")),
+        ((ROOMY,), 2, unschedulable, Finding("only-podium", "default/p1", "roomy")),
+        (
+            (FULL, ROOMY),
+            2,
+            lambda pod: on(pod, "full"),
+            Finding("refused", "default/p1", "roomy", "full", reason="Insufficient cpu"),
+        ),
+        (
+            (FULL,),
+            2,
+            lambda pod: on(pod, "full"),
+            Finding("only-other", "default/p1", "", "full", reason="0/1 nodes are available: 1 Insufficient cpu."),
+        ),
+    ],
+)
+def test_a_decision_is_compared_with_what_became_of_the_pod(
+    nodes: tuple[Node, ...], cpu: int, after: Callable[[Pod], Pod], expected: Finding
+) -> None:
+    world = World(*nodes)
+    pod = make_pod("p1", requests={"cpu": cpu})
+    world.decide(pod)
+    assert world.hear(after(pod)) == expected
+
+
+def test_a_node_that_podium_rates_lower_is_told_with_the_points() -> None:
+    world = World(make_node("small", cpu=2), ROOMY)
+    pod = make_pod("p1", requests={"cpu": 1})
+    world.decide(pod)
+    finding = world.hear(on(pod, "small"))
+    assert finding is not None
+    assert (finding.outcome, finding.podium, finding.other) == ("differs", "roomy", "small")
+    assert finding.points > 0
+
+
+def test_a_pod_that_was_bound_before_podium_looked_says_nothing() -> None:
+    world = World(ROOMY)
+    assert world.hear(make_pod("p1", node="roomy")) is None
+
+
+def test_the_shadow_follows_what_the_scheduler_in_charge_did() -> None:
+    world = World(make_node("a", cpu=4), make_node("b", cpu=2))
+    first = make_pod("first", requests={"cpu": 2})
+    world.decide(first)
+    world.hear(on(first, "b"))
+    second = make_pod("second", requests={"cpu": 4})
+    world.decide(second)
+    assert world.hear(on(second, "a")) == Finding("same", "default/second", "a", "a")
+
+
+def test_a_pod_the_other_cannot_place_takes_no_room_in_the_shadow() -> None:
+    world = World(make_node("a", cpu=4))
+    first = make_pod("first", requests={"cpu": 4})
+    world.decide(first)
+    world.hear(unschedulable(first))
+    second = make_pod("second", requests={"cpu": 4})
+    world.decide(second)
+    assert world.hear(on(second, "a")) == Finding("same", "default/second", "a", "a")
+
+
+def test_kube_scheduler_is_shadowed_on_a_real_cluster(empty_control_plane: ControlPlane) -> None:
+    """Nothing is written, and every pod kube-scheduler bound was decided for or bound too soon."""
+    plane = empty_control_plane
+    plane.client.create_all([api.make_node(f"n{i}") for i in range(3)])
+    shadow = plane.start_podium(flags=["--shadow", "--log-format=json", "--log-level=debug"])
+    plane.client.create_all([api.make_pod(f"p{i}", cpu="500m") for i in range(12)])
+    assert all("nodeName" not in each["spec"] for each in plane.client.list("Pod"))
+    plane.start_scheduler()
+    plane.client.poll("Pod", lambda items: all("nodeName" in each["spec"] for each in items))
+    plane.client.poll("Pod", lambda _items: len(_findings(shadow.log_path.read_text())) == 12)
+    places = {f"default/{each['metadata']['name']}": each["spec"]["nodeName"] for each in plane.client.list("Pod")}
+    for finding in _findings(shadow.log_path.read_text()):
+        assert finding.other == places[finding.pod]
+        assert finding.outcome in ("same", "tie", "differs")
+
+
+def _findings(log: str) -> list[Finding]:
+    return list(read_findings(log.splitlines()))
