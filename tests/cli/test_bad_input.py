@@ -127,10 +127,6 @@ def test_a_weight_that_is_legal_but_hardly_meant_is_warned_of(weight: int, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (
-            ["explain", "web"],
-            "say where the cluster is: --from cluster.json, made with kubectl get nodes,pods -A -o json",
-        ),
         (["explain", "web", "--from", "gone.yaml"], "gone.yaml: cannot be read: No such file or directory"),
         (["explain", "web", "--from", "."], ".: cannot be read: Is a directory"),
         (["explain", "web", "--from", "-", "--from", "-"], 'standard input can be read only once: give "-" once'),

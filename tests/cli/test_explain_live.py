@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.command import podium
 from tests.testbed import ControlPlane
 from tests.testbed.objects import make_node, make_pod
@@ -45,8 +47,17 @@ def test_a_server_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     )
     ran = podium("explain", "p1", "--kubeconfig", str(kubeconfig))
     assert ran.code == 2
-    assert "127.0.0.1:9 cannot be reached" in ran.err
+    assert "127.0.0.1:9 refuses connections" in ran.err
     assert len(ran.err.splitlines()) == 1
+
+
+def test_without_a_cluster_both_ways_to_name_one_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    ran = podium("explain", "web")
+    assert ran.code == 2
+    assert "give --kubeconfig FILE" in ran.err
+    assert "--from cluster.json, made with kubectl get nodes,pods -A -o json" in ran.err
 
 
 def test_a_dump_and_a_live_cluster_cannot_both_be_meant() -> None:

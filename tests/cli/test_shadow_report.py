@@ -14,9 +14,7 @@ LOG = "\n".join(
         *(json.dumps({"shadow": {"outcome": "same", "pod": f"default/p{i}"}}) for i in range(6)),
         json.dumps({"shadow": {"outcome": "tie", "pod": "default/t", "podium": "a", "other": "b"}}),
         json.dumps({"shadow": {"outcome": "differs", "pod": "default/d", "podium": "a", "other": "b", "points": 7}}),
-        json.dumps(
-            {"shadow": {"outcome": "refused", "pod": "x/r", "podium": "a", "other": "b", "reason": "Too big"}}
-        ),
+        json.dumps({"shadow": {"outcome": "refused", "pod": "x/r", "podium": "a", "other": "b", "reason": "Too big"}}),
     ]
 )
 

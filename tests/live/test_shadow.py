@@ -10,7 +10,7 @@ from podium.config import default_config
 from podium.engine.explain import Unwritten
 from podium.engine.scheduler import Scheduler
 from podium.framework import ManualClock
-from podium.kube import Node, Pod
+from podium.kube import Condition, Node, Pod
 from podium.live.shadow import Finding, Shadow, read_findings
 from podium.plugins import load_registry
 from tests.builders import make_node, make_pod
@@ -52,8 +52,8 @@ def on(pod: Pod, node: str) -> Pod:
 
 
 def unschedulable(pod: Pod) -> Pod:
-    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
-    return make_pod(pod.name, requests=pod.spec.containers[0].resources.requests, status={"conditions": [condition]})
+    condition = Condition(type="PodScheduled", status="False", reason="Unschedulable")
+    return replace(pod, status=replace(pod.status, conditions=(condition,)))
 
 
 FULL = make_node("full", cpu=1)

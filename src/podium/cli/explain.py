@@ -88,10 +88,13 @@ def _ask(kubeconfig: str | None, context: str | None) -> "list[KubeObject]":
     """Everything scheduling reads, from the live cluster."""
     import asyncio
 
-    from podium.client import load_access
+    from podium.client import AccessError, load_access
     from podium.live.snapshot import fetch_objects
 
-    access = load_access(kubeconfig, context=context)
+    try:
+        access = load_access(kubeconfig, context=context)
+    except AccessError as error:
+        raise InputError(f"{error}; or ask about a dump: --from cluster.json, made with {HOW_TO_DUMP}") from None
     return asyncio.run(fetch_objects(access, lambda sentence: typer.echo(sentence, err=True)))
 
 

@@ -44,7 +44,6 @@ def build(
         pod_max_backoff_seconds=config.pod_max_backoff_seconds,
         leader_election=config.leader_election,
         client_connection=config.client_connection,
-        limit_requests=bool(written.client_connection.qps or written.client_connection.burst),
         enable_profiling=config.enable_profiling,
         enable_contention_profiling=bool(config.enable_contention_profiling),
         delay_cache_until_active=config.delay_cache_until_active,

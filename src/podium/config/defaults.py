@@ -76,9 +76,7 @@ def with_defaults(config: KubeSchedulerConfiguration) -> KubeSchedulerConfigurat
             "resource_name",
             "resource_namespace",
         ),
-        client_connection=_zeros_replaced(
-            config.client_connection, ClientConnection(qps=50.0, burst=100), "content_type", "qps", "burst"
-        ),
+        client_connection=_zeros_replaced(config.client_connection, ClientConnection(), "content_type", "qps", "burst"),
         extenders=tuple(_zeros_replaced(each, Extender(), "http_timeout") for each in config.extenders),
         enable_contention_profiling=config.enable_profiling if contention is None else contention,
     )

@@ -26,12 +26,19 @@ class SchedulerConfig(msgspec.Struct, frozen=True, kw_only=True):
     pod_max_backoff_seconds: int
     leader_election: LeaderElection
     client_connection: ClientConnection
-    limit_requests: bool = False  # whether the file sets qps or burst: kube-scheduler's own limits are not imposed
     enable_profiling: bool
     enable_contention_profiling: bool
     delay_cache_until_active: bool
     extenders: tuple[Extender, ...]  # in the order of the file
     profiles: tuple[Profile, ...]
+
+    @property
+    def request_limits(self) -> tuple[float, int]:
+        """Requests a second and in a burst, zeros for no limit: kube-scheduler's own defaults are not imposed, so that
+        a limit holds only where a file sets another one."""
+        connection = self.client_connection
+        limits = (connection.qps, connection.burst)
+        return (0.0, 0) if limits == (ClientConnection().qps, ClientConnection().burst) else limits
 
     @property
     def extenders_in_call_order(self) -> tuple[Extender, ...]:

@@ -38,8 +38,8 @@ class ClientConnection(_Part, frozen=True):
     kubeconfig: str = ""
     accept_content_types: str = ""
     content_type: str = "application/vnd.kubernetes.protobuf"
-    qps: float = 0.0
-    burst: Int32 = 0
+    qps: float = 50.0
+    burst: Int32 = 100
 
 
 class Plugin(_Part, frozen=True):

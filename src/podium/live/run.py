@@ -59,10 +59,9 @@ class Process:
     ) -> None:
         rng = random.Random()
         clock = SystemClock()
-        connection = config.client_connection
-        limits = (connection.qps, connection.burst) if config.limit_requests else (0.0, 0)
         self._config = config
-        self._client = Client(access, qps=limits[0], burst=limits[1], user_agent=options.user_agent, rng=rng)
+        qps, burst = config.request_limits
+        self._client = Client(access, qps=qps, burst=burst, user_agent=options.user_agent, rng=rng)
         # The lease and the events go their own way: neither may wait behind bindings, nor be stopped by their guard.
         self._aside = Client(access, user_agent=options.user_agent, rng=rng)
         for client in (self._client, self._aside):
