@@ -132,6 +132,7 @@ def test_kube_scheduler_is_shadowed_on_a_real_cluster(empty_control_plane: Contr
     plane.client.create_all([api.make_node(f"n{i}") for i in range(3)])
     shadow = plane.start_podium(flags=["--shadow", "--log-format=json", "--log-level=debug"])
     plane.client.create_all([api.make_pod(f"p{i}", cpu="500m") for i in range(12)])
+    plane.client.poll("Pod", lambda _items: shadow.log_path.read_text().count(": decided") == 12)
     assert all("nodeName" not in each["spec"] for each in plane.client.list("Pod"))
     plane.start_scheduler()
     plane.client.poll("Pod", lambda items: all("nodeName" in each["spec"] for each in items))

@@ -115,6 +115,7 @@ class Shadow:
             return
         self._waiting.pop(pod.uid, None)
         self._waiting[pod.uid] = Waiting(pod, decision)
+        LOG.debug("shadow: pod %s: decided", pod.key)
         if len(self._waiting) > MOST_WAITING:
             del self._waiting[next(iter(self._waiting))]
 
