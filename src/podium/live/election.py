@@ -137,7 +137,7 @@ class Election:
                     async with asyncio.timeout(self._left()):
                         await self._try()
                 except TimeoutError:
-                    self._tell(f"{self._where}: no answer in time")
+                    self._tell("no answer in time")
                 if not self._holding:
                     raise LeadershipLost(f"{self._where} is held by {self.leader or 'nobody'} now")
         finally:
@@ -189,10 +189,10 @@ class Election:
             won = await self._acquire_or_renew()
         except ApiError as error:
             if not error.conflict:  # else somebody was quicker, which the next attempt will see
-                self._tell(self._forbidden(error) if error.forbidden else f"{self._where}: {error}")
+                self._tell(self._forbidden(error) if error.forbidden else str(error))
             return False
         except (ClientError, msgspec.MsgspecError) as error:
-            self._tell(f"{self._where}: {error}")
+            self._tell(str(error))
             return False
         finally:
             self._tell_leader()
@@ -252,14 +252,13 @@ class Election:
     def _tell(self, trouble: str | None) -> None:
         """Once, until it is another."""
         if trouble is not None and trouble != self._trouble:
-            self._report(trouble)
+            self._report(f"{self._where}: {trouble}")
         self._trouble = trouble
 
     def _forbidden(self, error: ApiError) -> str:
         return (
-            f"{self._where}: Podium may not take part in the election: let its role get and update leases named "
-            f"{self.name} and create leases, of the API group coordination.k8s.io, in that namespace; the API server "
-            f"says: {error.message}"
+            f"Podium may not take part in the election: let its role get and update leases named {self.name} and create "
+            f"leases, of the API group coordination.k8s.io, in that namespace; the API server says: {error}"
         )
 
 
