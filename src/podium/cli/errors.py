@@ -29,9 +29,19 @@ def _families() -> tuple[type[Exception], ...]:
     from podium.engine.explain import UnknownProfileError
     from podium.framework import PluginError
     from podium.kube import DecodeError
+    from podium.live.extender_tls import ExtenderSettingsError
     from podium.plugins import PluginLoadError
 
-    return (AccessError, ClientError, ConfigError, DecodeError, PluginError, PluginLoadError, UnknownProfileError)
+    return (
+        AccessError,
+        ClientError,
+        ConfigError,
+        DecodeError,
+        ExtenderSettingsError,
+        PluginError,
+        PluginLoadError,
+        UnknownProfileError,
+    )
 
 
 def _usage(error: Exception) -> str:

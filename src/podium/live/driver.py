@@ -22,10 +22,12 @@ from podium.framework import Nomination, Status
 from podium.framework.clock import Clock
 from podium.framework.handle import LoadSource
 from podium.framework.queued import QueuedPod
-from podium.kube import Pod
+from podium.kube import Node, Pod
 from podium.live.events import Recorder, failed_scheduling, scheduled
+from podium.live.http_extender import build_extenders
 from podium.live.informers import Informers, custom_kinds
 from podium.live.log import LOG
+from podium.live.metrics import Metrics
 from podium.live.pod_status import PodStatuses
 from podium.live.shadow import Shadow
 from podium.live.writer import LiveWriter
@@ -49,6 +51,7 @@ class LiveScheduler:
         clock: Clock,
         rng: random.Random,
         load: LoadSource | None = None,
+        metrics: Metrics | None = None,
         shadow: Shadow | None = None,
     ) -> None:
         self._clock = clock
@@ -71,7 +74,11 @@ class LiveScheduler:
             launch=self._launch,
             load=load,
             report=LOG.warning,
+            observer=None if metrics is None else metrics.observer,
+            extenders=build_extenders(config, self._text_of_pod, self._text_of_node),
         )
+        if metrics is not None:
+            metrics.attach(self.engine, lambda: self.writer.binding)
         if shadow is not None:
             shadow.watch(self.engine)
         self.informers = Informers(
@@ -174,8 +181,16 @@ class LiveScheduler:
         if not task.cancelled() and (error := task.exception()) is not None:
             LOG.error("a task failed", exc_info=error)
 
+    # What the informers know
+
     def _latest(self, pod: Pod) -> Pod | None:
         return self.informers.latest(pod)
+
+    def _text_of_pod(self, key: str) -> bytes | None:
+        return self.informers.by_kind[Pod].raw.get(key)
+
+    def _text_of_node(self, name: str) -> bytes | None:
+        return self.informers.by_kind[Node].raw.get(name)
 
     # Outcomes
 

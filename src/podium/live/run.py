@@ -14,6 +14,7 @@ import gc
 import random
 import signal
 import socket
+import time
 import uuid
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
@@ -27,6 +28,7 @@ from podium.live.driver import LiveScheduler
 from podium.live.election import Election, LeadershipLost
 from podium.live.events import Recorder
 from podium.live.log import LOG
+from podium.live.metrics import Metrics
 from podium.live.shadow import Shadow, log_finding
 
 GRACE = 10.0
@@ -64,7 +66,9 @@ class Process:
         self._client = Client(access, qps=qps, burst=burst, user_agent=options.user_agent, rng=rng)
         # The lease and the events go their own way: neither may wait behind bindings, nor be stopped by their guard.
         self._aside = Client(access, user_agent=options.user_agent, rng=rng)
+        self._metrics = Metrics(clock, now=time.perf_counter, rng=rng)
         for client in (self._client, self._aside):
+            client.on_request = self._metrics.on_request
             stack.push_async_exit(client)
         self._recorder = Recorder(
             self._aside,
@@ -76,7 +80,26 @@ class Process:
         elects = config.leader_election.leader_elect and not options.shadow
         self._election = self._candidate(clock, rng) if elects else None
         shadow = Shadow(log_finding) if options.shadow else None
-        self.live = LiveScheduler(config, registry, self._client, self._recorder, clock=clock, rng=rng, shadow=shadow)
+        self.live = LiveScheduler(
+            config,
+            registry,
+            self._client,
+            self._recorder,
+            clock=clock,
+            rng=rng,
+            metrics=self._metrics,
+            shadow=shadow,
+        )
+        self._metrics.counter(
+            "podium_events_dropped_total", "Events that could not be sent.", lambda: {(): self._recorder.dropped}
+        )
+        if shadow is not None:
+            self._metrics.counter(
+                "podium_shadow_comparisons_total",
+                "Decisions compared with those of the scheduler in charge, by outcome.",
+                lambda: {(outcome,): count for outcome, count in shadow.counts.items()},
+                ("outcome",),
+            )
 
     def _candidate(self, clock: SystemClock, rng: random.Random) -> Election:
         lease = self._config.leader_election
