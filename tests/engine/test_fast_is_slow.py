@@ -343,7 +343,7 @@ def compare(drive: Drive) -> int:
         start = drive.rng.choice((0, 0, 0, 1, 3))
         expected = account(fresh, pod, start)
         assert account(runtime, pod, start) == expected, "the kept state differs from a fresh one"
-        for _ in range(2):  # the second time the answers are kept
+        for _ in range(4):  # the third time the answers are kept, the fourth time they are known
             cycle = Cycle(pod, scheduler.cluster)
             known = scheduler.memory.decide(runtime, cycle, Sampling(next_start=start))
         if known is None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import count
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from podium.cluster import NodeInfo, Nodes
 from podium.engine import memory
@@ -22,6 +24,8 @@ from tests.builders import make_cluster, make_node, make_pod
 from tests.engine.schedulers import World
 from tests.framework.runtimes import answering, cycle_of, make_runtime
 from tests.storage import claim_volume, make_claim, make_csi_node, make_volume, pod_with
+
+NUMBERS = count()
 
 
 class Doors(Plugin):
@@ -55,15 +59,29 @@ def rooms(*labels: dict[str, str], plugins: tuple[Any, ...] = (Doors, Rooms)) ->
 
 
 def ask(
-    remembered: Memory, runtime: ProfileRuntime, pod: Pod | None = None, sampling: Sampling | None = None
+    remembered: Memory,
+    runtime: ProfileRuntime,
+    pod: Pod | None = None,
+    sampling: Sampling | None = None,
+    *,
+    same: bool = False,
 ) -> int | Search | None:
-    return remembered.decide(runtime, cycle_of(runtime, pod or make_pod()), sampling or Sampling())
+    """Ask about another pod of a kind, or about the very same."""
+    pod = pod or make_pod()
+    if not same:
+        pod = replace(pod, metadata=replace(pod.metadata, uid=f"uid-{next(NUMBERS)}"))
+    return remembered.decide(runtime, cycle_of(runtime, pod), sampling or Sampling())
 
 
 # What is kept
 
 
-def test_a_kind_of_pod_is_worth_keeping_the_second_time_it_comes() -> None:
+def test_a_kind_is_worth_keeping_when_one_pod_of_it_comes_for_the_third_time() -> None:
+    runtime, remembered = rooms({}, {"rooms": "5"}), Memory()
+    assert [ask(remembered, runtime, same=True) for _ in range(4)] == [None, None, 1, 1]
+
+
+def test_a_kind_of_pod_is_worth_keeping_when_a_second_pod_of_it_comes() -> None:
     runtime, remembered = rooms({}, {"rooms": "5"}), Memory()
     assert ask(remembered, runtime, make_pod("a")) is None
     assert ask(remembered, runtime, make_pod("b")) == 1
@@ -99,7 +117,7 @@ def test_what_is_not_kept(plugins: Any, pod: Pod, sampling: Sampling) -> None:
 def test_pods_nominated_in_memory_go_the_long_way() -> None:
     runtime, remembered = rooms({}, {}), Memory()
     runtime.handle.nominator.nominate(make_pod(), "n1")
-    assert [ask(remembered, runtime) for _ in range(3)] == [None] * 3
+    assert [ask(remembered, runtime, same=True) for _ in range(4)] == [None] * 4
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """Which kinds of pods have their answers kept, within bounds.
 
 A kind is what `Kept` keeps answers for: a profile and a family of pods, equal but for the names of their claims. It is
-worth keeping when it comes a second time: pods that are all different would only fill memory. The kinds used longest
-ago are dropped when the kept arrays outgrow their share of memory.
+worth keeping when a second pod of it comes, or one pod for the third time: what is kept for pods that are all different
+costs more than it saves. The kinds used longest ago are dropped when the kept arrays outgrow their share of memory.
 """
 
 from __future__ import annotations
@@ -18,8 +18,21 @@ from podium.framework.profile import ProfileRuntime
 
 KEPT_BYTES = 96 << 20
 REMEMBERED_KINDS = 10_000
+PATIENCE = 2
+"""So many times the only pod of its kind is decided the long way."""
 
 Kind = tuple[str, bytes]
+
+
+class Met:
+    """How often a kind was met that is not kept; the first pod of it."""
+
+    __slots__ = ("first", "keepable", "times")
+
+    def __init__(self, first: str) -> None:
+        self.first = first
+        self.times = 0
+        self.keepable = True
 
 
 class Memory:
@@ -27,7 +40,7 @@ class Memory:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Kind, Kept] = OrderedDict()
-        self._seen: OrderedDict[Kind, bool] = OrderedDict()
+        self._met: OrderedDict[Kind, Met] = OrderedDict()
         self.bytes = 0
         """About how much memory they take."""
         self.answered = 0
@@ -46,7 +59,7 @@ class Memory:
         kind = (runtime.name, cycle.facts.family)
         kept = self._kept.get(kind)
         if kept is None:
-            if not self._worth_keeping(kind):
+            if not self._worth_keeping(kind, pod.uid):
                 return None
             kept = self._keep(kind, Kept(runtime, cycle.cluster))
         else:
@@ -60,7 +73,7 @@ class Memory:
             return None
         except Unkeepable:
             self._drop(kind)
-            self._seen[kind] = False
+            self._met_before(kind, pod.uid).keepable = False
         except Exception:
             self._drop(kind)  # a plugin failed: the long way finds out which, and says so
         return None
@@ -73,15 +86,19 @@ class Memory:
         """What is kept for the kind of the cycle's pod."""
         return self._kept.get((runtime.name, cycle.facts.family))
 
-    def _worth_keeping(self, kind: Kind) -> bool:
-        """True the second time a kind is met, unless its answers turned out not to be keepable."""
-        keepable = self._seen.get(kind)
-        if keepable is None:
-            self._seen[kind] = True
-            if len(self._seen) > REMEMBERED_KINDS:
-                self._seen.popitem(last=False)
-            return False
-        return keepable
+    def _worth_keeping(self, kind: Kind, uid: str) -> bool:
+        """Whether a kind has come often enough, unless its answers turned out not to be keepable."""
+        met = self._met_before(kind, uid)
+        met.times += 1
+        return met.keepable and (met.first != uid or met.times > PATIENCE)
+
+    def _met_before(self, kind: Kind, uid: str) -> Met:
+        met = self._met.get(kind)
+        if met is None:
+            met = self._met[kind] = Met(uid)
+            if len(self._met) > REMEMBERED_KINDS:
+                self._met.popitem(last=False)
+        return met
 
     def _keep(self, kind: Kind, kept: Kept) -> Kept:
         self._kept[kind] = kept
