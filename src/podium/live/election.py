@@ -257,8 +257,8 @@ class Election:
 
     def _forbidden(self, error: ApiError) -> str:
         return (
-            f"Podium may not take part in the election: let its role get and update lease {self.name} and create "
-            f"leases, of the API group coordination.k8s.io, in that namespace; the API server says: {error}"
+            f"Podium may not take part in the election: let its role get and update leases named {self.name} and "
+            f"create leases, of the API group coordination.k8s.io, in that namespace; the API server says: {error}"
         )
 
 

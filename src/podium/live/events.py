@@ -2,7 +2,7 @@
 
 Events that say the same of the same object (its resource version included, the note not) within six minutes become a
 series: the first repetition writes `series.count`, later ones only count, and the count is written again every half
-hour and when the series has ended. `Scheduled` is not remembered for that, because a pod is scheduled once.
+hour and when the series has ended. `Scheduled` and `LeaderElection` are not counted so: they never repeat.
 
 Recording never waits; `event_sender` does the sending.
 """
@@ -30,8 +30,8 @@ SWEEP_EVERY: Final = 60.0
 REMEMBERED: Final = 50_000
 """Events that may yet be repeated; beyond it the one not seen for longest is forgotten."""
 
-ONCE: Final = frozenset({"Scheduled"})
-"""Reasons that cannot come twice for one object, so that nothing need be remembered of them."""
+ONCE: Final = frozenset({"Scheduled", "LeaderElection"})
+"""Reasons that are never the same thing again, so that nothing need be remembered of them."""
 
 
 class Happening(NamedTuple):
