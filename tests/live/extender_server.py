@@ -43,9 +43,12 @@ class Misdeed(NamedTuple):
 
 
 class ExtenderServer:
-    """`answers`: verb → what to answer to a body: plain data for JSON, a Reply, or a Misdeed. `with` starts it."""
+    """`answers`: verb → what to answer to a body: plain data for JSON, a Reply, or a Misdeed. `with` starts it.
 
-    def __init__(self, *, tls: ssl.SSLContext | None = None, **answers: Callable[[Json], Any]) -> None:
+    One that is under the name "" is asked about every verb, with the path before the body.
+    """
+
+    def __init__(self, *, tls: ssl.SSLContext | None = None, **answers: Callable[..., Any]) -> None:
         self.answers = answers
         self.seen: list[Seen] = []
         self.released = threading.Event()
@@ -91,7 +94,8 @@ class Handler(BaseHTTPRequestHandler):
         text = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         seen = Seen(self.command, self.path, dict(self.headers), json.loads(text), self.client_address)
         self.extender.seen.append(seen)
-        answer = self.extender.answers[seen.verb](seen.body)
+        answers = self.extender.answers
+        answer = answers[""](self.path, seen.body) if "" in answers else answers[seen.verb](seen.body)
         if isinstance(answer, Misdeed):
             self.close_connection = True
             answer.act(self)

@@ -147,7 +147,10 @@ def test_whole_objects_are_sent_to_one_that_does_not(server: ExtenderServer) -> 
             'Post "{url}/filter": context deadline exceeded (Client.Timeout exceeded while awaiting headers)',
         ),
         (Misdeed(hang_up), 'Post "{url}/filter": EOF'),
-        (Misdeed(write(b"hello")), 'Post "{url}/filter": malformed HTTP response: hello'),
+        (
+            Misdeed(write(b"hello")),
+            'Post "{url}/filter": net/http: HTTP/1.x transport connection broken: malformed HTTP response "hello"',
+        ),
         (Reply(body=b"<html>"), "invalid character '<' looking for beginning of value"),
         (
             {"NodeNames": ["n9"]},

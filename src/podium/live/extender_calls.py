@@ -219,5 +219,7 @@ class Call:
         elif isinstance(error, ssl.SSLCertVerificationError):
             detail = f"tls: failed to verify certificate: {error.verify_message}"
         elif isinstance(error, http.client.HTTPException):
-            detail = f"malformed HTTP response: {detail}"
+            if isinstance(error, http.client.BadStatusLine):
+                detail = f'malformed HTTP response "{detail.rstrip()}"'
+            detail = f"net/http: HTTP/1.x transport connection broken: {detail}"
         return f'Post "{self._url}": {detail}'
