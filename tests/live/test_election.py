@@ -338,6 +338,26 @@ def test_a_cancelled_renewal_that_arrived_does_not_keep_the_lease_from_being_giv
     run_virtually(main())
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_a_renewal_under_way_does_not_take_back_what_was_given_up(seed: int) -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one = Candidate(server, "one", seed)
+        await one.election.acquire()
+        one.network.slowness = 1.0
+        keeping = one.process.within(one.election.keep())
+        await asyncio.sleep(RETRY + random.Random(seed).uniform(0, 2))
+        await one.election.release()
+        assert server.holder == ""
+        await asyncio.sleep(60)
+        assert server.holder == ""
+        assert not one.election.leading()
+        with pytest.raises(LeadershipLost):
+            await keeping
+
+    run_virtually(main())
+
+
 def test_only_the_holder_gives_up_a_lease() -> None:
     async def main() -> None:
         server = LeaseServer()

@@ -122,6 +122,7 @@ class Election:
 
     async def acquire(self) -> None:
         """Returns when this process leads. Waits as long as it takes, also for an API server that is away."""
+        self._released = False
         while not (await self._try() and self.leading()):
             await asyncio.sleep(self._retry_period * (1 + self._rng.random() * JITTER))
         self._on_event(self._lock.reference, f"{self.identity} became leader")
@@ -144,7 +145,10 @@ class Election:
             self._on_event(self._lock.reference, f"{self.identity} stopped leading")
 
     async def release(self) -> None:
-        """Gives the lease up, so that a peer need not wait; nothing guarded may be under way any more."""
+        """Gives the lease up, so that a peer need not wait; nothing guarded may be under way any more.
+
+        `keep` may still run: it ends, and whatever renewal it has under way cannot take the lease back.
+        """
         if not self._holding:
             return
         self._released = True
@@ -207,6 +211,8 @@ class Election:
             except ApiError:  # read what it is now, as a candidate does
                 pass
         spec = await self._lock.read()
+        if self._released:
+            return False
         if spec is None:
             ours = self._ours(None)
             await self._lock.create(ours)
@@ -225,7 +231,6 @@ class Election:
     def _won(self, ours: LeaseSpec, asked: float) -> bool:
         self._see(ours)
         self._asked_at = asked
-        self._released = False
         return True
 
     def _ours(self, old: LeaseSpec | None) -> LeaseSpec:
