@@ -37,20 +37,20 @@ def tls_context(
         context.load_default_certs()
     else:
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        _load_authority(context, authority, authority_from)
+        load_authority(context, authority, authority_from)
     if certificate is not None and key is not None:
-        _load_certificate(context, certificate, key, certificate_from)
+        load_certificate(context, certificate, key, certificate_from)
     return context
 
 
-def _load_authority(context: ssl.SSLContext, pem: bytes, place: str) -> None:
+def load_authority(context: ssl.SSLContext, pem: bytes, place: str) -> None:
     try:
         context.load_verify_locations(cadata=pem.decode("ascii"))
     except (ssl.SSLError, ValueError):
         raise AccessError(f"{place} holds no PEM certificate: it must begin with -----BEGIN CERTIFICATE-----") from None
 
 
-def _load_certificate(context: ssl.SSLContext, certificate: bytes, key: bytes, place: str) -> None:
+def load_certificate(context: ssl.SSLContext, certificate: bytes, key: bytes, place: str) -> None:
     if b"-----BEGIN CERTIFICATE-----" not in certificate:
         raise AccessError(f"{place}: the certificate is not PEM: it must begin with -----BEGIN CERTIFICATE-----")
     if b"PRIVATE KEY-----" not in key:

@@ -19,8 +19,10 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
+from msgspec.structs import replace
+
 from podium.kube.meta import Resources
-from podium.kube.pod import Container, ContainerStatus, Pod
+from podium.kube.pod import Container, ContainerStatus, Pod, ResourceRequirements
 from podium.kube.quantity import MILLI, NANO, milli_of, parse, units_of
 from podium.kube.validation import qualified_name_errors
 
@@ -85,6 +87,32 @@ def score_requests(pod: Pod) -> dict[str, int]:
 def balanced_requests(pod: Pod) -> dict[str, int]:
     """What the pod adds to a node when the balance between resources is scored."""
     return pod_requests(pod, use_status=True)
+
+
+def exact_requests(pod: Pod) -> Nanos:
+    """What the pod's spec requests, in nano units; nothing is rounded or left out."""
+    return _sum(pod, False, True, {})
+
+
+def exact_limits(pod: Pod) -> Nanos:
+    """The pod's limits, summed up as requests are; overhead raises only those there are."""
+    spec = pod.spec
+    limits = replace(
+        spec,
+        containers=tuple(map(_limits_as_requests, spec.containers)),
+        init_containers=tuple(map(_limits_as_requests, spec.init_containers)),
+        resources=None if spec.resources is None else ResourceRequirements(requests=spec.resources.limits),
+        overhead={},
+    )
+    total = _sum(replace(pod, spec=limits), False, True, {})
+    for name, amount in _exact(spec.overhead).items():
+        if total.get(name):
+            total[name] += amount
+    return total
+
+
+def _limits_as_requests(container: Container) -> Container:
+    return replace(container, resources=ResourceRequirements(requests=container.resources.limits))
 
 
 def offered(allocatable: Resources) -> dict[str, int]:

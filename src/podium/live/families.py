@@ -8,7 +8,7 @@ and whoever observes must `fold` now and then, or else `record`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Protocol
 
@@ -137,6 +137,22 @@ class Read:
 
     def collect(self) -> Metric:
         return self._make(self.name, self._text, self._labels, self._read())
+
+
+class Collector:
+    """Gives a registry the families that have something to show."""
+
+    def __init__(self, families: Iterable[Family]) -> None:
+        self._families = families
+
+    def describe(self) -> Iterable[Metric]:
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        for family in self._families:
+            metric = family.collect()
+            if metric.samples:
+                yield metric
 
 
 def counters(name: str, text: str, labels: Labels, reading: Reading) -> Metric:

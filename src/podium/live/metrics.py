@@ -15,15 +15,14 @@ from __future__ import annotations
 
 import platform
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from importlib.metadata import version
 
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, generate_latest
-from prometheus_client.core import Metric
 
 from podium.engine.scheduler import Scheduler
 from podium.framework.clock import Clock
-from podium.live.families import Counters, Family, Histograms, Labels, Read, Reading, counters, gauges
+from podium.live.families import Collector, Counters, Family, Histograms, Labels, Read, Reading, counters, gauges
 from podium.live.observing import EngineObserver
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -58,7 +57,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         GCCollector(registry=self.registry)
-        self.registry.register(_Collector(self._families))
+        self.registry.register(Collector(self._families))
 
     def attach(self, scheduler: Scheduler, bindings: Callable[[], int] | None = None) -> None:
         """Show what a scheduler's queue, cluster and memory hold; `bindings` says how many are under way."""
@@ -91,22 +90,6 @@ class Metrics:
     def render(self) -> bytes:
         """All of it in the text format of Prometheus."""
         return generate_latest(self.registry)
-
-
-class _Collector:
-    """Gives a registry the families that have something to show."""
-
-    def __init__(self, families: Iterable[Family]) -> None:
-        self._families = families
-
-    def describe(self) -> Iterable[Metric]:
-        return ()
-
-    def collect(self) -> Iterator[Metric]:
-        for family in self._families:
-            metric = family.collect()
-            if metric.samples:
-                yield metric
 
 
 def _of_queue(scheduler: Scheduler) -> list[Family]:
