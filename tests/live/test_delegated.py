@@ -33,7 +33,6 @@ async def guarded(
     authorities = ClientAuthorities(authentication, client_file)
     access = Delegated(authentication, authorization, authorities, **options)
     tls = ServingTls(SelfSigned(LOOPBACK), lambda: authorities.all(clock()), clock, print)
-    authorities.changed = tls.refresh
     async with served(access=access, tls=tls.context, readyz={"shutdown": lambda: None}) as address:
         yield address
 
@@ -308,7 +307,6 @@ def test_authorities_published_later_are_believed_from_then_on(tmp_path: Path) -
             authorities = ClientAuthorities(client)
             access = Delegated(client, client, authorities)
             tls = ServingTls(SelfSigned(LOOPBACK), lambda: authorities.all(clock()), clock, print)
-            authorities.changed = tls.refresh
             async with served(access=access, tls=tls.context) as address:
                 before = await ask(f"{address}/metrics", pair=pair)
                 server.published = {"client-ca-file": authority.certificate.read_text()}

@@ -53,8 +53,6 @@ class ClientAuthorities:
         self._published = b""
         self._trouble = ""
         self.front_proxy: FrontProxy | None = None
-        self.changed: Callable[[], None] = lambda: None
-        """Called when the ConfigMap says something new."""
 
     def users(self, now: float) -> bytes:
         """PEM certificates of the authorities that vouch for users."""
@@ -84,9 +82,7 @@ class ClientAuthorities:
             ) from None
         except (msgspec.MsgspecError, AttributeError, TypeError) as error:
             raise LookupFailedError(f"ConfigMap extension-apiserver-authentication makes no sense: {error}") from None
-        if said != (self.front_proxy, self._published):
-            self.front_proxy, self._published = said
-            self.changed()
+        self.front_proxy, self._published = said
 
     async def keep_current(self) -> None:
         """Look again every minute, until cancelled."""

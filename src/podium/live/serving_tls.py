@@ -1,8 +1,7 @@
 """TLS for the endpoints: certificates and authorities may be replaced while connections come and go.
 
-OpenSSL fixes most of a connection in the context it starts with, but that context may hand it over to another one once
-the client has said hello. So the server is given one context that never changes, and every new connection gets the
-newest of those made since. What cannot be used never replaces what can.
+A server is given one context for good. The one it is given here makes none of its connections itself: it has each made
+by the newest of the contexts behind it. What cannot be used never replaces what can.
 
 A client that shows a certificate must show one that a known authority vouches for: OpenSSL ends the handshake else,
 where kube-scheduler would answer 401. Sessions are not resumed, so that no connection rests on an authority that is
@@ -36,29 +35,31 @@ class ServingTls:
             self._newest = _context(*self._known)
         except AccessError as error:
             raise CertificateError(str(error)) from None
-        self.context = _context(*self._known)
+        self.context: ssl.SSLContext = _StandIn(self._refreshed)
         """What a server is to be given."""
-        self.context.sni_callback = self._hand_over
 
-    def refresh(self) -> None:
-        """Take up new certificates and authorities; the next connection is theirs.
-
-        To be called when there are authorities where there were none: whether a client is asked for a certificate is
-        settled before the connection is handed over.
-        """
+    def _refreshed(self) -> ssl.SSLContext:
         try:
             wanted = (self._source.read(self._now()), self._authorities())
-            if wanted in (self._known, self._failed):
-                return
-            self._failed = wanted
-            self._newest, self._known = _context(*wanted), wanted
-            self.context.verify_mode = self._newest.verify_mode
+            if wanted not in (self._known, self._failed):
+                self._failed = wanted
+                self._newest, self._known = _context(*wanted), wanted
         except (AccessError, CertificateError) as error:
             self._report(f"keeping the serving certificate in use: {error}")
+        return self._newest
 
-    def _hand_over(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
-        self.refresh()
-        connection.context = self._newest
+
+class _StandIn(ssl.SSLContext):
+    """Has its connections made by another context."""
+
+    def __new__(cls, _newest: Callable[[], ssl.SSLContext]) -> _StandIn:
+        return super().__new__(cls, ssl.PROTOCOL_TLS_SERVER)
+
+    def __init__(self, newest: Callable[[], ssl.SSLContext]) -> None:
+        self._newest = newest
+
+    def wrap_bio(self, *args: Any, **options: Any) -> ssl.SSLObject:
+        return self._newest().wrap_bio(*args, **options)
 
 
 def _context(pair: Pair, authorities: bytes) -> ssl.SSLContext:
