@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from itertools import count
 from typing import Any
 
 import pytest
 
+from podium.client import Client, Reflector, Resource, load_access
 from podium.framework import ManualClock, Plugin
+from podium.kube import Node
 from podium.live import observing
 from podium.live.families import Histograms
 from podium.live.metrics import Metrics
@@ -16,6 +19,7 @@ from tests.builders import make_node, make_pod
 from tests.engine.schedulers import World
 from tests.engine.test_binding import Hold, held
 from tests.live.exposition import Family, families_of
+from tests.testbed import ControlPlane
 
 SMALL, BIG = {"cpu": "100m"}, {"cpu": 10}
 FIT = "NodeResourcesFit"
@@ -161,13 +165,41 @@ def test_requests_to_the_api_server_are_counted_by_code_and_timed_by_verb() -> N
 
 def test_who_leads_and_whatever_else_is_given_is_shown() -> None:
     metrics = Metrics(ManualClock(), now=lambda: 0.0)
-    metrics.leads("kube-scheduler", True)
+    leading = True
+    metrics.leads("kube-scheduler", lambda: leading)
     metrics.counter("podium_events_dropped_total", "Events that were not written.", lambda: 7)
     families = shown(metrics)
     assert families["leader_election_master_status"].value(name="kube-scheduler") == 1
     assert families["podium_events_dropped_total"].value() == 7
-    metrics.leads("kube-scheduler", False)
+    leading = False
     assert shown(metrics)["leader_election_master_status"].value(name="kube-scheduler") == 0
+
+
+def test_watches_are_followed(empty_control_plane: ControlPlane) -> None:
+    empty_control_plane.client.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})
+    metrics = Metrics(ManualClock(), now=lambda: 0.0)
+
+    async def main() -> None:
+        async with Client(load_access(str(empty_control_plane.kubeconfig_path))) as client:
+            reflectors = [
+                Reflector(client, resource, on_set=print, on_delete=print, report=print, rng=random.Random(0))
+                for resource in (Resource("/api/v1/nodes", Node), Resource("/apis/nowhere/v1/things"))
+            ]
+            metrics.follow(reflectors)
+            tasks = [asyncio.create_task(each.run()) for each in reflectors]
+            while not (reflectors[0].watches and reflectors[1].trouble):
+                await asyncio.sleep(0.01)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(main())
+    families = shown(metrics)
+    assert families["podium_lists_total"].value(resource="nodes") == 1
+    assert families["podium_watch_restarts_total"].value(resource="nodes") == 0
+    assert families["podium_watched_objects"].value(resource="nodes") == 1
+    assert families["podium_watch_trouble"].value(resource="nodes") == 0
+    assert families["podium_watch_trouble"].value(resource="things.nowhere") == 1
 
 
 def test_observations_do_not_gather_without_bounds(monkeypatch: pytest.MonkeyPatch) -> None:

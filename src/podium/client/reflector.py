@@ -66,6 +66,10 @@ class Reflector(Generic[T]):
     ) -> None:
         self.resource = resource
         self.synced = asyncio.Event()
+        self.lists = 0
+        """How often the whole collection has been listed."""
+        self.watches = 0
+        """How many watches have been begun: one, and another for each that ended."""
         self._client = client
         self._rng = rng
         self._reader = Reader(resource, keep_raw=keep_raw)
@@ -125,6 +129,7 @@ class Reflector(Generic[T]):
             if found.problem:
                 self._report_unreadable(found)
         await self._replica.replace(objects, version)
+        self.lists += 1
         self._version = version
         self.synced.set()
 
@@ -138,6 +143,7 @@ class Reflector(Generic[T]):
         }
         lines = Lines(self._longest_line)
         taken = 0
+        self.watches += 1
         async with self._client.stream(self.resource.path, params, idle=self._idle) as chunks:
             standing = asyncio.get_running_loop().call_later(STANDING, self._is_well)
             try:

@@ -7,6 +7,7 @@ anyway (the queue's lengths, the cluster's size) are read when somebody scrapes,
     metrics = Metrics(clock, now=time.perf_counter)
     scheduler = Scheduler(…, observer=metrics.observer)
     metrics.attach(scheduler)
+    metrics.follow(informers.by_kind.values())
     client.on_request = metrics.on_request
     metrics.gauge("podium_…", "What it counts.", lambda: …)
 """
@@ -15,11 +16,13 @@ from __future__ import annotations
 
 import platform
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.metadata import version
+from typing import Any
 
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, generate_latest
 
+from podium.client import Reflector
 from podium.engine.scheduler import Scheduler
 from podium.framework.clock import Clock
 from podium.live.families import Collector, Counters, Family, Histograms, Labels, Read, Reading, counters, gauges
@@ -44,14 +47,7 @@ class Metrics:
             _REQUEST_SECONDS,
             ("verb", "host"),
         )
-        self._leading: dict[Labels, float] = {}
         self._families: list[Family] = [*self.observer.families, self._requests, self._request_seconds]
-        self.gauge(
-            "leader_election_master_status",
-            "Whether this process leads (1) or not (0), by the name of the lease.",
-            lambda: self._leading,
-            ("name",),
-        )
         build: Reading = {(version("podium"), platform.python_version()): 1.0}
         self.gauge("podium_build_info", "Always 1.", lambda: build, ("version", "python"))
         self.registry = CollectorRegistry()
@@ -71,6 +67,33 @@ class Metrics:
                 ("operation",),
             )
 
+    def follow(self, reflectors: Iterable[Reflector[Any]]) -> None:
+        """Show how the watches fare that a scheduler lives by."""
+        followed = {(each.resource.name,): each for each in reflectors}
+
+        def read(value: Callable[[Reflector[Any]], float]) -> Callable[[], Reading]:
+            return lambda: {labels: value(each) for labels, each in followed.items()}
+
+        by_resource = ("resource",)
+        self.counter(
+            "podium_lists_total", "How often a whole collection was listed.", read(lambda each: each.lists), by_resource
+        )
+        self.counter(
+            "podium_watch_restarts_total",
+            "Watches that were begun because the one before had ended.",
+            read(lambda each: max(0, each.watches - 1)),
+            by_resource,
+        )
+        self.gauge(
+            "podium_watch_trouble",
+            "Whether a collection can be neither listed nor watched at the moment (1); the log says why.",
+            read(lambda each: float(each.trouble is not None)),
+            by_resource,
+        )
+        self.gauge(
+            "podium_watched_objects", "Objects known by watching.", read(lambda each: len(each.store)), by_resource
+        )
+
     def gauge(self, name: str, text: str, read: Callable[[], Reading], labels: Labels = ()) -> None:
         """Show a number, or one by label values, read at every scrape."""
         self._families.append(Read(gauges, name, text, read, labels))
@@ -84,8 +107,14 @@ class Metrics:
         self._requests.add(code, verb, host)
         self._request_seconds.of(verb, host).record(seconds)
 
-    def leads(self, lease: str, leading: bool) -> None:
-        self._leading[lease,] = float(leading)
+    def leads(self, lease: str, leading: Callable[[], bool]) -> None:
+        """Show whether this process holds a lease."""
+        self.gauge(
+            "leader_election_master_status",
+            "Whether this process leads (1) or not (0), by the name of the lease.",
+            lambda: {(lease,): float(leading())},
+            ("name",),
+        )
 
     def render(self) -> bytes:
         """All of it in the text format of Prometheus."""
