@@ -91,6 +91,8 @@ class LiveScheduler:
             report=LOG.warning,
             keep_raw=bool(config.extenders),
         )
+        if metrics is not None:
+            metrics.follow(self.informers.by_kind.values())
 
     # What runs
 

@@ -93,6 +93,8 @@ class Process:
         self._metrics.counter(
             "podium_events_dropped_total", "Events that could not be sent.", lambda: {(): self._recorder.dropped}
         )
+        if self._election is not None:
+            self._metrics.leads(config.leader_election.resource_name, self._election.leading)
         if shadow is not None:
             self._metrics.counter(
                 "podium_shadow_comparisons_total",
