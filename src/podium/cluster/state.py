@@ -243,6 +243,16 @@ class Cluster:
         if placed.facts.terms:
             self.terms.remove(placed.facts.terms, placed.row)
 
+    def count_in(self, placed: PlacedPod) -> None:
+        """Put a pod on its row as far as sums and the list of pods go: for dry runs in which nobody looks further. To
+        be undone by `count_out`, as that is by this."""
+        self.pods_on[placed.row][placed.pod.uid] = placed
+        self.resources.add_pod(placed.facts, placed.row, 1)
+
+    def count_out(self, placed: PlacedPod) -> None:
+        del self.pods_on[placed.row][placed.pod.uid]
+        self.resources.add_pod(placed.facts, placed.row, -1)
+
     def _count(self, placed: PlacedPod, sign: int) -> None:
         facts, row = placed.facts, placed.row
         self.resources.add_pod(facts, row, sign)

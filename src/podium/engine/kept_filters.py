@@ -199,7 +199,7 @@ class KeptFilters:
                         self._held[row] = None
                     else:
                         self._held.pop(row, None)
-        if self._held and self._runtime.looks_beyond_rows(cycle):
+        if self._held and self._runtime.in_force(cycle).beyond_rows:
             raise Unkeepable
         for row in again:
             present = self._cluster.present[row] and row in self._held

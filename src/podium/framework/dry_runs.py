@@ -152,10 +152,11 @@ class DryRuns:
 
     def _kind(self, runtime: ProfileRuntime, cycle: Cycle) -> Hashable:
         """Equal for preemptors that fare alike on every row; None when that cannot be told from the rows."""
-        if runtime.looks_beyond_rows(cycle):
+        in_force = runtime.in_force(cycle)
+        if in_force.beyond_rows:
             return None
         marks: list[tuple[str, Hashable]] = []
-        for plugin in runtime.filters_in_force(cycle):
+        for plugin in in_force.filters:
             if plugin.name not in self._markers:
                 self._markers[plugin.name] = marker_of(plugin)
             marker = self._markers[plugin.name]

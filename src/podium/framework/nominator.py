@@ -46,8 +46,7 @@ class Nominator:
 
     def rivals(self, pod: Pod, node_name: str) -> list[Pod]:
         """Nominated pods on the node that a pod must leave room for: of at least its priority."""
-        return [
-            other
-            for other in self._by_node.get(node_name, {}).values()
-            if other.priority >= pod.priority and other.uid != pod.uid
-        ]
+        others = self._by_node.get(node_name)
+        if others is None:
+            return []
+        return [other for other in others.values() if other.priority >= pod.priority and other.uid != pod.uid]

@@ -12,12 +12,13 @@ What differs between preemption plugins is passed in: who may be evicted, and ho
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import Cluster, Mask, PlacedPod, Rows
+from podium.cluster import Cluster, Mask, PlacedPod, PodFacts, Rows
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, NodeStatuses
 from podium.framework.dry_runs import HARMLESS, UNKNOWN, VIOLATING, Candidate, DryRuns, Harm
@@ -116,8 +117,9 @@ def _victims_on(
     evictable = [placed for placed in cluster.pods_on[row].values() if may_evict(placed, cycle.pod)]
     if not evictable:
         return NOBODY_TO_EVICT
-    with cluster.dry_run():
-        trial = _Trial(runtime, cycle, row)
+    sums_only = runtime.in_force(cycle).sums_only
+    with nullcontext() if sums_only else cluster.dry_run():
+        trial: _Trial = _TrialOfSums(runtime, cycle, row) if sums_only else _Trial(runtime, cycle, row)
         try:
             for placed in evictable:
                 trial.take_off(placed)
@@ -164,15 +166,18 @@ class _Trial:
         self._off[placed.pod.uid] = placed
         self._runtime.remove_pod(self._cycle, placed)
 
+    def _put_back(self, placed: PlacedPod) -> None:
+        self._cycle.cluster.put_on(placed)
+        self._cycle.cluster.ports.show(placed.facts.ports, self._row)
+        del self._off[placed.pod.uid]
+        self._runtime.add_pod(self._cycle, placed)
+
     def refusal(self, *, only_moving: bool = False) -> Status | None:
         return self._runtime.run_filters_with_nominated(self._cycle, self._row, only_moving=only_moving)
 
     def reprieve(self, placed: PlacedPod) -> bool:
         """Put a pod back if the incoming one still fits then; where a filter fails, it is not said to fit."""
-        self._cycle.cluster.put_on(placed)
-        self._cycle.cluster.ports.show(placed.facts.ports, self._row)
-        del self._off[placed.pod.uid]
-        self._runtime.add_pod(self._cycle, placed)
+        self._put_back(placed)
         try:
             if self.refusal(only_moving=True) is None:
                 return True
@@ -187,6 +192,37 @@ class _Trial:
         for placed in self._off.values():
             cluster.put_on(placed)
         cluster.pods_on[self._row] = self._order  # the order in which pods came ranks those that have not started
+
+
+class _TrialOfSums(_Trial):
+    """The same where filters look at no more than sums: pods that ask for the same are then all one."""
+
+    def __init__(self, runtime: ProfileRuntime, cycle: Cycle, row: int) -> None:
+        super().__init__(runtime, cycle, row)
+        self._too_much: set[PodFacts] = set()
+
+    def take_off(self, placed: PlacedPod) -> None:
+        self._cycle.cluster.count_out(placed)
+        self._off[placed.pod.uid] = placed
+
+    def _put_back(self, placed: PlacedPod) -> None:
+        self._cycle.cluster.count_in(placed)
+        del self._off[placed.pod.uid]
+
+    def reprieve(self, placed: PlacedPod) -> bool:
+        if placed.facts in self._too_much:
+            return False
+        if super().reprieve(placed):
+            self._too_much.clear()
+            return True
+        self._too_much.add(placed.facts)
+        return False
+
+    def undo(self) -> None:
+        cluster = self._cycle.cluster
+        for placed in self._off.values():
+            cluster.count_in(placed)
+        cluster.pods_on[self._row] = self._order
 
 
 class Budgets:

@@ -59,6 +59,20 @@ class ScoreTable(NamedTuple):
     total: Scores
 
 
+class InForce(NamedTuple):
+    """The filters that have something to say about a pod, and how far they look."""
+
+    filters: tuple[Any, ...]
+    moving: tuple[Any, ...]
+    """Those that pods on the node can move."""
+    beyond_rows: bool
+    """Some depend on more than each node's own row."""
+    followers: tuple[Any, ...]
+    """PreFilter plugins whose notes follow pods that come and go."""
+    sums_only: bool
+    """No filter looks at more of a node's pods than sums and their number, and no notes follow them."""
+
+
 class ProfileRuntime:
     watch: Stopwatch | None = None
     """Set where extension points are timed."""
@@ -77,7 +91,7 @@ class ProfileRuntime:
                     self.plugins[name] = self._construct(registry, name)
         self._at = {point: tuple(self.plugins[name] for name in names) for point, names in profile.plugins.items()}
         self._reserving = tuple(plugin for plugin in self.at("reserve") if hasattr(plugin, "reserve"))
-        self._moving_filters = tuple(plugin for plugin in self.at("filter") if plugin.filter_scope > Scope.NODE)
+        self._in_force: dict[frozenset[str], InForce] = {}
 
     def _construct(self, registry: Registry, name: str) -> Plugin:
         kind: Any = registry[name]
@@ -160,24 +174,23 @@ class ProfileRuntime:
 
     def run_filters_on(self, cycle: Cycle, row: int, *, only_moving: bool = False) -> Status | None:
         """One node's verdict under plain filters; `only_moving`: those that pods on it can move."""
-        skipped = cycle.skipped_filters
-        for plugin in self._moving_filters if only_moving else self.at("filter"):
-            if plugin.name in skipped:
-                continue
-            status = self._judge_row(plugin, cycle, row)
+        in_force, node = self.in_force(cycle), NodeInfo(cycle.cluster, row)
+        for plugin in in_force.moving if only_moving else in_force.filters:
+            status = self._judge_node(plugin, cycle, node)
             if status is not None:
                 if status.code == Code.ERROR:
                     raise PluginError(f'running "{plugin.name}" filter plugin: {status.message}')
                 return status.by(plugin.name)
         return None
 
-    def _judge_row(self, plugin: Any, cycle: Cycle, row: int) -> Status | None:
+    def _judge_node(self, plugin: Any, cycle: Cycle, node: NodeInfo) -> Status | None:
         if hasattr(plugin, "filter_node"):
             try:
-                return node_status_of(plugin, plugin.filter_node(cycle, NodeInfo(cycle.cluster, row)))
+                answer = plugin.filter_node(cycle, node)
+                return None if answer is None else node_status_of(plugin, answer)
             except Exception as error:
                 raise PluginError(f'running "{plugin.name}" filter plugin: {told(error)}') from error
-        verdict = self.judge(plugin, cycle, Nodes(cycle.cluster, np.array([row])), _ONE)
+        verdict = self.judge(plugin, cycle, Nodes(cycle.cluster, np.array([node.row])), _ONE)
         code = 0 if verdict is None else int(verdict.codes[0])
         return None if verdict is None or not code else refusal_of(plugin.name, verdict, code)
 
@@ -192,16 +205,42 @@ class ProfileRuntime:
         rivals = self.handle.nominator.rivals(cycle.pod, cluster.names[row])
         if not rivals:
             return None
+        others = [cluster.stand_in(pod, row) for pod in rivals]
+        if self.in_force(cycle).sums_only:
+            return self._filters_beside_sums(cycle, row, others)
         with cluster.dry_run():
-            return self._filters_beside(cycle, row, [cluster.stand_in(pod, row) for pod in rivals])
+            return self._filters_beside(cycle, row, others)
 
-    def looks_beyond_rows(self, cycle: Cycle) -> bool:
-        """Whether some filter in force for the pod depends on more than each node's own row."""
-        return any(plugin.filter_scope == Scope.CLUSTER for plugin in self.filters_in_force(cycle))
+    def in_force(self, cycle: Cycle) -> InForce:
+        """The filter plugins that have something to say about the pod, after PreFilter."""
+        skipped = frozenset(cycle.skipped_filters)
+        known = self._in_force.get(skipped)
+        if known is None:
+            filters = tuple(plugin for plugin in self.at("filter") if plugin.name not in skipped)
+            furthest = max((plugin.filter_scope for plugin in filters), default=Scope.NODE)
+            followers = tuple(
+                plugin
+                for plugin in self.at("preFilter")
+                if plugin.name not in skipped and (hasattr(plugin, "add_pod") or hasattr(plugin, "remove_pod"))
+            )
+            known = self._in_force[skipped] = InForce(
+                filters,
+                tuple(plugin for plugin in filters if plugin.filter_scope > Scope.NODE),
+                beyond_rows=furthest == Scope.CLUSTER,
+                followers=followers,
+                sums_only=furthest <= Scope.TOTALS and not followers,
+            )
+        return known
 
-    def filters_in_force(self, cycle: Cycle) -> list[Any]:
-        """The filter plugins that have something to say about the pod."""
-        return [plugin for plugin in self.at("filter") if plugin.name not in cycle.skipped_filters]
+    def _filters_beside_sums(self, cycle: Cycle, row: int, others: list[PlacedPod]) -> Status | None:
+        for placed in others:
+            cycle.cluster.count_in(placed)
+        try:
+            return self.run_filters_on(cycle, row)
+        finally:
+            for placed in reversed(others):
+                cycle.cluster.count_out(placed)
+                cycle.cluster.counts.discard_if_empty(placed.pod_class)
 
     def _filters_beside(self, cycle: Cycle, row: int, others: list[PlacedPod]) -> Status | None:
         crowded = cycle.clone()
@@ -225,8 +264,8 @@ class ProfileRuntime:
         self._adjust(cycle, placed, "remove_pod", "RemovePod")
 
     def _adjust(self, cycle: Cycle, placed: PlacedPod, method: str, label: str) -> None:
-        for plugin in self.at("preFilter"):
-            if plugin.name not in cycle.skipped_filters and hasattr(plugin, method):
+        for plugin in self.in_force(cycle).followers:
+            if hasattr(plugin, method):
                 what = f'running {label} on PreFilter plugin "{plugin.name}"'
                 status = status_of(what, call(what, getattr(plugin, method), cycle, placed))
                 if status is not None:
