@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from podium.cluster import NodeInfo
 from podium.engine.decide import decide, make_room
 from podium.engine.sampling import Sampling
-from podium.framework import Cycle, Plugin, Status
+from podium.framework import Cycle, Plugin, Scope, Status
 from podium.framework.preemption import by_importance
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Pod, PodDisruptionBudget
@@ -164,6 +164,39 @@ def test_room_is_left_for_pods_nominated_there() -> None:
     assert trial.victims == ["b", "a"]
     trial.runtime.handle.nominator.remove(rival.uid)
     assert trial.victims == ["a"]
+
+
+class LooksAtPods(Plugin):
+    """Says nothing, but may look at who is on a node: dry runs must then do more than count."""
+
+    filter_scope = Scope.PODS
+
+    def filter_node(self, _cycle: Cycle, _node: NodeInfo) -> None:
+        return None
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.integers(0, 10), st.sampled_from([1, 1, 2]), st.sampled_from(["n1", "n2"])), max_size=9),
+    st.lists(st.tuples(st.integers(9, 11), st.integers(1, 2), st.sampled_from(["n1", "n2"])), max_size=2),
+    st.integers(2, 4),
+)
+def test_dry_runs_that_only_count_find_the_same_as_those_that_do_all(
+    pods: list[tuple[int, int, str]], rivals: list[tuple[int, int, str]], cpu: int
+) -> None:
+    outcomes = []
+    for plugins in ((), (LooksAtPods,)):
+        full = [running(f"full-{name}", 0, node=name, cpu=4) for name in ("n1", "n2")]
+        placed = [running(f"p{i}", priority, node=node, cpu=size) for i, (priority, size, node) in enumerate(pods)]
+        trial = Trial([*full, *placed], cpu=cpu, nodes=["n1", "n2"], plugins=plugins)
+        for number, (priority, size, node) in enumerate(rivals):
+            rival = make_pod(f"rival{number}", priority=priority, requests={"cpu": size})
+            trial.runtime.handle.nominator.nominate(rival, node)
+        cluster = trial.cluster
+        before = (cluster.resources.requested.tolist(), [list(each) for each in cluster.pods_on])
+        outcomes.append(trial.outcome())
+        assert (cluster.resources.requested.tolist(), [list(each) for each in cluster.pods_on]) == before
+    assert outcomes[0] == outcomes[1]
 
 
 def test_a_dry_run_leaves_all_as_it_was() -> None:
