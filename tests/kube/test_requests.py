@@ -5,8 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.kube import Condition, Container, ContainerStatus, Pod, PodSpec, PodStatus, ResourceRequirements, Resources
+from podium.kube.quantity import MILLI, NANO
 from podium.kube.requests import (
     balanced_requests,
+    exact_limits,
+    exact_requests,
     fit_requests,
     has_pod_level_requests,
     is_extended_resource_name,
@@ -43,6 +46,26 @@ def test_init_containers_and_sidecars_raise_the_sum_and_overhead_comes_on_top() 
     assert fit_requests(pod) == {"cpu": 650}
     assert requested(pod) == {"cpu": 650}
     assert balanced_requests(pod) == {"cpu": 650}
+
+
+def limited(name: str, restart: str | None = None, **limits: str | int) -> Container:
+    resources = ResourceRequirements(requests={"cpu": "1m"}, limits=dict(limits))
+    return Container(name=name, resources=resources, restart_policy=restart)
+
+
+def test_limits_are_summed_up_as_requests_are_and_overhead_raises_only_those_there_are() -> None:
+    apps = (limited("c1", cpu="200m"), limited("c2", cpu="300m"))
+    inits = (limited("i1", cpu="600m"), limited("i2", restart="Always", cpu="100m"), limited("i3", cpu="500m"))
+    overhead: Resources = {"cpu": "50m", "memory": "1Gi"}
+    pod = Pod(spec=PodSpec(containers=apps, init_containers=inits, overhead=overhead))
+    assert exact_limits(pod) == {"cpu": 650 * MILLI}
+    assert exact_requests(pod) == {"cpu": 53 * MILLI, "memory": 2**30 * NANO}
+
+
+def test_limits_on_the_pod_itself_replace_those_of_its_containers() -> None:
+    own = ResourceRequirements(requests={"cpu": 3}, limits={"cpu": 4, "example.com/gpu": 1})
+    pod = Pod(spec=PodSpec(containers=(limited("a", cpu=1, memory=5),), resources=own))
+    assert exact_limits(pod) == {"cpu": 4 * NANO, "memory": 5 * NANO}
 
 
 def test_an_init_container_needs_room_beside_the_sidecars_started_before_it_only() -> None:

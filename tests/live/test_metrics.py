@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
 import pytest
 
 from podium.client import Client, Reflector, Resource, load_access
-from podium.framework import ManualClock, Plugin
+from podium.cluster import NodeInfo
+from podium.framework import Cycle, ManualClock, Plugin, Status
 from podium.kube import Node
 from podium.live import observing
 from podium.live.families import Histograms
@@ -51,6 +53,15 @@ def test_attempts_are_counted_by_how_they_ended() -> None:
     assert families["scheduler_scheduling_attempt_duration_seconds"].value() == 2
     assert families["scheduler_scheduling_algorithm_duration_seconds"].value() == 2
     assert families["scheduler_pod_scheduling_attempts"].value() == 1
+
+
+def test_a_binding_that_fails_was_one_decision() -> None:
+    world, metrics = watched(FIT, nodes=[make_node()])
+    world.bind_answer = Status.error("refused")
+    world.attempt(make_pod())
+    families = shown(metrics)
+    assert families["scheduler_schedule_attempts_total"].value(result="error") == 1
+    assert families["scheduler_scheduling_algorithm_duration_seconds"].value() == 1
 
 
 def test_the_wait_of_a_pod_counts_from_when_it_could_be_tried_and_not_from_when_it_was_gated() -> None:
@@ -228,6 +239,27 @@ def test_in_sampled_attempts_every_plugin_is_timed_at_every_point(monkeypatch: p
     assert timed.value(plugin="NodePorts", extension_point="PreFilter", status="Skip") == 1
     assert timed.value(plugin="NodePorts", extension_point="Filter") == 0
     assert timed.value(plugin="DefaultBinder", extension_point="Bind", status="Success") == 1
+
+
+def test_what_a_plugin_calls_of_its_own_is_part_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[Callable[..., bool]] = []
+
+    class Inward(Plugin):
+        def pre_filter(self, cycle: Cycle) -> None:
+            held.append(self.filter_node)
+            self.filter_node(cycle, None)
+
+        def filter_node(self, _cycle: Cycle, _node: NodeInfo | None) -> bool:
+            return True
+
+    monkeypatch.setattr(observing, "SAMPLED", 1.0)
+    world, metrics = watched(Inward, nodes=[make_node("n1"), make_node("n2")])
+    world.attempt(make_pod())
+    timed = shown(metrics)["scheduler_plugin_execution_duration_seconds"]
+    assert timed.value(plugin="Inward", extension_point="PreFilter") == 1
+    assert timed.value(plugin="Inward", extension_point="Filter") == 2, "one for each node"
+    held[0](None, None)
+    assert shown(metrics)["scheduler_plugin_execution_duration_seconds"].value() == timed.value()
 
 
 def test_after_a_sampled_attempt_plugins_are_what_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
