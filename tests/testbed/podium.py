@@ -35,7 +35,7 @@ def podium_command(config: Path, kubeconfig: Path, flags: Sequence[str]) -> Comm
     arguments: list[str | Path] = [sys.executable, "-m", "podium", "run"]
     arguments += ["--config", config, "--kubeconfig", kubeconfig, "--bind-address", LOOPBACK]
     given = [flag.partition("=")[2] for flag in flags if flag.startswith("--secure-port=")]
-    port = int(given[-1]) if given else 0
+    port = int(given[-1]) if given else _free_port()
     if not given:
         arguments.append(f"--secure-port={port}")
     return Command([*arguments, *flags], f"https://{LOOPBACK}:{port}" if port else "")

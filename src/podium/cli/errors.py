@@ -29,11 +29,13 @@ def _families() -> tuple[type[Exception], ...]:
     from podium.engine.explain import UnknownProfileError
     from podium.framework import PluginError
     from podium.kube import DecodeError
+    from podium.live.certificate import CertificateError
     from podium.live.extender_tls import ExtenderSettingsError
     from podium.plugins import PluginLoadError
 
     return (
         AccessError,
+        CertificateError,
         ClientError,
         ConfigError,
         DecodeError,

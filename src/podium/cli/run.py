@@ -49,6 +49,40 @@ def run(
     secure_port: Annotated[
         int, typer.Option("--secure-port", metavar="PORT", min=0, max=65535, help="On which port; 0 serves nothing.")
     ] = 10259,
+    tls_cert_file: Annotated[
+        str, typer.Option("--tls-cert-file", metavar="FILE", help="The serving certificate; else one is made.")
+    ] = "",
+    tls_private_key_file: Annotated[
+        str, typer.Option("--tls-private-key-file", metavar="FILE", help="The key that goes with it.")
+    ] = "",
+    cert_dir: Annotated[
+        str,
+        typer.Option("--cert-dir", metavar="DIR", help="Where a certificate that was made is kept; else in memory."),
+    ] = "",
+    client_ca_file: Annotated[
+        str, typer.Option("--client-ca-file", metavar="FILE", help="Clients with its certificates are believed.")
+    ] = "",
+    authentication_kubeconfig: Annotated[
+        str, typer.Option("--authentication-kubeconfig", metavar="FILE", help="To ask who somebody is; else as above.")
+    ] = "",
+    authorization_kubeconfig: Annotated[
+        str, typer.Option("--authorization-kubeconfig", metavar="FILE", help="To ask what they may; else as above.")
+    ] = "",
+    authentication_skip_lookup: Annotated[
+        bool, typer.Option("--authentication-skip-lookup", help="Do not look for the cluster's client authority.")
+    ] = False,
+    tolerate_lookup_failure: Annotated[
+        str,
+        typer.Option(
+            "--authentication-tolerate-lookup-failure",
+            metavar="true|false",
+            help="Serve even if the cluster's client authority cannot be looked up.",
+        ),
+    ] = "true",
+    always_allow_paths: Annotated[
+        str,
+        typer.Option("--authorization-always-allow-paths", metavar="PATHS", help="What everybody may see."),
+    ] = "/healthz,/readyz,/livez",
     shadow: Annotated[
         bool,
         typer.Option("--shadow", help="Decide, bind nothing, and log where the scheduler in charge decides otherwise."),
@@ -68,6 +102,7 @@ def run(
     from podium.cli.registry import registry_with
     from podium.client import load_access
     from podium.config.flags import with_leader_flags
+    from podium.live.endpoints import ServingOptions
     from podium.live.log import FORMATS, LEVELS, set_up
     from podium.live.run import Options
 
@@ -83,9 +118,23 @@ def run(
         "leader-elect-resource-namespace": resource_namespace,
         "leader-elect-resource-name": resource_name,
     }
+    _one_of("--authentication-tolerate-lookup-failure", tolerate_lookup_failure, ("true", "false"))
+    serving = ServingOptions(
+        bind_address,
+        secure_port,
+        tls_cert_file,
+        tls_private_key_file,
+        cert_dir,
+        client_ca_file,
+        authentication_kubeconfig,
+        authorization_kubeconfig,
+        authentication_skip_lookup,
+        tolerate_lookup_failure == "true",
+        tuple(filter(None, always_allow_paths.split(","))),
+    )
     settings = with_leader_flags(read_config(config, registry), flags)
     access = load_access(kubeconfig or settings.client_connection.kubeconfig or None, context=context, master=master)
-    raise typer.Exit(_run(settings, registry, access, Options(shadow=shadow)))
+    raise typer.Exit(_run(settings, registry, access, Options(shadow=shadow, serving=serving)))
 
 
 def _one_of(option: str, given: str, allowed: tuple[str, ...]) -> None:

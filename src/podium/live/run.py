@@ -16,19 +16,24 @@ import signal
 import socket
 import time
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
 from podium.client import Access, Client
+from podium.config import to_dict
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.framework.clock import SystemClock
+from podium.kube import Pod
 from podium.live.driver import LiveScheduler
 from podium.live.election import Election, LeadershipLost
+from podium.live.endpoints import ServingOptions, build_gate
 from podium.live.events import Recorder
 from podium.live.log import LOG
 from podium.live.metrics import Metrics
+from podium.live.resource_metrics import resource_metrics
+from podium.live.serving import Serving
 from podium.live.shadow import Shadow, log_finding
 
 GRACE = 10.0
@@ -41,6 +46,7 @@ FINE, LOST = 0, 1
 class Options(NamedTuple):
     user_agent: str = "podium"
     shadow: bool = False
+    serving: ServingOptions = ServingOptions()
 
 
 async def run(config: SchedulerConfig, registry: Registry, access: Access, options: Options) -> int:
@@ -50,6 +56,8 @@ async def run(config: SchedulerConfig, registry: Registry, access: Access, optio
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
         process = Process(config, registry, access, options, stack)
+        if options.serving.secure_port:
+            await process.serve(options.serving, access, stack)
         return await process.run(stop)
 
 
@@ -62,6 +70,7 @@ class Process:
         rng = random.Random()
         clock = SystemClock()
         self._config = config
+        self._stopping = False
         qps, burst = config.request_limits
         self._client = Client(access, qps=qps, burst=burst, user_agent=options.user_agent, rng=rng)
         # The lease and the events go their own way: neither may wait behind bindings, nor be stopped by their guard.
@@ -118,6 +127,39 @@ class Process:
             report=LOG.info,
         )
 
+    async def serve(self, options: ServingOptions, access: Access, stack: AsyncExitStack) -> None:
+        """Serve health, metrics and configuration; raises OSError where the port cannot be had."""
+        gate = build_gate(options, access)
+        for client in gate.clients:
+            stack.push_async_exit(client)
+        election = {} if self._election is None else {"leaderElection": self._election.unhealthy}
+        serving = Serving(
+            self._metrics,
+            lambda: to_dict(self._config),
+            gate.control,
+            healthz=election,
+            readyz={**election, "shutdown": self._shutting_down, "sched-handler-sync": self._not_synced},
+            resources=lambda: resource_metrics(self._pods, self._leads),
+            tls=gate.tls.context,
+            host=options.bind_address,
+            port=options.secure_port,
+        )
+        await serving.start()
+        stack.push_async_callback(serving.stop)
+
+    def _shutting_down(self) -> str | None:
+        return "process is shutting down" if self._stopping else None
+
+    def _not_synced(self) -> str | None:
+        missing = self.live.informers.waiting_for
+        return f"handlers are not fully synchronized: {', '.join(missing)}" if missing else None
+
+    def _leads(self) -> bool:
+        return self._election is None or self._election.leading()
+
+    def _pods(self) -> Iterable[Pod]:
+        return list(self.live.informers.by_kind[Pod].store.values())
+
     async def run(self, stop: asyncio.Event) -> int:
         tasks: list[asyncio.Task[Any]] = []
 
@@ -147,6 +189,7 @@ class Process:
                 LOG.error("%s; ending, so that what starts next begins from the API server alone", loss)
                 return LOST
             LOG.info("told to stop: finishing what is under way")
+            self._stopping = True
             await self._wind_up()
             return FINE
         finally:

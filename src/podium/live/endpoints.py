@@ -1,0 +1,68 @@
+"""The endpoints as the command line asks for them: where, under which certificate, and who is let in.
+
+The defaults are kube-scheduler's: HTTPS on port 10259 with a certificate made on the spot, health for everybody, the
+rest for those whom the API server knows and allows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
+
+from podium.client import Access, Client, load_access
+from podium.live.certificate import certificate_of
+from podium.live.client_authorities import ClientAuthorities
+from podium.live.delegated import ALWAYS_ALLOWED, Delegated
+from podium.live.log import LOG
+from podium.live.serving_tls import ServingTls
+
+
+class ServingOptions(NamedTuple):
+    """Named as the flags are."""
+
+    bind_address: str = "0.0.0.0"
+    secure_port: int = 10259
+    """0: nothing is served."""
+    tls_cert_file: str = ""
+    tls_private_key_file: str = ""
+    cert_dir: str = ""
+    client_ca_file: str = ""
+    authentication_kubeconfig: str = ""
+    authorization_kubeconfig: str = ""
+    authentication_skip_lookup: bool = False
+    authentication_tolerate_lookup_failure: bool = True
+    authorization_always_allow_paths: tuple[str, ...] = tuple(ALWAYS_ALLOWED)
+
+
+class Gate(NamedTuple):
+    """Who is let in, under which certificate, and the clients that ask the API server about it."""
+
+    control: Delegated
+    tls: ServingTls
+    clients: tuple[Client, ...]
+
+
+def build_gate(options: ServingOptions, access: Access) -> Gate:
+    """Raises CertificateError or AccessError for files that cannot be used."""
+    clients: list[Client] = []
+
+    def client_of(kubeconfig: str) -> Client:
+        clients.append(Client(load_access(kubeconfig) if kubeconfig else access))
+        return clients[-1]
+
+    authentication = client_of(options.authentication_kubeconfig)
+    authorities = ClientAuthorities(
+        None if options.authentication_skip_lookup else authentication, options.client_ca_file, LOG.warning
+    )
+    control = Delegated(
+        authentication,
+        client_of(options.authorization_kubeconfig),
+        authorities,
+        always_allow_paths=options.authorization_always_allow_paths,
+        tolerate_lookup_failure=options.authentication_tolerate_lookup_failure,
+        report=LOG.warning,
+    )
+    source = certificate_of(options.tls_cert_file, options.tls_private_key_file, options.cert_dir)
+    now: Callable[[], float] = asyncio.get_running_loop().time
+    return Gate(control, ServingTls(source, lambda: authorities.all(now()), now, LOG.warning), tuple(clients))
