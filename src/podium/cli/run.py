@@ -57,7 +57,7 @@ def run(
     ] = "",
     cert_dir: Annotated[
         str,
-        typer.Option("--cert-dir", metavar="DIR", help="Where a certificate that was made is kept; else in memory."),
+        typer.Option("--cert-dir", metavar="DIR", help="Where a certificate made here is kept; else in memory."),
     ] = "",
     client_ca_file: Annotated[
         str, typer.Option("--client-ca-file", metavar="FILE", help="Clients with its certificates are believed.")
