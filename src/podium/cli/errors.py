@@ -30,7 +30,9 @@ def _families() -> tuple[type[Exception], ...]:
     from podium.framework import PluginError
     from podium.kube import DecodeError
     from podium.live.certificate import CertificateError
+    from podium.live.client_authorities import LookupFailedError
     from podium.live.extender_tls import ExtenderSettingsError
+    from podium.live.serving import ServingError
     from podium.plugins import PluginLoadError
 
     return (
@@ -40,8 +42,10 @@ def _families() -> tuple[type[Exception], ...]:
         ConfigError,
         DecodeError,
         ExtenderSettingsError,
+        LookupFailedError,
         PluginError,
         PluginLoadError,
+        ServingError,
         UnknownProfileError,
     )
 

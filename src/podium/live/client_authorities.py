@@ -85,14 +85,14 @@ class ClientAuthorities:
         self.front_proxy, self._published = said
 
     async def keep_current(self) -> None:
-        """Look again every minute, until cancelled."""
+        """Look now and every minute, until cancelled."""
         while True:
-            await asyncio.sleep(LOOK_EVERY)
             try:
                 await self.look_up()
                 self._trouble = ""
             except LookupFailedError as error:
                 self._say(str(error))
+            await asyncio.sleep(LOOK_EVERY)
 
     def _say(self, trouble: str) -> None:
         """Report what went wrong, once for as long as it stays the same."""

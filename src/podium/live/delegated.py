@@ -91,13 +91,10 @@ class Delegated:
         self._current: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Find out whose certificates to believe; raises LookupFailedError where that is not tolerated."""
-        try:
+        """Find out whose certificates to believe; waits for that, and raises LookupFailedError, only where doing
+        without is not tolerated."""
+        if not self._tolerant:
             await self.authorities.look_up()
-        except LookupFailedError as error:
-            if not self._tolerant:
-                raise
-            self._report(str(error))
         self._current = asyncio.create_task(self.authorities.keep_current())
 
     async def stop(self) -> None:
