@@ -53,6 +53,7 @@ class ClientAuthorities:
         self._published = b""
         self._trouble = ""
         self.front_proxy: FrontProxy | None = None
+        self.looked = asyncio.Event()
 
     def users(self, now: float) -> bytes:
         """PEM certificates of the authorities that vouch for users."""
@@ -92,6 +93,7 @@ class ClientAuthorities:
                 self._trouble = ""
             except LookupFailedError as error:
                 self._say(str(error))
+            self.looked.set()
             await asyncio.sleep(LOOK_EVERY)
 
     def _say(self, trouble: str) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -21,11 +22,12 @@ import msgspec
 from aiohttp import web
 
 from podium.client import Client, ClientError
-from podium.live.client_authorities import ClientAuthorities, FrontProxy, LookupFailedError, certificates_in
+from podium.live.client_authorities import ClientAuthorities, FrontProxy, certificates_in
 from podium.live.remembered import Remembered
 from podium.live.serving_tls import anchor_of
 
 ALWAYS_ALLOWED = ("/healthz", "/readyz", "/livez")
+A_MOMENT = 1.0
 ANSWERS_HOLD = 10.0
 PATIENCE = 10.0
 """Seconds within which the API server must answer."""
@@ -91,11 +93,13 @@ class Delegated:
         self._current: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Find out whose certificates to believe; waits for that, and raises LookupFailedError, only where doing
-        without is not tolerated."""
+        """Find out whose certificates to believe; where doing without is tolerated, an answer is waited for only a
+        moment, otherwise LookupFailedError is raised without one."""
         if not self._tolerant:
             await self.authorities.look_up()
         self._current = asyncio.create_task(self.authorities.keep_current())
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.authorities.looked.wait(), A_MOMENT)
 
     async def stop(self) -> None:
         if self._current is not None:
