@@ -30,7 +30,7 @@ async def guarded(
 ) -> AsyncIterator[str]:
     """The address of endpoints behind delegated access control."""
     clock = asyncio.get_running_loop().time
-    authorities = ClientAuthorities(authentication, client_file)
+    authorities = ClientAuthorities(authentication, client_file, options.get("report", lambda _message: None))
     access = Delegated(authentication, authorization, authorities, **options)
     tls = ServingTls(SelfSigned(LOOPBACK), lambda: authorities.all(clock()), clock, print)
     async with served(access=access, tls=tls.context, readyz={"shutdown": lambda: None}) as address:
