@@ -169,6 +169,32 @@ def test_a_stream_goes_on_while_certificates_rotate(tmp_path: Path, authority: C
     asyncio.run(main())
 
 
+def test_a_connection_in_use_while_certificates_rotate_is_not_used_again(
+    tmp_path: Path, authority: CertificateAuthority
+) -> None:
+    pair = authority.issue("jane")
+    rotated = asyncio.Event()
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        if request.path == "/slow":
+            await rotated.wait()
+        return await who(request)
+
+    async def main() -> None:
+        async with serving(handler, tls=server_context(authority)) as url:
+            user: dict[str, object] = {"client-certificate": str(pair.certificate), "client-key": str(pair.key)}
+            async with Client(access_to(url, tmp_path, authority.certificate, user)) as client:
+                slow = asyncio.ensure_future(client.post("/slow", {}))
+                assert await client.post("/", {}) == b"jane"
+                replace(pair, authority.issue("john"))
+                assert await client.post("/", {}) == b"john"
+                rotated.set()
+                assert await slow == b"jane"
+                assert await asyncio.gather(*(client.post("/", {}) for _ in range(3))) == [b"john"] * 3
+
+    asyncio.run(main())
+
+
 def test_a_401_renews_the_credentials_once_for_all_who_got_it(tmp_path: Path, authority: CertificateAuthority) -> None:
     """The plugin prints a number that it counts up; the server takes nothing below the second."""
     plugin = tmp_path / "plugin"
@@ -226,6 +252,29 @@ def test_without_anything_else_to_show_a_401_is_final(tmp_path: Path, authority:
                     assert refused.value.unauthorized
                     assert "s3cr3t" not in str(refused.value)
             assert requests == ["GET", "POST", "GET"]
+
+    asyncio.run(main())
+
+
+def test_a_plugin_whose_certificate_is_damaged_ends_requests_with_that(
+    tmp_path: Path, authority: CertificateAuthority
+) -> None:
+    plugin = tmp_path / "plugin"
+    version = "client.authentication.k8s.io/v1"
+    status = '{"clientCertificateData": "damaged", "clientKeyData": "damaged"}'
+    plugin.write_text(
+        f"""#!/bin/sh\necho '{{"apiVersion": "{version}", "kind": "ExecCredential", "status": {status}}}'\n"""
+    )
+    plugin.chmod(0o755)
+
+    async def main() -> None:
+        async with secured(authority) as url:
+            plugin_of_user = {"command": str(plugin), "apiVersion": version, "interactiveMode": "Never"}
+            access = access_to(url, tmp_path, authority.certificate, {"exec": plugin_of_user})
+            async with Client(access) as client:
+                for ask in (client.get("/"), client.post("/", {})):
+                    with pytest.raises(Unreachable, match="plugin: the certificate is not PEM"):
+                        await ask
 
     asyncio.run(main())
 

@@ -43,6 +43,10 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         writer.close()
 
 
+def stop() -> None:
+    raise RuntimeError("not the leader")
+
+
 async def echo(request: web.Request) -> web.StreamResponse:
     return web.Response(text=f"{request.method} {request.headers.get('Authorization')} {await request.text()}")
 
@@ -66,6 +70,9 @@ def test_reads_writes_and_watches_all_go_through_it(tmp_path: Path) -> None:
             async with Client(Access(url, trust=trust, token="t", proxy=with_password)) as client:
                 assert await client.get("/a") == b"GET Bearer t "
                 assert await client.post("/a", {}) == b"POST Bearer t {}"
+                client.guard = stop
+                with pytest.raises(RuntimeError, match="not the leader"):
+                    await client.post("/a", {})
                 async with client.stream("/a") as chunks:
                     assert await anext(chunks) == b"GET Bearer t "
             assert {head.split()[0] for head in connects} == {"CONNECT"}
