@@ -79,6 +79,18 @@ class ResourceColumns:
         number = NUMBER.get(name)
         return self._scarce_requested.over_rows(name) if number is None else self._lines.view[REQUESTED + number]
 
+    def table(self, names: tuple[str, ...], *, offered: bool = False, nonzero: bool = False) -> Amounts:
+        """int64[name, row]: what pods ask for (`nonzero`: at least the defaults), or what nodes offer."""
+        number = len(names)
+        if names == CORE_RESOURCES[:number] and (number <= 2 or not nonzero):
+            first = ALLOCATABLE if offered else NONZERO if nonzero else REQUESTED
+            return self._lines.view[first : first + number]
+        if offered:
+            return np.array([self.allocatable_of(name) for name in names])
+        counted = {"cpu": NONZERO, "memory": NONZERO + 1} if nonzero else {}
+        lines = self._lines.view
+        return np.array([lines[counted[name]] if name in counted else self.requested_of(name) for name in names])
+
     def on(self, row: int) -> list[int]:
         """All lines of one row as plain integers; to be read, not written to."""
         if row != self._read:

@@ -141,6 +141,10 @@ class Nodes:
         """An answer about each node's taints, asked once per distinct list of taints."""
         return self._ask(self.cluster.taints, question, dtype)
 
+    def any_taints(self, question: Callable[[tuple[Taint, ...]], Any]) -> bool:
+        """Whether the answer is yes for some list of taints that a node, chosen or not, may have."""
+        return any(map(question, self.cluster.taints.values))
+
     def ask_features(self, question: Callable[[frozenset[str]], Any], dtype: DTypeLike) -> NDArray[Any]:
         """An answer about each node's declared features, asked once per distinct set."""
         return self._ask(self.cluster.features, question, dtype)

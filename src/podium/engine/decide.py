@@ -158,9 +158,7 @@ def score(runtime: ProfileRuntime, cycle: Cycle, feasible: Rows) -> ScoreTable:
     nodes = Nodes(cycle.cluster, None if every_row else feasible)  # whole columns need no copying
     runtime.run_pre_score(cycle, nodes)
     table = runtime.run_scores(cycle, nodes)
-    if not every_row:
-        return table
-    return ScoreTable({name: scores[feasible] for name, scores in table.by_plugin.items()}, table.total[feasible])
+    return table.of(feasible) if every_row else table
 
 
 def score_beside_extenders(runtime: ProfileRuntime, cycle: Cycle, search: Search) -> ScoreTable:

@@ -82,6 +82,12 @@ class Memory:
         """How many kinds of pods have their answers kept."""
         return len(self._kept)
 
+    def placed_the_long_way(self, runtime: ProfileRuntime, cycle: Cycle) -> None:
+        """A kind that was met once may never come again: what plugins noted of it is dropped."""
+        met = self._met.get((runtime.name, cycle.facts.family))
+        if met is not None and met.times == 1:
+            cycle.facts.notes.clear()
+
     def get(self, runtime: ProfileRuntime, cycle: Cycle) -> Kept | None:
         """What is kept for the kind of the cycle's pod."""
         return self._kept.get((runtime.name, cycle.facts.family))

@@ -178,6 +178,7 @@ class Scheduler:
             cycle.forget_notes()
             decision = decide(runtime, cycle, self.sampling)
             if decision.row is not None:
+                self.memory.placed_the_long_way(runtime, cycle)
                 return decision.row
             known = decision.search
         diagnosis = known.diagnosis()

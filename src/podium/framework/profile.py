@@ -52,11 +52,25 @@ class PreFilterOutcome(NamedTuple):
     restricting: frozenset[str]
 
 
-class ScoreTable(NamedTuple):
+class ScoreTable:
     """Weighted scores per plugin and in sum, one entry per feasible node."""
 
-    by_plugin: dict[str, Scores]
-    total: Scores
+    __slots__ = ("_by_plugin", "_rows", "total")
+
+    def __init__(self, by_plugin: dict[str, Scores], total: Scores, rows: Rows | None = None) -> None:
+        self._by_plugin = by_plugin
+        self._rows = rows
+        self.total = total
+
+    @property
+    def by_plugin(self) -> dict[str, Scores]:
+        if self._rows is None:
+            return self._by_plugin
+        return {name: scores[self._rows] for name, scores in self._by_plugin.items()}
+
+    def of(self, rows: Rows) -> ScoreTable:
+        """The entries at some positions; plugins' are picked out when somebody asks for them."""
+        return ScoreTable(self._by_plugin, self.total[rows], rows)
 
 
 class InForce(NamedTuple):

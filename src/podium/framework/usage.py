@@ -7,13 +7,14 @@ plain integers, of what `Nodes` gives as columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from podium.cluster import Cluster
-from podium.cluster.resources import ALLOCATABLE, CPU, MEMORY, NONZERO, NUMBER, REQUESTED
+from podium.cluster.resources import ALLOCATABLE, CPU, MEMORY, NONZERO, NUMBER, REQUESTED, Amounts
 from podium.config.types import Int64
 from podium.kube.requests import is_scalar_resource_name
 
@@ -55,6 +56,12 @@ def weigh(resources: Iterable[ResourceSpec], requests: Mapping[str, int]) -> tup
         for spec in resources
         if requests.get(spec.name) or not is_scalar_resource_name(spec.name)
     )
+
+
+def columns_of(weighed: Sequence[Weighed]) -> tuple[tuple[str, ...], Amounts, Amounts]:
+    """The resources' names, and their requests and weights as columns of one entry each."""
+    names, requests, weights = zip(*weighed, strict=True)
+    return names, np.array(requests, dtype=np.int64)[:, None], np.array(weights, dtype=np.int64)[:, None]
 
 
 def usage_on(cluster: Cluster, row: int, weighed: Iterable[Weighed], *, nonzero: bool) -> list[Usage]:

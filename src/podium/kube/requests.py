@@ -142,6 +142,38 @@ def is_scalar_resource_name(name: str) -> bool:
 
 
 def _sum(pod: Pod, use_status: bool, pod_level: bool, defaults: Mapping[str, int]) -> Nanos:
+    """A sum, to be read only. One decision asks for several of the same pod, and for most pods they are the same."""
+    global _latest  # noqa: PLW0603
+    use_status = use_status and _has_status(pod)
+    pod_level = pod_level and pod.spec.resources is not None
+    if not use_status and all(_asks_for_defaults(each) for each in (*pod.spec.containers, *pod.spec.init_containers)):
+        defaults = {}
+    if _latest[0] is not pod:
+        _latest = pod, {}
+    sums, way = _latest[1], (use_status, pod_level, *defaults)
+    total = sums.get(way)
+    if total is None:
+        total = sums[way] = _add_up(pod, use_status, pod_level, defaults)
+    return total
+
+
+_latest: tuple[Pod | None, dict[tuple[object, ...], Nanos]] = None, {}
+"""The pod asked about last, and its sums by the ways they were taken."""
+
+
+def _has_status(pod: Pod) -> bool:
+    """Whether a resize in place may count."""
+    status = pod.status
+    return bool(status.container_statuses or status.init_container_statuses or status.resources)
+
+
+def _asks_for_defaults(container: Container) -> bool:
+    """Whether the container asks for everything itself that defaults could step in for."""
+    requests = container.resources.requests
+    return CPU in requests and MEMORY in requests
+
+
+def _add_up(pod: Pod, use_status: bool, pod_level: bool, defaults: Mapping[str, int]) -> Nanos:
     total = _containers(pod, use_status, defaults)
     if pod_level and pod.spec.resources is not None:
         for name, amount in _pod_level(pod, use_status).items():

@@ -42,8 +42,11 @@ class ImageLocality(Plugin):
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         cluster = cycle.cluster
+        known = list(_known_images(cluster, cycle.pod)) if cluster.images else ()
+        if not known:
+            return np.zeros(len(nodes), dtype=np.int64)
         sums = np.zeros(cluster.columns.rows, dtype=np.int64)
-        for state in _known_images(cluster, cycle.pod):
+        for state in known:
             sums[state.row_array] += _worth(state, cluster)
         most = _most(cycle.pod)
         scores: Scores = MAX_SCORE * (np.clip(nodes.pick(sums), LEAST, most) - LEAST) // (most - LEAST)

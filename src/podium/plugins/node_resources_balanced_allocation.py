@@ -12,18 +12,16 @@ that asks for none of the resources is not scored.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import Mask, NodeInfo, Nodes
-from podium.cluster.resources import Amounts
 from podium.config.field import FieldError, FieldPath
 from podium.framework import MAX_SCORE, SKIP, Cycle, Plugin, Scope, Scores, Status
-from podium.framework.usage import DEFAULT_RESOURCES, ResourceSpec, Weighed, usage_on, weigh
+from podium.framework.usage import DEFAULT_RESOURCES, ResourceSpec, Weighed, columns_of, usage_on, weigh
 from podium.kube.requests import balanced_requests
 
 NAME = "NodeResourcesBalancedAllocation"
@@ -64,19 +62,21 @@ class NodeResourcesBalancedAllocation(Plugin):
         weighed = self._weighed(cycle)
         if not weighed:
             return np.zeros(len(nodes), dtype=np.int64)
-        allocatable = [nodes.allocatable(resource) for resource, _, _ in weighed]
-        offered = [each != 0 for each in allocatable]
-        everywhere = all(each.all() for each in offered)
+        names, requests, _weights = columns_of(weighed)
+        resources = nodes.cluster.resources
+        allocatable, used = nodes.pick(resources.table(names, offered=True)), nodes.pick(resources.table(names))
+        offered = allocatable != 0
         # Of a resource that a node does not have there is so much that nothing is a share of it.
-        wholes = [
-            each.astype(np.float64) if everywhere else np.where(here, each, np.inf)
-            for each, here in zip(allocatable, offered, strict=True)
-        ]
-        used = [nodes.requested(resource) for resource, _, _ in weighed]
-        requested = [amount + each.request for amount, each in zip(used, weighed, strict=True)]
-        spread = _spread_of_two if everywhere and len(weighed) == 2 else partial(_spread, offered)
-        half = MAX_SCORE // 2 + _balances(requested, wholes, spread) - _balances(used, wholes, spread)
-        return MAX_SCORE // 2 + half // 2  # never negative: shares between 0 and 1 spread by at most 1/2
+        wholes = allocatable if offered.all() else np.where(offered, allocatable, np.inf)
+        shares = np.empty((2, *used.shape), dtype=np.float64)  # with the pod, and without it
+        np.divide(used + requests, wholes, out=shares[0])
+        np.divide(used, wholes, out=shares[1])
+        np.minimum(shares, 1.0, out=shares)
+        spreads = _spreads_of_two(offered, shares) if len(names) == 2 else _spreads(offered, shares)
+        balances = ((1 - spreads) * float(MAX_SCORE)).astype(np.int64)
+        half = balances[0] - balances[1] + MAX_SCORE // 2
+        scores: Scores = MAX_SCORE // 2 + half // 2  # never negative: shares between 0 and 1 spread by at most 1/2
+        return scores
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
         weighed = self._weighed(cycle)
@@ -100,26 +100,25 @@ class NodeResourcesBalancedAllocation(Plugin):
         return weighed
 
 
-def _balances(amounts: Sequence[Amounts], wholes: Sequence[Floats], spread: Callable[[list[Floats]], Floats]) -> Scores:
-    """g per node, from the amounts in use and what there is of each resource."""
-    shares = [np.minimum(amount / whole, 1.0) for amount, whole in zip(amounts, wholes, strict=True)]
-    return ((1 - spread(shares)) * float(MAX_SCORE)).astype(np.int64)
+def _spreads_of_two(offered: Mask, shares: Floats) -> Floats:
+    spreads = (shares[:, 0] - shares[:, 1]) / 2
+    np.abs(spreads, out=spreads)
+    return spreads if offered.all() else spreads * offered.all(axis=0)  # one share alone does not spread
 
 
-def _spread_of_two(shares: list[Floats]) -> Floats:
-    return np.abs((shares[0] - shares[1]) / 2)
-
-
-def _spread(offered: list[Mask], shares: list[Floats]) -> Floats:
+def _spreads(offered: Mask, shares: Floats) -> Floats:
     """The spread where nodes may have any number of the resources. Sums run in the configured order, as floats must."""
     counts = np.sum(offered, axis=0)
-    mean = sum(shares) / np.maximum(counts, 1)
-    squares = np.zeros_like(mean)
-    for share, here in zip(shares, offered, strict=True):
-        squares += np.where(here, (share - mean) * (share - mean), 0.0)
+    total = squares = np.zeros(shares[:, 0].shape, dtype=np.float64)
+    for number in range(len(offered)):
+        total = total + shares[:, number]
+    mean = total / np.maximum(counts, 1)
+    for number, here in enumerate(offered):
+        apart = shares[:, number] - mean
+        squares = squares + np.where(here, apart * apart, 0.0)
     deviation = np.sqrt(squares / np.maximum(counts, 1))
-    highest = np.max([np.where(here, share, -1.0) for share, here in zip(shares, offered, strict=True)], axis=0)
-    lowest = np.min([np.where(here, share, 2.0) for share, here in zip(shares, offered, strict=True)], axis=0)
+    highest = np.max(np.where(offered, shares, -1.0), axis=1)
+    lowest = np.min(np.where(offered, shares, 2.0), axis=1)
     spread: Floats = np.where(counts > 2, deviation, np.where(counts == 2, (highest - lowest) / 2, 0.0))
     return spread
 

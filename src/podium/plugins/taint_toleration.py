@@ -51,8 +51,9 @@ class TaintToleration(Plugin):
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:
         pod = cycle.pod
-        repelled = nodes.ask_taints(lambda taints: _repels(taints, pod), np.bool_)
-        return Verdict.reject(repelled, UNTOLERATED) if repelled.any() else None
+        if not nodes.any_taints(lambda taints: _repels(taints, pod)):
+            return None
+        return Verdict.reject(nodes.ask_taints(lambda taints: _repels(taints, pod), np.bool_), UNTOLERATED)
 
     def filter_node(self, cycle: Cycle, node: NodeInfo) -> Status | None:
         return UNTOLERATED if _repels(node.node.taints, cycle.pod) else None
@@ -64,6 +65,8 @@ class TaintToleration(Plugin):
         tolerations: tuple[Toleration, ...] | None = cycle.data.get(PRE_SCORE)
         if tolerations is None:
             raise PluginError(f'failed to read "{PRE_SCORE}" from cycleState: not found')
+        if not nodes.any_taints(lambda taints: _disliked(taints, tolerations)):
+            return np.zeros(len(nodes), dtype=np.int64)
         return nodes.ask_taints(lambda taints: _disliked(taints, tolerations), np.int64)
 
 

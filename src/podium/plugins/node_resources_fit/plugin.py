@@ -26,7 +26,7 @@ from podium.framework import (
     Verdict,
 )
 from podium.framework.shape import Shape
-from podium.framework.usage import Weighed, usage_on, weigh
+from podium.framework.usage import Weighed, columns_of, usage_on, weigh
 from podium.kube.requests import score_requests
 from podium.plugins.node_resources_fit.args import (
     LEAST_ALLOCATED,
@@ -84,24 +84,23 @@ class NodeResourcesFit(Plugin):
         """There is nothing left to prepare; the point exists so that a profile may name it."""
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
-        strategy = self._strategy
-        totals = np.zeros(len(nodes), dtype=np.int64)
-        weights: Scores | int = 0
-        for resource, request, weight in self._notes(cycle)[1]:
-            allocatable = nodes.allocatable(resource)
-            requested = nodes.nonzero_requested(resource) + request
-            if strategy.counts_zero and allocatable.all():
-                totals += strategy.scores(requested, allocatable) * weight
-                weights = weights + weight
-            else:
-                counts = allocatable != 0
-                scores = strategy.scores(requested, np.where(counts, allocatable, 1))
-                if not strategy.counts_zero:
-                    counts &= scores > 0
-                totals += np.where(counts, scores, 0) * weight
-                weights = weights + counts * weight
+        strategy, weighed = self._strategy, self._notes(cycle)[1]
+        if not weighed:
+            return np.zeros(len(nodes), dtype=np.int64)
+        names, requests, weights = columns_of(weighed)
+        resources = nodes.cluster.resources
+        allocatable = nodes.pick(resources.table(names, offered=True))
+        requested = nodes.pick(resources.table(names, nonzero=True)) + requests
+        if strategy.counts_zero and allocatable.all():
+            totals = (strategy.scores(requested, allocatable) * weights).sum(axis=0)
+            return strategy.averages(totals, int(weights.sum()))
+        counts = allocatable != 0
+        scores = strategy.scores(requested, np.where(counts, allocatable, 1))
+        if not strategy.counts_zero:
+            counts &= scores > 0
+        totals = (np.where(counts, scores, 0) * weights).sum(axis=0)
         # Where nothing counts the total is 0, and so is the score.
-        return strategy.averages(totals, np.maximum(weights, 1))
+        return strategy.averages(totals, np.maximum((counts * weights).sum(axis=0), 1))
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
         strategy = self._strategy

@@ -31,6 +31,6 @@ class Strategy(Protocol):
 def percentages(parts: Amounts, wholes: Amounts) -> Scores:
     """100·part/whole in 64 bits, toward zero."""
     hundredfold = parts * MAX_SCORE
-    if len(hundredfold) and hundredfold.min() < 0:  # past 64 bits
+    if hundredfold.size and hundredfold.min() < 0:  # past 64 bits
         return truncated_divide(hundredfold, wholes)
     return hundredfold // wholes
