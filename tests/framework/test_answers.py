@@ -170,6 +170,7 @@ def test_a_filter_is_not_asked_about_no_nodes() -> None:
         (np.array([1.0, 2.0, 3.0]), [1, 2, 3]),
         (np.array([True, False, True]), [1, 0, 1]),
         (np.array([7, 8, 9], dtype=np.uint8), [7, 8, 9]),
+        (7, [7, 7, 7]),
     ],
 )
 def test_what_a_score_may_answer(answer: Any, scores: list[int]) -> None:
@@ -181,6 +182,13 @@ def test_what_a_score_may_answer(answer: Any, scores: list[int]) -> None:
     [
         ({"score": RAISED}, f"{SCORE}: LookupError: no such rack"),
         ({"score": None}, f"{SCORE}: score gave an array of shape () for 3 nodes"),
+        ({"score": 2.5}, f"{SCORE}: score gave an array of shape () for 3 nodes"),
+        ({"score": 101}, f"{RANGE} returns an invalid score 101, it should in the range of [0, 100] after normalizing"),
+        ({"score": -1}, f"{RANGE} returns an invalid score -1, it should in the range of [0, 100] after normalizing"),
+        (
+            {"score": 2**70},
+            f"{RANGE} returns an invalid score {2**70}, it should in the range of [0, 100] after normalizing",
+        ),
         ({"score": np.zeros(2)}, f"{SCORE}: score gave an array of shape (2,) for 3 nodes"),
         ({"score": np.zeros((3, 1))}, f"{SCORE}: score gave an array of shape (3, 1) for 3 nodes"),
         ({"score": np.array([1, np.nan, 2])}, f"{SCORE}: score gave NaN or infinity"),

@@ -65,7 +65,7 @@ def scores(plugin: Any, pod: Pod, cluster: Cluster) -> dict[str, int]:
 
 def _scores(plugin: Any, cycle: Cycle, nodes: Nodes) -> list[int]:
     answer = plugin.score(cycle, nodes)
-    assert answer.dtype == np.int64
+    assert type(answer) is int or answer.dtype == np.int64
     found: list[int] = raw_scores_of(answer, nodes).tolist()
     return found
 

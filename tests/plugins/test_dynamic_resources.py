@@ -39,7 +39,7 @@ def test_pods_without_claims_are_scored_0_everywhere_rather_than_skipped() -> No
     cycle = begun(Cycle(make_pod(), CLUSTER))
     raw = PLUGIN.score(cycle, Nodes(CLUSTER))
     assert DynamicResources.normalizer is not None
-    assert DynamicResources.normalizer.apply(raw).tolist() == [0, 0]
+    assert DynamicResources.normalizer.apply(raw) == 0
 
 
 def test_it_takes_part_at_the_points_kube_schedulers_plugin_does() -> None:

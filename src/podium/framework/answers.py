@@ -104,8 +104,15 @@ def default_refusal(plugin: Any) -> Status:
     return Status.unschedulable(plugin.reason or f"node(s) didn't satisfy plugin {plugin.name}")
 
 
+def for_each(scores: Scores | int, nodes: int) -> Scores:
+    """Scores as one per node, where there may be one for all."""
+    return np.full(nodes, scores, dtype=np.int64) if isinstance(scores, int) else scores
+
+
 def raw_scores_of(answer: Any, nodes: Nodes) -> Scores:
-    """A vector score's answer as int64 per node."""
+    """A vector score's answer as int64 per node; one number stands for all nodes."""
+    if type(answer) is int:
+        return for_each(answer, len(nodes))
     if type(answer) is np.ndarray and answer.dtype == np.int64 and answer.shape == (len(nodes),):
         return answer
     scores = np.asarray(answer)
@@ -135,10 +142,15 @@ def _whole(score: Any) -> int:
     raise PluginError(f"score_node must give a whole number, got {score!r}")
 
 
-def check_range(scores: Scores) -> None:
+def check_range(scores: Scores | int) -> None:
     """After normalising, every score must lie in 0–100."""
-    if np.count_nonzero(scores.view(np.uint64) > MAX_SCORE):  # read as unsigned, a negative score is a huge one
-        wrong = int(scores[(scores < 0) | (scores > MAX_SCORE)][0])
+    if isinstance(scores, int):
+        wrong = scores
+        fine = 0 <= scores <= MAX_SCORE
+    else:  # read as unsigned, a negative score is a huge one
+        fine = np.maximum.reduce(scores.view(np.uint64), initial=0) <= MAX_SCORE
+        wrong = 0 if fine else int(scores[(scores < 0) | (scores > MAX_SCORE)][0])
+    if not fine:
         raise PluginError(
             f"returns an invalid score {wrong}, it should in the range of [0, {MAX_SCORE}] after normalizing"
         )

@@ -7,6 +7,7 @@ A plugin names one of the usual ways (`normalizer = Normalizer.DEFAULT`) or writ
 from __future__ import annotations
 
 import enum
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +22,26 @@ class Normalizer(enum.Enum):
     DEFAULT = "share of the highest score"
     REVERSED = "the highest score counts least"
 
-    def apply(self, scores: Scores) -> Scores:
+    @overload
+    def apply(self, scores: Scores) -> Scores: ...
+
+    @overload
+    def apply(self, scores: int) -> int: ...
+
+    def apply(self, scores: Scores | int) -> Scores | int:
         """100·s/max; reversed: 100 minus that. All zero stays zero, reversed becomes 100.
 
         >>> Normalizer.REVERSED.apply(np.array([0, 1, 3])).tolist()
         [100, 67, 0]
         """
-        return self.shares(scores, int(scores.max(initial=0)))
+        if isinstance(scores, int):
+            return int(self.shares(np.array([scores]), max(scores, 0))[0]) if scores else self.of_nothing
+        return self.shares(scores, int(np.maximum.reduce(scores, initial=0)))
+
+    @property
+    def of_nothing(self) -> int:
+        """What nodes get if none scores anything."""
+        return MAX_SCORE if self is Normalizer.REVERSED else 0
 
     def shares(self, scores: Scores, highest: int) -> Scores:
         """The same, where the highest score is known already."""

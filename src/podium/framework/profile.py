@@ -7,7 +7,7 @@ judged twice, with and without that pod, and must pass both times.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from podium.framework.answers import (
     call,
     check_range,
     filter_by_node,
+    for_each,
     node_status_of,
     raw_scores_of,
     score_by_node,
@@ -34,11 +35,13 @@ from podium.framework.handle import Handle
 from podium.framework.normalize import Scores
 from podium.framework.observer import Stopwatch
 from podium.framework.plugin import Plugin, Scope
-from podium.framework.status import Code, PluginError, Status, Wait
+from podium.framework.status import SKIP, Code, PluginError, Status, Wait
 from podium.framework.verdict import Verdict
 from podium.kube import Pod
 
 PRE_ENQUEUE = 'running PreEnqueue plugin "{}"'
+PRE_SCORE = 'running PreScore plugin "{}"'
+SCORE = 'running Score plugins: plugin "{}" failed with'
 RESERVE = 'running Reserve plugin "{}"'
 
 _ONE = np.ones(1, dtype=np.bool_)
@@ -57,16 +60,19 @@ class ScoreTable:
 
     __slots__ = ("_by_plugin", "_rows", "total")
 
-    def __init__(self, by_plugin: dict[str, Scores], total: Scores, rows: Rows | None = None) -> None:
+    def __init__(self, by_plugin: Mapping[str, Scores | int], total: Scores, rows: Rows | None = None) -> None:
+        """A plugin may have one score for all nodes. Its scores are those at `rows`, where these are given."""
         self._by_plugin = by_plugin
         self._rows = rows
         self.total = total
 
     @property
     def by_plugin(self) -> dict[str, Scores]:
-        if self._rows is None:
-            return self._by_plugin
-        return {name: scores[self._rows] for name, scores in self._by_plugin.items()}
+        rows, entries = self._rows, len(self.total)
+        return {
+            name: for_each(scores, entries) if rows is None or isinstance(scores, int) else scores[rows]
+            for name, scores in self._by_plugin.items()
+        }
 
     def of(self, rows: Rows) -> ScoreTable:
         """The entries at some positions; plugins' are picked out when somebody asks for them."""
@@ -317,51 +323,68 @@ class ProfileRuntime:
 
     def prepare_score(self, plugin: Any, cycle: Cycle, nodes: Nodes) -> bool:
         """Run one plugin's PreScore; False when the plugin has nothing to say about this pod."""
-        what = f'running PreScore plugin "{plugin.name}"'
-        status = status_of(what, call(what, plugin.pre_score, cycle, nodes))
-        if status is None:
-            return True
-        if status.code == Code.SKIP:
-            return False
+        answer = ask(PRE_SCORE, plugin, plugin.pre_score, cycle, nodes)
+        if answer is None or answer is SKIP:
+            return answer is None
+        what = PRE_SCORE.format(plugin.name)
+        status = status_of(what, answer)
+        if status is None or status.code == Code.SKIP:
+            return status is None
         raise PluginError(f"{what}: {status.message}")
 
     def run_scores(self, cycle: Cycle, nodes: Nodes) -> ScoreTable:
         """Every score plugin on every feasible node: raw, normalised, checked, weighted, summed."""
-        by_plugin: dict[str, Scores] = {}
+        by_plugin: dict[str, Scores | int] = {}
         total = np.zeros(len(nodes), dtype=np.int64)
+        everywhere = 0
         for plugin in self.at("score"):
             if plugin.name not in cycle.skipped_scores:
-                weighted = self.score_of(plugin, cycle, nodes)
+                points = self._points(plugin, cycle, nodes)
                 weight = self.weights[plugin.name]
                 if weight != 1:
-                    weighted = weighted * weight
-                by_plugin[plugin.name] = weighted
-                total += weighted
+                    points = points * weight
+                by_plugin[plugin.name] = points
+                if isinstance(points, int):
+                    everywhere += points
+                else:
+                    total += points
+        total += everywhere
         return ScoreTable(by_plugin, total)
 
     def score_of(self, plugin: Any, cycle: Cycle, nodes: Nodes) -> Scores:
         """One plugin's scores of the feasible nodes, normalised and checked, not weighted."""
-        scores = self.raw_score_of(plugin, cycle, nodes)
-        if plugin.normalizer is not None:
-            scores = plugin.normalizer.apply(scores)
-        elif hasattr(plugin, "normalize"):
-            what = f'running Normalize on Score plugins: plugin "{plugin.name}" failed with'
-            scores = call(what, lambda: raw_scores_of(plugin.normalize(cycle, nodes, scores), nodes))
-        self.check_scores(plugin, scores)
-        return scores
+        return for_each(self._points(plugin, cycle, nodes), len(nodes))
 
     def raw_score_of(self, plugin: Any, cycle: Cycle, nodes: Nodes) -> Scores:
-        what = f'running Score plugins: plugin "{plugin.name}" failed with'
+        return for_each(self._raw_points(plugin, cycle, nodes), len(nodes))
+
+    def _points(self, plugin: Any, cycle: Cycle, nodes: Nodes) -> Scores | int:
+        """The same as `score_of`, as one number where it is the same for all nodes."""
+        points = self._raw_points(plugin, cycle, nodes)
+        if plugin.normalizer is not None:
+            points = plugin.normalizer.apply(points)
+        elif hasattr(plugin, "normalize"):
+            scores = for_each(points, len(nodes))
+            what = f'running Normalize on Score plugins: plugin "{plugin.name}" failed with'
+            points = call(what, lambda: raw_scores_of(plugin.normalize(cycle, nodes, scores), nodes))
+        self.check_scores(plugin, points)
+        return points
+
+    def _raw_points(self, plugin: Any, cycle: Cycle, nodes: Nodes) -> Scores | int:
         if not hasattr(plugin, "score"):
-            return call(what, score_by_node, plugin, cycle, nodes)
-        rows, everything = nodes.chosen, Nodes(cycle.cluster)
-        if rows is not None and plugin.score_scope < Scope.CLUSTER and 2 * len(rows) > len(everything):
-            # Each node's score is its own, and whole columns are cheaper to work with than copies of most of each.
-            return call(what, lambda: raw_scores_of(plugin.score(cycle, everything), everything)).take(rows)
-        return call(what, lambda: raw_scores_of(plugin.score(cycle, nodes), nodes))
+            return ask(SCORE, plugin, score_by_node, plugin, cycle, nodes)  # type: ignore[no-any-return]
+        rows, every_row = nodes.chosen, cycle.cluster.columns.rows
+        # Where each node's score is its own, whole columns are cheaper to work with than copies of most of each.
+        whole = rows is not None and plugin.score_scope < Scope.CLUSTER and 2 * len(rows) > every_row
+        asked = Nodes(cycle.cluster) if whole else nodes
+        answer = ask(SCORE, plugin, plugin.score, cycle, asked)
+        if type(answer) is int:
+            return answer
+        scores: Scores = ask(SCORE, plugin, raw_scores_of, answer, asked)
+        return scores if rows is None or not whole else scores.take(rows)
 
     @staticmethod
-    def check_scores(plugin: Any, scores: Scores) -> None:
+    def check_scores(plugin: Any, scores: Scores | int) -> None:
         try:
             check_range(scores)
         except PluginError as error:

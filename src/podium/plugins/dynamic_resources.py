@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import msgspec
-import numpy as np
 
 from podium.cluster import Nodes
 from podium.config.durations import SECOND, Duration
@@ -27,7 +26,6 @@ from podium.framework import (
     PluginError,
     PostFilterResult,
     Scope,
-    Scores,
     Status,
 )
 from podium.kube import Pod
@@ -79,9 +77,9 @@ class DynamicResources(Plugin):
     def post_filter(self, cycle: Cycle, _diagnosis: Diagnosis) -> PostFilterResult:
         return PostFilterResult(NOTHING_TO_FREE if NAME in cycle.data else Status.error(NOT_FOUND))
 
-    def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
+    def score(self, cycle: Cycle, _nodes: Nodes) -> int:
         _check_notes(cycle)
-        return np.zeros(len(nodes), dtype=np.int64)
+        return 0
 
     def reserve(self, cycle: Cycle, _node_name: str) -> Status | None:
         return None if NAME in cycle.data else Status.error(NOT_FOUND)

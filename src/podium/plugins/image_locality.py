@@ -40,11 +40,11 @@ class ImageLocality(Plugin):
             return (0,)
         return len(cluster.order.rows), *(state and (state.size, len(state.rows)) for state in states)
 
-    def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
+    def score(self, cycle: Cycle, nodes: Nodes) -> Scores | int:
         cluster = cycle.cluster
         known = list(_known_images(cluster, cycle.pod)) if cluster.images else ()
         if not known:
-            return np.zeros(len(nodes), dtype=np.int64)
+            return 0
         sums = np.zeros(cluster.columns.rows, dtype=np.int64)
         for state in known:
             sums[state.row_array] += _worth(state, cluster)

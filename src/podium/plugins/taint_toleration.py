@@ -61,12 +61,12 @@ class TaintToleration(Plugin):
     def pre_score(self, cycle: Cycle, _nodes: Nodes) -> None:
         cycle.data[PRE_SCORE] = cycle.pod.spec.tolerations
 
-    def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
+    def score(self, cycle: Cycle, nodes: Nodes) -> Scores | int:
         tolerations: tuple[Toleration, ...] | None = cycle.data.get(PRE_SCORE)
         if tolerations is None:
             raise PluginError(f'failed to read "{PRE_SCORE}" from cycleState: not found')
         if not nodes.any_taints(lambda taints: _disliked(taints, tolerations)):
-            return np.zeros(len(nodes), dtype=np.int64)
+            return 0
         return nodes.ask_taints(lambda taints: _disliked(taints, tolerations), np.int64)
 
 
