@@ -13,7 +13,7 @@ declared.
                  filter_node(cycle, node)                       None/True, or False, a reason, a status
     PostFilter   post_filter(cycle, diagnosis)                  a PostFilterResult
     PreScore     pre_score(cycle, nodes)                        None, SKIP, or a status
-    Score        score(cycle, nodes)                            int64 per node
+    Score        score(cycle, nodes)                            int64 per node, or one int for all
                  score_node(cycle, node)                        an int
                  normalizer = … or normalize(cycle, nodes, s)   int64 per node, 0–100
     Reserve      reserve(cycle, node) / unreserve(cycle, node)  None or a status
