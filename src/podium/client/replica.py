@@ -118,6 +118,8 @@ class Replica(Generic[T]):
             self._failed(key, error)
 
     def _bury(self, key: str, version: str) -> None:
+        if _not_newer(version, self._gone.get(key, self._floor)):
+            return
         self._gone.pop(key, None)
         self._gone[key] = version
         if len(self._gone) > _TOMBSTONES:

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Resource(Generic[T]):
     """A collection; `type` None leaves its objects plain dictionaries; `params` are selectors ("fieldSelector": …).
 
