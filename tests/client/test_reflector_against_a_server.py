@@ -1,6 +1,7 @@
 """The reflector against a real API server: what it holds is what the server holds, whatever happens between them."""
 
 import asyncio
+import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -98,3 +99,171 @@ def test_more_objects_than_fit_on_a_page(empty_control_plane: ControlPlane) -> N
                 assert msgspec.json.decode(reflector.raw["node-7"])["metadata"]["name"] == "node-7"
 
     asyncio.run(main())
+
+
+def test_thousands_of_changes_while_the_connection_is_cut_every_few_milliseconds(
+    empty_control_plane: ControlPlane,
+) -> None:
+    plane = empty_control_plane
+    rng = random.Random(7)
+
+    async def change(client: Client, number: int) -> None:
+        """The life of one pod: made, relabelled, gone, made anew under its name, and maybe gone again."""
+        path = "/api/v1/namespaces/default/pods"
+        for _ in range(2):
+            await client.post(path, make_pod(f"pod-{number}"))
+            for step in range(rng.randint(0, 4)):
+                await client.patch(f"{path}/pod-{number}", {"metadata": {"labels": {"step": str(step)}}})
+            if rng.random() < 0.5:
+                return
+            await client.delete(f"{path}/pod-{number}", {"gracePeriodSeconds": 0})
+
+    async def main() -> None:
+        with TcpProxy(plane.server) as proxy:
+            async with client_of(plane, proxy) as disturbed, client_of(plane) as client:
+                reflector, follower = make_reflector(disturbed, PODS)
+                storm = True
+
+                async def cut() -> None:
+                    while storm:
+                        await asyncio.sleep(rng.uniform(0.002, 0.03))
+                        proxy.cut()
+
+                async with running(reflector):
+                    await reflector.synced.wait()
+                    cutting = asyncio.create_task(cut())
+                    for start in range(0, 600, 20):
+                        await asyncio.gather(*(change(client, number) for number in range(start, start + 20)))
+                    storm = False
+                    await cutting
+                    await catches_up(client, reflector, follower)
+                    await until(lambda: reflector.trouble is None)
+                    assert proxy.accepted > 50
+                    assert len(follower.steps) > 1000
+                assert len(follower.reports) < 20
+
+    asyncio.run(main())
+
+
+def test_a_connection_that_died_without_a_word_is_given_up_for_a_new_one(empty_control_plane: ControlPlane) -> None:
+    plane = empty_control_plane
+
+    async def main() -> None:
+        with TcpProxy(plane.server) as proxy:
+            async with client_of(plane, proxy) as disturbed, client_of(plane) as client:
+                reflector, follower = make_reflector(disturbed, NODES, idle=1.5)
+                async with running(reflector):
+                    await reflector.synced.wait()
+                    plane.client.create(make_node("before"))
+                    await catches_up(client, reflector, follower)
+                    proxy.stall()
+                    plane.client.create(make_node("meanwhile"))
+                    await catches_up(client, reflector, follower)
+                    assert follower.reports == []
+
+    asyncio.run(main())
+
+
+def test_an_api_server_that_restarts_is_found_again_and_nothing_is_missed(fresh_control_plane: ControlPlane) -> None:
+    plane = fresh_control_plane
+
+    async def main() -> None:
+        plane.client.create_all([make_node(name) for name in ("same", "changed", "gone", "anew")])
+        with TcpProxy(plane.server) as proxy:
+            async with client_of(plane, proxy) as disturbed, client_of(plane) as client:
+                reflector, follower = make_reflector(disturbed, NODES)
+                async with running(reflector):
+                    await reflector.synced.wait()
+                    assert len(follower.steps) == 4
+                    proxy.refuse()
+                    proxy.cut()
+                    plane.client.patch("Node", "changed", {"metadata": {"labels": {"a": "b"}}})
+                    plane.client.delete("Node", "gone")
+                    plane.client.delete("Node", "anew")
+                    plane.client.create_all([make_node("anew"), make_node("new")], in_order=True)
+                    plane.kill_apiserver()
+                    await until(lambda: reflector.trouble is not None)
+                    plane.restart_apiserver()
+                    proxy.accept()
+                    # A server that has just started knows no version from before: what it says is 410.
+                    await catches_up(client, reflector, follower)
+                    await until(lambda: reflector.trouble is None)
+                    told = sorted(follower.steps[4:])
+                    assert told == ["delete anew", "delete gone", "set anew", "set changed", "set new"]
+                    assert follower.reports[-1] == "nodes can be listed and watched again"
+
+    asyncio.run(main())
+
+
+def test_a_missing_rule_is_named_and_works_as_soon_as_it_is_granted(empty_control_plane: ControlPlane) -> None:
+    plane = empty_control_plane
+    somebody = plane.authority.issue("somebody")
+
+    of_roles = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "reads-nodes"}}
+    user = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "somebody"}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reads-nodes"}
+
+    def grant(*verbs: str) -> None:
+        rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": verbs}]
+        plane.client.patch("ClusterRole", "reads-nodes", {"rules": rules})
+
+    async def main() -> None:
+        async with client_of(plane, certificate=somebody) as client:
+            reflector, _ = make_reflector(client, NODES)
+            async with running(reflector):
+                await until(lambda: reflector.trouble is not None)
+                assert reflector.trouble == (
+                    'nodes cannot be listed: nodes is forbidden: User "somebody" cannot list resource "nodes" in API '
+                    'group "" at the cluster scope; the role of this user needs the rule '
+                    'apiGroups: [""], resources: ["nodes"], verbs: ["list", "watch"]'
+                )
+                grant("list")
+                await until(lambda: "cannot watch resource" in (reflector.trouble or ""))
+                assert reflector.trouble.startswith("nodes cannot be watched: ")
+                grant("list", "watch")
+                await until(lambda: reflector.trouble is None)
+
+    plane.client.create({**of_roles, "kind": "ClusterRole", "rules": []})
+    plane.client.create({**of_roles, "kind": "ClusterRoleBinding", "roleRef": role, "subjects": [user]})
+    try:
+        asyncio.run(main())
+    finally:
+        plane.client.delete("ClusterRole", "reads-nodes")
+        plane.client.delete("ClusterRoleBinding", "reads-nodes")
+
+
+def test_a_kind_that_the_server_does_not_have_yet(empty_control_plane: ControlPlane) -> None:
+    plane = empty_control_plane
+    gangs: Resource[dict[str, Any]] = Resource("/apis/podium.test/v1/gangs")
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gangs.podium.test"},
+        "spec": {
+            "group": "podium.test",
+            "names": {"plural": "gangs", "kind": "Gang"},
+            "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+
+    async def main() -> None:
+        async with client_of(plane) as client:
+            reflector, follower = make_reflector(client, gangs)
+            async with running(reflector):
+                await until(lambda: reflector.trouble is not None)
+                assert reflector.trouble == (
+                    "gangs.podium.test cannot be listed: the API server has no gangs in podium.test/v1"
+                )
+                plane.client.create(definition)
+                await reflector.synced.wait()
+                gang = {"apiVersion": "podium.test/v1", "kind": "Gang", "metadata": {"name": "g"}, "size": 3}
+                await client.post("/apis/podium.test/v1/namespaces/default/gangs", gang)
+                await until(lambda: follower.steps == ["set default/g"])
+                assert reflector.store["default/g"]["size"] == 3
+
+    try:
+        asyncio.run(main())
+    finally:
+        plane.client.delete("CustomResourceDefinition", "gangs.podium.test")
