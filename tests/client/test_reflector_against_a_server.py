@@ -126,7 +126,7 @@ def test_thousands_of_changes_while_the_connection_is_cut_every_few_milliseconds
 
                 async def cut() -> None:
                     while storm:
-                        await asyncio.sleep(rng.uniform(0.002, 0.03))
+                        await asyncio.sleep(rng.uniform(0.002, 0.1))
                         proxy.cut()
 
                 async with running(reflector):
@@ -138,7 +138,7 @@ def test_thousands_of_changes_while_the_connection_is_cut_every_few_milliseconds
                     await cutting
                     await catches_up(client, reflector, follower)
                     await until(lambda: reflector.trouble is None)
-                    assert proxy.accepted > 50
+                    assert proxy.accepted > 20
                     assert len(follower.steps) > 1000
                 assert len(follower.reports) < 20
 
@@ -185,7 +185,7 @@ def test_an_api_server_that_restarts_is_found_again_and_nothing_is_missed(fresh_
                     await until(lambda: reflector.trouble is not None)
                     plane.restart_apiserver()
                     proxy.accept()
-                    # A server that has just started knows no version from before: what it says is 410.
+                    # It has just started and knows no version from before: to the watch it says 410 in an event.
                     await catches_up(client, reflector, follower)
                     await until(lambda: reflector.trouble is None)
                     told = sorted(follower.steps[4:])
