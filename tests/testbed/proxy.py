@@ -14,6 +14,7 @@ import socket
 import struct
 import threading
 from collections.abc import Coroutine
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -35,8 +36,8 @@ class TcpProxy:
         self._scheme, self._target = address.scheme, (address.hostname, address.port)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy")
-        self._listener: asyncio.Server | None = None
-        self._open: set[_Connection] = set()
+        self._listener: socket.socket | None = None
+        self._open: dict[_Connection, asyncio.Task[None]] = {}
         self._stall_new = False
         self._bytes_for_new: int | None = None
         self._delay = 0.0
@@ -53,7 +54,6 @@ class TcpProxy:
     ) -> None:
         self.refuse()
         self.cut()
-        self._do(_end_other_tasks())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -99,17 +99,22 @@ class TcpProxy:
 
     async def _accept(self) -> None:
         if self._listener is None:
-            self._listener = await asyncio.start_server(self._connected, LOOPBACK, self.port)
-            self.port = self._listener.sockets[0].getsockname()[1]
+            self._listener = socket.create_server((LOOPBACK, self.port), backlog=100)
+            self._listener.setblocking(False)
+            self.port = self._listener.getsockname()[1]
+            # Not awaited: a wait that is cancelled at the wrong moment loses the connection it has just accepted.
+            self._loop.add_reader(self._listener, self._take, self._listener)
 
     async def _refuse(self) -> None:
         if self._listener is not None:
+            self._loop.remove_reader(self._listener)
             self._listener.close()
             self._listener = None
 
     async def _cut(self) -> None:
-        for connection in list(self._open):
-            connection.reset()
+        for connection in self._open:
+            connection.rude = True
+        await _ended(list(self._open.values()))
 
     async def _set_stalled(self, stalled: bool, new: bool) -> None:
         self._stall_new = new
@@ -121,48 +126,59 @@ class TcpProxy:
         for connection in self._open:
             connection.bytes_left = after
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.accepted += 1
-        connection = _Connection(writer, self._stall_new, self._bytes_for_new)
-        self._open.add(connection)
+    def _take(self, listener: socket.socket) -> None:
         try:
-            server_reader, server_writer = await asyncio.open_connection(*self._target)
-            connection.writers.append(server_writer)
-            await asyncio.gather(
-                self._pump(connection, reader, server_writer, from_server=False),
-                self._pump(connection, server_reader, writer, from_server=True),
-            )
-        except OSError:
-            pass
-        finally:
-            self._open.discard(connection)
-            connection.close()
+            client, _ = listener.accept()
+        except OSError:  # it gave up before its turn came
+            return
+        client.setblocking(False)
+        self.accepted += 1
+        connection = _Connection(self._stall_new, self._bytes_for_new)
+        task = self._open[connection] = self._loop.create_task(self._pass_on(connection, client))
+        task.add_done_callback(partial(self._forget, connection, client))  # even of one that was cut before it began
+
+    def _forget(self, connection: "_Connection", client: socket.socket, _: asyncio.Task[None]) -> None:
+        del self._open[connection]
+        client.close()
+
+    async def _pass_on(self, connection: "_Connection", client: socket.socket) -> None:
+        with client, socket.socket() as server:
+            server.setblocking(False)
+            try:
+                await self._loop.sock_connect(server, self._target)
+                there = asyncio.create_task(self._pump(connection, client, server))
+                back = asyncio.create_task(self._pump(connection, server, client, from_server=True))
+                try:
+                    await asyncio.wait([there, back], return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    await _ended([there, back])
+            except OSError:
+                pass
+            finally:
+                if connection.rude:
+                    for end in (client, server):  # closed without a farewell: that is a reset
+                        end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     async def _pump(
-        self,
-        connection: "_Connection",
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        *,
-        from_server: bool,
+        self, connection: "_Connection", source: socket.socket, sink: socket.socket, *, from_server: bool = False
     ) -> None:
-        while piece := await reader.read(_PIECE):
+        while piece := await self._loop.sock_recv(source, _PIECE):
             await connection.flowing.wait()
             if self._delay:
                 await asyncio.sleep(self._delay)
             if from_server and connection.bytes_left is not None:
                 piece = piece[: connection.bytes_left]
                 connection.bytes_left -= len(piece)
-            writer.write(piece)
-            await writer.drain()
+            await self._loop.sock_sendall(sink, piece)
             if from_server and connection.bytes_left == 0:
-                break
-        connection.close()
+                return
 
 
 class _Connection:
-    def __init__(self, writer: asyncio.StreamWriter, stalled: bool, bytes_left: int | None) -> None:
-        self.writers = [writer]
+    """rude: it ends with a reset. bytes_left: how much the server may still send through it."""
+
+    def __init__(self, stalled: bool, bytes_left: int | None) -> None:
+        self.rude = False
         self.bytes_left = bytes_left
         self.flowing = asyncio.Event()
         self.set_stalled(stalled)
@@ -173,22 +189,8 @@ class _Connection:
         else:
             self.flowing.set()
 
-    def close(self) -> None:
-        for writer in self.writers:
-            writer.close()
 
-    def reset(self) -> None:
-        self.flowing.set()
-        for writer in self.writers:
-            transport = writer.transport
-            if not transport.is_closing():
-                own: socket.socket = transport.get_extra_info("socket")
-                own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # no farewell: a reset
-            transport.abort()
-
-
-async def _end_other_tasks() -> None:
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
+async def _ended(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
         task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.gather(*tasks, return_exceptions=True)
