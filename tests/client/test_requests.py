@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 
 import pytest
-import uvloop
 from aiohttp import web
 
 from podium.client import Access, ApiError, Client, TimedOut, Unreachable
 from podium.client import client as client_module
 from podium.client import repetition as repetition_module
+from tests.client.conftest import Run
 from tests.client.servers import Handler, closed_port, read_request, serving, talking
 
 Use = Callable[[Client], Awaitable[None]]
@@ -23,24 +23,6 @@ REFUSAL = {"kind": "Status", "status": "Failure", "reason": "TooManyRequests", "
 @pytest.fixture(autouse=True)
 def quick_repetitions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repetition_module, "FIRST_BACKOFF", 0.001)
-
-
-@pytest.fixture(params=["asyncio", "uvloop"])
-def run(request: pytest.FixtureRequest) -> Callable[[Awaitable[None]], None]:
-    """Runs on either kind of loop."""
-    factory = uvloop.new_event_loop if request.param == "uvloop" else asyncio.new_event_loop
-
-    def run_on(main: Awaitable[None]) -> None:
-        async def whole() -> None:
-            await main
-
-        with asyncio.Runner(loop_factory=factory) as runner:
-            runner.run(whole())
-
-    return run_on
-
-
-Run = Callable[[Awaitable[None]], None]
 
 
 def new_client(url: str, **options: float) -> Client:

@@ -15,6 +15,7 @@ from aiohttp import web
 
 from podium.client import Access, ApiError, Client, Unreachable, load_access
 from podium.client import access as access_module
+from tests.client.conftest import Run
 from tests.client.servers import serving
 from tests.testbed.certificates import CertificateAuthority, KeyPair
 
@@ -76,7 +77,9 @@ def replace(pair: KeyPair, new: KeyPair) -> None:
     shutil.copy(new.key, pair.key)
 
 
-def test_a_rotated_token_file_is_used_from_the_next_request_on(tmp_path: Path, authority: CertificateAuthority) -> None:
+def test_a_rotated_token_file_is_used_from_the_next_request_on(
+    run: Run, tmp_path: Path, authority: CertificateAuthority
+) -> None:
     token = tmp_path / "token"
     token.write_text("one\n")
 
@@ -94,11 +97,11 @@ def test_a_rotated_token_file_is_used_from_the_next_request_on(tmp_path: Path, a
                 token.write_text("four")
                 assert await both(client) == [b"four", b"four"]
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_rotated_certificates_are_used_from_the_next_request_on(
-    tmp_path: Path, authority: CertificateAuthority, caplog: pytest.LogCaptureFixture
+    run: Run, tmp_path: Path, authority: CertificateAuthority, caplog: pytest.LogCaptureFixture
 ) -> None:
     pair = authority.issue("jane")
     other = authority.issue("john")
@@ -114,14 +117,14 @@ def test_rotated_certificates_are_used_from_the_next_request_on(
                 assert await both(client) == [b"john", b"john"]
 
     with caplog.at_level(logging.WARNING):
-        asyncio.run(main())
+        run(main())
     assert [record.getMessage() for record in caplog.records] == [
         f"{tmp_path}/kubeconfig: user 'c': the key does not belong to the certificate; "
         "what was in use before stays in use"
     ]
 
 
-def test_a_rotated_authority_is_believed(tmp_path: Path, authority: CertificateAuthority) -> None:
+def test_a_rotated_authority_is_believed(run: Run, tmp_path: Path, authority: CertificateAuthority) -> None:
     (tmp_path / "new").mkdir()
     later = CertificateAuthority(tmp_path / "new")
     believed = tmp_path / "ca.crt"
@@ -136,10 +139,10 @@ def test_a_rotated_authority_is_believed(tmp_path: Path, authority: CertificateA
             shutil.copy(later.certificate, believed)
             assert await both(client) == [b"t", b"t"]
 
-    asyncio.run(main())
+    run(main())
 
 
-def test_a_stream_goes_on_while_certificates_rotate(tmp_path: Path, authority: CertificateAuthority) -> None:
+def test_a_stream_goes_on_while_certificates_rotate(run: Run, tmp_path: Path, authority: CertificateAuthority) -> None:
     pair = authority.issue("jane")
     rotated = asyncio.Event()
 
@@ -166,11 +169,11 @@ def test_a_stream_goes_on_while_certificates_rotate(tmp_path: Path, authority: C
                 rotated.set()
                 assert await anext(chunks) == b"after"
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_connection_in_use_while_certificates_rotate_is_not_used_again(
-    tmp_path: Path, authority: CertificateAuthority
+    run: Run, tmp_path: Path, authority: CertificateAuthority
 ) -> None:
     pair = authority.issue("jane")
     rotated = asyncio.Event()
@@ -192,10 +195,12 @@ def test_a_connection_in_use_while_certificates_rotate_is_not_used_again(
                 assert await slow == b"jane"
                 assert await asyncio.gather(*(client.post("/", {}) for _ in range(3))) == [b"john"] * 3
 
-    asyncio.run(main())
+    run(main())
 
 
-def test_a_401_renews_the_credentials_once_for_all_who_got_it(tmp_path: Path, authority: CertificateAuthority) -> None:
+def test_a_401_renews_the_credentials_once_for_all_who_got_it(
+    run: Run, tmp_path: Path, authority: CertificateAuthority
+) -> None:
     """The plugin prints a number that it counts up; the server takes nothing below the second."""
     plugin = tmp_path / "plugin"
     plugin.write_text(
@@ -233,10 +238,12 @@ def test_a_401_renews_the_credentials_once_for_all_who_got_it(tmp_path: Path, au
                 assert no.value.unauthorized
                 assert runs() == 3
 
-    asyncio.run(main())
+    run(main())
 
 
-def test_without_anything_else_to_show_a_401_is_final(tmp_path: Path, authority: CertificateAuthority) -> None:
+def test_without_anything_else_to_show_a_401_is_final(
+    run: Run, tmp_path: Path, authority: CertificateAuthority
+) -> None:
     requests: list[str] = []
 
     async def handler(request: web.Request) -> web.Response:
@@ -253,11 +260,11 @@ def test_without_anything_else_to_show_a_401_is_final(tmp_path: Path, authority:
                     assert "s3cr3t" not in str(refused.value)
             assert requests == ["GET", "POST", "GET"]
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_plugin_whose_certificate_is_damaged_ends_requests_with_that(
-    tmp_path: Path, authority: CertificateAuthority
+    run: Run, tmp_path: Path, authority: CertificateAuthority
 ) -> None:
     plugin = tmp_path / "plugin"
     version = "client.authentication.k8s.io/v1"
@@ -276,11 +283,11 @@ def test_a_plugin_whose_certificate_is_damaged_ends_requests_with_that(
                     with pytest.raises(Unreachable, match="plugin: the certificate is not PEM"):
                         await ask
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_plugin_that_fails_ends_requests_with_its_reason_and_is_not_asked_by_each(
-    tmp_path: Path, authority: CertificateAuthority, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, authority: CertificateAuthority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access_module, "LOOK_EVERY", 60.0)
     plugin = tmp_path / "plugin"
@@ -297,7 +304,7 @@ def test_a_plugin_that_fails_ends_requests_with_its_reason_and_is_not_asked_by_e
                         await ask
                     assert not failed.value.sent
 
-    asyncio.run(main())
+    run(main())
     assert (tmp_path / "runs").read_text() == "x\n"
 
 
@@ -311,6 +318,7 @@ def test_a_plugin_that_fails_ends_requests_with_its_reason_and_is_not_asked_by_e
     ],
 )
 def test_the_server_must_have_the_name_it_is_asked_by(
+    run: Run,
     tmp_path: Path,
     authority: CertificateAuthority,
     hosts: tuple[str, ...],
@@ -329,10 +337,10 @@ def test_the_server_must_have_the_name_it_is_asked_by(
                         await ask
                     assert not failed.value.sent
 
-    asyncio.run(main())
+    run(main())
 
 
-def test_a_servers_expired_certificate_is_told(tmp_path: Path, authority: CertificateAuthority) -> None:
+def test_a_servers_expired_certificate_is_told(run: Run, tmp_path: Path, authority: CertificateAuthority) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     pair = authority.issue("late", hosts=("127.0.0.1",), lifetime=timedelta(minutes=-1))
     context.load_cert_chain(pair.certificate, pair.key)
@@ -346,10 +354,10 @@ def test_a_servers_expired_certificate_is_told(tmp_path: Path, authority: Certif
                 with pytest.raises(Unreachable, match="is not accepted: certificate has expired"):
                     await ask
 
-    asyncio.run(main())
+    run(main())
 
 
-def test_a_server_that_speaks_plain_http_is_told(tmp_path: Path, authority: CertificateAuthority) -> None:
+def test_a_server_that_speaks_plain_http_is_told(run: Run, tmp_path: Path, authority: CertificateAuthority) -> None:
     async def main() -> None:
         async with serving(who) as url:
             access = access_to(url.replace("http:", "https:"), tmp_path, authority.certificate, {})
@@ -358,4 +366,4 @@ def test_a_server_that_speaks_plain_http_is_told(tmp_path: Path, authority: Cert
                     with pytest.raises(Unreachable, match="does not speak TLS"):
                         await ask
 
-    asyncio.run(main())
+    run(main())

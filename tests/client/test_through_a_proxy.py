@@ -11,6 +11,7 @@ from aiohttp import web
 
 from podium.client import Access, Client, Unreachable, repetition
 from podium.client.access import Trust
+from tests.client.conftest import Run
 from tests.client.servers import Talk, serving, talking
 from tests.testbed.certificates import CertificateAuthority
 
@@ -61,7 +62,7 @@ async def secured(folder: Path) -> AsyncIterator[tuple[str, Trust]]:
         yield url, Trust(content=authority.certificate.read_bytes())
 
 
-def test_reads_writes_and_watches_all_go_through_it(tmp_path: Path) -> None:
+def test_reads_writes_and_watches_all_go_through_it(run: Run, tmp_path: Path) -> None:
     connects: list[str] = []
 
     async def main() -> None:
@@ -80,10 +81,10 @@ def test_reads_writes_and_watches_all_go_through_it(tmp_path: Path) -> None:
             assert all("Proxy-Authorization: Basic amFuZTpwdw==" in head for head in connects)
             assert all("Bearer" not in head for head in connects)
 
-    asyncio.run(main())
+    run(main())
 
 
-def test_a_proxy_that_refuses_is_told_and_nothing_was_sent(tmp_path: Path) -> None:
+def test_a_proxy_that_refuses_is_told_and_nothing_was_sent(run: Run, tmp_path: Path) -> None:
     async def main() -> None:
         async with (
             secured(tmp_path) as (url, trust),
@@ -95,10 +96,12 @@ def test_a_proxy_that_refuses_is_told_and_nothing_was_sent(tmp_path: Path) -> No
                     await ask
                 assert not failed.value.sent
 
-    asyncio.run(main())
+    run(main())
 
 
-def test_a_proxy_that_is_gone_is_told_and_nothing_was_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_is_gone_is_told_and_nothing_was_sent(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(repetition, "FIRST_BACKOFF", 0.001)
 
     async def main() -> None:
@@ -110,4 +113,4 @@ def test_a_proxy_that_is_gone_is_told_and_nothing_was_sent(tmp_path: Path, monke
                     await ask
                 assert not failed.value.sent
 
-    asyncio.run(main())
+    run(main())
