@@ -358,7 +358,7 @@ def test_after_twelve_tries_an_event_is_given_up(monkeypatch: pytest.MonkeyPatch
             await reporter.settle()
             assert (reporter.recorder.sent, reporter.recorder.dropped) == (0, 1)
             assert len(reporter.said) == 1
-            assert "127.0.0.1:1 cannot be reached" in reporter.said[0]
+            assert "127.0.0.1:1 refuses connections" in reporter.said[0]
         async with serving(lambda _request: web.json_response({}, status=503)) as (server, requests):
             async with reporting(server) as reporter:
                 reporter.recorder.record(*failed_scheduling(make_pod("web"), "no"))

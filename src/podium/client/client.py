@@ -3,9 +3,9 @@
     throttle → fresh credentials → guard (writes) → send → answer, or wait and again
 
 `timeout` covers all of that, so a caller who gives five seconds has an answer or an error after five seconds. Within
-it a request is repeated when that cannot do harm: an answer of 429 or 5xx with Retry-After, a 401 once after the
-credentials were renewed, any request that was never sent, and a GET whose answer got lost. A write that may have
-arrived is never repeated; `Unreachable.sent` tells the caller, who knows what is safe.
+it a request is repeated when the server asks for that (429 or 5xx with Retry-After), once after a 401 if the
+credentials could be renewed, and a GET also when no answer came. Without an answer a write is never repeated;
+`Unreachable.sent` tells the caller, who knows what is safe, whether it may have arrived.
 
 What does not change between requests is made beforehand, because a scheduler's day is thousands of small POSTs.
 """

@@ -1,8 +1,9 @@
 """Whether a request that failed is sent again, and when.
 
 - 429 and 5xx with Retry-After: after that time, up to ten times, as kubectl does.
-- No answer: when nothing had been sent, or the request only reads; a few times, waiting longer each time.
-- Anything else is the caller's to judge.
+- No answer to a request that only reads: a few times, waiting longer each time.
+- Anything else is the caller's to judge. That holds for writes that were never sent too: those who write have
+  their own way of trying again, and two on top of each other would multiply.
 
 Waits are spread at random, so that many clients that were cut off together do not come back together, and none goes
 past the deadline: where it would, the error is raised at once.
@@ -43,7 +44,7 @@ class Repetition:
                 self._waits += 1
                 if self._waits <= MOST_WAITS:
                     return seconds * (1 + SPREAD * self._rng.random())
-            case Unreachable(lasting=False) if self._reading or not error.sent:
+            case Unreachable(lasting=False) if self._reading:
                 self._reconnects += 1
                 if self._reconnects <= MOST_RECONNECTS:
                     return FIRST_BACKOFF * 2.0 ** (self._reconnects - 1) * (1 + self._rng.random())
