@@ -25,6 +25,11 @@ from tests.testbed.apiclient import ApiClient
 Event = dict[str, Any]
 
 
+def _in_version(version: str) -> Pod:
+    pod = make_pod("web")
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, resource_version=version))
+
+
 class Reporter:
     """A recorder on a client, with the sentences it reported and a clock to move."""
 
@@ -231,7 +236,7 @@ def test_a_series_that_ended_is_closed_without_another_event(
     "other",
     [
         failed_scheduling(make_pod("other"), "no"),
-        failed_scheduling(msgspec.convert({"metadata": {"name": "web", "resourceVersion": "8"}}, Pod), "no"),
+        failed_scheduling(_in_version("8"), "no"),
         failed_scheduling(make_pod("web"), "no")._replace(type="Normal"),
         failed_scheduling(make_pod("web"), "no")._replace(reason="Other"),
         failed_scheduling(make_pod("web"), "no")._replace(action="Other"),
@@ -352,18 +357,27 @@ def test_after_twelve_tries_an_event_is_given_up(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(event_sender.EventSender, "_rest", lambda _self, _failures: 0.0)
 
     async def main() -> None:
-        refusing = Access("http://127.0.0.1:1")
-        async with reporting(refusing) as reporter:
-            reporter.recorder.record(*failed_scheduling(make_pod("web"), "no"))
-            await reporter.settle()
-            assert (reporter.recorder.sent, reporter.recorder.dropped) == (0, 1)
-            assert len(reporter.said) == 1
-            assert "127.0.0.1:1 refuses connections" in reporter.said[0]
         async with serving(lambda _request: web.json_response({}, status=503)) as (server, requests):
             async with reporting(server) as reporter:
                 reporter.recorder.record(*failed_scheduling(make_pod("web"), "no"))
                 await reporter.settle()
+                assert (reporter.recorder.sent, reporter.recorder.dropped) == (0, 1)
+                assert reporter.said == ["events cannot be sent: the API server answered 503"]
             assert len(requests) == 12
+
+    asyncio.run(main())
+
+
+def test_where_nobody_listens_an_event_is_given_up_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_sender, "MAX_TRIES", 1)
+
+    async def main() -> None:
+        async with reporting(Access("http://127.0.0.1:1")) as reporter:
+            reporter.recorder.record(*failed_scheduling(make_pod("web"), "no"))
+            await reporter.settle()
+            assert (reporter.recorder.sent, reporter.recorder.dropped) == (0, 1)
+            assert len(reporter.said) == 1
+            assert reporter.said[0].startswith("events cannot be sent: 127.0.0.1:1 refuses connections")
 
     asyncio.run(main())
 
