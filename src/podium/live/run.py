@@ -40,6 +40,8 @@ GRACE = 10.0
 """Seconds that bindings under way get when the process is told to stop."""
 LAST_WORDS = 3.0
 """Seconds for conditions and events that have not been written by then."""
+BUSY = 8
+"""Bindings under way from which on events wait a while: they tell of what has happened, and bindings make it happen."""
 FINE, LOST = 0, 1
 
 
@@ -85,6 +87,7 @@ class Process:
             clock=clock,
             rng=rng,
             report=LOG.warning,
+            busy=lambda: self.live.writer.binding >= BUSY,
         )
         elects = config.leader_election.leader_elect and not options.shadow
         self._election = self._candidate(clock, rng) if elects else None
@@ -114,6 +117,7 @@ class Process:
 
     def _candidate(self, clock: SystemClock, rng: random.Random) -> Election:
         lease = self._config.leader_election
+        first_profile = self._config.profiles[0].scheduler_name
         return Election(
             self._aside,
             namespace=lease.resource_namespace,
@@ -125,6 +129,7 @@ class Process:
             clock=clock,
             rng=rng,
             report=LOG.info,
+            on_event=lambda lease, note: self._recorder.record_election(lease, note, first_profile),
         )
 
     async def serve(self, options: ServingOptions, access: Access, stack: AsyncExitStack) -> None:
