@@ -50,8 +50,8 @@ class Request(NamedTuple):
 
     @property
     def node(self) -> str:
-        """Where a binding puts its pod."""
-        node: str = self.body["target"]["name"]
+        """Where a binding puts its pod; nowhere when its asker went away before the server had read it."""
+        node: str = self.body.get("target", {}).get("name", "")
         return node
 
     @property

@@ -89,7 +89,7 @@ class ConnectionPool:
         try:
             connection.request(method, path, body, all_headers)
             return connection.getresponse()
-        except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
+        except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError, ssl.SSLEOFError):
             # A server may close an idle connection at the moment it is used again; only then is a second try right.
             if not used_before:
                 raise

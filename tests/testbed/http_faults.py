@@ -61,6 +61,7 @@ class FaultProxy:
         self._rng = random.Random(seed)
         self._loop = asyncio.new_event_loop()
         self._ended: asyncio.Event | None = None
+        self._watches: dict[int, web.BaseRequest] = {}  # by id: requests cannot be hashed
 
     def __enter__(self) -> "FaultProxy":
         address: Future[str] = Future()
@@ -73,6 +74,12 @@ class FaultProxy:
         assert self._ended is not None
         self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join(timeout=30)
+
+    def cut_watches(self) -> int:
+        """Close every watch that is open now, between two bytes; how many there were."""
+        cut: Future[int] = Future()
+        self._loop.call_soon_threadsafe(lambda: cut.set_result(self._cut_watches()))
+        return cut.result(timeout=30)
 
     @property
     def counts(self) -> Counter[str]:
@@ -150,6 +157,15 @@ class FaultProxy:
     ) -> web.StreamResponse:
         passed_on = web.StreamResponse(status=answer.status, headers=headers)
         await passed_on.prepare(request)
+        self._watches[id(request)] = request
+        try:
+            return await self._pass_on(request, answer, passed_on, cut)
+        finally:
+            del self._watches[id(request)]
+
+    async def _pass_on(
+        self, request: web.BaseRequest, answer: aiohttp.ClientResponse, passed_on: web.StreamResponse, cut: bool
+    ) -> web.StreamResponse:
         left = self._rng.randint(0, 20_000)  # bytes until the cut
         async for chunk in answer.content.iter_any():
             if cut and len(chunk) > left:
@@ -159,6 +175,12 @@ class FaultProxy:
             left -= len(chunk)
         await passed_on.write_eof()
         return passed_on
+
+    def _cut_watches(self) -> int:
+        for request in self._watches.values():
+            self.injected.append(Injected("cut", request.method, request.path))
+            _hang_up(request)
+        return len(self._watches)
 
     def _draw(self, likelihood: float, fault: str, request: web.BaseRequest) -> bool:
         happens = likelihood > 0 and self._rng.random() < likelihood

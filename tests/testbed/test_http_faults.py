@@ -76,3 +76,14 @@ def test_lists_and_watches_break_in_the_middle(
         with pytest.raises((http.client.IncompleteRead, ValueError)):
             read(client)
         assert proxy.counts == {"truncated": 1}
+
+
+def test_open_watches_can_be_cut_from_outside(empty_control_plane: ControlPlane) -> None:
+    with through_proxy(empty_control_plane, Faults()) as (proxy, client):
+        version = client.list_response("Pod")["metadata"]["resourceVersion"]
+        events = client.watch("Pod", resource_version=version)
+        client.create(make_pod())
+        next(events)
+        assert proxy.cut_watches() == 1
+        assert list(events) == []
+        assert proxy.counts == {"cut": 1}
