@@ -88,9 +88,10 @@ def _assert_no_node_is_overfull(plane: ControlPlane, pods: list[Object]) -> None
     on_node = Counter(pod["spec"].get("nodeName") for pod in pods)
     for node in plane.client.list("Node"):
         name, room = node["metadata"]["name"], node["status"]["allocatable"]
-        assert on_node[name] * CPU_OF_A_POD <= int(room["cpu"].removesuffix("m")) * (1 if "m" in room["cpu"] else 1000)
-        assert on_node[name] * MEMORY_OF_A_POD <= int(room["memory"].removesuffix("Mi"))
-        assert on_node[name] <= int(room["pods"])
+        cpu = int(room["cpu"][:-1]) if room["cpu"].endswith("m") else int(room["cpu"]) * 1000
+        memory = int(room["memory"].removesuffix("Mi"))
+        most = min(cpu // CPU_OF_A_POD, memory // MEMORY_OF_A_POD, int(room["pods"]))
+        assert on_node[name] <= most, f"{name} has room for {most} pods and holds {on_node[name]}"
 
 
 def _key(pod: Object) -> str:

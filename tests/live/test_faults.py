@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from tests.testbed.http_faults import FaultProxy, Faults
 MIDDLE = 300  # pods bound when the fault strikes
 LEASE = "kube-scheduler"
 ELECTION: dict[str, Any] = {
-    "leaderElection": {"leaderElect": True, "leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms"}
+    "leaderElection": {"leaderElect": True, "leaseDuration": "6s", "renewDeadline": "5s", "retryPeriod": "1s"}
 }
 
 
@@ -115,6 +116,24 @@ def test_requests_are_refused_delayed_and_lost(plane: ControlPlane, tmp_path: Pa
         counts = proxy.counts
     assert all(counts[fault] for fault in ("conflict", "too_many", "server_error", "delay", "lost_answer", "refused"))
     assert_well_placed(plane, 500)
+
+
+@pytest.mark.parametrize(
+    "doubt",
+    [Faults(lost_answer=0.4, refused=0.3), Faults(false_error=0.4, server_error=0.3)],
+    ids=["silence", "errors"],
+)
+def test_a_binding_in_doubt_keeps_its_room(plane: ControlPlane, tmp_path: Path, doubt: Faults) -> None:
+    """Every node has room for one pod, and the watch tells too late which bindings were carried out: to give the room
+    of a binding that seemed to fail to another pod would put two pods on one node."""
+    create_nodes(plane, room_for=50)
+    with FaultProxy(plane, Faults(), seed=2) as proxy:
+        podium = plane.start_podium(kubeconfig=plane.write_kubeconfig(tmp_path / "proxied", server=proxy.url))
+        proxy.faults = replace(doubt, watch_lag=2.0)
+        create_pods(plane, 50)
+        until_all_bound(plane, podium)
+        assert len(proxy.counts) == 2
+    assert_well_placed(plane, 50)
 
 
 def test_a_client_certificate_expires_and_is_replaced(plane: ControlPlane, tmp_path: Path) -> None:

@@ -32,15 +32,27 @@ def test_without_permission_the_missing_rule_is_named_and_granting_it_is_enough(
     pair = plane.authority.issue("alice")
     create_nodes(plane, room_for=50)
     create_pods(plane, 50)
-    podium = plane.start_podium(
-        kubeconfig=plane.write_kubeconfig(tmp_path / "kubeconfig", certificate=pair), wait=False
-    )
-    until(lambda: "nodes" in podium.log_text() and "list" in podium.log_text(), "the missing rule is named", podium)
+    kubeconfig = plane.write_kubeconfig(tmp_path / "kubeconfig", certificate=pair)
+    podium = plane.start_podium(kubeconfig=kubeconfig, wait=False)
+    rule = 'needs the rule apiGroups: [""], resources: ["nodes"], verbs: ["list", "watch"]'
+    until(lambda: rule in podium.log_text(), "the missing rule is named", podium)
     assert podium.exit_code is None
-    assert "alice" in podium.log_text()
-    plane.kubectl("create", "clusterrolebinding", "podium", "--clusterrole=system:kube-scheduler", "--user=alice")
-    for volumes in ("system:volume-scheduler",):
-        plane.kubectl("create", "clusterrolebinding", volumes, f"--clusterrole={volumes}", "--user=alice")
+    for role in ("kube-scheduler", "volume-scheduler"):
+        plane.kubectl("create", "clusterrolebinding", f"a-{role}", f"--clusterrole=system:{role}", "--user=alice")
+    until_all_bound(plane, podium)
+    assert_well_placed(plane, 50)
+
+
+def test_who_may_only_look_is_told_what_is_missing_to_bind(plane: ControlPlane, tmp_path: Path) -> None:
+    pair = plane.authority.issue("alice")
+    plane.kubectl("create", "clusterrole", "looker", "--verb=get,list,watch", "--resource=*.*")
+    plane.kubectl("create", "clusterrolebinding", "looker", "--clusterrole=looker", "--user=alice")
+    create_nodes(plane, room_for=50)
+    create_pods(plane, 50)
+    podium = plane.start_podium(kubeconfig=plane.write_kubeconfig(tmp_path / "kubeconfig", certificate=pair))
+    until(lambda: 'resources: ["pods/binding"], verbs: ["create"]' in podium.log_text(), "the rule is named", podium)
+    for role in ("kube-scheduler", "volume-scheduler"):
+        plane.kubectl("create", "clusterrolebinding", f"a-{role}", f"--clusterrole=system:{role}", "--user=alice")
     until_all_bound(plane, podium)
     assert_well_placed(plane, 50)
 
@@ -50,7 +62,8 @@ def test_an_api_server_that_is_not_there_yet_is_waited_for(plane: ControlPlane) 
     create_pods(plane, 50)
     plane.kill_apiserver()
     podium = plane.start_podium(wait=False)
-    until(lambda: plane.server.removeprefix("https://") in podium.log_text(), "it says whom it waits for", podium)
+    complaint = f"{plane.server.removeprefix('https://')} refuses connections: is the API server running there?"
+    until(lambda: complaint in podium.log_text(), "it says whom it waits for", podium)
     assert podium.exit_code is None
     plane.restart_apiserver()
     until_all_bound(plane, podium)

@@ -40,9 +40,11 @@ class Faults:
     server_error: float = 0.0  # 500
     delay: float = 0.0  # the request waits up to `longest_delay` seconds first
     lost_answer: float = 0.0  # a write is carried out, then the connection closes without a word
+    false_error: float = 0.0  # a write is carried out, then answered with 500 all the same, as when etcd is slow
     refused: float = 0.0  # the connection closes and nothing is carried out
     truncated: float = 0.0  # a watch ends after up to 20 kB, likely in the middle of an event; a list after half of it
     longest_delay: float = 0.5
+    watch_lag: float = 0.0  # seconds by which watches are behind
 
 
 class Injected(NamedTuple):
@@ -148,6 +150,8 @@ class FaultProxy:
             content = await answer.read()
             if writes and self._draw(faults.lost_answer, "lost_answer", request):
                 return _hang_up(request)
+            if writes and self._draw(faults.false_error, "false_error", request):
+                return _refusal(500, "InternalError")
             if not writes and self._draw(faults.truncated, "truncated", request):
                 return await _half(request, answer.status, passed_on, content)
             return web.Response(status=answer.status, headers=passed_on, body=content)
@@ -168,6 +172,8 @@ class FaultProxy:
     ) -> web.StreamResponse:
         left = self._rng.randint(0, 20_000)  # bytes until the cut
         async for chunk in answer.content.iter_any():
+            if self.faults.watch_lag:
+                await asyncio.sleep(self.faults.watch_lag)
             if cut and len(chunk) > left:
                 await passed_on.write(chunk[:left])
                 return _hang_up(request)

@@ -50,6 +50,12 @@ def test_a_refused_write_is_not_carried_out(empty_control_plane: ControlPlane, f
     assert empty_control_plane.client.list("Node") == []
 
 
+def test_a_false_error_is_carried_out_all_the_same(empty_control_plane: ControlPlane) -> None:
+    with through_proxy(empty_control_plane, Faults(false_error=1)) as (_, client), pytest.raises(ApiError, match="500"):
+        client.create(make_node())
+    assert len(empty_control_plane.client.list("Node")) == 1
+
+
 def test_a_conflict_concerns_writes_only(empty_control_plane: ControlPlane) -> None:
     with through_proxy(empty_control_plane, Faults(conflict=1)) as (_, client):
         assert client.list("Node") == []

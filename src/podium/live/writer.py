@@ -2,7 +2,8 @@
 
 A binding whose answer never came may have happened. To undo it in memory then would free room that is taken, so it is
 asked again, to the same node, until there is an answer: the API server refuses a second binding of a pod, and what the
-pod says then is the truth. A pod stays placed in memory all that while.
+pod says then is the truth. So it is after an internal error of the server, which may have come too late to stop the
+binding. A pod stays placed in memory all that while.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class LiveWriter:
                     if not doubtful:
                         return Status.error(str(error))
                 except ApiError as error:
-                    if error.conflict or doubtful:
+                    if error.conflict or doubtful or error.status >= 500:  # an error may hide that it was carried out
                         return await self._where(pod, node_name, error)
                     return Status.error(error.message)
                 except ClientError as error:
