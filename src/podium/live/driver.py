@@ -23,6 +23,7 @@ from podium.framework.clock import Clock
 from podium.framework.handle import LoadSource
 from podium.framework.queued import QueuedPod
 from podium.kube import Node, Pod
+from podium.live.complaints import Complaints
 from podium.live.events import Recorder, failed_scheduling, scheduled
 from podium.live.http_extender import build_extenders
 from podium.live.informers import Informers, custom_kinds
@@ -61,9 +62,10 @@ class LiveScheduler:
         self._room = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._stopping = False
-        self.statuses = PodStatuses(client, clock, self._latest, LOG.warning)
+        complaints = Complaints(clock, LOG.warning)
+        self.statuses = PodStatuses(client, clock, self._latest, complaints)
         self._shadow = shadow
-        self.writer = LiveWriter(client, clock, rng, self.statuses, recorder, self._spawn)
+        self.writer = LiveWriter(client, clock, rng, self.statuses, recorder, complaints, self._spawn)
         self.engine = Scheduler(
             config,
             registry,

@@ -16,6 +16,7 @@ from podium.client import STRATEGIC_MERGE_PATCH, ApiError, Client, ClientError
 from podium.framework import Nomination
 from podium.framework.clock import Clock
 from podium.kube import Pod
+from podium.live.complaints import Complaints
 
 SENDERS = 8
 ATTEMPTS = 4
@@ -35,12 +36,12 @@ class PodStatuses:
     """The writes that wait, by pod. `run` sends them; `latest` gives the newest known version of a pod."""
 
     def __init__(
-        self, client: Client, clock: Clock, latest: Callable[[Pod], Pod | None], report: Callable[[str], None]
+        self, client: Client, clock: Clock, latest: Callable[[Pod], Pod | None], complaints: Complaints
     ) -> None:
         self._client = client
         self._clock = clock
         self._latest = latest
-        self._report = report
+        self._complaints = complaints
         self._waiting: dict[str, Write] = {}
         self._sending = 0
         self._news = asyncio.Event()
@@ -95,7 +96,7 @@ class PodStatuses:
                 if isinstance(error, ApiError) and (error.not_found or error.conflict):
                     return
                 if attempt == ATTEMPTS - 1 or pod.uid in self._waiting or not worth_repeating(error):
-                    self._report(f"writing the status of pod {pod.key}: {error}")
+                    self._complaints.failed("writing the status of", pod.key, error)
                     return
             await asyncio.sleep(FIRST_PAUSE * 5**attempt)
 

@@ -20,6 +20,7 @@ from podium.framework import Nomination, Status
 from podium.framework.clock import Clock
 from podium.framework.handle import Effect
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
+from podium.live.complaints import Complaints
 from podium.live.events import Recorder, preempted
 from podium.live.pod_status import PodStatuses, rfc3339, worth_repeating
 
@@ -55,6 +56,7 @@ class LiveWriter:
         rng: random.Random,
         statuses: PodStatuses,
         recorder: Recorder,
+        complaints: Complaints,
         spawn: Callable[[Coroutine[Any, Any, None]], object],
     ) -> None:
         self._client = client
@@ -62,6 +64,7 @@ class LiveWriter:
         self._rng = rng
         self._statuses = statuses
         self._recorder = recorder
+        self._complaints = complaints
         self._spawn = spawn
         self.binding = 0
         """How many bindings are under way."""
@@ -82,13 +85,13 @@ class LiveWriter:
                 except Unreachable as error:
                     doubtful = doubtful or error.sent
                     if not doubtful:
-                        return Status.error(str(error))
+                        return self._unbound(pod, error)
                 except ApiError as error:
                     if error.conflict or doubtful or error.status >= 500:  # an error may hide that it was carried out
                         return await self._where(pod, node_name, error)
-                    return Status.error(error.message)
+                    return self._unbound(pod, error)
                 except ClientError as error:
-                    return Status.error(str(error))
+                    return self._unbound(pod, error)
                 await asyncio.sleep(pause * (0.5 + self._rng.random()))
                 pause = min(pause * 2, LONGEST_PAUSE)
         finally:
@@ -102,7 +105,7 @@ class LiveWriter:
                 answer = await self._client.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
                 found = msgspec.json.decode(answer, type=Pod)
                 bound = found.uid == pod.uid and found.node_name == node_name
-                return None if bound else Status.error(refusal.message)
+                return None if bound else self._unbound(pod, refusal)
             except ApiError as error:
                 if not worth_repeating(error):
                     return Status.error(refusal.message)
@@ -110,6 +113,14 @@ class LiveWriter:
                 pass
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
+
+    def _unbound(self, pod: Pod, error: ClientError) -> Status:
+        if not isinstance(error, ApiError):
+            self._complaints.failed("binding", pod.key, error)
+            return Status.error(str(error))
+        if not (error.conflict or error.not_found):  # bound by somebody else, or deleted: the watch will tell
+            self._complaints.failed("binding", pod.key, error)
+        return Status.error(error.message)
 
     # Evictions and nominations
 
