@@ -6,10 +6,14 @@ A control plane takes three seconds to start, so tests share one for the session
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests.testbed import ControlPlane, TestbedUnavailable
 from tests.testbed.availability import SKIP_PREFIX, skip_or_fail
 from tests.testbed.build import programs
+
+settings.register_profile("podium", deadline=None)  # how long an example takes says how busy the machine is
+settings.load_profile("podium")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -53,6 +53,9 @@ class World:
         self.evicted: list[str] = []
         self.evictions: list[Callable[[str | None], None]] = []
         self.cleared: list[str] = []
+        self.nominated: list[tuple[str, str]] = []
+        self.nominate_answer: Effect = None
+        self.gave_way: list[tuple[str, str, str]] = []
         self.reports: list[str] = []
         self.scheduler = Scheduler(
             config,
@@ -86,6 +89,13 @@ class World:
             self.evictions.append(done)
         else:
             done(None)
+
+    def taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
+        self.gave_way.append((victim.name, preemptor.name, node_name))
+
+    def nominate(self, pod: Pod, node_name: str) -> Effect:
+        self.nominated.append((pod.name, node_name))
+        return self.nominate_answer
 
     def clear_nomination(self, pod: Pod) -> None:
         self.cleared.append(pod.name)

@@ -57,6 +57,12 @@ class World:
             self.evicted += victims
         done(None)
 
+    def taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
+        pass
+
+    def nominate(self, pod: Pod, node_name: str) -> None:
+        pass
+
     def clear_nomination(self, pod: Pod) -> None:
         pass
 

@@ -30,17 +30,22 @@ def setup(
     args: Mapping[str, Mapping[str, Any]] | None = None,
     weights: Mapping[str, int] | None = None,
     profiles: Sequence[str] = (PROFILE,),
+    sorter: type[Plugin] | None = None,
     **top: Any,
 ) -> Setup:
     """Profiles that run these plugins, in this order: alone, but for sorting and binding, or behind the default ones.
 
-    Plugins of the tree go by name. `top` are fields of the configuration file.
+    Plugins of the tree go by name. `sorter` takes PrioritySort's place. `top` are fields of the configuration file.
     """
     registry = {**REGISTRY, **{each.name: each for each in plugins if not isinstance(each, str)}}
     names = [each if isinstance(each, str) else each.name for each in plugins]
+    bare = BARE
+    if sorter is not None:
+        registry[sorter.name] = sorter
+        bare = (sorter.name, "DefaultBinder")
     binds = any("bind" in registry[name].points for name in names)
     if not default:
-        names = [*(name for name in BARE if not (binds and name == "DefaultBinder")), *names]
+        names = [*(name for name in bare if not (binds and name == "DefaultBinder")), *names]
     enabled = [{"name": name, "weight": (weights or {}).get(name, 0)} for name in names]
     multi_point = {"enabled": enabled, "disabled": [] if default else [{"name": "*"}]}
     profile = {

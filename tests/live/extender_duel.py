@@ -262,6 +262,12 @@ class Podium:
     def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
         self.outcome.target, self.outcome.victims = node_name, sorted(victim.key for victim in victims)
 
+    def taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
+        return None
+
+    def nominate(self, pod: Pod, node_name: str) -> None:
+        return None
+
     def clear_nomination(self, pod: Pod) -> None:
         return None
 

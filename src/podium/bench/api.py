@@ -43,6 +43,13 @@ class Api:
     def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
         self._evictions.append((victims, done))
 
+    def taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
+        pass
+
+    def nominate(self, pod: Pod, node_name: str) -> None:
+        if pod.uid in self.pods:
+            self._news.append(lambda: self._set_status(pod, self.pods[pod.uid].status.conditions, node_name))
+
     def clear_nomination(self, pod: Pod) -> None:
         self._news.append(lambda: self._set_status(pod, self.pods[pod.uid].status.conditions, ""))
 

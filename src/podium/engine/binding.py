@@ -2,7 +2,8 @@
 
 Preparing and binding may talk to the API server, so this is a coroutine; the scheduler does not wait for it. A driver
 whose writer answers at once runs it to the end on the spot. Whatever fails here undoes the placement and puts the pod
-back.
+back. A pod that will take its time, held at Permit or prepared by a plugin, is said to be nominated meanwhile, so that
+others know where it is going; and while it is being prepared, a more important pod may still have it called off.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ BIND = 'running Bind plugin "{}"'
 class Binding:
     """One pod's binding."""
 
-    __slots__ = ("_cycle", "_node_name", "_queued", "_runtime", "_scheduler")
+    __slots__ = ("_called_off", "_cycle", "_node_name", "_plugins", "_queued", "_runtime", "_scheduler", "task")
 
     def __init__(
         self, scheduler: Scheduler, runtime: ProfileRuntime, cycle: Cycle, queued: QueuedPod, node_name: str
@@ -41,6 +42,28 @@ class Binding:
         self._cycle = cycle
         self._queued = queued
         self._node_name = node_name
+        self._plugins: list[Any] | None = None
+        self._called_off = ""
+        self.task: Any = None
+        """What the driver made of the coroutine; if it can be cancelled, so can the preparation."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether all is done that comes before the wait at Permit."""
+        return self._plugins is not None
+
+    async def get_ready(self, waiting: WaitingPod) -> None:
+        """What comes before the wait at Permit: who will have work then, and where the pod is going."""
+        try:
+            plugins = await self._with_work_timed()
+        except PluginError as error:
+            self._scheduler.waiting.remove(self._queued.pod.uid)
+            self._undo(Status.error(str(error)))
+            return
+        await self._nominate()
+        self._plugins = plugins
+        if waiting.settled:
+            await self.run_after(waiting)
 
     async def run_after(self, waiting: WaitingPod) -> None:
         """Bind a pod whose wait at Permit is over, or undo its placement when it was turned down."""
@@ -56,13 +79,15 @@ class Binding:
     async def run(self) -> None:
         scheduler, watch = self._scheduler, self._runtime.watch
         scheduler.queue.done(self._queued.pod.uid)
-        point, began = "PreBindPreFlight", 0.0 if watch is None else watch.now()
+        point, began, plugins = "", 0.0, self._plugins
         try:
-            plugins = await self._with_work()
+            if plugins is None:
+                plugins = await (self._with_work() if watch is None else self._with_work_timed())
+                if plugins:
+                    await self._nominate()
             if watch is not None:
-                watch.took[point][SUCCESS if plugins else SKIPPED](watch.now() - began)
                 point, began = "PreBind", watch.now()
-            status = await self._pre_bind(plugins)
+            status = await self._pre_bind(plugins) if plugins else None
             if watch is not None:
                 watch.took[point][code_of(status)](watch.now() - began)
                 point, began = "Bind", watch.now()
@@ -72,7 +97,7 @@ class Binding:
                     watch.took[point][code_of(status)](watch.now() - began)
         except PluginError as error:
             status = Status.error(str(error))
-            if watch is not None:
+            if watch is not None and point:
                 watch.took[point][Code.ERROR](watch.now() - began)
         if status is not None:
             self._undo(status)
@@ -83,6 +108,32 @@ class Binding:
         if watch is not None:
             watch.took["PostBind"][SUCCESS](watch.now() - began)
         scheduler.activate(self._cycle)
+
+    async def _with_work_timed(self) -> list[Any]:
+        watch = self._runtime.watch
+        if watch is None:
+            return await self._with_work()
+        began, code = watch.now(), Code.ERROR
+        try:
+            plugins = await self._with_work()
+            code = SUCCESS if plugins else SKIPPED
+            return plugins
+        finally:
+            watch.took["PreBindPreFlight"][code](watch.now() - began)
+
+    async def _nominate(self) -> None:
+        """Let others know where the pod is going; that it could not be said does not stop it."""
+        pod, handle = self._queued.pod, self._runtime.handle
+        if pod.status.nominated_node_name == self._node_name:
+            return
+        try:
+            answer = handle.writer.nominate(pod, self._node_name)
+            if answer is not None and not isinstance(answer, Status):
+                answer = await answer
+        except Exception as error:
+            answer = Status.error(told(error))
+        if answer is not None and answer.code != SUCCESS:
+            handle.report(f"nominating {self._node_name} for pod {pod.key}: {answer.message}")
 
     async def _with_work(self) -> list[Any]:
         """The plugins whose PreBind has something to do for this pod."""
@@ -99,13 +150,34 @@ class Binding:
         return plugins
 
     async def _pre_bind(self, plugins: list[Any]) -> Status | None:
-        for plugin in plugins:
-            status = self._ask(PRE_BIND, plugin, plugin.pre_bind)
-            if status is not None and not isinstance(status, Status):
-                status = await status
-            if status is not None:
-                return _failure(PRE_BIND, plugin, status)
-        return None
+        uid, under_way = self._queued.pod.uid, self._runtime.handle.pre_binding
+        under_way[uid] = self._call_off
+        try:
+            for plugin in plugins:
+                status = self._ask(PRE_BIND, plugin, plugin.pre_bind)
+                if status is not None and not isinstance(status, Status):
+                    status = await self._unless_called_off(status)
+                if status is not None:
+                    return _failure(PRE_BIND, plugin, status)
+        finally:
+            del under_way[uid]
+            if self._called_off and hasattr(self.task, "uncancel"):
+                self.task.uncancel()
+        return Status.error(self._called_off) if self._called_off else None
+
+    def _call_off(self, message: str) -> None:
+        """End the preparation: a more important pod takes the place."""
+        self._called_off = message
+        if hasattr(self.task, "cancel"):
+            self.task.cancel()
+
+    async def _unless_called_off(self, answer: Awaitable[Status | None]) -> Status | None:
+        try:
+            return await answer
+        except BaseException:  # drivers have their own ways to cancel
+            if not self._called_off:
+                raise
+            return Status.error(self._called_off)
 
     async def _bind(self) -> Status | None:
         for extender in self._runtime.handle.extenders:

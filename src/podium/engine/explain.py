@@ -224,6 +224,12 @@ class Unwritten:
     def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
         done(None)
 
+    def taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
+        return None
+
+    def nominate(self, pod: Pod, node_name: str) -> None:
+        return None
+
     def clear_nomination(self, pod: Pod) -> None:
         return None
 

@@ -22,6 +22,7 @@ from podium.engine.memory import Memory
 from podium.engine.observed import ObservedIntake, SampledBinding
 from podium.engine.queue import SchedulingQueue
 from podium.engine.sampling import Sampling
+from podium.engine.sorting import unfailing
 from podium.framework.clock import Clock
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination
@@ -63,7 +64,7 @@ class Scheduler:
         writer: Writer,
         listener: Listener,
         rng: random.Random | None = None,
-        launch: Callable[[Coroutine[Any, Any, None]], None] = run_at_once,
+        launch: Callable[[Coroutine[Any, Any, None]], Any] = run_at_once,
         load: LoadSource | None = None,
         report: Callable[[str], None] = lambda _message: None,
         observer: Observer | None = None,
@@ -80,6 +81,7 @@ class Scheduler:
         self._report = report
         self._observer = observer
         self._extenders = extenders
+        self._pre_binding: dict[str, Callable[[str], None]] = {}
         rng = rng or random.Random(0)
         self.memory = Memory()
         self.profiles: dict[str, ProfileRuntime] = {}
@@ -96,13 +98,14 @@ class Scheduler:
                 report=report,
                 observer=observer,
                 extenders=extenders,
+                pre_binding=self._pre_binding,
             )
             self.profiles[profile.scheduler_name] = (
                 ProfileRuntime(profile, registry, handle)
                 if observer is None
                 else ObservedRuntime(profile, registry, handle, observer)
             )
-        sorter = next(iter(self.profiles.values())).at("queueSort")[0]
+        sorter = unfailing(next(iter(self.profiles.values())).at("queueSort")[0], report)
         self.queue = SchedulingQueue(
             sorter,
             clock,
@@ -203,15 +206,17 @@ class Scheduler:
         kind = Binding if runtime.watch is None or not runtime.watch.sampled else SampledBinding
         binding = kind(self, runtime, cycle, queued, node_name)
         if not waits:
-            self._launch(binding.run())
+            binding.task = self._launch(binding.run())
             return
         waiting = self.waiting.add(pod, node_name, waits, self._clock.now())
         waiting.on_settled = lambda: self._after_permit(binding, waiting)
+        binding.task = self._launch(binding.get_ready(waiting))
 
     def _after_permit(self, binding: Binding, waiting: WaitingPod) -> None:
         if self._observer is not None:
             self._observer.waited(code_of(waiting.outcome), self._clock.now() - waiting.since)
-        self._launch(binding.run_after(waiting))
+        if binding.ready:  # otherwise it goes on by itself once it is
+            binding.task = self._launch(binding.run_after(waiting))
 
     def _give_up(
         self, runtime: ProfileRuntime, cycle: Cycle, queued: QueuedPod, node_name: str, status: Status
@@ -317,7 +322,7 @@ class Scheduler:
 
     def next_timer(self) -> float | None:
         """When `tick` will have something to do, as things are; None when nothing waits for time."""
-        times = [waiting.deadline for waiting in self.waiting]
+        times = [waiting.deadline for waiting in self.waiting if not waiting.settled]
         due = self.queue.next_timer()
         return min(times if due is None else [*times, due], default=None)
 

@@ -34,6 +34,12 @@ class Writer(Protocol):
     def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
         """Remove pods to make room (condition, event, deletion); `done` is told when all are, or what failed."""
 
+    def taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
+        """Tell that a pod gave way before it was bound: nothing but the scheduler's memory had to change."""
+
+    def nominate(self, pod: Pod, node_name: str) -> Effect:
+        """Write into a pod's status where it is going, before it is bound."""
+
     def clear_nomination(self, pod: Pod) -> None:
         """Take back the nominated node in a pod's status."""
 
@@ -73,6 +79,7 @@ class Handle:
         observer: Observer | None = None,
         scheduler_name: str = "default-scheduler",
         extenders: Sequence[Extender] = (),
+        pre_binding: dict[str, Callable[[str], None]] | None = None,
     ) -> None:
         self.cluster = cluster
         self.clock = clock
@@ -86,6 +93,8 @@ class Handle:
         self.observer = observer
         self.scheduler_name = scheduler_name
         self.extenders = extenders
+        self.pre_binding: dict[str, Callable[[str], None]] = {} if pre_binding is None else pre_binding
+        """Pods being prepared for binding, by uid: calling off what is under way, with the reason."""
         self.runtime: ProfileRuntime
 
     def pods(self) -> Iterator[Pod]:

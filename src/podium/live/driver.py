@@ -166,8 +166,10 @@ class LiveScheduler:
 
     # Bindings and other things under way
 
-    def _launch(self, work: Coroutine[Any, Any, None]) -> None:
-        self._spawn(work).add_done_callback(self._bound)
+    def _launch(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self._spawn(work)
+        task.add_done_callback(self._bound)
+        return task
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)

@@ -162,6 +162,13 @@ class LiveWriter:
         self._recorder.record(*preempted(victim, preemptor, node_name))
         return None
 
+    def taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
+        self._recorder.record(*preempted(victim, preemptor, node_name, in_memory=True))
+
+    def nominate(self, pod: Pod, node_name: str) -> None:
+        """Written when there is time for it, and not at all if the pod is bound by then."""
+        self._statuses.write(pod, nomination=Nomination(node_name))
+
     def clear_nomination(self, pod: Pod) -> None:
         self._statuses.write(pod, nomination=Nomination(""))
 

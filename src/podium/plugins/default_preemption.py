@@ -139,7 +139,7 @@ class DefaultPreemption(Plugin):
         return min(nodes, max(share, args.min_candidate_nodes_absolute))
 
     def _evict(self, pod: Pod, chosen: Candidate) -> None:
-        """Evict the victims; those still held at Permit are let go in memory, those terminating are left alone."""
+        """Evict the victims; those not bound yet are let go in memory, those terminating are left alone."""
         staying = [victim for victim in chosen.victims if not victim.terminating]
         if not staying:
             return
@@ -148,17 +148,25 @@ class DefaultPreemption(Plugin):
         for other in self.handle.nominator.on(chosen.node_name):
             if other.priority < pod.priority and other.status.nominated_node_name:
                 self.handle.writer.clear_nomination(other)
-        victims = [victim for victim in staying if not self._taken_back(victim)]
+        victims = [victim for victim in staying if not self._taken_back(victim, pod, chosen.node_name)]
         if victims:
             self._evicting[pod.uid] = victims
             self.handle.writer.evict(victims, pod, chosen.node_name, lambda error: self._finish(pod, error, over))
         elif over is not None:
             over(None)
 
-    def _taken_back(self, victim: Pod) -> bool:
-        """Whether the victim was still held at Permit, so that nothing but our memory has to change."""
-        waiting = self.handle.waiting.get(victim.uid)
-        return waiting is not None and waiting.preempt(NAME, "preempted")
+    def _taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> bool:
+        """Whether the victim was held at Permit or prepared for binding, so that nothing but our memory must change."""
+        waiting, call_off = self.handle.waiting.get(victim.uid), self.handle.pre_binding.get(victim.uid)
+        if waiting is not None:
+            if not waiting.preempt(NAME, "preempted"):
+                return False
+        elif call_off is not None:
+            call_off(f"preempted by {NAME}")
+        else:
+            return False
+        self.handle.writer.taken_back(victim, preemptor, node_name)
+        return True
 
     def _finish(self, pod: Pod, error: str | None, over: Done | None = None) -> None:
         if over is not None:
