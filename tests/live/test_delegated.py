@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from podium.client import Access, Client, load_access
+from podium.client import Access, Client
 from podium.live.certificate import SelfSigned
 from podium.live.client_authorities import CONFIG_MAP, ClientAuthorities, LookupFailedError
 from podium.live.delegated import Delegated
@@ -92,24 +92,24 @@ def test_the_same_requests_get_the_same_answers_as_from_kube_scheduler(
     control_plane: ControlPlane, users: dict[str, dict[str, Any]]
 ) -> None:
     scheduler = control_plane.start_scheduler()
-    access = load_access(str(control_plane.kubeconfig_path))
+    podium = control_plane.start_podium()
+    cases = {f"{path} by {user}": (path, users[user]) for user in users for path in PATHS}
 
-    async def main() -> tuple[dict[str, Reply], dict[str, Reply]]:
-        async with Client(access) as client, guarded(client, client) as ours:
-            theirs = scheduler.url
-            await until_certificates_are_believed(theirs, users["a certificate of a master"]["pair"])
-            cases = [(user, path) for user in users for path in PATHS]
-            replies = await asyncio.gather(
-                *(ask(f"{address}{path}", **users[user]) for address in (theirs, ours) for user, path in cases)
-            )
-            names = [f"{path} by {user}" for user, path in cases]
-            half = len(cases)
-            return dict(zip(names, replies[:half], strict=True)), dict(zip(names, replies[half:], strict=True))
+    async def answers_of(address: str) -> dict[str, Reply]:
+        replies = await asyncio.gather(*(ask(f"{address}{path}", **user) for path, user in cases.values()))
+        return dict(zip(cases, replies, strict=True))
+
+    async def main() -> list[dict[str, Reply]]:
+        addresses = [scheduler.url, podium.url]
+        for address in addresses:
+            await until_certificates_are_believed(address, users["a certificate of a master"]["pair"])
+        return [await answers_of(address) for address in addresses]
 
     try:
         theirs, ours = asyncio.run(main())
     finally:
         scheduler.stop()
+        podium.stop()
     assert [(case, reply.status) for case, reply in ours.items()] == [
         (case, reply.status) for case, reply in theirs.items()
     ]
@@ -121,7 +121,7 @@ def test_the_same_requests_get_the_same_answers_as_from_kube_scheduler(
 
 
 async def until_certificates_are_believed(address: str, pair: KeyPair) -> None:
-    """kube-scheduler looks up whose certificates to believe after it is ready."""
+    """A scheduler may look up whose certificates to believe after it is ready."""
     end = time.monotonic() + 30
     while (await ask(f"{address}/metrics", pair=pair)).status != 200:
         assert time.monotonic() < end

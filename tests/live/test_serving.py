@@ -86,6 +86,7 @@ def test_health_is_told_as_kubernetes_tells_it(path: str, checks: Any, status: i
     assert (reply.status, reply.text) == (status, text)
     assert reply.headers["Content-Type"] == "text/plain; charset=utf-8"
     assert reply.headers["Cache-Control"] == "no-cache, private"
+    assert reply.headers["Server"] == "podium"
 
 
 def test_healthz_asks_about_the_lease_where_there_is_one() -> None:

@@ -31,6 +31,9 @@ LARGEST_REQUEST = 64 << 10
 GRACE = 1.0
 """Seconds that answers under way get at the end."""
 
+ON_EVERYTHING = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff", "Server": "podium"}
+"""Headers of every answer; which versions of what answer is nobody's business."""
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Resources = Callable[[], AsyncIterator[bytes]]
 
@@ -121,8 +124,7 @@ class Serving:
             except web.HTTPException as error:
                 response = web.Response(status=error.status, text=f"{error.reason}\n", headers=error.headers)
         if not response.prepared:
-            response.headers["Cache-Control"] = "no-cache, private"
-            response.headers["X-Content-Type-Options"] = "nosniff"
+            response.headers.update(ON_EVERYTHING)
         return response
 
     async def _show_metrics(self, _request: web.Request) -> web.Response:
@@ -132,7 +134,7 @@ class Serving:
         return web.Response(body=generate_latest(self._slis), headers={"Content-Type": CONTENT_TYPE})
 
     async def _show_resources(self, request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": CONTENT_TYPE, "Cache-Control": "no-cache, private"})
+        response = web.StreamResponse(headers={"Content-Type": CONTENT_TYPE, **ON_EVERYTHING})
         await response.prepare(request)
         if self._resources is not None:
             async with contextlib.aclosing(self._resources()) as pieces:  # type: ignore[type-var]
