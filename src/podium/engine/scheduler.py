@@ -28,7 +28,8 @@ from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination
 from podium.framework.events import Action, Event, Resource
 from podium.framework.extender import Extender, interested
-from podium.framework.handle import Handle, LoadSource, Writer
+from podium.framework.handle import Handle, Writer
+from podium.framework.load import LoadSource
 from podium.framework.nominator import Nominator
 from podium.framework.observed import ObservedRuntime
 from podium.framework.observer import Observer

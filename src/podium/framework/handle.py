@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from podium.cluster import Cluster
 from podium.framework.clock import Clock
 from podium.framework.extender import Extender
+from podium.framework.load import LoadSource
 from podium.framework.nominator import Nominator
 from podium.framework.observer import Observer
 from podium.framework.status import Status
@@ -48,17 +49,6 @@ class Writer(Protocol):
 
         An answer given at once says that they are bound; after one that is awaited, the plugin waits for that itself.
         """
-
-
-class LoadSource(Protocol):
-    """Measured load of nodes, refreshed in the background; never asked for inside a cycle."""
-
-    @property
-    def generation(self) -> int:
-        """Moves with every refresh."""
-
-    def sample(self, metric: str, node_name: str) -> tuple[float, float] | None:
-        """(value, age in seconds) of a metric on a node; None where nothing is known."""
 
 
 class Handle:

@@ -20,7 +20,7 @@ from podium.engine.explain import Unwritten
 from podium.engine.scheduler import Scheduler
 from podium.framework import Nomination, Status
 from podium.framework.clock import Clock
-from podium.framework.handle import LoadSource
+from podium.framework.load import LoadSource
 from podium.framework.queued import QueuedPod
 from podium.kube import Node, Pod
 from podium.live.complaints import Complaints

@@ -1,0 +1,162 @@
+"""Measured load of nodes: the protocol between the sources that fetch it and the plugins that score by it.
+
+A plugin says in its `__init__` which series it follows, and keeps the `Readings` it gets. Those are written between
+cycles, in the background; a cycle only reads them. `Readings.generation` belongs into the plugin's watermark, so that
+kept answers hold until there is news:
+
+    class Quiet(Plugin):
+        def __init__(self, args, handle):
+            super().__init__(args, handle)
+            self.readings = follow(handle, Series(source=args.source, query="node_load1"))
+
+        def watermark(self, pod):
+            return self.readings.generation
+
+        def score(self, cycle, nodes):
+            load = nodes.pick(self.readings.column(nodes.cluster))  # NaN: nothing is known
+            return np.where(np.isnan(load), 0, 100 - np.clip(load, 0, 100)).astype(np.int64)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import Cluster
+from podium.framework.load_settings import BasicAuth, Combine, Header, NodeMatch, Source, SourceKind, Tls
+
+if TYPE_CHECKING:
+    from podium.framework.handle import Handle
+
+__all__ = [
+    "BasicAuth",
+    "Combine",
+    "GivenLoad",
+    "Header",
+    "LoadSource",
+    "NodeMatch",
+    "Readings",
+    "Series",
+    "Source",
+    "SourceKind",
+    "Tls",
+    "follow",
+]
+
+
+class Series(msgspec.Struct, frozen=True, kw_only=True):
+    """One number per node. Equal series are fetched once, whoever follows them."""
+
+    source: Source
+    query: str
+    """For prometheus the PromQL expression that yields one sample per node; for metrics-server and load-watcher the
+    type and operator, `CPU/AVG`, `Memory/STD`, `CPU/Latest`, to which load-watcher's name of the metric may be added
+    (`Bandwidth/AVG/instance:node_network_receive_bytes:rate:sum`); for annotations the key."""
+    match: NodeMatch = NodeMatch()
+    """How prometheus' samples find their node; the other sources name nodes themselves."""
+    combine: Combine = "max"
+    """What becomes of several samples that belong to one node."""
+
+    def __str__(self) -> str:
+        return f"{self.query} of {self.source}"
+
+
+class Readings:
+    """What is known of one series. Written by a source between cycles, read by plugins."""
+
+    def __init__(self) -> None:
+        self.generation = 0
+        """Moves with every refresh that changed anything, also when values are given up as too old."""
+        self.measured_at = 0.0
+        """When the newest of the values was measured, in seconds of the engine's clock (for load-watcher the end of
+        its window); 0.0 while nothing came."""
+        self.values: dict[str, float] = {}
+        """By name of node; only finite numbers."""
+        self.times: dict[str, float] = {}
+        """When the value of a node was measured, where that is not `measured_at`."""
+        self.problem: str | None = None
+        """Why the last refresh failed; None when it went well."""
+        self._column: NDArray[np.float64] | None = None
+        self._column_of: tuple[Cluster, int] | None = None
+        self._read_to = 0
+
+    def of(self, node_name: str) -> float | None:
+        return self.values.get(node_name)
+
+    def time_of(self, node_name: str) -> float:
+        """When the value of a node was measured; 0.0 while nothing came."""
+        return self.times.get(node_name, self.measured_at)
+
+    def column(self, cluster: Cluster) -> NDArray[np.float64]:
+        """float64[rows of the cluster], NaN where nothing is known; kept until there are new values or nodes."""
+        column, names = self._column, cluster.names
+        changed = cluster.node_changes.since(self._read_to) if self._read_to <= cluster.node_changes.end else None
+        key = self._column_of
+        if (
+            column is None
+            or key is None
+            or key[0] is not cluster
+            or key[1] != self.generation
+            or len(column) != len(names)
+            or changed is None
+        ):
+            values = self.values
+            column = np.array([values.get(name, math.nan) for name in names], dtype=np.float64)
+        elif changed:
+            column = column.copy()  # whoever holds the old one keeps what it was given
+            for row in changed:
+                column[row] = self.values.get(names[row], math.nan)
+        else:
+            return column
+        column.flags.writeable = False
+        self._column, self._column_of, self._read_to = column, (cluster, self.generation), cluster.node_changes.end
+        return column
+
+    def write(self, values: dict[str, float], measured_at: float, times: dict[str, float] | None = None) -> None:
+        """Take over what a refresh brought; for sources. Values that are no finite numbers are left out."""
+        known = {name: value for name, value in values.items() if math.isfinite(value)}
+        times = {} if times is None else {name: times[name] for name in known if name in times}
+        if known != self.values or measured_at != self.measured_at or times != self.times:
+            self.values, self.measured_at, self.times = known, measured_at, times
+            self.generation += 1
+
+    def give_up(self, older_than: float) -> None:
+        """Forget values that were measured before a time; for sources."""
+        if self.times:
+            kept = {name: value for name, value in self.values.items() if self.time_of(name) >= older_than}
+        else:
+            kept = self.values if self.measured_at >= older_than else {}
+        if len(kept) < len(self.values):
+            self.values = kept
+            self.times = {name: time for name, time in self.times.items() if name in kept}
+            self.generation += 1
+
+
+class LoadSource(Protocol):
+    """Measured load of nodes, refreshed in the background; never asked for inside a cycle."""
+
+    def follow(self, series: Series) -> Readings:
+        """The readings of a series from now on: the same object for equal series."""
+
+
+class GivenLoad:
+    """Readings set by hand: for tests and for simulated usage."""
+
+    def __init__(self) -> None:
+        self.followed: dict[Series, Readings] = {}
+
+    def follow(self, series: Series) -> Readings:
+        return self.followed.setdefault(series, Readings())
+
+    def set(self, series: Series, values: Mapping[str, float], measured_at: float) -> None:
+        self.follow(series).write(dict(values), measured_at)
+
+
+def follow(handle: Handle, series: Series) -> Readings:
+    """The readings of a series; ones that stay empty where nobody measures load."""
+    return Readings() if handle.load is None else handle.load.follow(series)
