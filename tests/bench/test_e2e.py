@@ -14,8 +14,7 @@ from podium.bench.e2e import UNLIMITED, Comparison, Figures, Race, RaceError, co
 from podium.bench.report import comparison_json, comparison_table
 from tests.cli.command import podium
 from tests.testbed import ControlPlane
-
-Phases = list[tuple[str, bool]]
+from tests.testbed.audit import bindings
 
 
 def a_race(scheduler: str, pods_per_s: float) -> Race:
@@ -71,13 +70,13 @@ def test_bindings_are_counted_from_now_on_and_only_whole_lines(tmp_path: Path) -
 
 @pytest.mark.usefixtures("testbed_programs")
 def test_each_scheduler_takes_its_turn_with_all_pods() -> None:
-    phases: Phases = []
+    phases: list[tuple[str, bool]] = []
     with ControlPlane(audit=True) as plane:
         found = compare(
             plane,
             {
                 "kube_scheduler": lambda: plane.start_scheduler(UNLIMITED, verbosity=0),
-                "podium": lambda: plane.start_scheduler(UNLIMITED, verbosity=0),
+                "podium": lambda: plane.start_podium(UNLIMITED),
             },
             nodes=10,
             pods=60,
@@ -87,6 +86,8 @@ def test_each_scheduler_takes_its_turn_with_all_pods() -> None:
         assert len(plane.client.list("Node")) == 10
         assert plane.client.list("Pod") == []
         assert plane.client.list("v1/Event") == []
+        assert len({binding.pod for binding in bindings(plane.audit_log)}) == 60
+        assert len(bindings(plane.audit_log)) == 120
     assert [(race.scheduler, race.events) for race in found.rounds] == [("kube_scheduler", 60), ("podium", 60)]
     for figures in (found.kube_scheduler, found.podium):
         assert figures.pods_per_s > 1

@@ -31,7 +31,7 @@ from tests.testbed.audit import audit_flags
 from tests.testbed.certificates import CertificateAuthority, KeyPair, write_private_key
 from tests.testbed.connections import ConnectionPool
 from tests.testbed.folders import OwnedFolder
-from tests.testbed.podium import podium_command, podium_config, podium_environment, podium_is_ready
+from tests.testbed.podium import podium_command, podium_config, podium_environment, podium_probe
 from tests.testbed.processes import Component, ComponentFailed
 from tests.testbed.wipe import wipe
 
@@ -178,7 +178,8 @@ class ControlPlane:
         component = Component(name, command.arguments, log_path, url=command.url, environment=podium_environment())
         self._components.append(component)
         if wait:
-            self._await(component, lambda: podium_is_ready(component), timeout)
+            with podium_probe(component) as ready:
+                self._await(component, ready, timeout)
         return component
 
     def kill_apiserver(self) -> None:

@@ -7,7 +7,8 @@ its own serving certificate where it is given none, as kube-scheduler does, so w
 import random
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,14 +57,22 @@ def podium_environment() -> dict[str, str]:
     return {"PYTHONPATH": str(Path(podium.__file__).parents[1]), "PYTHONUNBUFFERED": "1"}
 
 
-def podium_is_ready(component: Component) -> bool:
+@contextmanager
+def podium_probe(component: Component) -> Iterator[Callable[[], bool]]:
+    """A function that says whether Podium is ready. It keeps its connection: each one costs Podium a handshake."""
     if not component.url:
-        return RUNS in component.log_text()
+        yield lambda: RUNS in component.log_text()
+        return
     pool = ConnectionPool(component.url, ca_path=None, timeout=5.0)
+
+    def answers() -> bool:
+        try:
+            return pool.request("GET", "/readyz").status == 200
+        except OSError:
+            return False
+
     try:
-        return pool.request("GET", "/readyz").status == 200
-    except OSError:
-        return False
+        yield answers
     finally:
         pool.close()
 
