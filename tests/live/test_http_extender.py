@@ -234,6 +234,23 @@ def test_binding_is_asked_for_by_name_and_waited_for_beside_other_work(
     assert server.of("bind") == [{"PodName": "p1", "PodNamespace": "ns", "PodUID": "ns-p1", "Node": "n1"}]
 
 
+def test_a_guard_may_stop_a_binding_at_the_last_moment(server: ExtenderServer) -> None:
+    def refuse() -> None:
+        raise RuntimeError("not leading")
+
+    config = Extender(url_prefix=server.url, bind_verb="bind")
+    with pytest.raises(RuntimeError, match="not leading"):
+        asyncio.run(HttpExtender(config, TEXTS, guard=refuse).bind(make_pod(), "n1"))
+    assert server.seen == []
+
+
+def test_who_only_looks_on_has_nothing_bound(server: ExtenderServer) -> None:
+    config = Extender(url_prefix=server.url, bind_verb="bind")
+    here = world(HttpExtender(config, TEXTS, may_bind=False))
+    here.attempt(make_pod())
+    assert (len(here.bound), server.seen) == (1, [])
+
+
 def test_many_pods_may_be_bound_at_once(server: ExtenderServer) -> None:
     server.answers = {"bind": lambda _body: {}}
     [extender] = configured(settings(server, bindVerb="bind"))

@@ -77,7 +77,13 @@ class LiveScheduler:
             load=load,
             report=LOG.warning,
             observer=None if metrics is None else metrics.observer,
-            extenders=build_extenders(config, self._text_of_pod, self._text_of_node),
+            extenders=build_extenders(
+                config,
+                self._text_of_pod,
+                self._text_of_node,
+                may_bind=shadow is None,
+                guard=lambda: None if client.guard is None else client.guard(),
+            ),
         )
         if metrics is not None:
             metrics.attach(self.engine, lambda: self.writer.binding)

@@ -31,26 +31,45 @@ from podium.live.extender_tls import tls_context
 USUAL_TIMEOUT = 5.0
 
 
-def build_extenders(config: SchedulerConfig, raw_pod: RawObject, raw_node: RawObject) -> list[HttpExtender]:
+def build_extenders(
+    config: SchedulerConfig,
+    raw_pod: RawObject,
+    raw_node: RawObject,
+    *,
+    may_bind: bool = True,
+    guard: Callable[[], None] = lambda: None,
+) -> list[HttpExtender]:
     """The configured extenders in the order they are called in; raises ExtenderSettingsError for bad certificates.
 
-    raw_pod ("namespace/name") and raw_node (name) give objects as the API server wrote them, or None.
+    raw_pod ("namespace/name") and raw_node (name) give objects as the API server wrote them, or None. `guard` is called
+    before one is asked to bind, and may raise to stop that; without `may_bind` none is ever asked to.
     """
     texts = ObjectTexts(raw_pod, raw_node)
-    return [HttpExtender(extender, texts) for extender in config.extenders_in_call_order]
+    return [
+        HttpExtender(extender, texts, may_bind=may_bind, guard=guard) for extender in config.extenders_in_call_order
+    ]
 
 
 class HttpExtender:
-    def __init__(self, config: ExtenderConfig, texts: ObjectTexts, *, largest_reply: int = LARGEST_REPLY) -> None:
+    def __init__(
+        self,
+        config: ExtenderConfig,
+        texts: ObjectTexts,
+        *,
+        may_bind: bool = True,
+        guard: Callable[[], None] = lambda: None,
+        largest_reply: int = LARGEST_REPLY,
+    ) -> None:
         self.name = config.url_prefix
         self.ignorable = config.ignorable
         self.weight = config.weight
         self.is_filter = bool(config.filter_verb)
         self.is_prioritizer = bool(config.prioritize_verb)
-        self.is_binder = bool(config.bind_verb)
+        self.is_binder = may_bind and bool(config.bind_verb)
         self.supports_preemption = bool(config.preempt_verb)
         self._config = config
         self._texts = texts
+        self._guard = guard
         self._managed = frozenset(resource.name for resource in config.managed_resources)
         timeout = config.http_timeout.seconds
         settled = config.tls_config is not None or config.enable_https or config.url_prefix.lower().startswith("https:")
@@ -92,6 +111,7 @@ class HttpExtender:
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         """The extender binds through the API itself; a request that may have arrived is not sent twice."""
+        self._guard()
         await asyncio.to_thread(self._bind, binding_args(pod, node_name))
 
     def _bind(self, body: bytes) -> None:
