@@ -43,17 +43,14 @@ class ClusterError(Exception):
     """The caller's view of the cluster contradicts ours (a pod assumed twice, forgotten but never assumed)."""
 
 
-class PlacedPod:
-    """A pod on a row, with what it adds there."""
+class PlacedPod(msgspec.Struct, gc=False, eq=False):
+    """A pod on a row, with what it adds there. Nothing of that leads back here, so no cycle has to be looked for."""
 
-    __slots__ = ("assumed", "facts", "pod", "pod_class", "row")
-
-    def __init__(self, pod: Pod, row: int, facts: PodFacts, pod_class: PodClass, assumed: bool) -> None:
-        self.pod = pod
-        self.row = row
-        self.facts = facts
-        self.pod_class = pod_class
-        self.assumed = assumed
+    pod: Pod
+    row: int
+    facts: PodFacts
+    pod_class: PodClass
+    assumed: bool
 
 
 class Cluster:

@@ -18,7 +18,7 @@ from podium.framework.extender import Extender, ExtenderError
 from podium.framework.handle import Effect
 from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
-from podium.framework.status import SKIPPED, SUCCESS, Code, PluginError, Status, code_of
+from podium.framework.status import SKIP, SKIPPED, SUCCESS, Code, PluginError, Status, code_of
 from podium.framework.waiting import WaitingPod
 
 if TYPE_CHECKING:
@@ -218,8 +218,8 @@ class Binding:
     def _ask(self, what: str, plugin: Any, method: Callable[..., Any]) -> Effect:
         """A plugin's answer, at once or when awaited; None for success."""
         answer = ask(what, plugin, method, self._cycle, self._node_name)
-        if answer is None:
-            return None
+        if answer is None or answer is SKIP:
+            return answer
         if isinstance(answer, Status) or not isawaitable(answer):
             return status_of(what.format(plugin.name), answer)
         return _awaited(what.format(plugin.name), answer)

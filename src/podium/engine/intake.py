@@ -83,19 +83,19 @@ class Intake:
         if pod.finished:
             self._delete_pod(pod)
             return
-        placed = self._cluster.pods.get(pod.uid)
+        uid = pod.metadata.uid
+        placed = self._cluster.pods.get(uid)
         waiting_version = self._cluster.objects.pending_pods.get(pod.key)
-        if waiting_version is not None and waiting_version.uid != pod.uid:
+        if waiting_version is not None and waiting_version.metadata.uid != uid:
             self._delete_pod(waiting_version)  # another pod of that name: that this one went, nobody told us
             waiting_version = None
         self._observe(Resource.POD, waiting_version if placed is None else placed.pod, pod)
-        if pod.node_name:
-            self._set_assigned(pod, waiting_version)
+        if pod.spec.node_name:
+            self._set_assigned(pod, placed, waiting_version)
         elif pod.spec.scheduler_name in self._scheduler.profiles:
             self._set_unassigned(pod, waiting_version)
 
-    def _set_assigned(self, pod: Pod, waiting_version: Pod | None) -> None:
-        placed = self._cluster.pods.get(pod.uid)
+    def _set_assigned(self, pod: Pod, placed: PlacedPod | None, waiting_version: Pod | None) -> None:
         before = placed.pod if placed is not None and not placed.assumed else None
         self._cluster.set_pod(pod)
         if waiting_version is not None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import Cluster, Nodes, Rows
+from podium.cluster import Cluster, NodeInfo, Nodes, Rows
 from podium.engine.choice import walk_key
 from podium.engine.kept_filters import KeptFilters, Unkeepable
 from podium.engine.moves import FEW_ROWS, Again, Backlog, Freshness
@@ -47,6 +47,9 @@ class KeptScores:
         self.complete = False
         """No score is to be asked in full."""
         self._by_row: list[KeptScore] = []
+        """Scores to be asked about rows where pods came or went."""
+        self._plain = False
+        """Whether these need nothing but to be asked about one node."""
         self.skipped: set[str] = set()
         self.behind, self.nodes_behind = Backlog(cluster), Backlog(cluster)
         """Rows to ask about again: all, and those of them where the node changed."""
@@ -79,6 +82,7 @@ class KeptScores:
                 whole = self._ask_about(kept, cycle, again, moved) or whole
         self.complete, self._filters.moved = True, False
         self._by_row = [kept for kept in self.kept if kept.local and not kept.skipped and kept.scope > Scope.NODE]
+        self._plain = all(kept.ask_one is not None and kept.normalizer is None for kept in self._by_row)
         if moved:
             self._rank[self._filters.feasible_rows] = walk_key(self._filters.count, RANK_BITS)
         if whole:
@@ -88,6 +92,10 @@ class KeptScores:
 
     def _refresh_rows(self, cycle: Cycle, touched: Again) -> None:
         """The usual case: pods came or went on some rows, and nothing else moved."""
+        if self._plain and len(touched.rows) <= FEW_ROWS:
+            for node in touched.infos:
+                self._rescore(cycle, node)
+            return
         whole = False
         for kept in self._by_row:
             whole = self._ask_about(kept, cycle, touched, False) or whole
@@ -95,6 +103,22 @@ class KeptScores:
             self._compose()
         else:
             self._place(touched.rows)
+
+    def _rescore(self, cycle: Cycle, node: NodeInfo) -> None:
+        """One row anew, where each score can be asked about one node and stands for itself."""
+        row, gain, feasible = node.row, 0, self._filters.feasible[node.row]
+        for kept in self._by_row:
+            score = index(kept.ask_one(cycle, node))
+            if not 0 <= score <= MAX_SCORE and feasible:
+                raise Unkeepable
+            part, before = score * kept.weight, int(kept.part[row])
+            if part != before:
+                kept.part[row] = part
+                gain += part - before
+        if gain:
+            self._total[row] += gain
+            if feasible:
+                self._composite[row] += gain << RANK_BITS
 
     # One plugin
 
@@ -220,7 +244,7 @@ class KeptScore:
         self.normalizer: Normalizer | None = plugin.normalizer
         custom = self.normalizer is None and hasattr(plugin, "normalize")
         self.local = self.scope < Scope.CLUSTER and not custom
-        self.ask_one = getattr(plugin, "score_node", None)
+        self.ask_one: Any = getattr(plugin, "score_node", None)
         self.skipped = False
         self.stale = True
         self.raw: Scores | None = None
