@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ PATHS = ("/healthz", "/readyz/shutdown", "/metrics", "/metrics/resources", "/con
 
 
 @pytest.fixture(scope="module")
-def users(control_plane: ControlPlane) -> dict[str, dict[str, Any]]:
+def users(control_plane: ControlPlane) -> Iterator[dict[str, dict[str, Any]]]:
     """Ways to introduce oneself, by name."""
     client = control_plane.client
     role = {
@@ -73,7 +73,7 @@ def users(control_plane: ControlPlane) -> dict[str, dict[str, Any]]:
         tokens[name] = json.loads(client.request("POST", path, asked))["status"]["token"]
     client.create_all([role, binding])
     issue = control_plane.authority.issue
-    return {
+    yield {
         "nobody at all": {},
         "a wrong token": {"token": "wrong"},
         "the administrator's token": {"token": control_plane.token},
@@ -86,6 +86,10 @@ def users(control_plane: ControlPlane) -> dict[str, dict[str, Any]]:
         "another scheme": {"headers": {"Authorization": "Basic YTpi"}},
         "an empty token": {"headers": {"Authorization": "Bearer "}},
     }
+    for kind in ("ClusterRole", "ClusterRoleBinding"):
+        client.delete(kind, "scraper")
+    for name in tokens:
+        client.delete("ServiceAccount", name)
 
 
 def test_the_same_requests_get_the_same_answers_as_from_kube_scheduler(

@@ -137,6 +137,23 @@ def test_gauges_tell_what_queue_and_cluster_hold_now() -> None:
     assert families["scheduler_inflight_events"].value(event="PodPopped") == 0
 
 
+def test_a_rejected_pod_counts_for_its_plugins_until_it_is_tried_again() -> None:
+    world, metrics = watched(FIT, nodes=[make_node("n1", cpu=1)])
+    world.attempt(make_pod("a", requests=BIG), make_pod("b", requests=BIG), make_pod("c", requests={"cpu": 30}))
+
+    def rejected() -> tuple[float, float]:
+        families = shown(metrics)
+        return families["scheduler_unschedulable_pods"].value(plugin=FIT), families["scheduler_pending_pods"].value(
+            queue="backoff"
+        )
+
+    assert rejected() == (3, 0)
+    world.add(make_node("n2", cpu=10))
+    assert rejected() == (3, 2)
+    world.try_next()
+    assert rejected() == (2, 1)
+
+
 def test_events_kept_for_pods_in_flight_are_counted_by_kind() -> None:
     world, metrics = watched(FIT, nodes=[make_node("n1")])
     world.add(make_pod())

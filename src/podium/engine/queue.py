@@ -225,6 +225,17 @@ class SchedulingQueue:
         gated = places.unschedulable.gated
         return Pending(len(places.active), len(places.backoff), len(places.unschedulable) - gated, gated)
 
+    def rejections(self) -> dict[tuple[str, str], int]:
+        """(plugin, profile) → how many of the pods here it turned away when they were last tried."""
+        counted: dict[tuple[str, str], int] = {}
+        woken = ((queued, 1) for place in (self._places.active, self._places.backoff) for queued in place)
+        for queued, number in (*self._places.unschedulable.rejections(), *woken):
+            if queued.unschedulable_plugins or queued.pending_plugins:
+                for plugin in queued.unschedulable_plugins | queued.pending_plugins:
+                    labels = (plugin, queued.pod.spec.scheduler_name)
+                    counted[labels] = counted.get(labels, 0) + number
+        return counted
+
     def get(self, key: str) -> QueuedPod | None:
         """The record of a queued pod by "namespace/name"; its `place` says where it is."""
         return self._places.get(key)

@@ -144,6 +144,11 @@ class UnschedulablePods:
         queued = self._by_age.peek()
         return None if queued is None else last_tried(queued)
 
+    def rejections(self) -> Iterator[tuple[QueuedPod, int]]:
+        """A pod of each group, and how many there are that the same plugins turned away."""
+        for group in self._groups.values():
+            yield next(iter(group.pods.values())), len(group.pods)
+
     def __len__(self) -> int:
         return len(self._filings)
 

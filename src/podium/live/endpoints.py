@@ -17,6 +17,9 @@ from podium.live.delegated import ALWAYS_ALLOWED, Delegated
 from podium.live.log import LOG
 from podium.live.serving_tls import ServingTls
 
+QUESTIONS = 200
+"""How often a second the API server is asked at most about those who ask us: strangers must not wear it out."""
+
 
 class ServingOptions(NamedTuple):
     """Named as the flags are."""
@@ -48,7 +51,7 @@ def build_gate(options: ServingOptions, access: Access) -> Gate:
     clients: list[Client] = []
 
     def client_of(kubeconfig: str) -> Client:
-        clients.append(Client(load_access(kubeconfig) if kubeconfig else access))
+        clients.append(Client(load_access(kubeconfig) if kubeconfig else access, qps=QUESTIONS, burst=2 * QUESTIONS))
         return clients[-1]
 
     authentication = client_of(options.authentication_kubeconfig)
