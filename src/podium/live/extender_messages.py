@@ -101,10 +101,27 @@ def filter_result(body: bytes, *, by_name: bool) -> Filtered:
     nodes = _reply(fields["Nodes"], "items")["items"]
     bare = not (by_name and names is not None)
     if bare:
-        names = [_node_name(node) for node in _value(nodes, list[msgspec.Raw] | None) or ()]
+        names = _node_names(nodes)
     refused = _value(fields["FailedNodes"], dict[str, str | None] | None) or {}
     unresolvable = _value(fields["FailedAndUnresolvableNodes"], dict[str, str | None] | None) or {}
     return Filtered(_no_nones(names or ()), _no_null_values(refused), _no_null_values(unresolvable), bare)
+
+
+class _Metadata(msgspec.Struct):
+    name: str | None = None
+
+
+class _Node(msgspec.Struct):
+    metadata: _Metadata | None = None
+
+
+def _node_names(nodes: bytes | msgspec.Raw) -> list[str | None]:
+    """The names in a list of nodes: at once where they are written as usual, else one by one."""
+    usual = _value(nodes, list[_Node | None] | None) or ()
+    names = [node.metadata.name for node in usual if node is not None and node.metadata is not None]
+    if all(names) and len(names) == len(usual):
+        return names
+    return [_node_name(node) for node in _value(nodes, list[msgspec.Raw])]
 
 
 def _node_name(node: msgspec.Raw) -> str:
@@ -112,9 +129,18 @@ def _node_name(node: msgspec.Raw) -> str:
     return _value(_reply(metadata, "name")["name"], str | None) or ""
 
 
+class _HostPriority(msgspec.Struct):
+    host: str | None = msgspec.field(default=None, name="Host")
+    score: Int64 | None = msgspec.field(default=None, name="Score")
+
+
 def host_scores(body: bytes) -> list[tuple[str, int]]:
+    value = first_value(body)
+    usual = _value(value, list[_HostPriority | None] | None) or ()
+    if all(each is not None and each.host is not None and each.score is not None for each in usual):
+        return [(each.host, each.score) for each in usual]
     scores: list[tuple[str, int]] = []
-    for each in _value(first_value(body), list[msgspec.Raw] | None) or ():
+    for each in _value(value, list[msgspec.Raw]):
         fields = _reply(each, "Host", "Score")
         scores.append((_value(fields["Host"], str | None) or "", _value(fields["Score"], Int64 | None) or 0))
     return scores

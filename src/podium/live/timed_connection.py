@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 _CHUNK = 1 << 20
+_QUICK_ACK: int | None = getattr(socket, "TCP_QUICKACK", None)
 
 
 class TimedConnection:
@@ -84,4 +85,9 @@ class _Stream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        return self._connected.wait_at_most_till_deadline().recv_into(buffer)
+        connected = self._connected.wait_at_most_till_deadline()
+        if _QUICK_ACK is not None:
+            # A server that sends head and body apart holds the body back until we have acknowledged the head, which
+            # the kernel would put off for 40 ms.
+            connected.setsockopt(socket.IPPROTO_TCP, _QUICK_ACK, 1)
+        return connected.recv_into(buffer)
