@@ -7,6 +7,7 @@ size. A ratio says new : old; green is better, red is worse, and a difference wi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 from typing import Any, TypeVar
 
 import msgspec
@@ -145,7 +146,7 @@ def change_table(changes: Sequence[Change]) -> Table:
 
 def comparison_table(found: Comparison) -> Table:
     """Medians, and in brackets the least and the most of all races."""
-    table = _table("scheduler", "pods/s", "CPU s per 1,000 pods", "peak MB")
+    table = _table("scheduler", "pods/s", "CPU s per 1,000 pods", "peak MB", "Events")
     for name, figures in (("kube-scheduler", found.kube_scheduler), ("Podium", found.podium)):
         races = [race for race in found.rounds if race.scheduler == name.replace("-", "_").lower()]
         table.add_row(
@@ -153,6 +154,7 @@ def comparison_table(found: Comparison) -> Table:
             _with_range(figures.pods_per_s, [race.pods_per_s for race in races], ",.0f"),
             _with_range(figures.cpu_s_per_1000, [race.cpu_s_per_1000 for race in races], ".2f"),
             _with_range(figures.peak_mb, [race.peak_mb for race in races], ",.0f"),
+            _with_range(median(race.events for race in races), [race.events for race in races], ",.0f"),
         )
     peak_ratio = found.podium.peak_mb / found.kube_scheduler.peak_mb
     ratios = (found.ratio, found.cpu_ratio, peak_ratio)
@@ -164,9 +166,9 @@ def comparison_json(found: Comparison) -> str:
     return msgspec.json.format(msgspec.json.encode(found)).decode()
 
 
-def _with_range(median: float, values: Sequence[float], form: str) -> str:
-    shown = format(median, form)
-    return f"{shown} ({min(values):{form}}–{max(values):{form}})" if len(values) > 1 else shown
+def _with_range(middle: float, values: Sequence[float], form: str) -> str:
+    shown, least, most = (format(value, form) for value in (middle, min(values), max(values)))
+    return shown if least == most else f"{shown} ({least}–{most})"
 
 
 def _style(change: Change) -> str:
