@@ -56,7 +56,7 @@ class Results:
 
     def __init__(self, rows: int) -> None:
         self.codes = np.zeros(rows, dtype=np.int32)
-        self._harm = np.zeros((rows, len(Harm._fields)))  # sums of fewer than 2^21 priorities are exact in a float
+        self._harm = np.zeros((len(Harm._fields), rows))  # sums of fewer than 2^21 priorities are exact in a float
         self._candidates: dict[int, Candidate] = {}
         self._statuses: list[Status] = []
         self._number: dict[Status, int] = {}
@@ -67,7 +67,7 @@ class Results:
             code = self._number_of(found)
         else:
             code = VIOLATING if found.harm.violations else HARMLESS
-            self._harm[row] = found.harm
+            self._harm[:, row] = found.harm
             self._candidates[row] = found
         self.codes[row] = code
         return code
@@ -98,11 +98,11 @@ class Results:
 
     def least_harm(self, rows: Rows) -> Sequence[Candidate]:
         """Of candidates those that rank best; more than one when nothing tells them apart."""
-        harm = self._harm[rows]
-        best = (harm == harm.min(axis=0)).all(axis=1)  # mostly some row is the best in every respect
+        harm = self._harm.take(rows, axis=1)
+        best = (harm == harm.min(axis=1, keepdims=True)).all(axis=0)  # mostly some row is the best in every respect
         if not np.count_nonzero(best):
             best = np.ones(len(rows), dtype=np.bool_)
-            for column in harm.T:
+            for column in harm:
                 best &= column == column[best].min()
         return self.candidates(rows[best])
 

@@ -69,37 +69,38 @@ def find_candidates(
     codes = results.codes[rows]  # in visiting order from here on
     codes = np.concatenate((codes[offset:], codes[:offset]))
     while True:
-        end = _needed(codes, wanted)
-        unknown = np.flatnonzero(codes[:end] == UNKNOWN)
+        candidates = _needed(codes, wanted)
+        found = codes[candidates]
+        unknown = candidates[found == UNKNOWN]
         if not len(unknown):
             break
         for position in unknown.tolist():
             row = int(rows[(position + offset) % len(rows)])
             codes[position] = results.note(row, _victims_on(runtime, cycle, row, may_evict, budgets))
-    codes = codes[:end]
-    harmless, violating = (np.flatnonzero(codes == code)[:wanted] for code in (HARMLESS, VIOLATING))
+    harmless, violating = (candidates[found == code][:wanted] for code in (HARMLESS, VIOLATING))
     if len(harmless) or len(violating):
         if all_candidates:
-            found = np.concatenate((harmless, violating))
-            return Search(results.candidates(rows[(found + offset) % len(rows)]), [], [])
-        found = harmless if len(harmless) else violating
-        return Search(results.least_harm(rows[(found + offset) % len(rows)]), [], [])
-    refusals = results.refusals(rows[(np.arange(end) + offset) % len(rows)])
+            chosen = np.concatenate((harmless, violating))
+            return Search(results.candidates(rows[(chosen + offset) % len(rows)]), [], [])
+        chosen = harmless if len(harmless) else violating
+        return Search(results.least_harm(rows[(chosen + offset) % len(rows)]), [], [])
+    refusals = results.refusals(np.concatenate((rows[offset:], rows[:offset])))
     return Search((), refusals, [status.message for status, _rows in refusals if status.code == Code.ERROR])
 
 
-def _needed(codes: NDArray[np.int32], wanted: int) -> int:
-    """How many rows must be looked at, should every unknown one turn out to be a candidate without violations."""
+def _needed(codes: NDArray[np.int32], wanted: int) -> Rows:
+    """The positions of the candidates that must be looked at, should every unknown row turn out to be one without
+    violations."""
     candidates = np.flatnonzero(codes <= 0)
     if not wanted or len(candidates) < wanted:
-        return len(codes)
+        return candidates
     first = 0
     if codes[candidates[0]] == VIOLATING:
         harmless = codes[candidates] != VIOLATING
         first = int(harmless.argmax())
         if not harmless[first]:
-            return len(codes)
-    return int(candidates[max(wanted - 1, first)]) + 1
+            return candidates
+    return candidates[: max(wanted, first + 1)]
 
 
 def no_candidates_message(cluster: Cluster, search: Search) -> str:
