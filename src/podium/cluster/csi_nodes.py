@@ -43,6 +43,11 @@ class CsiNodeColumns:
         """bool[rows]: some driver has a limit there."""
         return self._limited.view
 
+    @property
+    def has_limits(self) -> bool:
+        """Whether there ever was a limit."""
+        return bool(self._limits)
+
     def limits(self, driver: str) -> NDArray[np.int64] | None:
         """int64[rows]: how many volumes of the driver a node takes, or NO_LIMIT; None where no node has a limit."""
         column = self._limits.get(driver)

@@ -33,8 +33,10 @@ TOO_MANY = Status.unschedulable("node(s) exceed max volume count")
 def statuses(cluster: Cluster, pod: Pod) -> dict[str, Status]:
     """Why nodes refuse the pod, by name."""
     plugin, cycle = make_plugin(NodeVolumeLimits, cluster), Cycle(pod, cluster)
-    assert plugin.pre_filter(cycle) is None
+    skips = plugin.pre_filter(cycle)
+    assert skips in (None, SKIP)
     verdict = plugin.filter(cycle, Nodes(cluster))
+    assert skips is None or verdict is None, "what is skipped must have nothing to say"
     found: dict[str, Status] = {}
     for name, row in cluster.row_of.items():
         alone = plugin.filter(cycle, Nodes(cluster, np.array([row])))
@@ -62,6 +64,17 @@ def test_pods_without_claims_and_in_tree_disks_are_skipped() -> None:
     plugin = make_plugin(NodeVolumeLimits, cluster)
     for pod in (pod_with(), pod_with({"name": "v", "csi": {"driver": DRIVER}}), pod_with({"name": "v", "rbd": {}})):
         assert plugin.pre_filter(Cycle(pod, cluster)) == SKIP
+
+
+def test_where_no_node_has_a_limit_only_volumes_that_make_no_sense_are_looked_at() -> None:
+    cluster = one_node(None, [], *bound("a"))
+    plugin = make_plugin(NodeVolumeLimits, cluster)
+    assert plugin.pre_filter(Cycle(pod_using("a"), cluster)) == SKIP
+    assert plugin.pre_filter(Cycle(pod_using("missing"), cluster)) is None
+    unlimited = plugin.watermark(pod_using("a"))
+    cluster.objects.csi_nodes.set("n1", make_csi_node("n1", {DRIVER: 1}))
+    assert plugin.pre_filter(Cycle(pod_using("a"), cluster)) is None
+    assert plugin.watermark(pod_using("a")) != unlimited
 
 
 def test_attached_and_new_volumes_together_must_not_exceed_the_limit() -> None:

@@ -27,6 +27,7 @@ from podium.plugins.node_volume_limits.hints import (
 from podium.plugins.node_volume_limits.promised import PromisedVolumes
 
 NAME = "NodeVolumeLimits"
+UNLIMITED = "no node has a limit"
 TOO_MANY = Status.unschedulable("node(s) exceed max volume count")
 
 
@@ -59,12 +60,18 @@ class NodeVolumeLimits(Plugin):
         volumes = self._volumes.of(pod)
         if isinstance(volumes, Status):
             return None
+        if not self.handle.cluster.csi_nodes.has_limits:
+            return UNLIMITED
         attached, promised = self.handle.cluster.attached, self._promised.refreshed()
         shared = [volume for volume in volumes if attached.rows_with(volume) or volume in promised]
         return tuple(volumes.values()), tuple(shared)
 
     def pre_filter(self, cycle: Cycle) -> Status | None:
-        return None if cycle.facts.may_attach else SKIP
+        """Where no node has a limit, only volumes that make no sense can be refused."""
+        if not cycle.facts.may_attach:
+            return SKIP
+        unlimited = not cycle.cluster.csi_nodes.has_limits and not isinstance(self._volumes.of(cycle.pod), Status)
+        return SKIP if unlimited else None
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:
         cluster, pod = cycle.cluster, cycle.pod

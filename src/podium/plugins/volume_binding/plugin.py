@@ -26,7 +26,7 @@ from podium.plugins.volume_binding.claims import claims_of
 from podium.plugins.volume_binding.hints import interests
 from podium.plugins.volume_binding.progress import BindingFailedError, all_bound
 from podium.plugins.volume_binding.reach import Reach, reach_of
-from podium.plugins.volume_binding.search import judge
+from podium.plugins.volume_binding.search import judge, leaves_all_open
 
 NAME = "VolumeBinding"
 RESERVE = f"Reserve{NAME}"
@@ -93,7 +93,7 @@ class VolumeBinding(Plugin):
         if isinstance(needs, Status):
             return needs
         cycle.data[NAME] = needs
-        return SKIP if needs == NOTHING else None
+        return SKIP if leaves_all_open(*needs) else None
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:
         return judge(*_noted(cycle), nodes)

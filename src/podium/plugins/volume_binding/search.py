@@ -32,9 +32,14 @@ REASONS = {
 FIRST_FAILURE = 16
 
 
+def leaves_all_open(bound: Sequence[Reach | None], delayed: Sequence[PersistentVolumeClaim]) -> bool:
+    """Whether no node can be closed, whatever it is."""
+    return not delayed and all(reach is not None and reach.everywhere for reach in bound)
+
+
 def judge(bound: Sequence[Reach | None], delayed: Sequence[PersistentVolumeClaim], nodes: Nodes) -> Verdict | None:
     """What stands against each node; None when nothing does anywhere. `bound`: None for a volume that is missing."""
-    if not delayed and all(reach is not None and reach.everywhere for reach in bound):
+    if leaves_all_open(bound, delayed):
         return None
     search = _Search(nodes)
     search.bound(bound)
