@@ -274,7 +274,7 @@ def test_a_plugin_that_raises_is_left_to_the_long_way_and_what_was_kept_is_dropp
 # Nothing is decided differently
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(["", "closed"]), st.integers(0, 1)), min_size=1, max_size=12),
     st.lists(st.integers(0, 30), min_size=1, max_size=4),

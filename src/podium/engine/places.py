@@ -81,6 +81,19 @@ class Places:
         else:
             self.to_active(queued, label)
 
+    def stays_gated(self, queued: QueuedPod, label: str) -> bool:
+        """Whether a gated pod that an event calls is held back by the same plugin still; it then stays as it is filed,
+        though it counts as having come in again."""
+        gate, rejectors = queued.gating_plugin, queued.unschedulable_plugins
+        if not gate:
+            return False
+        self._ask_to_enqueue(queued)
+        if queued.gating_plugin != gate or queued.unschedulable_plugins is not rejectors:
+            return False
+        if self._count is not None:
+            self._count(UNSCHEDULABLE, label)
+        return True
+
     def to_active(self, queued: QueuedPod, label: str) -> bool:
         """Make a pod active unless a PreEnqueue plugin objects. One that was backing off has been asked about."""
         if queued.place != BACKOFF:

@@ -262,6 +262,8 @@ class SchedulingQueue:
         woken = False
         for pods, strategy in called:
             for queued in pods:
+                if not listeners.wildcard and self._places.stays_gated(queued, listeners.label):
+                    continue
                 self._places.take_out(queued)
                 self._places.requeue(queued, strategy, listeners.label)
                 woken = woken or queued.place != UNSCHEDULABLE
