@@ -12,7 +12,7 @@ import uvloop
 
 from podium.client import AccessError
 from podium.client.credentials import Identity
-from podium.client.exec_plugin import ALWAYS, IF_AVAILABLE, NEVER, VERSIONS, ExecCredentials, cluster_info
+from podium.client.exec_plugin import ALWAYS, IF_AVAILABLE, NEVER, RENEW_EVERY, VERSIONS, ExecCredentials, cluster_info
 from podium.framework.clock import ManualClock
 
 SECRET = "s3cr3t-t0k3n"
@@ -112,6 +112,10 @@ def test_without_an_end_it_runs_once_until_the_server_refuses(plugin: Callable[[
     assert runs(tmp_path) == 1
     ask(credentials, renew=True)
     assert runs(tmp_path) == 2
+    ask(credentials, renew=True)
+    assert runs(tmp_path) == 2
+    asyncio.run(credentials.identity(RENEW_EVERY, renew=True))
+    assert runs(tmp_path) == 3
 
 
 def test_it_runs_again_shortly_before_the_end(plugin: Callable[[str], str], tmp_path: Path) -> None:

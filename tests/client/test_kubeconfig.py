@@ -327,6 +327,7 @@ NOT_PEM = base64.b64encode(SECRET.encode()).decode()
         ({}, {"client-certificate-data": PEM, "client-key-data": NOT_PEM}, "the key is not PEM"),
         ({}, {"client-certificate-data": PEM, "client-key-data": LOCKED}, "the key is encrypted"),
         ({}, {"client-certificate-data": PEM, "client-key-data": KEY}, "the certificate or its key is damaged"),
+        ({}, {"as": "jane", "as-groups": ["a\nX-Header: b"]}, "may have no line breaks"),
         ({}, {"as-groups": ["a"]}, "need a user to act as: write as"),
         ({}, {"auth-provider": {"name": "gcp"}}, "auth-provider 'gcp' is not supported: use exec"),
         ({}, {"exec": {}}, "exec.command is missing"),
@@ -355,6 +356,14 @@ def test_a_wrong_field_is_told_in_one_sentence(
     with pytest.raises(AccessError, match=says) as wrong:
         load_access(str(path))
     check_sentence(str(wrong.value), path)
+
+
+def test_a_bundle_may_have_comments_in_any_language(tmp_path: Path, authority: CertificateAuthority) -> None:
+    bundle = "# Unsere Zertifizierungsstelle für alles\n".encode() + authority.certificate.read_bytes()
+    (tmp_path / "bundle").write_bytes(bundle)
+    access = load_access(str(kubeconfig(tmp_path / "c", cluster={"certificate-authority": "bundle"})))
+    assert access.tls is not None
+    assert len(access.tls.get_ca_certs()) == 1
 
 
 def test_a_key_of_another_certificate_is_told(tmp_path: Path, authority: CertificateAuthority) -> None:

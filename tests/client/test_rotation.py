@@ -13,8 +13,10 @@ import pytest
 import yaml
 from aiohttp import web
 
-from podium.client import Access, ApiError, Client, Unreachable, load_access
+from podium.client import Access, ApiError, Client, TimedOut, Unreachable, load_access
 from podium.client import access as access_module
+from podium.client import exec_plugin as exec_plugin_module
+from podium.client.exec_plugin import ExecCredentials
 from tests.client.conftest import Run
 from tests.client.servers import serving
 from tests.testbed.certificates import CertificateAuthority, KeyPair
@@ -199,9 +201,11 @@ def test_a_connection_in_use_while_certificates_rotate_is_not_used_again(
 
 
 def test_a_401_renews_the_credentials_once_for_all_who_got_it(
-    run: Run, tmp_path: Path, authority: CertificateAuthority
+    run: Run, tmp_path: Path, authority: CertificateAuthority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The plugin prints a number that it counts up; the server takes nothing below the second."""
+    """The plugin prints a number that it counts up; the server takes nothing but the second."""
+    monkeypatch.setattr(access_module, "LOOK_EVERY", 60.0)
+    monkeypatch.setattr(exec_plugin_module, "RENEW_EVERY", 0.0)
     plugin = tmp_path / "plugin"
     plugin.write_text(
         f"#!{sys.executable} -S\nimport json\n"
@@ -306,6 +310,103 @@ def test_a_plugin_that_fails_ends_requests_with_its_reason_and_is_not_asked_by_e
 
     run(main())
     assert (tmp_path / "runs").read_text() == "x\n"
+
+
+def test_a_plugin_that_is_slow_is_not_ended_by_the_first_request_that_gives_up(
+    run: Run, tmp_path: Path, authority: CertificateAuthority
+) -> None:
+    plugin = tmp_path / "plugin"
+    version = "client.authentication.k8s.io/v1"
+    printed = f'{{"apiVersion": "{version}", "kind": "ExecCredential", "status": {{"token": "t"}}}}'
+    plugin.write_text(f"#!/bin/sh\necho x >> {tmp_path / 'runs'}\nsleep 0.3\necho '{printed}'\n")
+    plugin.chmod(0o755)
+
+    async def main() -> None:
+        async with secured(authority) as url:
+            plugin_of_user = {"command": str(plugin), "apiVersion": version, "interactiveMode": "Never"}
+            access = access_to(url, tmp_path, authority.certificate, {"exec": plugin_of_user})
+            async with Client(access) as client:
+                for ask in (client.get("/", timeout=0.05), client.post("/", {}, timeout=0.05)):
+                    with pytest.raises(TimedOut, match="did not come in time") as failed:
+                        await ask
+                    assert not failed.value.sent
+                assert await both(client) == [b"t", b"t"]
+
+    run(main())
+    assert (tmp_path / "runs").read_text() == "x\n"
+
+
+def test_once_the_plugin_fails_what_it_gave_before_is_not_sent_any_more(
+    run: Run, tmp_path: Path, authority: CertificateAuthority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access_module, "LOOK_EVERY", 60.0)
+    plugin = tmp_path / "plugin"
+    version = "client.authentication.k8s.io/v1"
+    status = '{"token": "t", "expirationTimestamp": "2020-01-01T00:00:00Z"}'
+    printed = f'{{"apiVersion": "{version}", "kind": "ExecCredential", "status": {status}}}'
+    runs = tmp_path / "runs"
+    plugin.write_text(f"#!/bin/sh\n[ -e {runs} ] && echo x >> {runs} && exit 1\ntouch {runs}\necho '{printed}'\n")
+    plugin.chmod(0o755)
+
+    async def main() -> None:
+        async with secured(authority) as url:
+            plugin_of_user = {"command": str(plugin), "apiVersion": version, "interactiveMode": "Never"}
+            access = access_to(url, tmp_path, authority.certificate, {"exec": plugin_of_user})
+            async with Client(access) as client:
+                assert await client.post("/", {}) == b"t"
+                access.due = float("-inf")  # a second later
+                for ask in (client.post("/", {}), client.post("/", {}), client.get("/")):
+                    with pytest.raises(Unreachable, match="failed with exit code 1"):
+                        await ask
+
+    run(main())
+    assert runs.read_text() == "x\n"
+
+
+def test_a_renewal_asked_for_during_a_look_is_made_after_it(run: Run, tmp_path: Path) -> None:
+    plugin = tmp_path / "plugin"
+    version = "client.authentication.k8s.io/v1"
+    plugin.write_text(
+        f"#!/bin/sh\necho x >> {tmp_path / 'runs'}\n"
+        f"""echo '{{"apiVersion": "{version}", "kind": "ExecCredential", "status": {{"token": "'$$'"}}}}'\n"""
+    )
+    plugin.chmod(0o755)
+
+    async def main() -> None:
+        access = Access("https://api:6443", credentials=ExecCredentials(str(plugin), [], origin="o"))
+        await access.refresh()
+        _, renewed = await asyncio.gather(access.refresh(), access.renew(access.version))
+        assert renewed
+
+    run(main())
+    assert (tmp_path / "runs").read_text() == "x\nx\n"
+
+
+def test_a_server_that_refuses_everything_does_not_run_the_plugin_for_every_request(
+    run: Run, tmp_path: Path, authority: CertificateAuthority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exec_plugin_module, "RENEW_EVERY", 60.0)
+    plugin = tmp_path / "plugin"
+    version = "client.authentication.k8s.io/v1"
+    printed = f'{{"apiVersion": "{version}", "kind": "ExecCredential", "status": {{"token": "t"}}}}'
+    plugin.write_text(f"#!/bin/sh\necho x >> {tmp_path / 'runs'}\necho '{printed}'\n")
+    plugin.chmod(0o755)
+
+    async def refuse(_: web.Request) -> web.Response:
+        return web.json_response({"message": "Unauthorized"}, status=401)
+
+    async def main() -> None:
+        async with serving(refuse, tls=server_context(authority)) as url:
+            plugin_of_user = {"command": str(plugin), "apiVersion": version, "interactiveMode": "Never"}
+            access = access_to(url, tmp_path, authority.certificate, {"exec": plugin_of_user})
+            async with Client(access) as client:
+                asking = [client.get("/") for _ in range(5)] + [client.post("/", {}) for _ in range(5)]
+                for answer in await asyncio.gather(*asking, return_exceptions=True):
+                    assert isinstance(answer, ApiError)
+                    assert answer.unauthorized
+
+    run(main())
+    assert (tmp_path / "runs").read_text() == "x\nx\n"
 
 
 @pytest.mark.parametrize(

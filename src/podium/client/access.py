@@ -24,7 +24,7 @@ from podium.framework.clock import Clock, SystemClock
 log = logging.getLogger(__name__)
 
 LOOK_EVERY = 1.0
-NEVER = float("inf")
+ALWAYS, NEVER = float("-inf"), float("inf")
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -82,7 +82,7 @@ class Access:
         self.headers: Headers = tuple(impersonation)
         self.version = 0
         """Moves when `tls` or `headers` do."""
-        self.due = float("-inf")
+        self.due = ALWAYS
         """From when on (loop time) `refresh` wants to be called before a request."""
         self._trust = trust or Trust()
         if credentials is None:
@@ -94,7 +94,8 @@ class Access:
         self._looked = False
         self._trouble = ""
         self._failure: AccessError | None = None
-        self._lock = asyncio.Lock()
+        self._failed_until = ALWAYS
+        self._looking: asyncio.Future[None] | None = None
         self._clock = clock or SystemClock()
 
     def __repr__(self) -> str:
@@ -110,21 +111,20 @@ class Access:
         self._adopt(identity, self._trust.read(0.0))
 
     async def refresh(self) -> None:
-        """Puts what changed in place, if a look is due. AccessError where there are no credentials at all."""
-        async with self._lock:
-            now = asyncio.get_running_loop().time()
-            if now < self.due:
-                if self._failure is not None:
-                    raise self._failure
-                return
-            await self._look(now, renew=False)
+        """Puts what changed in place, if a look is due. AccessError where there are no credentials."""
+        if self._failure is not None and asyncio.get_running_loop().time() < self._failed_until:
+            raise self._failure
+        if self._looking is None and asyncio.get_running_loop().time() < self.due:
+            return
+        await self._look_together(renew=False)
 
     async def renew(self, version: int) -> bool:
         """After a 401 to what was sent as of `version`: whether there is something else to try."""
-        async with self._lock:
-            if self.version == version and self._credentials.changing:
-                await self._look(asyncio.get_running_loop().time(), renew=True)
-            return self.version != version
+        if self._looking is not None:
+            await self._look_together(renew=False)
+        if self.version == version and self._credentials.changing:
+            await self._look_together(renew=True)
+        return self.version != version
 
     def expired_certificate(self) -> str | None:
         """A sentence about the client certificate if it has ended."""
@@ -135,17 +135,32 @@ class Access:
             return None
         return f"{self._identity.origin}: the client certificate expired on {ends:%Y-%m-%d at %H:%M} UTC: renew it"
 
-    async def _look(self, now: float, *, renew: bool) -> None:
+    async def _look_together(self, *, renew: bool) -> None:
+        """One look at a time, for all who wait for it. It goes on when one of them gives up: a plugin may take longer
+        than a request has time, and the next request then finds what it said."""
+        if self._looking is None:
+            self._looking = asyncio.ensure_future(self._look(renew=renew))
+            self._looking.add_done_callback(self._end_of_look)
+        await asyncio.shield(self._looking)
+
+    def _end_of_look(self, looking: asyncio.Future[None]) -> None:
+        self._looking = None
+        if not looking.cancelled():
+            looking.exception()  # perhaps nobody waits for it any more
+
+    async def _look(self, *, renew: bool) -> None:
+        loop = asyncio.get_running_loop()
         try:
-            identity = await self._credentials.identity(now, renew=renew)
-            usable = self._try(identity, now)
+            identity = await self._credentials.identity(loop.time(), renew=renew)
+            usable = self._try(identity, loop.time())
         except AccessError as error:
             self._failure = error  # requests until the next look end the same way, without asking again
-            self.due = asyncio.get_running_loop().time() + LOOK_EVERY
+            self._failed_until = loop.time() + LOOK_EVERY
+            self.due = ALWAYS
             raise
         self._failure = None
         changing = self._credentials.changing or self._trust.file is not None or not usable
-        self.due = asyncio.get_running_loop().time() + LOOK_EVERY if changing else NEVER
+        self.due = loop.time() + LOOK_EVERY if changing else NEVER
 
     def _try(self, identity: Identity, now: float) -> bool:
         """Whether it could be put in place; where not, what was used before stays, if anything was."""

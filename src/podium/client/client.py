@@ -13,8 +13,8 @@ What does not change between requests is made beforehand, because a scheduler's 
 import asyncio
 import random
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -164,14 +164,14 @@ class Client:
             if self._throttle is not None:
                 await self._take_turn(self._throttle, deadline)
             if access.version != self._version or asyncio.get_running_loop().time() >= access.due:
-                await self._refresh()
+                await self._refresh(deadline)
             version = self._version
             try:
                 return await attempt()
             except ClientError as failure:
                 error = failure
             if isinstance(error, ApiError) and error.unauthorized:
-                if renewed or not await self._renew(version):
+                if renewed or not await self._renew(version, deadline):
                     raise self._explained(error)
                 renewed = True
                 continue
@@ -266,21 +266,19 @@ class Client:
         except TimeoutError:
             raise TimedOut("the limit on one's own requests (qps) leaves no time for this one", sent=False) from None
 
-    async def _refresh(self) -> None:
-        try:
-            await self.access.refresh()
-        except AccessError as error:
-            raise Unreachable(str(error), sent=False, lasting=True) from None
+    async def _refresh(self, deadline: float) -> None:
+        with _credentials_in_time():
+            async with asyncio.timeout_at(deadline):
+                await self.access.refresh()
         if self.access.version != self._version:
             self._version = self.access.version
             self._heads.clear()
             self._headers.clear()
 
-    async def _renew(self, version: int) -> bool:
-        try:
-            return await self.access.renew(version)
-        except AccessError as error:
-            raise Unreachable(str(error), sent=False, lasting=True) from None
+    async def _renew(self, version: int, deadline: float) -> bool:
+        with _credentials_in_time():
+            async with asyncio.timeout_at(deadline):
+                return await self.access.renew(version)
 
     def _explained(self, error: ApiError) -> ApiError:
         expired = self.access.expired_certificate()
@@ -306,6 +304,16 @@ class Client:
         headers = (("Host", self._host), *self._new_headers(kind).items())
         head = self._heads[kind] = b"".join(f"{name}: {value}\r\n".encode() for name, value in headers) + b"\r\n"
         return head
+
+
+@contextmanager
+def _credentials_in_time() -> Iterator[None]:
+    try:
+        yield
+    except AccessError as error:
+        raise Unreachable(str(error), sent=False, lasting=True) from None
+    except TimeoutError:
+        raise TimedOut("the credentials for the request did not come in time", sent=False) from None
 
 
 def names_a_collection(path: str) -> bool:

@@ -27,6 +27,8 @@ INFO = "KUBERNETES_EXEC_INFO"
 NEVER, IF_AVAILABLE, ALWAYS = "Never", "IfAvailable", "Always"
 TIMEOUT = 60.0
 MAX_OUTPUT = 1 << 20
+RENEW_EVERY = 1.0
+"""Seconds between runs for a server that refuses whatever is shown."""
 EARLY = 10.0
 """Seconds before its end at which a credential is renewed, so that no request carries one that ends on the way."""
 
@@ -73,10 +75,14 @@ class ExecCredentials:
         self._clock = clock or SystemClock()
         self._last: Identity | None = None
         self._ends: float | None = None
+        self._renewed_at = float("-inf")
 
     async def identity(self, now: float, *, renew: bool = False) -> Identity:
         over = self._ends is not None and self._clock.now() >= self._ends - EARLY
-        if self._last is None or over or renew:
+        refused = renew and now - self._renewed_at >= RENEW_EVERY
+        if self._last is None or over or refused:
+            if refused:
+                self._renewed_at = now
             self._last, self._ends = self._parse(await self._run())
         return self._last
 

@@ -227,6 +227,9 @@ def _impersonation(user: User, place: Place) -> list[tuple[str, str]]:
         if user.as_uid or user.as_groups or user.as_user_extra:
             raise place.wrong("as-uid, as-groups and as-user-extra need a user to act as: write as")
         return []
+    extra = [value for values in user.as_user_extra.values() for value in values]
+    if not all(value.isprintable() for value in (user.as_, user.as_uid, *user.as_groups, *extra)):
+        raise place.wrong("as, as-uid, as-groups and as-user-extra may have no line breaks inside")
     headers = [("Impersonate-User", user.as_)]
     if user.as_uid:
         headers.append(("Impersonate-Uid", user.as_uid))

@@ -44,8 +44,8 @@ def tls_context(
 
 
 def load_authority(context: ssl.SSLContext, pem: bytes, place: str) -> None:
-    try:
-        context.load_verify_locations(cadata=pem.decode("ascii"))
+    try:  # bundles have comments between certificates, in any language
+        context.load_verify_locations(cadata=pem.decode("ascii", errors="ignore"))
     except (ssl.SSLError, ValueError):
         raise AccessError(f"{place} holds no PEM certificate: it must begin with -----BEGIN CERTIFICATE-----") from None
 
