@@ -18,7 +18,7 @@ from tests.testbed.audit import bindings
 
 
 def a_race(scheduler: str, pods_per_s: float) -> Race:
-    return Race(scheduler, pods_per_s, 2.6, 200.0, 10.0, 1.0, 30.0, 100)
+    return Race(scheduler, pods_per_s, 2.6, 200.0, 10.0, 11.0, 1.0, 30.0, 100)
 
 
 FOUND = Comparison(

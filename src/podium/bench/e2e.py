@@ -62,6 +62,8 @@ class Race(msgspec.Struct, frozen=True):
     peak_mb: float
     seconds: float
     """From the first binding to the last."""
+    settled_s: float
+    """From the first binding until all was written and everybody at rest, to about a second."""
     ready_s: float
     """From the start of the process until it said it was ready."""
     cpu_s_total: float
@@ -194,7 +196,7 @@ def _observe(
         elif time.monotonic() - progressed > PATIENCE:
             raise RaceError(f"{name} bound {count:,} of {pods:,} pods and then none for {PATIENCE:.0f} s")
     _let_rest(everybody)  # late Events may cost their writer so little that only the API server shows them
-    total = cpu_seconds(scheduler.pid)
+    rested, total = time.time(), cpu_seconds(scheduler.pid)
     bound = sorted(log.bound().values())
     if len(bound) != pods:
         raise RaceError(f"{name} bound {len(bound):,} different pods in {log.count():,} bindings, instead of {pods:,}")
@@ -205,6 +207,7 @@ def _observe(
         cpu_s_per_1000=round((total - first_cpu) / (pods - first_count) * 1000, 4),
         peak_mb=round(peak_bytes(scheduler.pid) / 2**20, 1),
         seconds=round(seconds, 3),
+        settled_s=round(rested - 1.0 - bound[0], 1),
         ready_s=round(ready_s, 3),
         cpu_s_total=round(total, 2),
         events=0,
