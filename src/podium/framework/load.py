@@ -92,6 +92,12 @@ class Readings:
         """When the value of a node was measured; 0.0 while nothing came."""
         return self.times.get(node_name, self.measured_at)
 
+    @property
+    def oldest(self) -> float:
+        """When the oldest of the values was measured; 0.0 while nothing came."""
+        times = self.times.values()
+        return min(times) if times and len(times) == len(self.values) else min((self.measured_at, *times))
+
     def column(self, cluster: Cluster) -> NDArray[np.float64]:
         """float64[rows of the cluster], NaN where nothing is known; kept until there are new values or nodes."""
         column, names = self._column, cluster.names

@@ -1,0 +1,106 @@
+"""load-watcher: percentages of several metrics over one window, for all nodes in one answer.
+
+The service measures over fifteen minutes and falls back to ten by itself; which window it was is in the answer, and its
+end is when the values were measured. A series is a type and an operator (`CPU/AVG`), with the metric's own name where a
+type has several (`Bandwidth/AVG/instance:node_network_receive_bytes:rate:sum`); of several metrics that fit, the last
+one counts, as it does for those who read load-watcher elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import msgspec
+
+from podium.framework.load import Series, Source
+from podium.telemetry.http import Server
+from podium.telemetry.matching import NodeIndex
+from podium.telemetry.sample import Answer, Measured, SourceError, in_slices
+
+WATCHER = "/watcher"
+
+
+class _Metric(msgspec.Struct):
+    name: str = ""
+    type: str = ""
+    operator: str = ""
+    value: float | None = None
+
+
+class _Node(msgspec.Struct):
+    metrics: list[_Metric] | None = None
+
+
+class _Window(msgspec.Struct, frozen=True):
+    end: float = 0
+
+
+class _Data(msgspec.Struct):
+    nodes: dict[str, msgspec.Raw] | None = msgspec.field(name="NodeMetricsMap", default=None)
+
+
+class _Answer(msgspec.Struct):
+    timestamp: float = 0
+    window: _Window = _Window()
+    data: _Data = msgspec.field(default_factory=_Data)
+
+
+_answer = msgspec.json.Decoder(_Answer)
+_node = msgspec.json.Decoder(_Node)
+
+
+class LoadWatcher:
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._server = Server(source)
+
+    async def ask(self, wanted: Iterable[Series], nodes: NodeIndex, now: float) -> Answer:
+        status, body = await self._server.ask("GET", WATCHER)
+        if status != 200:
+            raise SourceError(f"{self._source} answered HTTP {status}{_meaning(status)}")
+        try:
+            answer = _answer.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise SourceError(f"{self._source} answered with something else than load-watcher's JSON") from None
+        measured_at = answer.window.end or answer.timestamp or now
+        measured = {series: Measured(measured_at) for series in wanted}
+        async for part in in_slices((answer.data.nodes or {}).items()):
+            for host, raw in part:
+                _read_node(nodes.either(host), raw, measured)
+        return measured
+
+    async def close(self) -> None:
+        await self._server.close()
+
+
+def _read_node(name: str | None, raw: msgspec.Raw, measured: dict[Series, Measured]) -> None:
+    try:
+        metrics = _node.decode(raw).metrics or []
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        metrics = []
+    values: dict[str, float] = {}
+    for metric in metrics:
+        key = f"{metric.type}/{metric.operator}"
+        values[key] = values[f"{key}/{metric.name}"] = math.nan if metric.value is None else metric.value
+    for series, into in measured.items():
+        value = values.get(series.query)
+        if value is None:
+            continue
+        into.samples += 1
+        if name is None:
+            into.unmatched += 1
+        elif not math.isfinite(value):
+            into.not_finite += 1
+        else:
+            into.duplicates += name in into.values
+            into.values[name] = value
+
+
+def _meaning(status: int) -> str:
+    match status:
+        case 500:
+            return ": it has no measurements yet"
+        case 404:
+            return f": is there a load-watcher at that address, with {WATCHER}?"
+    return ""
