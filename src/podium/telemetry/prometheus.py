@@ -39,7 +39,7 @@ class _Envelope(msgspec.Struct, rename="camel"):
 
 class _Sample(msgspec.Struct):
     metric: dict[str, str] = {}
-    value: tuple[float, str] | None = None
+    value: tuple[float, str | float] | None = None
     """None: a histogram, which is no number."""
 
 
@@ -136,9 +136,12 @@ async def read_vector(samples: list[msgspec.Raw], node_of: Matcher, combine: Com
 def _read_sample(raw: msgspec.Raw) -> tuple[dict[str, str], float]:
     try:
         sample = _sample.decode(raw)
-        return sample.metric, math.nan if sample.value is None else float(sample.value[1])
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError):
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return {}, math.nan
+    try:
+        return sample.metric, math.nan if sample.value is None else float(sample.value[1])
+    except ValueError:
+        return sample.metric, math.nan
 
 
 def _combined(combine: Combine, one: float, other: float) -> float:
