@@ -35,8 +35,10 @@ IN_TREE = {
     "ImageLocality": "image_locality",
     "DefaultBinder": "default_binder",
     "NodeDeclaredFeatures": "node_declared_features",
+    "NetworkTraffic": "network_traffic",
+    "PrometheusScore": "prometheus_score",
 }
-"""Plugin name → module, in kube-scheduler's order."""
+"""Plugin name → module: kube-scheduler's in its order, then those no profile has by itself."""
 
 
 class PluginLoadError(Exception):

@@ -1,0 +1,63 @@
+"""Measured values as scores from 0 to 100: which way is better, on what scale, and what counts where nothing is known.
+
+    minmax   the best of all nodes gets 100, the worst 0, the others in proportion
+    rank     by place: 100 for the best, 0 for the worst, equal values equal scores
+    range    a fixed scale: 0 at one end, 100 at the other, clipped beyond
+
+Scales reach over all nodes that were measured, not over those that happen to be feasible for a pod: so a score stays
+what it is until the next measurement, and costs nothing in between. Where all values are equal, all nodes get 100.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.framework.normalize import MAX_SCORE
+
+Better = Literal["lower", "higher"]
+Scale = Literal["minmax", "rank", "range"]
+Missing = Literal["neutral", "worst", "best"]
+
+
+def scaled(
+    values: Mapping[str, float], better: Better, scale: Scale, ends: tuple[float, float] = (0.0, 1.0)
+) -> dict[str, int]:
+    """The score of each node; `ends` are the lower and the upper end of a fixed range.
+
+    >>> scaled({"a": 2.0, "b": 4.0, "c": 3.0}, "lower", "minmax")
+    {'a': 100, 'b': 0, 'c': 50}
+    """
+    if not values:
+        return {}
+    numbers = np.fromiter(values.values(), dtype=np.float64, count=len(values))
+    if better == "lower":
+        numbers, ends = -numbers, (-ends[1], -ends[0])
+    if scale == "rank":
+        shares = _places(numbers)
+    else:
+        low, high = (float(numbers.min()), float(numbers.max())) if scale == "minmax" else ends
+        # Halved, because the difference of two large numbers may be too large for a number.
+        width = high / 2 - low / 2
+        shares = (numbers / 2 - low / 2) / width if width > 0 else np.ones(len(numbers))
+    scores = np.floor(np.clip(shares, 0.0, 1.0) * MAX_SCORE + 0.5).astype(np.int64)
+    return dict(zip(values, scores.tolist(), strict=True))
+
+
+def _places(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The share of the others that are not ahead of each: 1 for the highest, and for all that equal it."""
+    others = len(numbers) - 1
+    if not others:
+        return np.ones(1)
+    ahead = len(numbers) - np.searchsorted(np.sort(numbers), numbers, side="right")
+    return 1 - ahead / others
+
+
+def where_missing(known: Mapping[str, int], rule: Missing) -> int:
+    """The score of a node of which nothing is known: the median of the others, or an end of the scale."""
+    if rule == "neutral":
+        return int(np.median(list(known.values()))) if known else 0
+    return MAX_SCORE if rule == "best" else 0

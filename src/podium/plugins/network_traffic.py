@@ -1,0 +1,141 @@
+"""NetworkTraffic: nodes with little network traffic first, as Prometheus' node exporters count it.
+
+    score = 100 − 100·traffic / highest traffic of the feasible nodes, on integers, toward zero
+
+Traffic is the rate of bytes over the time range, received and sent (`mode: rate`). `mode: sum` is what the original of
+this plugin measured: the samples of the counter of received bytes added up, which tells how long a node has been up
+rather than how busy it is.
+
+One query serves all nodes, in the background. Several series of one node (interfaces, scrape jobs) are added up. A node
+without a series gets the median of the others (`missing: neutral`), or counts as the busiest or as idle; when nothing
+is known of any node, or nothing is sent, all get the same. So a lack of measurements never keeps a pod from a node.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable
+from typing import Literal
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from podium.cluster import NodeInfo, Nodes
+from podium.config.field import FieldError, FieldPath
+from podium.framework import Cycle, Handle, Normalizer, Plugin, Scope, Scores
+from podium.framework.load import NodeMatch, Readings, Series, Source, follow
+from podium.framework.scaling import Missing
+from podium.kube import Pod
+
+NAME = "NetworkTraffic"
+DEFAULT_INTERFACE = "ens192"
+RECEIVED, SENT = "node_network_receive_bytes_total", "node_network_transmit_bytes_total"
+LARGEST = 2**53
+"""More bytes a second than any node moves, and small enough to be multiplied by 100."""
+
+
+class NetworkTrafficArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    prometheus_address: str = ""
+    network_interface: str = DEFAULT_INTERFACE
+    time_range_in_minutes: int = 5
+    mode: Literal["rate", "sum"] = "rate"
+    direction: Literal["rx", "tx", "both"] = "both"
+    device_regex: str = ""
+    """Interfaces by regular expression, instead of one by name."""
+    node_label: str = ""
+    """The label that names the node; empty: the first of several usual ones that does."""
+    missing: Missing = "neutral"
+    source: Source = Source()
+    """How Prometheus is asked: credentials, TLS, intervals."""
+
+    def validate(self, path: FieldPath) -> Iterable[FieldError]:
+        if self.prometheus_address and self.source.address:
+            yield FieldError.forbidden(path.child("source", "address"), "prometheusAddress is set already")
+        if not self.prometheus_address and not self.source.address:
+            yield FieldError.required(path.child("prometheusAddress"), "such as http://prometheus.monitoring:9090")
+        else:
+            yield from self.asked.validate(path.child("source"))
+        if self.source.kind != "prometheus":
+            yield FieldError.invalid(path.child("source", "kind"), self.source.kind, "this plugin asks Prometheus")
+        if self.time_range_in_minutes < 1:
+            at = path.child("timeRangeInMinutes")
+            yield FieldError.invalid(at, self.time_range_in_minutes, "must be at least 1")
+        if self.mode == "sum" and (self.direction == "tx" or self.device_regex):
+            at = path.child("mode")
+            yield FieldError.invalid(at, self.mode, "the original only knew received bytes of one interface")
+        try:
+            re.compile(self.device_regex)
+        except re.error as error:
+            detail = f"is not a regular expression: {error}"
+            yield FieldError.invalid(path.child("deviceRegex"), self.device_regex, detail)
+        if self.node_label and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.node_label):
+            yield FieldError.invalid(path.child("nodeLabel"), self.node_label, "must be the name of a label")
+
+    @property
+    def asked(self) -> Source:
+        return replace(self.source, address=self.prometheus_address) if self.prometheus_address else self.source
+
+
+def query_of(args: NetworkTrafficArgs) -> str:
+    """The PromQL for all nodes at once.
+
+    >>> query_of(NetworkTrafficArgs(network_interface="eth0", direction="rx"))
+    'sum without (device) (rate(node_network_receive_bytes_total{device="eth0"}[5m]))'
+    """
+    if args.device_regex:
+        devices = f'device=~"{_escaped(args.device_regex)}"'
+    else:
+        devices = f'device="{_escaped(args.network_interface or DEFAULT_INTERFACE)}"'
+    if args.mode == "sum":
+        return f"sum_over_time({RECEIVED}{{{devices}}}[{args.time_range_in_minutes}m])"
+    counters = {"rx": [RECEIVED], "tx": [SENT], "both": [RECEIVED, SENT]}[args.direction]
+    rates = " + ".join(f"rate({counter}{{{devices}}}[{args.time_range_in_minutes}m])" for counter in counters)
+    grouping = f"by ({args.node_label})" if args.node_label else "without (device)"
+    return f"sum {grouping} ({rates})"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+class NetworkTraffic(Plugin):
+    name = NAME
+    Args = NetworkTrafficArgs
+    score_scope = Scope.NODE
+    normalizer = Normalizer.REVERSED
+    sees_claims = False
+
+    def __init__(self, args: NetworkTrafficArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        series = Series(source=args.asked, query=query_of(args), match=NodeMatch(label=args.node_label), combine="sum")
+        self._readings = follow(handle, series)
+        self._missing = 0
+        self._seen = -1
+
+    def watermark(self, pod: Pod) -> Hashable:
+        return self._readings.generation
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> Scores | int:
+        readings = self._refreshed()
+        if not readings.values:
+            return 0
+        traffic = nodes.pick(readings.column(cycle.cluster))
+        known: Scores = np.where(np.isnan(traffic), self._missing, np.clip(traffic, 0, LARGEST)).astype(np.int64)
+        return known
+
+    def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
+        traffic = self._refreshed().of(node.name)
+        return self._missing if traffic is None else int(min(max(traffic, 0), LARGEST))
+
+    def _refreshed(self) -> Readings:
+        readings = self._readings
+        if self._seen != readings.generation:
+            known = [min(max(value, 0.0), LARGEST) for value in readings.values.values()]
+            rule = self.args.missing
+            if not known or rule == "best":
+                self._missing = 0
+            else:
+                self._missing = int(np.median(known) if rule == "neutral" else max(known))
+            self._seen = readings.generation
+        return readings

@@ -1,0 +1,100 @@
+"""PrometheusScore: any PromQL expression that gives one number per node becomes a score, without code.
+
+    pluginConfig:
+      - name: PrometheusScore
+        args:
+          source: {address: "http://prometheus.monitoring:9090"}
+          query: 'avg by (instance) (rate(node_pressure_io_waiting_seconds_total[5m]))'
+          better: lower
+
+The expression is asked for in the background, for all nodes at once. `better` says which way is good, `scale` how
+values become 0–100 (see `framework.scaling`), `missing` what a node gets that the answer does not name. While nothing
+is known of any node, all get the same, so that the other plugins decide.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable
+
+import msgspec
+import numpy as np
+
+from podium.cluster import NodeInfo, Nodes
+from podium.config.field import FieldError, FieldPath
+from podium.framework import Cycle, Handle, Plugin, Scope, Scores
+from podium.framework.load import Combine, NodeMatch, Readings, Series, Source, follow
+from podium.framework.scaling import Better, Missing, Scale, scaled, where_missing
+from podium.kube import Pod
+
+NAME = "PrometheusScore"
+
+
+class PrometheusScoreArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    source: Source = Source()
+    query: str = ""
+    match: NodeMatch = NodeMatch()
+    combine: Combine = "max"
+    """What becomes of several samples for one node."""
+    better: Better = "lower"
+    scale: Scale = "minmax"
+    low: float | None = None
+    high: float | None = None
+    """The ends of the scale `range`."""
+    missing: Missing = "neutral"
+
+    def validate(self, path: FieldPath) -> Iterable[FieldError]:
+        yield from self.source.validate(path.child("source"))
+        yield from self.match.validate(path.child("match"))
+        if self.source.kind != "prometheus":
+            detail = "this plugin asks Prometheus; leave kind out"
+            yield FieldError.invalid(path.child("source", "kind"), self.source.kind, detail)
+        if not self.query.strip():
+            yield FieldError.required(path.child("query"), "the PromQL expression that gives one number per node")
+        for name, end in (("low", self.low), ("high", self.high)):
+            if self.scale == "range" and (end is None or not math.isfinite(end)):
+                yield FieldError.required(path.child(name), "the scale range needs both ends")
+            elif self.scale != "range" and end is not None:
+                yield FieldError.forbidden(path.child(name), f"{self.scale} has no fixed ends; write scale: range")
+        if self.low is not None and self.high is not None and self.scale == "range" and not self.low < self.high:
+            yield FieldError.invalid(path.child("high"), self.high, "must be greater than low")
+
+
+class PrometheusScore(Plugin):
+    name = NAME
+    Args = PrometheusScoreArgs
+    score_scope = Scope.NODE
+    sees_claims = False
+
+    def __init__(self, args: PrometheusScoreArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        series = Series(source=args.source, query=args.query, match=args.match, combine=args.combine)
+        self._readings = follow(handle, series)
+        self._scores = Readings()
+        self._missing = 0
+        self._seen = -1
+
+    def watermark(self, pod: Pod) -> Hashable:
+        return self._readings.generation
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> Scores | int:
+        scores = self._refreshed()
+        if not scores.values:
+            return self._missing
+        column = nodes.pick(scores.column(cycle.cluster))
+        known: Scores = np.where(np.isnan(column), self._missing, column).astype(np.int64)
+        return known
+
+    def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
+        return int(self._refreshed().values.get(node.name, self._missing))
+
+    def _refreshed(self) -> Readings:
+        """The scores of the newest measurement."""
+        readings, args = self._readings, self.args
+        if self._seen != readings.generation:
+            ends = (args.low or 0.0, args.high or 0.0)
+            known = scaled(readings.values, args.better, args.scale, ends)
+            self._scores.write(dict(known), readings.measured_at)
+            self._missing = where_missing(known, args.missing)
+            self._seen = readings.generation
+        return self._scores
