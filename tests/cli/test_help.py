@@ -11,6 +11,7 @@ COMMANDS = [
     ["check"],
     ["plugins"],
     ["plugins", "new"],
+    ["telemetry", "show"],
     ["bench"],
     ["bench", "scheduler-perf"],
     ["bench", "growth"],

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from aiohttp import web
@@ -96,3 +97,19 @@ async def stand_in(tls: ssl.SSLContext | None = None) -> AsyncIterator[StandIn]:
     finally:
         await runner.cleanup()
         await asyncio.sleep(0)
+
+
+@contextmanager
+def stand_in_beside() -> Iterator[StandIn]:
+    """The same on a thread of its own, for what runs a loop itself."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    opened = stand_in()
+    try:
+        yield asyncio.run_coroutine_threadsafe(opened.__aenter__(), loop).result(10)
+    finally:
+        asyncio.run_coroutine_threadsafe(opened.__aexit__(None, None, None), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

@@ -25,21 +25,25 @@ from podium.config import to_dict
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.framework.clock import SystemClock
-from podium.kube import Pod
+from podium.kube import Node, Pod
 from podium.live.driver import LiveScheduler
 from podium.live.election import Election, LeadershipLost
 from podium.live.endpoints import ServingOptions, build_gate
 from podium.live.events import Recorder
+from podium.live.load_metrics import show_load
 from podium.live.log import LOG
 from podium.live.metrics import Metrics
 from podium.live.resource_metrics import resource_metrics
 from podium.live.serving import Serving
 from podium.live.shadow import Shadow, log_finding
+from podium.telemetry import Telemetry
 
 GRACE = 10.0
 """Seconds that bindings under way get when the process is told to stop."""
 LAST_WORDS = 3.0
 """Seconds for conditions and events that have not been written by then."""
+FIRST_LOAD = 5.0
+"""Seconds that the first pods wait for measured load; then they are placed without it."""
 BUSY = 8
 """Bindings under way from which on events wait a while: they tell of what has happened, and bindings make it happen."""
 FINE, LOST = 0, 1
@@ -92,6 +96,13 @@ class Process:
         elects = config.leader_election.leader_elect and not options.shadow
         self._election = self._candidate(clock, rng) if elects else None
         shadow = Shadow(log_finding) if options.shadow else None
+        self._telemetry = Telemetry(
+            clock=clock,
+            rng=rng,
+            nodes=self._nodes,
+            api=self._aside,
+            report=LOG.warning,
+        )
         self.live = LiveScheduler(
             config,
             registry,
@@ -99,9 +110,11 @@ class Process:
             self._recorder,
             clock=clock,
             rng=rng,
+            load=self._telemetry,
             metrics=self._metrics,
             shadow=shadow,
         )
+        show_load(self._metrics, self._telemetry, clock)
         self._metrics.counter(
             "podium_events_dropped_total", "Events that could not be sent.", lambda: {(): self._recorder.dropped}
         )
@@ -165,6 +178,9 @@ class Process:
     def _pods(self) -> Iterable[Pod]:
         return list(self.live.informers.by_kind[Pod].store.values())
 
+    def _nodes(self) -> Iterable[Node]:
+        return list(self.live.informers.by_kind[Node].store.values())
+
     async def run(self, stop: asyncio.Event) -> int:
         tasks: list[asyncio.Task[Any]] = []
 
@@ -177,6 +193,7 @@ class Process:
         try:
             if not self._config.delay_cache_until_active:
                 start(self.live.watch())
+                start(self._measure())
             if self._election is not None:
                 leading = start(self._election.acquire())
                 await _first(tasks)
@@ -187,6 +204,7 @@ class Process:
                 start(self._election.keep())
             if self._config.delay_cache_until_active:
                 start(self.live.watch())
+                start(self._measure())
             start(self._schedule())
             try:
                 await _first(tasks)
@@ -202,8 +220,14 @@ class Process:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
+    async def _measure(self) -> None:
+        """Keep measured load fresh, from when nodes are known that it can belong to."""
+        await self.live.informers.synced()
+        await self._telemetry.run()
+
     async def _schedule(self) -> None:
         await self.live.informers.synced()
+        await self._telemetry.asked(FIRST_LOAD)
         gc.collect()
         gc.freeze()  # what was listed stays: no need to look through it at every collection
         LOG.info("podium runs: scheduling for %s", ", ".join(self.live.engine.profiles))

@@ -23,6 +23,13 @@ async def fetch_objects(access: Access, tell: Callable[[str], None]) -> list[Kub
     return [each for items in lists for each in items]
 
 
+async def fetch_nodes(client: Client) -> list[Node]:
+    """The cluster's nodes; raises ClientError where the server cannot be asked."""
+    resource = RESOURCES[Node]
+    found, _version = await list_all(client, resource, Reader(resource))
+    return [each.object for each in found if each.object is not None]
+
+
 async def _listed(client: Client, resource: Resource[Any], tell: Callable[[str], None]) -> list[KubeObject]:
     try:
         found, _version = await list_all(client, resource, Reader(resource))

@@ -37,6 +37,16 @@ class Measured:
     not_finite: int = 0
     """NaN, infinities, and what is no number at all."""
 
+    def outcomes(self) -> dict[str, int]:
+        """How many samples came to what end."""
+        used = self.samples - self.unmatched - self.duplicates - self.not_finite
+        return {
+            "used": used,
+            "unmatched": self.unmatched,
+            "duplicate": self.duplicates,
+            "not_finite": self.not_finite,
+        }
+
 
 Answer = Mapping[Series, "Measured | SourceError"]
 
