@@ -250,6 +250,17 @@ def test_an_object_that_cannot_be_read_is_named_and_skipped_in_a_watch() -> None
     played(test, watches=[sent(*pieces, then="hold")])
 
 
+def test_of_many_objects_that_cannot_be_read_the_first_are_named_and_the_others_counted() -> None:
+    async def test(server: Misbehaving, reflector: Reflector[Any], follower: Follower) -> None:
+        await until(reflector.synced.is_set)
+        assert [report.split('"')[1] for report in follower.reports[:10]] == [f"n{number}" for number in range(10)]
+        assert follower.reports[10:] == ["990 more nodes cannot be read"]
+        assert follower.steps == ["set good"]
+
+    bad = [node(f"n{number}", 1, labels={"a": 1}) for number in range(1000)]
+    played(test, lists=[listed(*bad, node("good", 1), version=1)])
+
+
 def test_an_object_that_cannot_be_read_any_more_stays_as_it_was_until_it_goes() -> None:
     async def test(server: Misbehaving, reflector: Reflector[Any], follower: Follower) -> None:
         await until(lambda: len(server.watched_from) == 2)

@@ -1,8 +1,9 @@
 """Where the API server serves the kinds that scheduling reads, and which of them a scheduler has to watch.
 
-`WATCHED` is what kube-scheduler's informers list for the default profile, with its selector for pods: those that have
-ended hold nothing any more. Workloads are only asked for their selectors, by default topology spreading. Priority
-classes are left out, as there: admission has written the number into the pod.
+`WATCHED` is what kube-scheduler watches with the default profile, but for the three kinds of dynamic resources; its
+selector for pods leaves out those that have ended, which hold nothing any more. Workloads are only asked for their
+selectors, by default topology spreading. Priority classes are not watched: admission has written the number into the
+pod.
 """
 
 from typing import Any, Final

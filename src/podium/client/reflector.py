@@ -41,6 +41,9 @@ STANDING = 1.0
 FRUITLESS = 3
 """Watches in a row that came to nothing, after which their version is doubted: a restored etcd has gone back."""
 
+NAMED = 10
+"""Objects of one list that are reported by name when they cannot be read; the others are counted."""
+
 
 class Reflector(Generic[T]):
     """`store`: the objects by "namespace/name" or "name". `run` it as a task; `synced` is set after the first list.
@@ -125,9 +128,11 @@ class Reflector(Generic[T]):
 
     async def _list(self) -> None:
         objects, version = await list_all(self._client, self.resource, self._reader)
-        for found in objects:
-            if found.problem:
-                self._report_unreadable(found)
+        unreadable = [found for found in objects if found.problem]
+        for found in unreadable[:NAMED]:
+            self._report_unreadable(found)
+        if len(unreadable) > NAMED:
+            self._reports.mention(f"{len(unreadable) - NAMED} more {self.resource.name} cannot be read")
         await self._replica.replace(objects, version)
         self.lists += 1
         self._version = version
