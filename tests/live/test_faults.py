@@ -146,7 +146,7 @@ def test_a_binding_in_doubt_keeps_its_room(plane: ControlPlane, tmp_path: Path, 
 def test_a_client_certificate_expires_and_is_replaced(plane: ControlPlane, tmp_path: Path) -> None:
     create_nodes(plane, room_for=200)
     create_pods(plane, 100, "before")
-    lifetime = timedelta(seconds=8)
+    lifetime = timedelta(seconds=10)
     pair = plane.authority.issue("scheduler", organizations=("system:masters",), lifetime=lifetime)
     expires = time.monotonic() + lifetime.total_seconds()
     podium = plane.start_podium(kubeconfig=plane.write_kubeconfig(tmp_path / "kubeconfig", certificate=pair))
