@@ -6,7 +6,7 @@ When it does not answer, or its answer is of no use, the values stay until they 
 given up, and plugins do what they do about nodes of which nothing is known. One line in the log tells when that begins,
 and one when it is over.
 
-Nothing here runs inside a scheduling cycle, and nothing holds the event loop for more than about a millisecond: answers
+Nothing here runs inside a scheduling cycle, and nothing holds the event loop for more than a few milliseconds: answers
 are read in slices. Time is the loop's and the clock's, chance the generator's, so it runs in virtual time as well.
 """
 
