@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -174,3 +175,23 @@ def test_resources_are_named_once_and_weigh_1() -> None:
         "resources[1].weight: Invalid value: 2: must be 1",
         "resources[2].weight: Invalid value: -1: must be 1",
     ]
+
+
+def test_what_nodes_use_already_follows_pods_and_nodes_that_come_go_and_change() -> None:
+    cluster = make_cluster([make_node(name, allocatable=OFFER) for name in "ab"], [])
+    plugin, pod = make_plugin(NodeResourcesBalancedAllocation, cluster), make_pod("new", requests={"memory": "4Gi"})
+    skewed = make_pod("there", requests={"cpu": "2000m"}, node="a")
+    steps: list[Callable[[], object]] = [
+        lambda: cluster.set_pod(skewed),
+        lambda: cluster.set_node(make_node("b", allocatable={"cpu": "8", "memory": "2Gi"})),
+        lambda: cluster.set_node(make_node("c", allocatable={"cpu": "1"})),
+        lambda: cluster.remove_pod(skewed.uid),
+        lambda: cluster.remove_node("b"),
+        *([lambda: cluster.set_node(make_node("a", allocatable=OFFER))] * 20),
+    ]
+    seen = []
+    for step in steps:
+        step()
+        seen.append(raw_scores(plugin, pod, cluster))
+        assert seen[-1] == raw_scores(make_plugin(NodeResourcesBalancedAllocation, cluster), pod, cluster)
+    assert seen[0]["a"] != seen[3]["a"]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Mapping
 from itertools import count
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from podium.cluster.anchors import AnchorIndex
@@ -28,7 +28,7 @@ class TermKind(enum.IntEnum):
     PREFERRED_ANTI_AFFINITY = 3
 
 
-class Term(NamedTuple):
+class Term(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     """One pod (anti-)affinity term, compiled: which pods it speaks of, within which topology."""
 
     kind: TermKind

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+import msgspec
+
 from podium.engine.decide import Search
 from podium.engine.kept import Kept
 from podium.engine.kept_filters import TurnedAway, Unkeepable
@@ -24,15 +26,12 @@ PATIENCE = 2
 Kind = tuple[str, bytes]
 
 
-class Met:
+class Met(msgspec.Struct, gc=False):
     """How often a kind was met that is not kept; the first pod of it."""
 
-    __slots__ = ("first", "keepable", "times")
-
-    def __init__(self, first: str) -> None:
-        self.first = first
-        self.times = 0
-        self.keepable = True
+    first: str
+    times: int = 0
+    keepable: bool = True
 
 
 class Memory:

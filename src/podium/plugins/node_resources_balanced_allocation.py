@@ -18,13 +18,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import Mask, NodeInfo, Nodes
+from podium.cluster import Cluster, Mask, NodeInfo, Nodes
+from podium.cluster.resources import Amounts, ResourceColumns
 from podium.config.field import FieldError, FieldPath
-from podium.framework import MAX_SCORE, SKIP, Cycle, Plugin, Scope, Scores, Status
+from podium.framework import MAX_SCORE, SKIP, Cycle, Handle, Plugin, Scope, Scores, Status
 from podium.framework.usage import DEFAULT_RESOURCES, ResourceSpec, Weighed, columns_of, usage_on, weigh
 from podium.kube.requests import balanced_requests
 
 NAME = "NodeResourcesBalancedAllocation"
+
+FEW_ROWS = 8
+"""Up to so many changes, nodes are looked at one by one."""
 
 Floats = NDArray[np.float64]
 
@@ -55,6 +59,10 @@ class NodeResourcesBalancedAllocation(Plugin):
     score_scope = Scope.TOTALS
     sees_claims = False
 
+    def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._standing = Standing()
+
     def pre_score(self, cycle: Cycle, _nodes: Nodes) -> Status | None:
         return None if self._weighed(cycle) else SKIP
 
@@ -64,17 +72,11 @@ class NodeResourcesBalancedAllocation(Plugin):
             return np.zeros(len(nodes), dtype=np.int64)
         names, requests, _weights = columns_of(weighed)
         resources = nodes.cluster.resources
-        allocatable, used = nodes.pick(resources.table(names, offered=True)), nodes.pick(resources.table(names))
-        offered = allocatable != 0
-        # Of a resource that a node does not have there is so much that nothing is a share of it.
-        wholes = allocatable if offered.all() else np.where(offered, allocatable, np.inf)
-        shares = np.empty((2, *used.shape), dtype=np.float64)  # with the pod, and without it
-        np.divide(used + requests, wholes, out=shares[0])
-        np.divide(used, wholes, out=shares[1])
-        np.minimum(shares, 1.0, out=shares)
-        spreads = _spreads_of_two(offered, shares) if len(names) == 2 else _spreads(offered, shares)
-        balances = ((1 - spreads) * float(MAX_SCORE)).astype(np.int64)
-        half = balances[0] - balances[1] + MAX_SCORE // 2
+        beside = _balances(
+            nodes.pick(resources.table(names)) + requests, nodes.pick(resources.table(names, offered=True))
+        )
+        without = nodes.pick(self._standing.balances(nodes.cluster, names))
+        half = beside - without + MAX_SCORE // 2
         scores: Scores = MAX_SCORE // 2 + half // 2  # never negative: shares between 0 and 1 spread by at most 1/2
         return scores
 
@@ -100,25 +102,58 @@ class NodeResourcesBalancedAllocation(Plugin):
         return weighed
 
 
-def _spreads_of_two(offered: Mask, shares: Floats) -> Floats:
-    spreads = (shares[:, 0] - shares[:, 1]) / 2
-    np.abs(spreads, out=spreads)
-    return spreads if offered.all() else spreads * offered.all(axis=0)  # one share alone does not spread
+class Standing:
+    """g of every node as it stands. It does not depend on the pod, so it is kept, and found anew where rows change."""
+
+    def __init__(self) -> None:
+        self._of: tuple[ResourceColumns | None, tuple[str, ...]] = None, ()
+        self._read = (-1, -1)
+        self._balances: Scores = np.zeros(0, dtype=np.int64)
+
+    def balances(self, cluster: Cluster, names: tuple[str, ...]) -> Scores:
+        """Of all rows, by the resources with these names; to be read, not written to."""
+        resources, (nodes, pods) = cluster.resources, self._read
+        moved = cluster.node_changes.since(nodes), cluster.pod_changes.since(pods)
+        self._read = cluster.node_changes.end, cluster.pod_changes.end
+        known = self._of == (resources, names) and len(self._balances) == cluster.columns.rows
+        self._of = resources, names
+        if not known or moved[0] is None or moved[1] is None or len(moved[0]) + len(moved[1]) > FEW_ROWS:
+            self._balances = _balances(resources.table(names), resources.table(names, offered=True))
+            return self._balances
+        weighed = [Weighed(name, 0, 1) for name in names]
+        for row in {*moved[0], *moved[1]}:
+            usage = usage_on(cluster, row, weighed, nonzero=False)
+            self._balances[row] = _balance([float(used) / float(allocatable) for allocatable, used, _, _ in usage])
+        return self._balances
 
 
-def _spreads(offered: Mask, shares: Floats) -> Floats:
+def _balances(used: Amounts, allocatable: Amounts) -> Scores:
+    """g per node, from what is used and offered of each resource."""
+    offered = allocatable != 0
+    everywhere = bool(offered.all())
+    # Of a resource that a node does not have there is so much that nothing is a share of it.
+    shares = used / (allocatable if everywhere else np.where(offered, allocatable, np.inf))
+    np.minimum(shares, 1.0, out=shares)
+    if len(shares) == 2:
+        spread = np.abs((shares[0] - shares[1]) / 2)
+        if not everywhere:
+            spread *= offered.all(axis=0)  # one share alone does not spread
+    else:
+        spread = _spread(offered, shares)
+    balances: Scores = ((1 - spread) * float(MAX_SCORE)).astype(np.int64)
+    return balances
+
+
+def _spread(offered: Mask, shares: Floats) -> Floats:
     """The spread where nodes may have any number of the resources. Sums run in the configured order, as floats must."""
     counts = np.sum(offered, axis=0)
-    total = squares = np.zeros(shares[:, 0].shape, dtype=np.float64)
-    for number in range(len(offered)):
-        total = total + shares[:, number]
-    mean = total / np.maximum(counts, 1)
-    for number, here in enumerate(offered):
-        apart = shares[:, number] - mean
-        squares = squares + np.where(here, apart * apart, 0.0)
+    mean = sum(shares) / np.maximum(counts, 1)
+    squares = np.zeros_like(mean)
+    for share, here in zip(shares, offered, strict=True):
+        squares += np.where(here, (share - mean) * (share - mean), 0.0)
     deviation = np.sqrt(squares / np.maximum(counts, 1))
-    highest = np.max(np.where(offered, shares, -1.0), axis=1)
-    lowest = np.min(np.where(offered, shares, 2.0), axis=1)
+    highest = np.max(np.where(offered, shares, -1.0), axis=0)
+    lowest = np.min(np.where(offered, shares, 2.0), axis=0)
     spread: Floats = np.where(counts > 2, deviation, np.where(counts == 2, (highest - lowest) / 2, 0.0))
     return spread
 

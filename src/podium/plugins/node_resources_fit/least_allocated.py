@@ -19,8 +19,10 @@ class LeastAllocated:
     counts_zero = True
 
     def scores(self, requested: Amounts, allocatable: Amounts) -> Scores:
-        free = allocatable - requested  # past 64 bits this wraps, so its sign does not tell which is larger
-        return percentages(np.where(requested > allocatable, 0, free), allocatable)
+        free = allocatable - requested
+        if requested.size and requested.min() < 0:  # past 64 bits: the sign of what is free does not tell either
+            return percentages(np.where(requested > allocatable, 0, free), allocatable)
+        return percentages(np.maximum(free, 0, out=free), allocatable)
 
     def score(self, requested: int, allocatable: int) -> int:
         return 0 if requested > allocatable else (allocatable - requested) * MAX_SCORE // allocatable

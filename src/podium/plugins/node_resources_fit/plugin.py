@@ -92,7 +92,8 @@ class NodeResourcesFit(Plugin):
         allocatable = nodes.pick(resources.table(names, offered=True))
         requested = nodes.pick(resources.table(names, nonzero=True)) + requests
         if strategy.counts_zero and allocatable.all():
-            totals = (strategy.scores(requested, allocatable) * weights).sum(axis=0)
+            scores = strategy.scores(requested, allocatable)
+            totals = (scores if (weights == 1).all() else scores * weights).sum(axis=0)
             return strategy.averages(totals, int(weights.sum()))
         counts = allocatable != 0
         scores = strategy.scores(requested, np.where(counts, allocatable, 1))
