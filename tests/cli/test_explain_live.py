@@ -64,3 +64,24 @@ def test_a_dump_and_a_live_cluster_cannot_both_be_meant() -> None:
     ran = podium("explain", "p1", "--from", "x.json", "--context", "c")
     assert ran.code == 2
     assert "give one of them" in ran.err
+
+
+def test_a_live_pod_is_explained_with_the_load_that_plugins_measure(
+    empty_control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    plane = empty_control_plane
+    plane.client.create_all([make_node("busy"), make_node("quiet"), make_pod("p1")])
+    plane.kubectl("annotate", "node", "busy", "load=90")
+    plane.kubectl("annotate", "node", "quiet", "load=10")
+    config = tmp_path / "scheduler.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles:\n- plugins: {multiPoint: {enabled: [{name: Quiet, weight: 5}]}}\n"
+        "  pluginConfig: [{name: Quiet, args: {source: {kind: annotations}, query: load}}]\n"
+    )
+    ran = podium(
+        *("explain", "p1", "--kubeconfig", str(plane.kubeconfig_path), "--config", str(config)),
+        *("--plugin", "tests.telemetry.quiet:Quiet"),
+    )
+    assert ran.code == 0
+    assert "goes to quiet" in ran.out.splitlines()[0]

@@ -10,7 +10,9 @@ from podium.cli.options import ContextOption, KubeconfigOption, Output, PluginOp
 if TYPE_CHECKING:
     from collections import Counter
 
+    from podium.config import Registry, SchedulerConfig
     from podium.kube import KubeObject, Pod
+    from podium.telemetry import Telemetry
 
 HOW_TO_DUMP = "kubectl get nodes,pods -A -o json > cluster.json"
 
@@ -61,10 +63,16 @@ def explain(
 
     if cluster and (kubeconfig or context):
         raise InputError("--from is a dump and --kubeconfig a live cluster: give one of them")
-    known = _read_files(cluster, more or [], verbose) if cluster else _ask(kubeconfig, context)
-    objects, target = _with_given(pod, known, more or [], verbose)
     registry = registry_with(plugin)
-    explanation = judge(objects, target, read_config(config, registry), registry, parity=parity)
+    settings = read_config(config, registry)
+    load = None
+    if cluster:
+        known = _read_files(cluster, more or [], verbose)
+    else:
+        kubeconfig = kubeconfig or settings.client_connection.kubeconfig or None
+        known, load = _ask(kubeconfig, context, settings, registry)
+    objects, target = _with_given(pod, known, more or [], verbose)
+    explanation = judge(objects, target, settings, registry, load=load, parity=parity)
     if explanation.outcome is Outcome.FAILED:
         raise InputError(f"{explanation.pod} cannot be judged: {explanation.message}")
     show(explanation, output)
@@ -84,18 +92,34 @@ def _read_files(files: list[str], more: list[str], verbose: bool) -> "list[KubeO
     return objects
 
 
-def _ask(kubeconfig: str | None, context: str | None) -> "list[KubeObject]":
-    """Everything scheduling reads, from the live cluster."""
+def _ask(
+    kubeconfig: str | None, context: str | None, config: "SchedulerConfig", registry: "Registry"
+) -> "tuple[list[KubeObject], Telemetry]":
+    """Everything scheduling reads, from the live cluster, and the load that the configuration's plugins measure."""
     import asyncio
 
-    from podium.client import AccessError, load_access
+    from podium.client import Access, AccessError, Client, load_access
+    from podium.kube import Node
+    from podium.live.measured import measure
     from podium.live.snapshot import fetch_objects
+
+    def tell(sentence: str) -> None:
+        typer.echo(sentence, err=True)
+
+    async def ask(access: Access) -> "tuple[list[KubeObject], Telemetry]":
+        async with Client(access) as client:
+            objects = await fetch_objects(client, tell)
+            nodes = [each for each in objects if isinstance(each, Node)]
+            return objects, await measure(config, registry, nodes, client)
 
     try:
         access = load_access(kubeconfig, context=context)
     except AccessError as error:
         raise InputError(f"{error}; or ask about a dump: --from cluster.json, made with {HOW_TO_DUMP}") from None
-    return asyncio.run(fetch_objects(access, lambda sentence: typer.echo(sentence, err=True)))
+    objects, load = asyncio.run(ask(access))
+    for series, problem in load.problems.items():
+        tell(f"judged without {series.query}: {problem}")
+    return objects, load
 
 
 def _with_given(

@@ -8,10 +8,7 @@ from podium.cli.errors import ANSWER_IS_NO, InputError
 from podium.cli.options import ContextOption, KubeconfigOption, Output, PluginOption
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from podium.config import Registry, SchedulerConfig
-    from podium.kube import Node
     from podium.telemetry import Followed, Telemetry
 
 app = typer.Typer(name="telemetry", help="Measured load of nodes.", no_args_is_help=True)
@@ -76,48 +73,17 @@ async def _measure(
     kubeconfig: str | None,
     context: str | None,
 ) -> "Telemetry":
-    from contextlib import AsyncExitStack
-
     from podium.cli.files import read_objects
     from podium.client import Client, load_access
     from podium.kube import Node
+    from podium.live.measured import measure
     from podium.live.snapshot import fetch_nodes
 
-    async with AsyncExitStack() as stack:
-        if dump:
-            client = None
-            nodes = [each for each in read_objects(dump)[0] if isinstance(each, Node)]
-        else:
-            client = await stack.enter_async_context(Client(load_access(kubeconfig, context=context)))
-            nodes = await fetch_nodes(client)
-        measured = _follow(config, registry, nodes, client)
-        stack.push_async_callback(measured.close)
-        await measured.refresh()
-        return measured
-
-
-def _follow(config: "SchedulerConfig", registry: "Registry", nodes: "Iterable[Node]", api: Any) -> "Telemetry":
-    """Telemetry that follows what the plugins of all profiles follow."""
-    import random
-
-    from podium.cluster import Cluster
-    from podium.engine.explain import Unwritten
-    from podium.framework import Handle, SystemClock
-    from podium.framework.nominator import Nominator
-    from podium.framework.profile import ProfileRuntime
-    from podium.framework.waiting import WaitingPods
-    from podium.telemetry import Telemetry
-
-    clock, rng, cluster = SystemClock(), random.Random(), Cluster()
-    for node in nodes:
-        cluster.set_node(node)
-    load = Telemetry(clock=clock, rng=rng, nodes=lambda: nodes, api=api, report=lambda _line: None)
-    for profile in config.profiles:
-        handle = Handle(
-            cluster, clock, rng, Nominator(), WaitingPods(), Unwritten(), activate=lambda _pods: None, load=load
-        )
-        ProfileRuntime(profile, registry, handle)
-    return load
+    if dump:
+        nodes = [each for each in read_objects(dump)[0] if isinstance(each, Node)]
+        return await measure(config, registry, nodes, None)
+    async with Client(load_access(kubeconfig, context=context)) as client:
+        return await measure(config, registry, await fetch_nodes(client), client)
 
 
 def _print_table(followed: "list[Followed]", now: float) -> None:

@@ -24,6 +24,7 @@ from podium.framework.clock import Clock, SystemClock
 from podium.framework.cycle import Cycle
 from podium.framework.dry_runs import Candidate
 from podium.framework.handle import Handle
+from podium.framework.load import LoadSource
 from podium.framework.nominator import Nominator
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import PluginError, Status
@@ -92,6 +93,7 @@ def explain(
     registry: Registry | None = None,
     *,
     clock: Clock | None = None,
+    load: LoadSource | None = None,
     parity: bool = False,
 ) -> Explanation:
     """Judge a pod on the cluster that the objects describe; if the pod is among them, as if it were not bound yet.
@@ -118,6 +120,7 @@ def explain(
         WaitingPods(),
         Unwritten(),
         activate=lambda _pods: None,
+        load=load,
     )
     runtime = ProfileRuntime(profile, registry, handle)
     return explain_in(runtime, unbound, Sampling(config.percentage_of_nodes_to_score, parity))

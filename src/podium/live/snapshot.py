@@ -10,16 +10,15 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from podium.client import RESOURCES, Access, ApiError, Client, Resource
+from podium.client import RESOURCES, ApiError, Client, Resource
 from podium.client.listing import list_all
 from podium.client.reading import Reader
 from podium.kube import KubeObject, Node, Pod
 
 
-async def fetch_objects(access: Access, tell: Callable[[str], None]) -> list[KubeObject]:
+async def fetch_objects(client: Client, tell: Callable[[str], None]) -> list[KubeObject]:
     """Everything that scheduling reads; raises ClientError where the server cannot be asked."""
-    async with Client(access, user_agent="podium") as client:
-        lists = await asyncio.gather(*(_listed(client, resource, tell) for resource in RESOURCES.values()))
+    lists = await asyncio.gather(*(_listed(client, resource, tell) for resource in RESOURCES.values()))
     return [each for items in lists for each in items]
 
 
