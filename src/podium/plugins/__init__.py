@@ -37,6 +37,11 @@ IN_TREE = {
     "NodeDeclaredFeatures": "node_declared_features",
     "NetworkTraffic": "network_traffic",
     "PrometheusScore": "prometheus_score",
+    "TargetLoadPacking": "target_load_packing",
+    "LoadVariationRiskBalancing": "load_variation_risk_balancing",
+    "LowRiskOverCommitment": "low_risk_over_commitment",
+    "Peaks": "peaks",
+    "NodeResourcesAllocatable": "node_resources_allocatable",
 }
 """Plugin name → module: kube-scheduler's in its order, then those no profile has by itself."""
 

@@ -1,0 +1,131 @@
+"""Pods that a measurement cannot have shown yet, or not for long: what they will use is added to what was measured.
+
+A pod counts on its node if it came there after the end of the measurement, or less than 60 seconds before it. Pods that
+are placed but not confirmed by the API server always count. When a pod came is read from the pod itself, so that a
+scheduler that was just started knows as much as one that has been running: the time of its PodScheduled condition,
+else its start time, else when it was heard that it has a node, else its creation. A pod of which none is known counts
+as there for long. Nothing is stamped with the time of a restart, which would count every running pod twice.
+
+The sums stand while no pod comes or goes and nothing new is measured; `revision` moves in the rare case that a pod's
+own time changes what was counted and the cluster's journal does not tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import Cluster, PlacedPod
+from podium.framework.clock import Clock
+from podium.framework.row_numbers import RowNumbers
+from podium.kube import Pod, parse_time
+
+UNSEEN_SECONDS = 60
+"""So long a pod must have run before the end of a measurement to be counted as part of it."""
+
+
+class RecentPods:
+    """`amount_of` says what a pod adds; `measured_until` when the measurement of a node, by name, ended."""
+
+    def __init__(
+        self, clock: Clock, amount_of: Callable[[PlacedPod], int], measured_until: Callable[[str], float]
+    ) -> None:
+        self._clock = clock
+        self._amount_of = amount_of
+        self._measured_until = measured_until
+        self._sums = RowNumbers(1, self._of_row, pods=True)
+        self._mark: Hashable = None
+        self._until: dict[int, float] = {}
+        self._counting: set[int] = set()
+        self._settled: dict[int, set[str]] = {}
+        """By row, pods that no later measurement has to be told of."""
+        self._heard: dict[str, float] = {}
+        self.revision = 0
+
+    def over_rows(self, cluster: Cluster, mark: Hashable) -> NDArray[np.int64]:
+        """int64[rows]: the sum over the recent pods of each node. `mark` moves when there are new measurements."""
+        self._catch_up(cluster, mark)
+        sums: NDArray[np.int64] = self._sums.over_rows(cluster)[0]
+        return sums
+
+    def on(self, cluster: Cluster, row: int, mark: Hashable) -> int:
+        self._catch_up(cluster, mark)
+        return self._sums.on(cluster, row)[0]
+
+    def observe(self, cluster: Cluster, before: Pod | None, after: Pod | None) -> None:
+        """A pod came, changed or went; to be told before the cluster is."""
+        if after is None:
+            if before is not None:
+                self._heard.pop(before.uid, None)
+            return
+        if before is None or not after.node_name:
+            return
+        if before.node_name:
+            moved = _own_time(before) != _own_time(after)
+        else:
+            if _own_time(after) is None:
+                self._heard[after.uid] = self._clock.now()
+            moved = not self._recent(after, self._measured_until(after.node_name))
+        row = cluster.row_of.get(after.node_name)
+        if moved and row is not None:
+            self._settled.get(row, set()).discard(after.uid)
+            self._sums.ask_again([row])
+            self.revision += 1
+
+    def _catch_up(self, cluster: Cluster, mark: Hashable) -> None:
+        if mark == self._mark:
+            return
+        self._mark = mark
+        names, until_of = cluster.names, self._measured_until
+        for row, until in self._until.items():
+            if row in self._counting or until_of(names[row]) < until:
+                self._sums.ask_again([row])
+
+    def _of_row(self, cluster: Cluster, row: int) -> list[int]:
+        until, pods = self._measured_until(cluster.names[row]), cluster.pods_on[row]
+        if until <= 0:  # nothing was measured that could be added to
+            self._until.setdefault(row, 0.0)
+            self._counting.add(row)
+            return [0]
+        settled = self._settled.setdefault(row, set())
+        if until < self._until.get(row, until):
+            settled.clear()
+        elif len(settled) > 2 * len(pods) + 16:
+            settled.intersection_update(pods)
+        self._until[row] = until
+        total, counting = 0, False
+        for uid, placed in pods.items():
+            if uid in settled:
+                continue
+            if placed.assumed or self._recent(placed.pod, until):
+                total, counting = total + self._amount_of(placed), True
+            else:
+                settled.add(uid)
+        (self._counting.add if counting else self._counting.discard)(row)
+        return [total]
+
+    def _recent(self, pod: Pod, until: float) -> bool:
+        return until - int(self._came(pod)) < UNSEEN_SECONDS
+
+    def _came(self, pod: Pod) -> float:
+        """When the pod came to its node, in seconds since the epoch."""
+        own = _own_time(pod)
+        if own is None:
+            heard = self._heard.get(pod.uid)
+            if heard is not None:
+                return heard
+            own = pod.metadata.creation_timestamp
+        try:
+            return 0.0 if own is None else parse_time(own)
+        except ValueError:
+            return 0.0
+
+
+def _own_time(pod: Pod) -> str | None:
+    """When the pod was bound, as it says itself."""
+    for condition in pod.status.conditions:
+        if condition.type == "PodScheduled" and condition.status == "True" and condition.last_transition_time:
+            return condition.last_transition_time
+    return pod.status.start_time
