@@ -17,6 +17,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from podium.bench.api import Api
+from podium.bench.steady_load import SteadyLoad
 from podium.config import Registry, SchedulerConfig
 from podium.engine.decide import decide
 from podium.engine.sampling import Sampling
@@ -53,7 +54,10 @@ class Run:
     def __init__(self, config: SchedulerConfig, registry: Registry, on_phase: Callable[[str], None]) -> None:
         self.api = Api()
         self.clock = ManualClock(START)
-        self.scheduler = Scheduler(config, registry, clock=self.clock, writer=self.api, listener=self.api)
+        self.load = SteadyLoad()
+        self.scheduler = Scheduler(
+            config, registry, clock=self.clock, writer=self.api, listener=self.api, load=self.load
+        )
         self.api.intake = self.scheduler.intake
         self.on_phase = on_phase
         self.spent: dict[str, int] = {}
@@ -163,6 +167,8 @@ class Run:
         now = self.clock.now()
         if now >= self._next_tick:
             self.scheduler.tick()
+            cluster = self.scheduler.cluster
+            self.load.refresh((cluster.names[row] for row in cluster.order.rows), now)
             self._next_tick = now + 1.0
         for stream in list(self._streams):
             if stream[0] <= now:
