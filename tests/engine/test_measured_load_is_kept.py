@@ -80,7 +80,12 @@ class Drive:
         return self.scheduler.cluster
 
     def kind(self) -> dict[str, Any]:
-        amounts: tuple[dict[str, str], ...] = ({}, {"cpu": "100m"}, {"cpu": "700m", "memory": "1Gi"}, {"memory": "300Mi"})
+        amounts: tuple[dict[str, str], ...] = (
+            {},
+            {"cpu": "100m"},
+            {"cpu": "700m", "memory": "1Gi"},
+            {"memory": "300Mi"},
+        )
         resources = {"requests": self.rng.choice(amounts), "limits": self.rng.choice((*amounts, {"cpu": "3"}))}
         return {"containers": [{"name": "c", "resources": resources}]}
 
