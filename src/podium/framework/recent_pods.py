@@ -46,12 +46,14 @@ class RecentPods:
 
     def over_rows(self, cluster: Cluster, mark: Hashable) -> NDArray[np.int64]:
         """int64[rows]: the sum over the recent pods of each node. `mark` moves when there are new measurements."""
-        self._catch_up(cluster, mark)
+        if mark != self._mark:
+            self._catch_up(cluster, mark)
         sums: NDArray[np.int64] = self._sums.over_rows(cluster)[0]
         return sums
 
     def on(self, cluster: Cluster, row: int, mark: Hashable) -> int:
-        self._catch_up(cluster, mark)
+        if mark != self._mark:
+            self._catch_up(cluster, mark)
         return self._sums.on(cluster, row)[0]
 
     def observe(self, cluster: Cluster, before: Pod | None, after: Pod | None) -> None:
@@ -75,8 +77,6 @@ class RecentPods:
             self.revision += 1
 
     def _catch_up(self, cluster: Cluster, mark: Hashable) -> None:
-        if mark == self._mark:
-            return
         self._mark = mark
         names, until_of = cluster.names, self._measured_until
         for row, until in self._until.items():

@@ -1,7 +1,8 @@
 """Whole numbers about each row that the cluster does not keep itself: a node's capacity, sums over its pods.
 
 They are worked out row by row, once, and again for the rows that the cluster's journals name. So what costs a look at
-every pod of a node is paid for the nodes where pods came or went, not for all nodes in every cycle.
+every pod of a node is paid for the nodes where pods came or went, not for all nodes in every cycle. Numbers go into the
+column when somebody wants all of it: most cycles want one row.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import Cluster, Journal
+from podium.cluster import Cluster
 from podium.cluster.columns import Column
 
 
@@ -24,39 +25,56 @@ class RowNumbers:
         self._pods = pods
         self._again: dict[int, None] = {}
         self._cluster: Cluster | None = None
+        self._nodes_read = self._pods_read = -1
+        self._numbers: list[Sequence[int]] = []
+        self._unwritten: dict[int, None] = {}
         self._column: Column
-        self._read: list[int] = []
 
     def over_rows(self, cluster: Cluster) -> NDArray[np.int64]:
         """int64[line, row], up to date; to be read only."""
-        changed = self._changed(cluster)
+        self._catch_up(cluster)
         view: NDArray[np.int64] = self._column.view
-        for row in changed:
-            view[:, row] = self._of_row(cluster, row)
+        if self._unwritten:
+            rows, self._unwritten = list(self._unwritten), {}
+            view[:, rows] = np.array([self._numbers[row] for row in rows], dtype=np.int64).T
         return view
 
-    def on(self, cluster: Cluster, row: int) -> list[int]:
+    def on(self, cluster: Cluster, row: int) -> Sequence[int]:
         """The numbers of one row."""
-        numbers: list[int] = self.over_rows(cluster)[:, row].tolist()
-        return numbers
+        self._catch_up(cluster)
+        return self._numbers[row]
 
     def ask_again(self, rows: Iterable[int]) -> None:
         """What the journals do not tell of moved on these rows."""
         self._again.update(dict.fromkeys(rows))
 
-    def _changed(self, cluster: Cluster) -> Iterable[int]:
-        journals: list[Journal[int]] = [cluster.node_changes, *([cluster.pod_changes] if self._pods else ())]
-        read, self._read = self._read, [journal.end for journal in journals]
+    def _catch_up(self, cluster: Cluster) -> None:
+        nodes, pods = cluster.node_changes.end, cluster.pod_changes.end if self._pods else -1
+        if nodes == self._nodes_read and pods == self._pods_read and not self._again and cluster is self._cluster:
+            return
         if cluster is not self._cluster:
             self._cluster, self._column = cluster, cluster.columns.new(np.int64, (self._lines,))
-            self._again.clear()
-            return range(cluster.columns.rows)
-        if read == self._read and not self._again:
-            return ()
-        changed, self._again = self._again, {}
-        for journal, position in zip(journals, read, strict=True):
-            rows = journal.since(position)
-            if rows is None or position > journal.end:
+            self._unwritten.clear()
+            self._numbers.clear()
+        changed = self._changed(cluster)
+        self._again = {}
+        self._nodes_read, self._pods_read = nodes, pods
+        numbers, missing = self._numbers, cluster.columns.rows - len(self._numbers)
+        if missing:
+            numbers += [()] * missing
+        for row in changed:
+            numbers[row] = self._of_row(cluster, row)
+            self._unwritten[row] = None
+
+    def _changed(self, cluster: Cluster) -> Iterable[int]:
+        """The rows to ask about; all of them where the journals do not reach back far enough."""
+        changed = self._again
+        for journal, read in ((cluster.node_changes, self._nodes_read), (cluster.pod_changes, self._pods_read)):
+            if journal is cluster.pod_changes and not self._pods:
+                continue
+            rows = journal.since(read)
+            if rows is None or read > journal.end or not self._numbers:
                 return range(cluster.columns.rows)
-            changed.update(dict.fromkeys(rows))
+            for row in rows:
+                changed[row] = None
         return changed

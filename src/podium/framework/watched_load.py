@@ -14,7 +14,7 @@ port is opened.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -116,13 +116,16 @@ class Utilisation:
         self._deviation = _followed(handle, source, resource, "STD") or Readings()
 
     @property
-    def mark(self) -> Hashable:
+    def mark(self) -> int:
         """Moves whenever a mean does, or the time it was measured."""
-        return tuple([readings.generation for readings in self._means])
+        total = 0
+        for readings in self._means:
+            total += readings.generation  # each only grows, so the sum moves with any of them
+        return total
 
     @property
-    def mark_with_deviation(self) -> Hashable:
-        return (*[readings.generation for readings in self._means], self._deviation.generation)
+    def mark_with_deviation(self) -> int:
+        return self.mark + self._deviation.generation
 
     def mean(self, cluster: Cluster) -> Floats:
         """float64[rows] in percent, NaN where nothing is known; to be read only."""

@@ -61,7 +61,7 @@ class LoadVariationRiskBalancing(Plugin):
         self._memory = Utilisation(handle, source, "Memory", ("AVG", "Latest", ""))
 
     def watermark(self, _pod: Pod) -> Hashable:
-        return self._cpu.mark_with_deviation, self._memory.mark_with_deviation
+        return self._cpu.mark_with_deviation + self._memory.mark_with_deviation  # both only grow
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         wanted = commitment_of(cycle.pod, cycle.facts)

@@ -74,7 +74,8 @@ class LowRiskOverCommitment(Plugin):
         self._load_risks = [LoadRisk(), LoadRisk()]
 
     def watermark(self, _pod: Pod) -> Hashable:
-        return tuple([measured.mark_with_deviation for measured in self._measured])
+        cpu, memory = self._measured
+        return cpu.mark_with_deviation + memory.mark_with_deviation  # both only grow
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         wanted = commitment_of(cycle.pod, cycle.facts)

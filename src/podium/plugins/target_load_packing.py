@@ -81,7 +81,7 @@ class TargetLoadPacking(Plugin):
         self._recent = RecentPods(handle.clock, self._predicted_of, self._cpu.measured_until)
 
     def watermark(self, _pod: Pod) -> Hashable:
-        return self._cpu.mark, self._recent.revision
+        return self._cpu.mark + self._recent.revision  # both only grow
 
     def observe(self, resource: str, before: Any, after: Any) -> None:
         if resource == Resource.POD:

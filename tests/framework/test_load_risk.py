@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.framework.load_risk import LoadRisk, load_risk
+
+AMOUNTS = st.integers(0, 2**40)
+NODES = st.lists(
+    st.tuples(st.floats(-10, 200), st.one_of(st.just(0.0), st.floats(-1, 90)), AMOUNTS, AMOUNTS, AMOUNTS), max_size=8
+)
+
+
+def over_rows(risk: LoadRisk, nodes: list[Any]) -> list[float]:
+    columns: list[Any] = [np.array([node[i] for node in nodes], dtype=float if i < 2 else int) for i in range(5)]
+    found: list[float] = risk.over_rows(*columns).tolist()
+    return found
+
+
+@given(NODES, NODES)
+def test_the_risk_of_all_rows_is_that_of_each_also_when_some_change(nodes: list[Any], later: list[Any]) -> None:
+    risk = LoadRisk()
+    expected = [load_risk(*node) for node in nodes]
+    assert over_rows(risk, nodes) == expected
+    assert all(0 <= each <= 1 for each in expected)
+    nodes[: len(later)] = later[: len(nodes)]
+    assert over_rows(risk, nodes) == [load_risk(*node) for node in nodes]
+
+
+def test_a_row_of_which_nothing_is_known_has_no_risk() -> None:
+    assert over_rows(LoadRisk(), [(np.nan, np.nan, 1, 5, 10), (np.nan, 5.0, 1, 5, 10)]) == [0.0, 0.0]
+
+
+def test_more_requests_and_less_load_are_less_risk() -> None:
+    by_requests = [load_risk(40, 10, requested, 9000, 8000) for requested in range(0, 8001, 500)]
+    assert by_requests == sorted(by_requests, reverse=True)
+    assert by_requests[0] == 1.0
+    assert by_requests[-1] == 0.0
+    by_load = [load_risk(mean, 5, 3000, 9000, 8000) for mean in range(10, 65, 5)]
+    assert by_load == sorted(by_load)
