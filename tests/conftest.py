@@ -10,7 +10,7 @@ from hypothesis import settings
 
 from tests.testbed import ControlPlane, TestbedUnavailable
 from tests.testbed.availability import SKIP_PREFIX, skip_or_fail
-from tests.testbed.build import programs
+from tests.testbed.build import CONTROL_PLANE, MEASURED_LOAD, programs
 
 settings.register_profile("podium", deadline=None)  # how long an example takes says how busy the machine is
 settings.load_profile("podium")
@@ -25,13 +25,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def testbed_programs(request: pytest.FixtureRequest) -> None:
-    """The programs are built; skips, or fails where they are required, if they cannot be."""
-    capture = request.config.pluginmanager.getplugin("capturemanager")
-    try:
-        with capture.global_and_fixture_disabled():  # a build of minutes should be seen to be one
-            programs()
-    except TestbedUnavailable as unavailable:
-        skip_or_fail(unavailable)
+    """The programs of the control plane are built; skips, or fails where they are required, if they cannot be."""
+    _build(request, *CONTROL_PLANE)
+
+
+@pytest.fixture(scope="session")
+def prometheus_programs(request: pytest.FixtureRequest, testbed_programs: None) -> None:
+    """Prometheus and node_exporter are built too."""
+    _build(request, *MEASURED_LOAD)
 
 
 @pytest.fixture(scope="session")
@@ -54,6 +55,15 @@ def fresh_control_plane(testbed_programs: None) -> Iterator[ControlPlane]:
     """A control plane of this test's own."""
     with ControlPlane() as plane:
         yield plane
+
+
+def _build(request: pytest.FixtureRequest, *modules: str) -> None:
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    try:
+        with capture.global_and_fixture_disabled():  # a build of minutes should be seen to be one
+            programs(*modules)
+    except TestbedUnavailable as unavailable:
+        skip_or_fail(unavailable)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -30,7 +30,7 @@ from tests.config.cases import (
     random_profile,
 )
 from tests.config.stand_ins import REGISTRY, config_text
-from tests.testbed.build import programs
+from tests.testbed.build import CONTROL_PLANE, programs
 
 KUBECONFIG = """\
 apiVersion: v1
@@ -62,7 +62,15 @@ def kube_scheduler(text: str, folder: Path) -> Answer:
     )
     config.write_text(text + (yaml.safe_dump(connection) if connection else ""))
     ended = subprocess.run(
-        [programs()["kube-scheduler"], "--config", config, "--secure-port=0", "--write-config-to", written, "--v=2"],
+        [
+            programs(*CONTROL_PLANE)["kube-scheduler"],
+            "--config",
+            config,
+            "--secure-port=0",
+            "--write-config-to",
+            written,
+            "--v=2",
+        ],
         capture_output=True,
         text=True,
         timeout=60,

@@ -32,10 +32,10 @@ from tests.testbed.certificates import CertificateAuthority, KeyPair, write_priv
 from tests.testbed.connections import ConnectionPool
 from tests.testbed.folders import OwnedFolder
 from tests.testbed.podium import podium_command, podium_config, podium_environment, podium_probe
+from tests.testbed.ports import LOOPBACK
 from tests.testbed.processes import Component, ComponentFailed
 from tests.testbed.wipe import wipe
 
-LOOPBACK = "127.0.0.1"
 _APISERVER = 1  # its place among the components: after etcd, before all that uses it
 
 DISABLED_ADMISSION = (
@@ -89,9 +89,9 @@ class ControlPlane:
     def start(self) -> None:
         """Build the programs if need be and start; raises TestbedUnavailable where they cannot be built."""
         # Imported here, or `python -m tests.testbed.build` would find itself loaded already, by the package.
-        from tests.testbed.build import programs
+        from tests.testbed.build import CONTROL_PLANE, programs
 
-        self._programs = programs()
+        self._programs = programs(*CONTROL_PLANE)
         began = time.monotonic()
         self._folder = OwnedFolder()
         self.folder = self._folder.path

@@ -25,7 +25,8 @@ import msgspec
 from aiohttp import web
 from yarl import URL
 
-from tests.testbed.cluster import LOOPBACK, ControlPlane
+from tests.testbed.cluster import ControlPlane
+from tests.testbed.ports import LOOPBACK
 
 # What belongs to one connection and must not be passed on; the lengths are set anew.
 _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "host", "upgrade", "te", "trailer"}

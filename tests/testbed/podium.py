@@ -4,8 +4,6 @@ It is the package that the tests import, under the interpreter they run in, what
 its own serving certificate where it is given none, as kube-scheduler does, so whoever asks it trusts anybody.
 """
 
-import random
-import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,14 +14,11 @@ import yaml
 
 import podium
 from tests.testbed.connections import ConnectionPool
+from tests.testbed.ports import LOOPBACK, free_port
 from tests.testbed.processes import Component
 
-LOOPBACK = "127.0.0.1"
 RUNS = "podium runs"
 """What the log says when everything is listed and pods are taken up."""
-
-# Below the range from which the kernel gives ports to outgoing connections, of which tests make thousands.
-_PORTS = range(12000, 32000)
 
 
 class Command(NamedTuple):
@@ -36,7 +31,7 @@ def podium_command(config: Path, kubeconfig: Path, flags: Sequence[str]) -> Comm
     arguments: list[str | Path] = [sys.executable, "-m", "podium", "run"]
     arguments += ["--config", config, "--kubeconfig", kubeconfig, "--bind-address", LOOPBACK]
     given = [flag.partition("=")[2] for flag in flags if flag.startswith("--secure-port=")]
-    port = int(given[-1]) if given else _free_port()
+    port = int(given[-1]) if given else free_port()
     if not given:
         arguments.append(f"--secure-port={port}")
     return Command([*arguments, *flags], f"https://{LOOPBACK}:{port}" if port else "")
@@ -75,15 +70,3 @@ def podium_probe(component: Component) -> Iterator[Callable[[], bool]]:
         yield answers
     finally:
         pool.close()
-
-
-def _free_port() -> int:
-    # Podium cannot share a port as the Go components can, so it is free again for a moment between choice and use.
-    while True:
-        port = random.choice(_PORTS)
-        with socket.socket() as probe:
-            try:
-                probe.bind((LOOPBACK, port))
-            except OSError:
-                continue
-            return port
