@@ -1,4 +1,4 @@
-"""Whole numbers about each row that the cluster does not keep itself: a node's capacity, sums over its pods.
+"""Numbers about each row that the cluster does not keep itself: a node's capacity, sums over its pods.
 
 They are worked out row by row, once, and again for the rows that the cluster's journals name. So what costs a look at
 every pod of a node is paid for the nodes where pods came or went, not for all nodes in every cycle. Numbers go into the
@@ -8,9 +8,10 @@ column when somebody wants all of it: most cycles want one row.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from podium.cluster import Cluster
 from podium.cluster.columns import Column
@@ -19,27 +20,35 @@ from podium.cluster.columns import Column
 class RowNumbers:
     """`of_row(cluster, row)` gives the numbers of a row. `pods`: they depend on its pods, not only on its node."""
 
-    def __init__(self, lines: int, of_row: Callable[[Cluster, int], Sequence[int]], *, pods: bool) -> None:
+    def __init__(
+        self,
+        lines: int,
+        of_row: Callable[[Cluster, int], Sequence[Any]],
+        *,
+        pods: bool,
+        dtype: DTypeLike = np.int64,
+    ) -> None:
         self._lines = lines
+        self._dtype = dtype
         self._of_row = of_row
         self._pods = pods
         self._again: dict[int, None] = {}
         self._cluster: Cluster | None = None
         self._nodes_read = self._pods_read = -1
-        self._numbers: list[Sequence[int]] = []
+        self._numbers: list[Sequence[Any]] = []
         self._unwritten: dict[int, None] = {}
         self._column: Column
 
-    def over_rows(self, cluster: Cluster) -> NDArray[np.int64]:
-        """int64[line, row], up to date; to be read only."""
+    def over_rows(self, cluster: Cluster) -> NDArray[Any]:
+        """Numbers[line, row], up to date; to be read only."""
         self._catch_up(cluster)
-        view: NDArray[np.int64] = self._column.view
+        view = self._column.view
         if self._unwritten:
             rows, self._unwritten = list(self._unwritten), {}
-            view[:, rows] = np.array([self._numbers[row] for row in rows], dtype=np.int64).T
+            view[:, rows] = np.array([self._numbers[row] for row in rows], dtype=self._dtype).T
         return view
 
-    def on(self, cluster: Cluster, row: int) -> Sequence[int]:
+    def on(self, cluster: Cluster, row: int) -> Sequence[Any]:
         """The numbers of one row."""
         self._catch_up(cluster)
         return self._numbers[row]
@@ -53,7 +62,7 @@ class RowNumbers:
         if nodes == self._nodes_read and pods == self._pods_read and not self._again and cluster is self._cluster:
             return
         if cluster is not self._cluster:
-            self._cluster, self._column = cluster, cluster.columns.new(np.int64, (self._lines,))
+            self._cluster, self._column = cluster, cluster.columns.new(self._dtype, (self._lines,))
             self._unwritten.clear()
             self._numbers.clear()
         changed = self._changed(cluster)

@@ -42,6 +42,9 @@ IN_TREE = {
     "LowRiskOverCommitment": "low_risk_over_commitment",
     "Peaks": "peaks",
     "NodeResourcesAllocatable": "node_resources_allocatable",
+    "SafeOverload": "safe",
+    "SafeBalance": "safe",
+    "Congestion": "congestion",
 }
 """Plugin name → module: kube-scheduler's in its order, then those no profile has by itself."""
 

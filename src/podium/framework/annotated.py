@@ -1,0 +1,38 @@
+"""Numbers written as text in annotations, read strictly: what is not plainly a number is None, never a guess.
+
+Go's rules hold, because annotators and their readers grew up with them: ASCII digits, an optional sign, no blanks, no
+underscores, no hexadecimal. Decimals may have an exponent; `nan` and `inf` are read as such, so that the reader can
+tell a measurement that went wrong from none.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_WORD = re.compile(r"nan|[+-]?inf(?:inity)?", re.IGNORECASE)
+_WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")
+
+
+def decimal(text: str | None) -> float | None:
+    """A decimal number; None where there is none, or where it is too large to be told from infinity.
+
+    >>> decimal("1.5e3"), decimal(" 7"), decimal("N/A"), decimal("NaN"), decimal("1e999")
+    (1500.0, None, None, nan, None)
+    """
+    if text is None:
+        return None
+    if _DECIMAL.fullmatch(text):
+        number = float(text)
+        return number if math.isfinite(number) else None
+    return float(text) if _WORD.fullmatch(text) else None
+
+
+def whole(text: str | None) -> int | None:
+    """A whole number of any size.
+
+    >>> whole("+7"), whole("07"), whole("-3"), whole("5.5"), whole(" 7"), whole(None)
+    (7, 7, -3, None, None, None)
+    """
+    return int(text) if text is not None and _WHOLE.fullmatch(text) else None

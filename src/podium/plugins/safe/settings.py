@@ -1,0 +1,45 @@
+"""The arguments of both plugins, in percent, and the environment variables that stand in for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from podium.config.field import FieldError, FieldPath
+
+UTILIZATION, PERCENTILE, FORECAST_WEIGHT = 90, 30, 20
+
+
+class SafeOverloadArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    utilization: int | None = None
+    """A node that uses more than this is overloaded."""
+    percentile: int | None = None
+    """How high the risk of overload may be."""
+    forecast_weight: int | None = None
+    """How much a forecast counts against the mean."""
+
+    def validate(self, path: FieldPath) -> Iterable[FieldError]:
+        yield from _within(path.child("utilization"), self.utilization)
+        yield from _within(path.child("percentile"), self.percentile)
+        yield from _within(path.child("forecastWeight"), self.forecast_weight)
+
+
+class SafeBalanceArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    forecast_weight: int | None = None
+
+    def validate(self, path: FieldPath) -> Iterable[FieldError]:
+        yield from _within(path.child("forecastWeight"), self.forecast_weight)
+
+
+BALANCE_VARIABLES = {"forecast_weight": "SAFEFORECASTWEIGHT"}
+OVERLOAD_VARIABLES = {"utilization": "SAFEUTILIZATION", "percentile": "SAFEPERCENTILE", **BALANCE_VARIABLES}
+
+
+def share(percent: int | None, default: int) -> float:
+    return (default if percent is None else percent) / 100
+
+
+def _within(path: FieldPath, percent: int | None) -> Iterable[FieldError]:
+    if percent is not None and not 0 <= percent <= 100:
+        yield FieldError.invalid(path, percent, "must be a percentage from 0 to 100")
