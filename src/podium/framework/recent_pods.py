@@ -54,7 +54,8 @@ class RecentPods:
     def on(self, cluster: Cluster, row: int, mark: Hashable) -> int:
         if mark != self._mark:
             self._catch_up(cluster, mark)
-        return self._sums.on(cluster, row)[0]
+        sum_there: int = self._sums.on(cluster, row)[0]
+        return sum_there
 
     def observe(self, cluster: Cluster, before: Pod | None, after: Pod | None) -> None:
         """A pod came, changed or went; to be told before the cluster is."""
