@@ -108,10 +108,11 @@ class Nodes:
 
     def match_node_selector(self, selector: NodeTerms) -> Mask:
         """Which nodes match a compiled node selector: one of its terms."""
-        answer = np.zeros(len(self), dtype=np.bool_)
+        answer: Mask | None = None
         for term in selector.terms:
-            answer |= self.match_node_term(term)
-        return answer
+            matching = self.match_node_term(term)
+            answer = matching if answer is None else answer | matching
+        return np.zeros(len(self), dtype=np.bool_) if answer is None else answer
 
     def match_node_term(self, term: NodeTerm) -> Mask:
         """Which nodes match one term: its labels and its fields."""

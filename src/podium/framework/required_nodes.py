@@ -33,8 +33,10 @@ class RequiredNodes:
 
     def mask(self, nodes: Nodes) -> Mask:
         """Which of the nodes match."""
-        matching = nodes.match(self.selector.requirements)
-        return matching if self.terms is None else matching & nodes.match_node_selector(self.terms)
+        if self.terms is None:
+            return nodes.match(self.selector.requirements)
+        matching = nodes.match_node_selector(self.terms)
+        return matching & nodes.match(self.selector.requirements) if self.selector.requirements else matching
 
     def matches(self, node: Node) -> bool:
         if not self.selector.matches(node.labels):

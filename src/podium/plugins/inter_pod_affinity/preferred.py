@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Nodes, TermGroup, TermKind
+from podium.cluster.tally import Tally
 from podium.framework import MAX_SCORE, Scores
 from podium.plugins.inter_pod_affinity.incoming import Incoming
 
@@ -28,20 +29,23 @@ DomainPoints = dict[str, NDArray[np.int64]]
 
 def domain_points(cluster: Cluster, incoming: Incoming, groups: Iterable[TermGroup], hard_weight: int) -> DomainPoints:
     """The points of all domains; `groups` are the placed terms that match the incoming pod."""
-    opinions = [(key, weight, cluster.counts.column(query).per_row) for key, weight, query in incoming.wishes]
+    labels = cluster.labels
+    opinions: list[tuple[str, int, Tally]] = [
+        (key, weight, cluster.counts.column(query)) for key, weight, query in incoming.wishes
+    ]
     for group in groups:
         weight = _weight(group, hard_weight)
         if weight is not None:
-            opinions.append((group.term.topology_key, weight, group.per_row))
-    weighted: dict[str, NDArray[np.int64]] = {}
-    for key, weight, per_row in opinions:
-        known = weighted.get(key)
-        weighted[key] = per_row * weight if known is None else known + per_row * weight
-    points = {key: cluster.labels.column(key).sums(per_row) for key, per_row in weighted.items()}
+            opinions.append((group.term.topology_key, weight, group))
+    points: DomainPoints = {}
+    for key, weight, tally in opinions:
+        if tally.total:
+            weighted = tally.sums(labels, key) * weight
+            points[key] = points[key] + weighted if key in points else weighted
     if any(by_value.any() for by_value in points.values()):
         return points
     # Either nobody had a say, or all opinions cancel out; the latter still counts as having scored.
-    return {key: points[key] for key, _weight, per_row in opinions if cluster.labels.column(key).sums(per_row).any()}
+    return {key: points[key] for key, _weight, tally in opinions if tally.total and tally.sums(labels, key).any()}
 
 
 def raw_scores(points: DomainPoints, nodes: Nodes) -> Scores:

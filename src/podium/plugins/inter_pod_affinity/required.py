@@ -34,9 +34,6 @@ EXISTING_ANTI_AFFINITY = Status.unschedulable("node(s) didn't satisfy existing p
 DomainCounts = dict[str, NDArray[np.int64]]
 """Topology key → count per number of its label value."""
 
-PerRow = dict[str, NDArray[np.int64]]
-"""Topology key → count per row."""
-
 
 class RequiredNotes:
     __slots__ = ("affinity", "anti_affinity", "existing", "incoming", "namespace_labels", "pod")
@@ -67,21 +64,17 @@ def required_notes(cycle: Cycle, incoming: Incoming, groups: Iterable[TermGroup]
     pod, cluster = cycle.pod, cycle.cluster
     notes = RequiredNotes(pod, cluster.objects.namespace_labels(pod.namespace), incoming)
     if incoming.affinity is not None:
-        per_row = cluster.counts.column(incoming.affinity).per_row
+        matching = cluster.counts.column(incoming.affinity)
         for key in incoming.affinity_keys:
-            notes.affinity[key] = cluster.labels.column(key).sums(per_row)
-    unwanted: PerRow = {}
+            notes.affinity[key] = matching.sums(cluster.labels, key)
     for key, query in incoming.anti_affinity:
-        _accumulate(unwanted, key, cluster.counts.column(query).per_row)
-    notes.anti_affinity = {key: cluster.labels.column(key).sums(per_row) for key, per_row in unwanted.items()}
-    repelling: PerRow = {}
+        _accumulate(notes.anti_affinity, key, cluster.counts.column(query).sums(cluster.labels, key))
+    repelling: DomainCounts = {}
     for group in groups:
         if group.term.kind == TermKind.REQUIRED_ANTI_AFFINITY:
-            _accumulate(repelling, group.term.topology_key, group.per_row)
-    for key, per_row in repelling.items():
-        counts = cluster.labels.column(key).sums(per_row)
-        if counts.any():
-            notes.existing[key] = counts
+            key = group.term.topology_key
+            _accumulate(repelling, key, group.sums(cluster.labels, key))
+    notes.existing = {key: counts for key, counts in repelling.items() if counts.any()}
     return notes
 
 
@@ -146,9 +139,9 @@ def _first_of(*rejections: tuple[Mask | None, Status]) -> Verdict | None:
     return Verdict.first_of(*given) if given else None
 
 
-def _accumulate(sums: PerRow, key: str, per_row: NDArray[np.int64]) -> None:
+def _accumulate(sums: DomainCounts, key: str, counts: NDArray[np.int64]) -> None:
     known = sums.get(key)
-    sums[key] = per_row if known is None else known + per_row
+    sums[key] = counts if known is None else known + counts
 
 
 def _move(domains: DomainCounts, cluster: Cluster, key: str, row: int, delta: int) -> None:
