@@ -117,6 +117,27 @@ def test_a_pod_counts_until_a_measurement_has_shown_it() -> None:
     assert now() == {"n": 81, "m": 0}
 
 
+def test_pods_still_count_after_a_time_without_measurements() -> None:
+    cluster, load = make_cluster([machine("n")], [bound("p", "n", END - 20, {"cpu": "300m"})]), GivenLoad()
+    plugin = measured(TargetLoadPacking, cluster, load)
+    for values, at, expected in (({}, END, 0), ({"n": 20.0}, END, 98), ({}, END + 9, 0), ({"n": 20.0}, END + 9, 98)):
+        set_load(load, "cpu_avg", values, at)
+        assert raw_scores(plugin, limited("300m"), cluster) == {"n": expected}
+    set_load(load, "cpu_avg", {"n": 20.0}, END + 90)
+    assert raw_scores(plugin, limited("300m"), cluster) == {"n": 81}
+
+
+def test_a_pod_that_is_resized_counts_as_it_is_now() -> None:
+    cluster, load = (
+        make_cluster([machine("n")], [bound("p", "n", END - 20, {"cpu": "100m"})]),
+        load_of(cpu_avg={"n": 20}),
+    )
+    plugin = measured(TargetLoadPacking, cluster, load)
+    assert raw_scores(plugin, limited("300m"), cluster) != {"n": 98}
+    cluster.set_pod(bound("p", "n", END - 20, {"cpu": "300m"}))
+    assert raw_scores(plugin, limited("300m"), cluster) == {"n": 98}
+
+
 def test_a_pod_whose_binding_is_heard_of_counts_from_then_on() -> None:
     cluster, load = make_cluster([machine("n")]), load_of(END, cpu_avg={"n": 20})
     plugin = measured(TargetLoadPacking, cluster, load)

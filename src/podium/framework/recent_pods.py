@@ -12,7 +12,7 @@ own time changes what was counted and the cluster's journal does not tell.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Container, Hashable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +37,7 @@ class RecentPods:
         self._measured_until = measured_until
         self._sums = RowNumbers(1, self._of_row, pods=True)
         self._mark: Hashable = None
-        self._until: dict[int, float] = {}
-        self._counting: set[int] = set()
-        self._settled: dict[int, set[str]] = {}
-        """By row, pods that no later measurement has to be told of."""
+        self._known: dict[int, _Row] = {}
         self._heard: dict[str, float] = {}
         self.revision = 0
 
@@ -73,38 +70,44 @@ class RecentPods:
             moved = not self._recent(after, self._measured_until(after.node_name))
         row = cluster.row_of.get(after.node_name)
         if moved and row is not None:
-            self._settled.get(row, set()).discard(after.uid)
+            if row in self._known:
+                self._known[row].forget(after.uid)
             self._sums.ask_again([row])
             self.revision += 1
 
     def _catch_up(self, cluster: Cluster, mark: Hashable) -> None:
         self._mark = mark
         names, until_of = cluster.names, self._measured_until
-        for row, until in self._until.items():
-            if row in self._counting or until_of(names[row]) < until:
+        for row, known in self._known.items():
+            if known.counted or not known.measured or until_of(names[row]) < known.until:
                 self._sums.ask_again([row])
 
     def _of_row(self, cluster: Cluster, row: int) -> list[int]:
+        known = self._known.get(row)
+        if known is None:
+            known = self._known[row] = _Row()
         until, pods = self._measured_until(cluster.names[row]), cluster.pods_on[row]
-        if until <= 0:  # nothing was measured that could be added to
-            self._until.setdefault(row, 0.0)
-            self._counting.add(row)
+        known.measured = until > 0
+        if not known.measured:  # nothing that could be added to
             return [0]
-        settled = self._settled.setdefault(row, set())
-        if until < self._until.get(row, until):
-            settled.clear()
-        elif len(settled) > 2 * len(pods) + 16:
-            settled.intersection_update(pods)
-        self._until[row] = until
-        total, counting = 0, False
+        if until != known.until:
+            known.turn_to(until)
+        total, settled, counted = 0, known.settled, known.counted
+        if len(settled) + len(counted) > 2 * len(pods) + 16:
+            known.keep(pods)
         for uid, placed in pods.items():
             if uid in settled:
                 continue
-            if placed.assumed or self._recent(placed.pod, until):
-                total, counting = total + self._amount_of(placed), True
+            before = counted.get(uid)
+            if before is not None and before[0] is placed:
+                total += before[1]
+            elif placed.assumed or self._recent(placed.pod, until):
+                amount = self._amount_of(placed)
+                counted[uid] = placed, amount
+                total += amount
             else:
                 settled.add(uid)
-        (self._counting.add if counting else self._counting.discard)(row)
+                self._heard.pop(uid, None)
         return [total]
 
     def _recent(self, pod: Pod, until: float) -> bool:
@@ -122,6 +125,36 @@ class RecentPods:
             return 0.0 if own is None else parse_time(own)
         except ValueError:
             return 0.0
+
+
+class _Row:
+    """What was found of the pods of a row, by the last measurement there was of it."""
+
+    __slots__ = ("counted", "measured", "settled", "until")
+
+    def __init__(self) -> None:
+        self.measured = False
+        self.until = 0.0
+        self.settled: set[str] = set()
+        """Pods that this measurement has shown, and so has any that ended later."""
+        self.counted: dict[str, tuple[PlacedPod, int]] = {}
+        """Pods that it has not, with what they add."""
+
+    def turn_to(self, until: float) -> None:
+        """Another measurement."""
+        if until < self.until:
+            self.settled.clear()
+        self.counted.clear()
+        self.until = until
+
+    def forget(self, uid: str) -> None:
+        self.settled.discard(uid)
+        self.counted.pop(uid, None)
+
+    def keep(self, pods: Container[str]) -> None:
+        """Forget pods that went."""
+        for uid in [uid for uid in (*self.settled, *self.counted) if uid not in pods]:
+            self.forget(uid)
 
 
 def _own_time(pod: Pod) -> str | None:
