@@ -126,6 +126,40 @@ def test_a_pod_the_other_cannot_place_takes_no_room_in_the_shadow() -> None:
     assert world.hear(on(second, "a")) == Finding("same", "default/second", "a", "a")
 
 
+def test_a_pod_the_other_cannot_place_takes_no_room_when_it_is_decided_for_again() -> None:
+    """As in a running shadow: news of the pod brings it back into the queue."""
+    world = World(make_node("a", cpu=4))
+    first = make_pod("first", requests={"cpu": 4})
+    world.decide(first)
+    world.hear(unschedulable(first))
+    again = world.engine.queue.pop()
+    assert again is not None
+    world.shadow.preview(again.pod)
+    world.engine.schedule(again)
+    assert not world.engine.cluster.pods
+
+
+def test_a_refusal_is_counted_once_however_often_the_pod_is_heard_of() -> None:
+    world = World(make_node("a", cpu=4))
+    pod = make_pod("p1", requests={"cpu": 4})
+    world.decide(pod)
+    refused = unschedulable(pod)
+    world.hear(refused)
+    world.decide(refused)
+    world.hear(replace(refused, metadata=replace(refused.metadata, labels={"touched": "yes"})))
+    assert world.shadow.counts == {"only-podium": 1}
+
+
+def test_a_node_that_came_after_the_decision_is_told_as_unknown() -> None:
+    world = World(FULL, ROOMY)
+    pod = make_pod("p1", requests={"cpu": 2})
+    world.decide(pod)
+    for i in range(200):  # more than there were places for
+        world.engine.intake.set(make_node(f"new{i}", cpu=8))
+    expected = Finding("refused", "default/p1", "roomy", "new199", reason="not a node Podium knew")
+    assert world.hear(on(pod, "new199")) == expected
+
+
 def test_kube_scheduler_is_shadowed_on_a_real_cluster(empty_control_plane: ControlPlane) -> None:
     """Nothing is written, and every pod kube-scheduler bound was decided for or bound too soon."""
     plane = empty_control_plane

@@ -8,6 +8,7 @@ others know where it is going; and while it is being prepared, a more important 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
@@ -235,6 +236,11 @@ async def _awaited(what: str, answer: Awaitable[Any]) -> Status | None:
         status = await answer
     except Exception as error:
         raise PluginError(f"{what}: {told(error)}") from error
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise PluginError(f"{what}: what it waited for was cancelled") from None
     return status_of(what, status)
 
 

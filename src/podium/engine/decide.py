@@ -38,7 +38,8 @@ class Search:
 
     def __init__(self, cluster: Cluster, outcome: PreFilterOutcome, statuses: NodeStatuses | None = None) -> None:
         self.nodes = len(cluster.order.rows)
-        self._rows = cluster.columns.rows
+        self.rows = cluster.columns.rows
+        """Rows there were; nodes that come later may get others."""
         self._row_of = cluster.row_of
         self.outcome = outcome
         self.feasible: Rows = np.zeros(0, dtype=np.intp)
@@ -68,11 +69,11 @@ class Search:
             return self._statuses
         outcome = self.outcome
         if outcome.status is not None:
-            return NodeStatuses(self._rows, outcome.status)
+            return NodeStatuses(self.rows, outcome.status)
         absent = None
         if outcome.node_names is not None:
             absent = Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(outcome.restricting))}]")
-        statuses = NodeStatuses(self._rows, absent)
+        statuses = NodeStatuses(self.rows, absent)
         statuses.set_named(self.said_before, self._row_of)
         if self.refusals is not None:
             visited = np.ones(len(self.refusals.rows), dtype=np.bool_) if self.visited is None else self.visited

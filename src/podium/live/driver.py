@@ -35,6 +35,8 @@ from podium.live.writer import LiveWriter
 
 BURST = 16
 """Decisions in a row before the loop looks at anything else: about two milliseconds."""
+LONGEST_BURST = 0.01
+"""Seconds after which it does so anyway: where preemption or extenders take long, the lease must not wait for many."""
 MOST_BINDINGS = 64
 """Bindings under way at which deciding pauses; it goes on when half of them are done."""
 
@@ -109,9 +111,11 @@ class LiveScheduler:
         await self.informers.run()
 
     async def schedule(self) -> None:
-        """Decide and bind, until `finish`. The informers must have synced."""
-        sending = asyncio.create_task(self.statuses.run())
-        try:
+        """Decide and bind, until `finish`; then only write what is still to be said, until cancelled.
+
+        The informers must have synced."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.statuses.run())
             while not self._stopping:
                 if self.writer.binding >= MOST_BINDINGS:
                     await self._until_room()
@@ -120,16 +124,18 @@ class LiveScheduler:
                     await asyncio.sleep(0)
                 else:
                     await self._until_news()
-        finally:
-            sending.cancel()
 
     def _burst(self) -> bool:
         """Decide for some pods; whether there may be more of them."""
+        now = asyncio.get_running_loop().time
+        end = now() + LONGEST_BURST
         for _ in range(BURST):
             queued = self.engine.queue.pop()
             if queued is None:
                 return False
             self._decide(queued)
+            if now() >= end:
+                break
         return True
 
     def _decide(self, queued: QueuedPod) -> None:
@@ -165,8 +171,10 @@ class LiveScheduler:
         self._stopping = True
         self._news.set()
         self._room.set()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=seconds)
+        now = asyncio.get_running_loop().time
+        end = now() + seconds
+        while self._tasks and (left := end - now()) > 0:  # what ends may begin something else
+            await asyncio.wait(self._tasks, timeout=left)
         for task in self._tasks:
             task.cancel()
 
@@ -186,10 +194,10 @@ class LiveScheduler:
     def _bound(self, _task: asyncio.Task[None]) -> None:
         if self.writer.binding <= MOST_BINDINGS // 2:
             self._room.set()
-        self._news.set()  # a failed binding puts its pod back
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
+        self._news.set()  # a binding or an eviction that failed puts its pod back
         if not task.cancelled() and (error := task.exception()) is not None:
             LOG.error("a task failed", exc_info=error)
 

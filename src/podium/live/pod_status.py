@@ -2,7 +2,8 @@
 
 A pod may fail many times a second while the API server is slow, so writes wait in one slot per pod: a later one takes
 the place of an earlier one that was not sent yet (it keeps the earlier nomination if it has none of its own), and what
-the API server has already is not written again. A few are under way at a time; they never stand in the way of binds.
+the API server has already is not written again. A few are under way at a time, of one pod never two. Before a pod is
+bound its writes are withdrawn: a refusal that came after the binding would stand there for good.
 """
 
 from __future__ import annotations
@@ -12,16 +13,21 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from podium.client import STRATEGIC_MERGE_PATCH, ApiError, Client, ClientError
 from podium.framework import Nomination
 from podium.framework.clock import Clock
-from podium.kube import Pod
+from podium.kube import Condition, Pod
 from podium.live.complaints import Complaints
 
+POD_SCHEDULED = "PodScheduled"
 SENDERS = 8
 ATTEMPTS = 4
 FIRST_PAUSE = 0.01
 """Seconds before the second attempt; five times as long before each further one."""
+REMEMBERED = 1000
+"""Pods of which it is remembered what was written last, until the watch tells; the oldest are forgotten."""
 
 
 class Write(NamedTuple):
@@ -30,6 +36,20 @@ class Write(NamedTuple):
     pod: Pod
     condition: tuple[str, str, str] | None
     nomination: Nomination | None
+
+    def then(self, later: Write | None) -> Write:
+        """Both in one; what the later one says counts."""
+        if later is None:
+            return self
+        return Write(later.pod, later.condition or self.condition, later.nomination or self.nomination)
+
+
+class _UnderWay:
+    """A write being sent. `wanted` no more once the pod is to be bound."""
+
+    def __init__(self) -> None:
+        self.wanted = True
+        self.ended = asyncio.Event()
 
 
 class PodStatuses:
@@ -43,18 +63,25 @@ class PodStatuses:
         self._latest = latest
         self._complaints = complaints
         self._waiting: dict[str, Write] = {}
-        self._sending = 0
+        self._under_way: dict[str, _UnderWay] = {}
+        self._written: dict[str, tuple[Pod, Pod]] = {}  # as it was known, and as it is since our write
         self._news = asyncio.Event()
 
     def write(
         self, pod: Pod, condition: tuple[str, str, str] | None = None, nomination: Nomination | None = None
     ) -> None:
+        write = Write(pod, condition, nomination)
         earlier = self._waiting.pop(pod.uid, None)
-        if earlier is not None:
-            condition = condition or earlier.condition
-            nomination = nomination or earlier.nomination
-        self._waiting[pod.uid] = Write(pod, condition, nomination)
+        self._waiting[pod.uid] = write if earlier is None else earlier.then(write)
         self._news.set()
+
+    async def withdraw(self, uid: str) -> None:
+        """Write nothing more about a pod that is to be bound; returns when nothing is under way either."""
+        self._waiting.pop(uid, None)
+        under_way = self._under_way.get(uid)
+        if under_way is not None:
+            under_way.wanted = False
+            await under_way.ended.wait()
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -62,48 +89,74 @@ class PodStatuses:
                 group.create_task(self._send_all())
 
     async def drained(self) -> None:
-        """Return when nothing waits or is under way."""
-        while self._waiting or self._sending:
+        """Return when nothing waits or is under way; `run` must be running."""
+        while self._waiting or self._under_way:
             await asyncio.sleep(0.01)
 
     async def _send_all(self) -> None:
         while True:
-            while not self._waiting:
+            # One write of a pod at a time: an older one must not arrive after a newer one.
+            uid = next((each for each in self._waiting if each not in self._under_way), None)
+            if uid is None:
                 self._news.clear()
                 await self._news.wait()
-            write = self._waiting.pop(next(iter(self._waiting)))
-            self._sending += 1
+                continue
+            under_way = self._under_way[uid] = _UnderWay()
             try:
-                await self._send(write)
+                await self._send(self._waiting.pop(uid), under_way)
             finally:
-                self._sending -= 1
+                del self._under_way[uid]
+                under_way.ended.set()
 
-    async def _send(self, write: Write) -> None:
-        pod = self._latest(write.pod)
-        if pod is None or pod.node_name:
-            return
-        patch = status_patch(pod, write.condition, write.nomination, self._clock.now())
-        if not patch:
-            return
-        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
-        body = {"metadata": {"uid": pod.uid}, "status": patch}
+    async def _send(self, write: Write, under_way: _UnderWay) -> None:
+        uid = write.pod.uid
         for attempt in range(ATTEMPTS):
-            try:
-                await self._client.patch(path, body, STRATEGIC_MERGE_PATCH)
+            write = write.then(self._waiting.pop(uid, None))
+            pod = self._latest(write.pod)
+            if pod is None or pod.node_name or not under_way.wanted:
                 return
+            patch = status_patch(self._as_written(pod), write.condition, write.nomination, self._clock.now())
+            if not patch:
+                return
+            path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
+            try:
+                await self._client.patch(path, {"metadata": {"uid": uid}, "status": patch}, STRATEGIC_MERGE_PATCH)
             except ClientError as error:
-                # A later failure of the pod brings its own write; a pod that is gone needs none.
-                if isinstance(error, ApiError) and (error.not_found or error.conflict):
+                if isinstance(error, ApiError) and error.not_found:
                     return
-                if attempt == ATTEMPTS - 1 or pod.uid in self._waiting or not worth_repeating(error):
+                if attempt == ATTEMPTS - 1 or not worth_repeating(error):
                     self._complaints.failed("writing the status of", pod.key, error)
                     return
+            else:
+                self._remember(pod, write)
+                return
             await asyncio.sleep(FIRST_PAUSE * 5**attempt)
+
+    def _as_written(self, pod: Pod) -> Pod:
+        """The pod with what we wrote into it, where the watch has brought nothing newer yet."""
+        known, since = self._written.get(pod.uid, (None, pod))
+        if known is pod:
+            return since
+        self._written.pop(pod.uid, None)
+        return pod
+
+    def _remember(self, pod: Pod, write: Write) -> None:
+        status = self._as_written(pod).status
+        if write.nomination is not None:
+            status = replace(status, nominated_node_name=write.nomination.node_name)
+        if write.condition is not None:
+            state, reason, message = write.condition
+            written = Condition(type=POD_SCHEDULED, status=state, reason=reason, message=message)
+            others = (each for each in status.conditions if each.type != POD_SCHEDULED)
+            status = replace(status, conditions=(*others, written))
+        self._written[pod.uid] = (pod, replace(pod, status=status))
+        if len(self._written) > REMEMBERED:
+            del self._written[next(iter(self._written))]
 
 
 def worth_repeating(error: ClientError) -> bool:
     """Whether the same write may succeed a little later: no answer, or the server's own trouble."""
-    return not isinstance(error, ApiError) or error.too_many or error.status >= 500
+    return not isinstance(error, ApiError) or error.too_many or error.conflict or error.status >= 500
 
 
 def status_patch(
@@ -115,9 +168,9 @@ def status_patch(
         patch["nominatedNodeName"] = nomination.node_name or None
     if condition is not None:
         status, reason, message = condition
-        before = next((each for each in pod.status.conditions if each.type == "PodScheduled"), None)
+        before = next((each for each in pod.status.conditions if each.type == POD_SCHEDULED), None)
         if before is None or (before.status, before.reason, before.message) != condition:
-            written = {"type": "PodScheduled", "status": status, "reason": reason, "message": message}
+            written = {"type": POD_SCHEDULED, "status": status, "reason": reason, "message": message}
             if pod.metadata.generation:
                 written["observedGeneration"] = pod.metadata.generation  # type: ignore[assignment]
             if before is None or before.status != status:

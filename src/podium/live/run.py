@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import random
 import signal
 import socket
@@ -58,8 +59,14 @@ class Options(NamedTuple):
 async def run(config: SchedulerConfig, registry: Registry, access: Access, options: Options) -> int:
     """Run until told to stop (0) or until the lease is lost (1)."""
     stop = asyncio.Event()
+
+    def told_to_stop() -> None:
+        if stop.is_set():  # said twice: not to be waited for
+            os._exit(LOST)
+        stop.set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        asyncio.get_running_loop().add_signal_handler(number, told_to_stop)
     async with AsyncExitStack() as stack:
         process = Process(config, registry, access, options, stack)
         if options.serving.secure_port:

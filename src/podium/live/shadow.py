@@ -21,7 +21,7 @@ from podium.engine.scheduler import Scheduler
 from podium.framework import Nomination
 from podium.framework.cycle import Cycle
 from podium.framework.status import PluginError
-from podium.kube import Pod
+from podium.kube import Condition, Pod
 from podium.live.log import LOG
 
 MOST_WAITING = 1000
@@ -90,6 +90,8 @@ _decode_line = msgspec.json.Decoder(_Line).decode
 class Waiting(NamedTuple):
     pod: Pod
     decision: Decision
+    node_name: str
+    """The node Podium chose; empty when it found none."""
 
 
 class Shadow:
@@ -114,7 +116,8 @@ class Shadow:
         except PluginError:
             return
         self._waiting.pop(pod.uid, None)
-        self._waiting[pod.uid] = Waiting(pod, decision)
+        node_name = "" if decision.row is None else self._engine.cluster.names[decision.row]
+        self._waiting[pod.uid] = Waiting(pod, decision, node_name)
         LOG.debug("shadow: pod %s: decided", pod.key)
         if len(self._waiting) > MOST_WAITING:
             del self._waiting[next(iter(self._waiting))]
@@ -126,10 +129,10 @@ class Shadow:
         waiting = self._waiting.get(pod.uid)
         if waiting is None:
             return
-        condition = next((each for each in pod.status.conditions if each.type == "PodScheduled"), None)
+        refusal = _refusal(pod)
         if pod.node_name:
             self._compare(waiting, pod.node_name)
-        elif condition is not None and condition.status == "False" and condition.reason == "Unschedulable":
+        elif refusal is not None and refusal != _refusal(waiting.pod):  # not the one that stood there before
             self._compare(waiting, "")
             self._let_go(pod)
         else:
@@ -151,20 +154,18 @@ class Shadow:
         self._found(finding)
 
     def _finding(self, waiting: Waiting, other: str) -> Finding:
-        decision, key = waiting.decision, waiting.pod.key
-        cluster = self._engine.cluster
-        podium = "" if decision.row is None else cluster.names[decision.row]
+        decision, key, podium = waiting.decision, waiting.pod.key, waiting.node_name
         if podium == other:
             return Finding("same", key, podium, other)
         if not other:
             return Finding("only-podium", key, podium)
         if decision.row is None:
             return Finding("only-other", key, "", other, reason=decision.search.diagnosis().message)
-        row = cluster.row_of.get(other)
-        place = [] if row is None else (decision.search.feasible == row).nonzero()[0]
-        if row is None or not len(place):
-            reason = "not a node Podium knew" if row is None else decision.search.statuses().get(row).message
-            return Finding("refused", key, podium, other, reason=reason)
+        row = self._engine.cluster.row_of.get(other, -1)
+        place = (decision.search.feasible == row).nonzero()[0]
+        if not len(place):
+            reason = decision.search.statuses().get(row).message if 0 <= row < decision.search.rows else ""
+            return Finding("refused", key, podium, other, reason=reason or "not a node Podium knew")
         if decision.scores is None:
             return Finding("tie", key, podium, other)
         points = int(decision.scores.total.max() - decision.scores.total[place[0]])
@@ -173,7 +174,16 @@ class Shadow:
     # The engine's listener
 
     def scheduled(self, pod: Pod, node_name: str) -> None:
-        """The pod stays assumed where Podium wants it, until its real place is heard of."""
+        """The pod stays assumed where Podium wants it, until its real place is heard of; if it has none, not at all."""
+        if _refusal(pod) is not None:
+            self._let_go(pod)
 
     def failed(self, pod: Pod, reason: str, message: str, nomination: Nomination | None) -> None:
         """What the scheduler in charge makes of the pod will come."""
+
+
+def _refusal(pod: Pod) -> Condition | None:
+    """The condition by which the scheduler in charge says that it has no node for the pod."""
+    condition = next((each for each in pod.status.conditions if each.type == "PodScheduled"), None)
+    refused = condition is not None and condition.status == "False" and condition.reason == "Unschedulable"
+    return condition if refused else None

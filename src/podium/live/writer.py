@@ -76,6 +76,7 @@ class LiveWriter:
         body = msgspec.json.encode(_Binding(_Meta(pod.name, pod.namespace, pod.uid), _Target(node_name)))
         self.binding += 1
         try:
+            await self._statuses.withdraw(pod.uid)
             pause = FIRST_PAUSE
             doubtful = False
             while True:
@@ -150,11 +151,13 @@ class LiveWriter:
         if victim.metadata.generation:
             condition["observedGeneration"] = victim.metadata.generation  # type: ignore[assignment]
         patch = {"metadata": {"uid": victim.uid}, "status": {"conditions": [condition]}}
+        deleting = False
         try:
             await self._client.patch(f"{path}/status", patch, STRATEGIC_MERGE_PATCH)
+            deleting = True
             await self._client.delete(path, {"preconditions": {"uid": victim.uid}})
         except ApiError as error:
-            if error.not_found or error.conflict:  # gone already, or another pod of that name
+            if error.not_found or (deleting and error.conflict):  # gone already, or another pod of that name
                 return None
             return f"preempting pod {victim.key}: {error.message}"
         except ClientError as error:

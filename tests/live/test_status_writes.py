@@ -1,0 +1,171 @@
+"""Conditions and nominations on their way to an API server that is slow or refuses."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+from msgspec import json
+from msgspec.structs import replace
+
+from podium.client import Client
+from podium.framework import ManualClock, Nomination
+from podium.kube import Pod
+from podium.live.complaints import Complaints
+from podium.live.events import Recorder
+from podium.live.pod_status import PodStatuses
+from podium.live.writer import LiveWriter
+from tests.builders import make_pod
+from tests.client.asking import new_client
+from tests.client.servers import serving
+
+FIRST = ("False", "Unschedulable", "first")
+SECOND = ("False", "Unschedulable", "second")
+CLOCK = ManualClock(1_790_000_000.0)
+
+
+class Server:
+    """Remembers what was written, in the order of its answers; `delays` and `failures` are used up in turn."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+        self.hold: dict[str, asyncio.Event] = {}
+        self.failures = 0
+        self.arrived = asyncio.Event()
+
+    async def answer(self, request: web.Request) -> web.Response:
+        body = json.decode(await request.read())
+        if request.path.endswith("/binding"):
+            self.written.append("bound")
+            return web.json_response({}, status=201)
+        status = body["status"]
+        what = " ".join(each["message"] for each in status.get("conditions", ()))
+        if "nominatedNodeName" in status:
+            what += f" on {status['nominatedNodeName']}"
+        self.arrived.set()
+        if what in self.hold:
+            await self.hold[what].wait()
+        if self.failures:
+            self.failures -= 1
+            return web.json_response({"message": "not now"}, status=500)
+        self.written.append(what.strip())
+        return web.json_response({})
+
+
+class World:
+    """Status writes of one pod; `known` is what the watch has brought of it."""
+
+    def __init__(self, client: Client) -> None:
+        self.known: Pod | None = make_pod("p1")
+        self.complaints: list[str] = []
+        complaints = Complaints(CLOCK, self.complaints.append)
+        self.statuses = PodStatuses(client, CLOCK, lambda _pod: self.known, complaints)
+        recorder = Recorder(client, host="here", clock=CLOCK, rng=random.Random(1), report=self.complaints.append)
+        self.writer = LiveWriter(
+            client, CLOCK, random.Random(1), self.statuses, recorder, complaints, asyncio.ensure_future
+        )
+
+    @property
+    def pod(self) -> Pod:
+        assert self.known is not None
+        return self.known
+
+
+def play(story: Callable[[Server, World], Awaitable[None]]) -> tuple[Server, World]:
+    async def main() -> tuple[Server, World]:
+        server = Server()
+        async with serving(server.answer) as url, new_client(url) as client:
+            world = World(client)
+            sending = asyncio.create_task(world.statuses.run())
+            try:
+                async with asyncio.timeout(20):
+                    await story(server, world)
+                    await world.statuses.drained()
+            finally:
+                sending.cancel()
+                await asyncio.gather(sending, return_exceptions=True)
+        return server, world
+
+    return asyncio.run(main())
+
+
+def test_of_two_writes_of_a_pod_the_newer_arrives_last() -> None:
+    async def story(server: Server, world: World) -> None:
+        server.hold["first"] = asyncio.Event()
+        world.statuses.write(world.pod, FIRST)
+        await server.arrived.wait()
+        world.statuses.write(world.pod, SECOND)
+        await asyncio.sleep(0.05)
+        server.hold["first"].set()
+
+    server, _world = play(story)
+    assert server.written == ["first", "second"]
+
+
+def test_a_write_that_failed_is_repeated_as_the_newer_one_with_its_nomination() -> None:
+    async def story(server: Server, world: World) -> None:
+        server.hold["first on n1"] = asyncio.Event()
+        server.failures = 1
+        world.statuses.write(world.pod, FIRST, Nomination("n1"))
+        await server.arrived.wait()
+        world.statuses.write(world.pod, SECOND)
+        server.hold["first on n1"].set()
+
+    server, _world = play(story)
+    assert server.written == ["second on n1"]
+
+
+def test_a_write_that_failed_is_not_repeated_once_the_pod_has_a_node() -> None:
+    async def story(server: Server, world: World) -> None:
+        server.hold["first"] = asyncio.Event()
+        server.failures = 1
+        world.statuses.write(world.pod, FIRST)
+        await server.arrived.wait()
+        world.known = replace(world.pod, spec=replace(world.pod.spec, node_name="n1"))
+        server.hold["first"].set()
+
+    server, world = play(story)
+    assert server.written == world.complaints == []
+
+
+def test_what_is_under_way_about_a_pod_ends_before_it_is_bound() -> None:
+    async def story(server: Server, world: World) -> None:
+        server.hold["first"] = asyncio.Event()
+        world.statuses.write(world.pod, FIRST)
+        await server.arrived.wait()
+        binding = asyncio.create_task(world.writer.bind(world.pod, "n1"))
+        await asyncio.sleep(0.05)
+        server.hold["first"].set()
+        assert await binding is None
+
+    server, _world = play(story)
+    assert server.written == ["first", "bound"]
+
+
+def test_what_waits_to_be_said_about_a_pod_is_not_said_when_it_is_bound() -> None:
+    async def story(server: Server, world: World) -> None:
+        world.statuses.write(world.pod, FIRST)
+        assert await world.writer.bind(world.pod, "n1") is None
+
+    server, _world = play(story)
+    assert server.written == ["bound"]
+
+
+def test_a_nomination_is_taken_back_although_the_watch_has_not_told_of_it() -> None:
+    async def story(server: Server, world: World) -> None:
+        world.statuses.write(world.pod, nomination=Nomination("n1"))
+        await world.statuses.drained()
+        world.statuses.write(world.pod, nomination=Nomination(""))
+
+    server, _world = play(story)
+    assert server.written == ["on n1", "on None"]
+
+
+def test_what_was_just_written_is_not_written_again_before_the_watch_tells() -> None:
+    async def story(server: Server, world: World) -> None:
+        for _ in range(3):
+            world.statuses.write(world.pod, FIRST)
+            await world.statuses.drained()
+
+    server, _world = play(story)
+    assert server.written == ["first"]
