@@ -58,20 +58,27 @@ class Options(NamedTuple):
 
 async def run(config: SchedulerConfig, registry: Registry, access: Access, options: Options) -> int:
     """Run until told to stop (0) or until the lease is lost (1)."""
-    stop = asyncio.Event()
-
-    def told_to_stop() -> None:
-        if stop.is_set():  # said twice: not to be waited for
-            os._exit(LOST)
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, told_to_stop)
+    stop = stop_on_signals()
     async with AsyncExitStack() as stack:
         process = Process(config, registry, access, options, stack)
         if options.serving.secure_port:
             await process.serve(options.serving, access, stack)
         return await process.run(stop)
+
+
+def stop_on_signals() -> asyncio.Event:
+    """Set by the first SIGTERM or SIGINT; the second ends the process at once, as it does kube-scheduler."""
+    stop = asyncio.Event()
+
+    def told_to_stop() -> None:
+        if stop.is_set():
+            LOG.error("told to stop a second time: ending at once")
+            os._exit(LOST)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, told_to_stop)
+    return stop
 
 
 class Process:
