@@ -76,26 +76,27 @@ def _log_beta(a: float, b: float) -> float:
 
 def _fraction(x: float, a: float, b: float) -> float:
     """The continued fraction, from its front. No part of it is let become 0, so that it can be divided by."""
-    c, d = 1.0, _kept_off_zero(1 - (a + b) * x / (a + 1))
-    d = 1 / d
+    c, d = 1.0, 1 - (a + b) * x / (a + 1)
+    d = 1 / (_TINY if -_TINY < d < _TINY else d)
     h = d
     for m in range(1, _MOST_TERMS):
-        even = m * (b - m) * x / ((a - 1 + 2 * m) * (a + 2 * m))
-        d = 1 / _kept_off_zero(1 + even * d)
-        c = _kept_off_zero(1 + even / c)
+        at = a + 2 * m
+        even = m * (b - m) * x / ((a - 1 + 2 * m) * at)
+        d = 1 + even * d
+        d = 1 / (_TINY if -_TINY < d < _TINY else d)
+        c = 1 + even / c
+        c = _TINY if -_TINY < c < _TINY else c
         h *= d * c
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 1 + 2 * m))
-        d = 1 / _kept_off_zero(1 + odd * d)
-        c = _kept_off_zero(1 + odd / c)
+        odd = -(a + m) * (a + b + m) * x / (at * (a + 1 + 2 * m))
+        d = 1 + odd * d
+        d = 1 / (_TINY if -_TINY < d < _TINY else d)
+        c = 1 + odd / c
+        c = _TINY if -_TINY < c < _TINY else c
         step = d * c
         h *= step
-        if abs(step - 1) < _PRECISION:
+        if -_PRECISION < step - 1 < _PRECISION:
             break
     return h
-
-
-def _kept_off_zero(number: float) -> float:
-    return _TINY if abs(number) < _TINY else number
 
 
 def _fractions(x: Floats, a: Floats, b: Floats) -> Floats:
