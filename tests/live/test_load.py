@@ -15,7 +15,7 @@ PLUGIN = ("--plugin", "quiet:Quiet")
 
 
 def by_load(address: str) -> dict[str, Any]:
-    source = {"address": address, "refreshInterval": "200ms", "timeout": "5s", "maxAge": "3s"}
+    source = {"address": address, "refreshInterval": "200ms", "timeout": "5s", "maxAge": "6s"}
     profile = {
         "schedulerName": "default-scheduler",
         "plugins": {"score": {"enabled": [{"name": "Quiet", "weight": 100}]}},
@@ -43,11 +43,12 @@ def test_pods_go_where_little_is_measured_and_are_placed_without_measurements_to
             scheduler.url, ca_path=None, headers={"Authorization": f"Bearer {plane.token}"}, timeout=5.0
         )
         try:
-            assert [placed(f"first-{i}") for i in range(3)] == ["n2"] * 3
             series = f'{{query="load",source="prometheus {server.url}"}}'
-            metrics = admin.request("GET", "/metrics").body.decode()
-            assert f"podium_load_nodes{series} 2.0" in metrics
-            assert f"podium_load_trouble{series} 0.0" in metrics
+            scheduler.wait_until_ready(
+                lambda: f"podium_load_nodes{series} 2.0" in admin.request("GET", "/metrics").body.decode(), 20
+            )
+            assert [placed(f"first-{i}") for i in range(3)] == ["n2"] * 3
+            assert f"podium_load_trouble{series} 0.0" in admin.request("GET", "/metrics").body.decode()
             server.says("", status=503)
             assert placed("second") in ("n1", "n2")
             scheduler.wait_until_ready(
@@ -58,4 +59,4 @@ def test_pods_go_where_little_is_measured_and_are_placed_without_measurements_to
         finally:
             admin.close()
         scheduler.stop(grace=20.0)
-        assert scheduler.log_text().count("answered HTTP 503; values are kept until they are 3s old") == 1
+        assert scheduler.log_text().count("answered HTTP 503; values are kept until they are 6s old") == 1

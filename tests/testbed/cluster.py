@@ -19,6 +19,7 @@ import secrets
 import socket
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,7 @@ class ControlPlane:
         self._audit = audit
         self._apiserver_flags = apiserver_flags
         self._components: list[Component] = []
+        self._named: Counter[str] = Counter()
         self._reserved_ports: list[socket.socket] = []
         self._folder: OwnedFolder | None = None
 
@@ -393,8 +395,10 @@ class ControlPlane:
         return port
 
     def _new_name(self, program: str) -> str:
-        number = sum(component.name.startswith(program) for component in self._components)
-        return f"{program}-{number + 1}" if number else program
+        """A name that nothing had before, so that nobody reads the log of one that is gone."""
+        self._named[program] += 1
+        number = self._named[program]
+        return f"{program}-{number}" if number > 1 else program
 
 
 def _answers(pool: ConnectionPool, path: str) -> bool:
