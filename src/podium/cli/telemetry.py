@@ -92,7 +92,8 @@ def _print_table(followed: "list[Followed]", now: float) -> None:
     out = console()
     for each in followed:
         readings = each.readings
-        rows = table(str(each.series))
+        out.print(str(each.series), style="bold", soft_wrap=True)  # as a title it would be as narrow as its table
+        rows = table()
         for heading in ("node", "value", "age"):
             rows.add_column(heading, overflow="fold", justify="left" if heading == "node" else "right")
         for name in sorted(readings.values):
