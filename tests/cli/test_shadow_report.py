@@ -42,6 +42,17 @@ def test_a_log_without_findings_says_how_to_make_one() -> None:
     assert "--log-format json" in ran.err
 
 
+def test_a_log_without_agreement_says_that_shares_mean_little() -> None:
+    line = json.dumps({"shadow": {"outcome": "tie", "pod": "default/t", "podium": "a", "other": "b"}})
+    assert "--log-level debug" in podium("shadow", "report", "-", stdin=line).out
+    assert "--log-level debug" not in podium("shadow", "report", "-", stdin=LOG).out
+
+
+def test_an_outcome_that_is_none_of_ours_is_passed_over() -> None:
+    line = json.dumps({"shadow": {"outcome": "odd", "pod": "default/t"}})
+    assert podium("shadow", "report", "-", stdin=line).code == 2
+
+
 @pytest.mark.parametrize("outcome", MEANINGS)
 def test_every_outcome_reads_as_a_sentence(outcome: str) -> None:
     assert "default/p" in str(Finding(outcome, "default/p", "a", "b", 3, "why"))

@@ -7,13 +7,13 @@ import pytest
 from msgspec.structs import replace
 
 from podium.config import default_config
-from podium.engine.explain import Unwritten
 from podium.engine.scheduler import Scheduler
 from podium.framework import ManualClock
 from podium.kube import Condition, Node, Pod
-from podium.live.shadow import Finding, Shadow, read_findings
+from podium.live.shadow import Finding, Shadow, ShadowWriter, read_findings
 from podium.plugins import load_registry
 from tests.builders import make_node, make_pod
+from tests.storage import make_claim, make_class, make_volume
 from tests.testbed import ControlPlane
 from tests.testbed import objects as api
 
@@ -29,7 +29,7 @@ class World:
             default_config(registry),
             registry,
             clock=ManualClock(),
-            writer=Unwritten(),
+            writer=ShadowWriter(self.shadow),
             listener=self.shadow,
             rng=random.Random(1),
         )
@@ -158,6 +158,17 @@ def test_a_node_that_came_after_the_decision_is_told_as_unknown() -> None:
         world.engine.intake.set(make_node(f"new{i}", cpu=8))
     expected = Finding("refused", "default/p1", "roomy", "new199", reason="not a node Podium knew")
     assert world.hear(on(pod, "new199")) == expected
+
+
+def test_a_volume_is_not_kept_for_a_pod_that_went_elsewhere() -> None:
+    world = World(make_node("a"))
+    world.engine.load([make_class(), make_volume(), make_claim("data")])
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    world.decide(make_pod("p1", spec={"volumes": volumes}))
+    assert world.engine.cluster.pods
+    kept = world.engine.cluster.objects.volumes.get("volume")
+    assert kept is not None
+    assert kept.spec.claim_ref is None
 
 
 def test_kube_scheduler_is_shadowed_on_a_real_cluster(empty_control_plane: ControlPlane) -> None:

@@ -24,7 +24,7 @@ def report(
         str,
         typer.Argument(metavar="FILE", help="What podium run --shadow --log-format json logged; - is standard input."),
     ],
-    show: Annotated[int, typer.Option("--show", metavar="N", help="How many differing pods to list.")] = 20,
+    show: Annotated[int, typer.Option("--show", metavar="N", min=0, help="How many differing pods to list.")] = 20,
     output: Annotated[Output, typer.Option("-o", "--output", help="How to print the answer.")] = Output.TABLE,
 ) -> None:
     """Sum up where a shadowing Podium would have decided otherwise than the scheduler in charge.
@@ -57,6 +57,8 @@ def _show_table(findings: "list[Finding]", show: int) -> None:
     for outcome, count in _counts(findings).items():
         totals.add_row(outcome, str(count), f"{count / len(findings):.1%}", MEANINGS[outcome])
     print_table(out, totals)
+    if not any(each.outcome == "same" for each in findings):
+        typer.echo("There is no agreement in this log: it is logged at --log-level debug only.")
     others = sorted((each for each in findings if each.outcome not in ("same", "tie")), key=lambda each: -each.points)
     if not others or not show:
         return

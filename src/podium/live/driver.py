@@ -16,7 +16,6 @@ from typing import Any
 from podium.client import Client
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
-from podium.engine.explain import Unwritten
 from podium.engine.scheduler import Scheduler
 from podium.framework import Nomination, Status
 from podium.framework.clock import Clock
@@ -30,7 +29,7 @@ from podium.live.informers import Informers, custom_kinds
 from podium.live.log import LOG
 from podium.live.metrics import Metrics
 from podium.live.pod_status import PodStatuses
-from podium.live.shadow import Shadow
+from podium.live.shadow import Shadow, ShadowWriter
 from podium.live.writer import LiveWriter
 
 BURST = 16
@@ -72,7 +71,7 @@ class LiveScheduler:
             config,
             registry,
             clock=clock,
-            writer=self.writer if shadow is None else Unwritten(),
+            writer=self.writer if shadow is None else ShadowWriter(shadow),
             listener=shadow or self,
             rng=rng,
             launch=self._launch,

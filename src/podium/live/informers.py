@@ -1,7 +1,8 @@
 """What happens in the cluster, delivered to the engine: one reflector for each kind that placing pods depends on.
 
 Kinds that only a plugin asks about (custom resources, named "plural.group") are looked up in the API server's
-discovery first; while the server does not know one, the plugin sees none of it, and scheduling goes on.
+discovery first. Scheduling begins when they have been listed too; while the server does not know one, or does not show
+it, the plugin sees none of it, and scheduling goes on.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ from podium.live.shadow import Shadow
 
 ASK_AGAIN = 30.0
 """Seconds until a custom kind that the server did not know is looked for again."""
+UNANSWERED = 1.0
+"""The same where the server did not answer at all."""
+GLANCE = 0.02
+"""Seconds between looks whether a custom kind has been listed."""
 
 
 class Informers:
@@ -44,7 +49,8 @@ class Informers:
         self._shadow = shadow
         self._rng = rng
         self._report = report
-        self._custom = sorted(custom)
+        self._custom = {name: asyncio.Event() for name in sorted(custom)}
+        """Set when all of it is here, or when it is known why none is."""
         self.by_kind: dict[type, Reflector[Any]] = {
             resource.type: self._reflector(resource, keep_raw=keep_raw and resource.type in (Pod, Node))
             for resource in WATCHED
@@ -85,11 +91,14 @@ class Informers:
         """Return once every kind has been listed and delivered."""
         for reflector in self.by_kind.values():
             await reflector.synced.wait()
+        for settled in self._custom.values():
+            await settled.wait()
 
     @property
     def waiting_for(self) -> list[str]:
         """The kinds that have not been listed yet."""
-        return [each.resource.name for each in self.by_kind.values() if not each.synced.is_set()]
+        kinds = [each.resource.name for each in self.by_kind.values() if not each.synced.is_set()]
+        return kinds + [name for name, settled in self._custom.items() if not settled.is_set()]
 
     @property
     def troubles(self) -> list[str]:
@@ -111,20 +120,26 @@ class Informers:
             self._intake.set_custom(name, key, value)
             self._changed()
 
-        await Reflector(
+        reflector = Reflector(
             self._client,
             resource,
             on_set=lambda item: moved(item, item),
             on_delete=lambda item: moved(item, None),
             report=self._report,
             rng=self._rng,
-        ).run()
+        )
+        async with asyncio.TaskGroup() as group:
+            group.create_task(reflector.run())
+            while not (reflector.synced.is_set() or reflector.trouble):
+                await asyncio.sleep(GLANCE)
+            self._custom[name].set()
 
     async def _find_custom(self, name: str) -> Resource[Any]:
         """Where the API server serves "plural.group", at the version it prefers."""
         plural, _, group = name.partition(".")
         said = False
         while True:
+            answered = True
             try:
                 answer = await self._client.get(f"/apis/{group}")
                 version = msgspec.json.decode(answer)["preferredVersion"]["groupVersion"]
@@ -135,11 +150,15 @@ class Informers:
             except ApiError as error:
                 problem = f"the API server does not serve {group}" if error.not_found else error.message
             except ClientError as error:
-                problem = str(error)
+                problem, answered = str(error), False
+            except (msgspec.DecodeError, LookupError, TypeError):
+                problem = f"what the API server says about {group} cannot be understood"
+            if answered:
+                self._custom[name].set()
             if not said:
                 self._report(f"plugins that read {name} see none of it for now: {problem}")
                 said = True
-            await asyncio.sleep(ASK_AGAIN)
+            await asyncio.sleep(ASK_AGAIN if answered else UNANSWERED)
 
 
 def custom_kinds(runtimes: Iterable[ProfileRuntime]) -> set[str]:

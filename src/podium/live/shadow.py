@@ -16,12 +16,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from podium.cluster import Cluster
 from podium.engine.decide import Decision, decide
+from podium.engine.explain import Unwritten
 from podium.engine.scheduler import Scheduler
 from podium.framework import Nomination
 from podium.framework.cycle import Cycle
 from podium.framework.status import PluginError
-from podium.kube import Condition, Pod
+from podium.kube import Condition, PersistentVolume, PersistentVolumeClaim, Pod
 from podium.live.log import LOG
 
 MOST_WAITING = 1000
@@ -76,7 +78,7 @@ def read_findings(lines: Iterable[str]) -> Iterator[Finding]:
             finding = _decode_line(line).shadow
         except msgspec.DecodeError:
             continue
-        if finding is not None:
+        if finding is not None and finding.outcome in MEANINGS:
             yield finding
 
 
@@ -85,6 +87,23 @@ class _Line(msgspec.Struct):
 
 
 _decode_line = msgspec.json.Decoder(_Line).decode
+
+
+class ShadowWriter(Unwritten):
+    """Writes nothing, and lets go of the volumes that would be written.
+
+    What is assumed of a volume stands until the API server's next version of it, which may never come.
+    """
+
+    def __init__(self, shadow: Shadow) -> None:
+        self._shadow = shadow
+
+    def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
+        objects = self._shadow.cluster.objects
+        for volume in volumes:
+            objects.volumes.restore(volume.key)
+        for claim in claims:
+            objects.claims.restore(claim.key)
 
 
 class Waiting(NamedTuple):
@@ -105,6 +124,10 @@ class Shadow:
 
     def watch(self, engine: Scheduler) -> None:
         self._engine = engine
+
+    @property
+    def cluster(self) -> Cluster:
+        return self._engine.cluster
 
     def preview(self, pod: Pod) -> None:
         """Decide for the pod on the state as it is, and remember everything about it until there is news."""

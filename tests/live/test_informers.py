@@ -1,0 +1,87 @@
+"""Custom resources that plugins ask for: looked up, listed before scheduling begins, and no hindrance where missing."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+from podium.kube import Pod
+from podium.live.informers import Informers
+from tests.client.asking import new_client
+from tests.client.servers import serving
+from tests.engine.schedulers import World
+
+NAME = "widgets.example.test"
+WIDGET = {"metadata": {"name": "w", "namespace": "default", "uid": "1", "resourceVersion": "5"}}
+FOUND = {
+    "/apis/example.test": {"preferredVersion": {"groupVersion": "example.test/v1"}},
+    "/apis/example.test/v1": {"resources": [{"name": "widgets"}]},
+}
+
+
+def start(
+    discovery: dict[str, object], story: Callable[[Informers, World], Awaitable[None]], slowness: float = 0.0
+) -> list[str]:
+    """What was reported while `story` ran with informers on a cluster that has one widget and nothing else."""
+    reports: list[str] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.path in discovery:
+            return web.json_response(discovery[request.path])
+        if request.path == "/apis/example.test":
+            return web.json_response({"message": "not here"}, status=404)
+        if "watch" in request.query:
+            await asyncio.sleep(60)
+        widgets = request.path.endswith("/widgets")
+        await asyncio.sleep(slowness if widgets else 0)
+        return web.json_response({"metadata": {"resourceVersion": "9"}, "items": [WIDGET] if widgets else []})
+
+    async def main() -> None:
+        async with serving(answer) as url, new_client(url) as client:
+            world = World("NodeName")
+            informers = Informers(
+                client,
+                world.intake,
+                custom={NAME},
+                changed=lambda: None,
+                rng=random.Random(1),
+                report=reports.append,
+            )
+            running = asyncio.create_task(informers.run())
+            try:
+                async with asyncio.timeout(20):
+                    await story(informers, world)
+            finally:
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(main())
+    return reports
+
+
+def test_scheduling_waits_until_a_custom_kind_is_listed() -> None:
+    async def story(informers: Informers, world: World) -> None:
+        await informers.by_kind[Pod].synced.wait()
+        assert NAME in informers.waiting_for
+        await informers.synced()
+        assert informers.waiting_for == []
+        assert world.cluster.objects.custom_store(NAME).get("default/w") == WIDGET
+
+    assert start(FOUND, story, slowness=0.3) == []
+
+
+def test_a_custom_kind_that_is_not_served_is_not_waited_for() -> None:
+    async def story(informers: Informers, _world: World) -> None:
+        await informers.synced()
+
+    [report] = start({}, story)
+    assert report == f"plugins that read {NAME} see none of it for now: the API server does not serve example.test"
+
+
+def test_discovery_that_says_nonsense_is_told_and_stops_nothing() -> None:
+    async def story(informers: Informers, _world: World) -> None:
+        await informers.synced()
+
+    [report] = start({"/apis/example.test": {"kind": "Odd"}}, story)
+    assert report.endswith("what the API server says about example.test cannot be understood")
