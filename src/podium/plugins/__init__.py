@@ -45,6 +45,7 @@ IN_TREE = {
     "SafeOverload": "safe",
     "SafeBalance": "safe",
     "Congestion": "congestion",
+    "PigeonHoling": "pigeon",
 }
 """Plugin name → module: kube-scheduler's in its order, then those no profile has by itself."""
 
