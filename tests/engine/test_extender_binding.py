@@ -82,3 +82,16 @@ def test_binding_may_take_its_time(error: Exception | None) -> None:
     told: Any = {None: [], "no": ["no"], "gone": ['extender "http://extender": OSError: gone']}
     assert [failure.message for failure in world.failures] == told[error and str(error)]
     assert len(world.scheduled_pods) == (error is None)
+
+
+def test_a_fault_of_the_scheduler_itself_puts_the_pod_back_too() -> None:
+    def once_placed(_pod: Pod) -> bool:
+        if world.cluster.pods:
+            raise KeyError("x")
+        return False
+
+    world = World(nodes=NODES, extenders=[InProcess(binds=accept, cares_for=once_placed)])
+    world.attempt(make_pod())
+    assert world.failures == [("default/p1", "SchedulerError", "KeyError: 'x'", CLEARED)]
+    assert not world.cluster.pods
+    assert world.place("p1") == "backoff"

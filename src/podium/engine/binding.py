@@ -57,9 +57,9 @@ class Binding:
         """What comes before the wait at Permit: who will have work then, and where the pod is going."""
         try:
             plugins = await self._with_work_timed()
-        except PluginError as error:
+        except Exception as error:
             self._scheduler.waiting.remove(self._queued.pod.uid)
-            self._undo(Status.error(str(error)))
+            self._undo(Status.error(told(error)))
             return
         await self._nominate()
         self._plugins = plugins
@@ -96,8 +96,8 @@ class Binding:
                 status = await self._bind()
                 if watch is not None:
                     watch.took[point][code_of(status)](watch.now() - began)
-        except PluginError as error:
-            status = Status.error(str(error))
+        except Exception as error:  # even a mistake of ours must not leave the pod placed for ever
+            status = Status.error(told(error))
             if watch is not None and point:
                 watch.took[point][Code.ERROR](watch.now() - began)
         if status is not None:
