@@ -97,6 +97,7 @@ class FaultProxy:
                 raise
             address.set_exception(error)
         finally:
+            self._loop.run_until_complete(asyncio.sleep(0.05))  # connections given up are closed a moment later
             self._loop.close()
 
     async def _serve(self, address: "Future[str]") -> None:
