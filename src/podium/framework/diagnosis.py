@@ -16,48 +16,50 @@ from podium.cluster import Cluster, Rows
 from podium.framework.status import Code, PluginError, Status
 from podium.framework.verdict import Verdict
 
-PASSED = -1
-
 
 class Refusals:
-    """What a run of filters said about some rows: for each, the plugin that turned it away and its code.
+    """What a run of filters said about some rows: each plugin that turned rows away, with the rows.
 
-    `plugin`: index into `verdicts`, or PASSED; `code`: that plugin's number for the reason.
+    Which plugin refused which row is looked up when somebody asks; mostly nobody does, because a node was found.
     """
 
-    __slots__ = ("code", "plugin", "rows", "verdicts")
+    __slots__ = ("_turned_away", "rows", "verdicts")
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
-        self.plugin = np.full(len(rows), PASSED, dtype=np.int16)
-        self.code = np.zeros(len(rows), dtype=np.int64)
         self.verdicts: list[tuple[str, Verdict]] = []
+        self._turned_away: list[NDArray[np.bool_]] = []
+        """For each verdict the rows it decided about: no row is in two of them."""
 
     def add(self, plugin: str, verdict: Verdict, undecided: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Record a plugin's verdict where no earlier one decided; returns which rows are still undecided."""
-        turned_away = undecided & (verdict.codes != 0)
-        if np.count_nonzero(turned_away):  # several times as quick as any() on thousands of nodes
-            np.copyto(self.plugin, len(self.verdicts), where=turned_away)
-            np.copyto(self.code, verdict.codes, where=turned_away)
-            self.verdicts.append((plugin, verdict))
-            undecided = undecided & ~turned_away
-        return undecided
+        turned_away: NDArray[np.bool_] = verdict.codes != 0
+        turned_away &= undecided
+        if not np.count_nonzero(turned_away):  # several times as quick as any() on thousands of nodes
+            return undecided
+        self.verdicts.append((plugin, verdict))
+        self._turned_away.append(turned_away)
+        return undecided ^ turned_away
 
     @property
     def passed(self) -> NDArray[np.bool_]:
-        passed: NDArray[np.bool_] = self.plugin == PASSED
+        passed = np.ones(len(self.rows), dtype=np.bool_)
+        for turned_away in self._turned_away:
+            passed ^= turned_away
         return passed
 
     def status(self, position: int) -> Status | None:
         """The status of the row at a position; None when it passed."""
-        number = int(self.plugin[position])
-        return None if number == PASSED else self._status(number, int(self.code[position]))
+        for number, turned_away in enumerate(self._turned_away):
+            if turned_away[position]:
+                return self._status(number, int(self.verdicts[number][1].codes[position]))
+        return None
 
     def kinds(self, keep: NDArray[np.bool_]) -> Iterator[tuple[Status, Rows]]:
         """Each distinct status among the kept rows that were turned away, with the rows that have it."""
-        for number in range(len(self.verdicts)):
-            refused = np.flatnonzero(keep & (self.plugin == number))
-            codes = self.code[refused]
+        for number, turned_away in enumerate(self._turned_away):
+            refused = np.flatnonzero(keep & turned_away)
+            codes = self.verdicts[number][1].codes[refused]
             for code in _distinct(codes):
                 yield self._status(number, code), self.rows[refused[codes == code]]
 
