@@ -97,7 +97,7 @@ class FaultProxy:
                 raise
             address.set_exception(error)
         finally:
-            self._loop.run_until_complete(asyncio.sleep(0.05))  # connections given up are closed a moment later
+            self._loop.run_until_complete(_end_all())
             self._loop.close()
 
     async def _serve(self, address: "Future[str]") -> None:
@@ -221,3 +221,10 @@ def _refusal(code: int, reason: str, headers: dict[str, str] | None = None) -> w
     }
     body = msgspec.json.encode(status)
     return web.Response(status=code, headers=headers, body=body, content_type="application/json")
+
+
+async def _end_all() -> None:
+    """End what still runs; connections that were given up are closed a moment later."""
+    for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        task.cancel()
+    await asyncio.sleep(0.05)
