@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from podium.framework import Nomination
-from podium.live.pod_status import rfc3339, status_patch
+from podium.kube.meta import format_time
+from podium.live.pod_status import status_patch
 from tests.builders import make_pod
 
 NOW = 1_790_000_000.0
@@ -18,7 +19,7 @@ def condition(status: str, reason: str = "", message: str = "") -> dict[str, Any
 
 def test_a_first_refusal_is_written_with_the_time_of_the_change() -> None:
     patch = status_patch(make_pod(), REFUSED, None, NOW)
-    assert patch == {"conditions": [{**condition(*REFUSED), "lastTransitionTime": rfc3339(NOW)}]}
+    assert patch == {"conditions": [{**condition(*REFUSED), "lastTransitionTime": format_time(NOW)}]}
 
 
 def test_the_same_refusal_is_not_written_again() -> None:

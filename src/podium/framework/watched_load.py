@@ -69,6 +69,13 @@ class WatchedLoadArgs(msgspec.Struct, frozen=True, kw_only=True, rename="camel",
             return Source(address=address, token=provider.token, tls=Tls(insecure_skip_verify=skip))
         return None
 
+    def checked_source(self) -> Source:
+        """The same for arguments that nothing is wrong with; a ValueError tells what is."""
+        source = self.source()
+        if source is None:
+            raise ValueError("; ".join(str(error) for error in self.validate(FieldPath())))
+        return source
+
     def validate(self, path: FieldPath) -> Iterator[FieldError]:
         source = self.source()
         if source is None:

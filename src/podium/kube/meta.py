@@ -107,10 +107,6 @@ class ObjectReference(Model, frozen=True, kw_only=True):
     field_path: str = ""
 
 
-class LocalObjectReference(Model, frozen=True, kw_only=True):
-    name: str = ""
-
-
 class LabelSelectorRequirement(Model, frozen=True, kw_only=True):
     key: str = ""
     operator: str = ""

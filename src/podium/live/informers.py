@@ -100,10 +100,6 @@ class Informers:
         kinds = [each.resource.name for each in self.by_kind.values() if not each.synced.is_set()]
         return kinds + [name for name, settled in self._custom.items() if not settled.is_set()]
 
-    @property
-    def troubles(self) -> list[str]:
-        return [each.trouble for each in self.by_kind.values() if each.trouble]
-
     def latest(self, pod: Pod) -> Pod | None:
         """The newest version known of this very pod; None when it is gone."""
         found: Pod | None = self.by_kind[Pod].store.get(pod.key)

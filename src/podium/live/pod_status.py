@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -19,6 +18,7 @@ from podium.client import STRATEGIC_MERGE_PATCH, ApiError, Client, ClientError
 from podium.framework import Nomination
 from podium.framework.clock import Clock
 from podium.kube import Condition, Pod
+from podium.kube.meta import format_time
 from podium.live.complaints import Complaints
 
 POD_SCHEDULED = "PodScheduled"
@@ -174,11 +174,6 @@ def status_patch(
             if pod.metadata.generation:
                 written["observedGeneration"] = pod.metadata.generation  # type: ignore[assignment]
             if before is None or before.status != status:
-                written["lastTransitionTime"] = rfc3339(now)
+                written["lastTransitionTime"] = format_time(now)
             patch["conditions"] = [written]
     return patch
-
-
-def rfc3339(now: float) -> str:
-    """A moment as Kubernetes writes it, to the second."""
-    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

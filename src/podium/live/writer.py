@@ -20,9 +20,10 @@ from podium.framework import Nomination, Status
 from podium.framework.clock import Clock
 from podium.framework.handle import Effect
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
+from podium.kube.meta import format_time
 from podium.live.complaints import Complaints
 from podium.live.events import Recorder, preempted
-from podium.live.pod_status import PodStatuses, rfc3339, worth_repeating
+from podium.live.pod_status import PodStatuses, worth_repeating
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 """Seconds between attempts to learn what became of a binding."""
@@ -146,7 +147,7 @@ class LiveWriter:
             "status": "True",
             "reason": "PreemptionByScheduler",
             "message": f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod",
-            "lastTransitionTime": rfc3339(self._clock.now()),
+            "lastTransitionTime": format_time(self._clock.now()),
         }
         if victim.metadata.generation:
             condition["observedGeneration"] = victim.metadata.generation  # type: ignore[assignment]

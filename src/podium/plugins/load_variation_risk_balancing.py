@@ -13,13 +13,12 @@ are Kubernetes' own sums, with sidecars. Exponents other than 1 and 1/2 may diff
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 
 import msgspec
 import numpy as np
 
 from podium.cluster import Nodes
-from podium.config.field import FieldError, FieldPath
 from podium.framework import Cycle, Handle, Plugin, Scope, Scores
 from podium.framework.commitment import commitment_of
 from podium.framework.rounding import Floats, as_scores
@@ -41,9 +40,6 @@ class LoadVariationRiskBalancingArgs(
             if not getattr(self, name) >= 0:
                 msgspec.structs.force_setattr(self, name, 1.0)
 
-    def validate(self, path: FieldPath) -> Iterator[FieldError]:
-        yield from WatchedLoadArgs.validate(self, path)
-
 
 class LoadVariationRiskBalancing(Plugin):
     name = NAME
@@ -54,9 +50,7 @@ class LoadVariationRiskBalancing(Plugin):
 
     def __init__(self, args: LoadVariationRiskBalancingArgs, handle: Handle) -> None:
         super().__init__(args, handle)
-        source = args.source()
-        if source is None:
-            raise ValueError("; ".join(str(error) for error in args.validate(FieldPath())))
+        source = args.checked_source()
         self._cpu = Utilisation(handle, source, "CPU", ("AVG", "Latest", ""))
         self._memory = Utilisation(handle, source, "Memory", ("AVG", "Latest", ""))
 

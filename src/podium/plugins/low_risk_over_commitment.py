@@ -16,13 +16,12 @@ from none is 10⁻¹⁵, below that a share cannot be computed with.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 
 import msgspec
 import numpy as np
 
 from podium.cluster import Cluster, NodeInfo, Nodes
-from podium.config.field import FieldError, FieldPath
 from podium.config.types import Int64
 from podium.framework import Cycle, Handle, Plugin, Scope, Scores
 from podium.framework.commitment import Commitment, commitment_of
@@ -49,9 +48,6 @@ class LowRiskOverCommitmentArgs(WatchedLoadArgs, rename="camel", kw_only=True, f
         weights = {name: weight if 0 <= weight <= 1 else DEFAULT_WEIGHT for name, weight in given.items()}
         msgspec.structs.force_setattr(self, "risk_limit_weights", weights)
 
-    def validate(self, path: FieldPath) -> Iterator[FieldError]:
-        yield from WatchedLoadArgs.validate(self, path)
-
 
 class LowRiskOverCommitment(Plugin):
     name = NAME
@@ -62,9 +58,7 @@ class LowRiskOverCommitment(Plugin):
 
     def __init__(self, args: LowRiskOverCommitmentArgs, handle: Handle) -> None:
         super().__init__(args, handle)
-        source = args.source()
-        if source is None:
-            raise ValueError("; ".join(str(error) for error in args.validate(FieldPath())))
+        source = args.checked_source()
         self._measured = [
             Utilisation(handle, source, resource, ("AVG", "Latest", "")) for resource in ("CPU", "Memory")
         ]

@@ -22,9 +22,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from podium.cluster import NodeInfo, Nodes
+from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
 from podium.framework import Cycle, Handle, Normalizer, Plugin, Scope, Scores
 from podium.framework.load import NodeMatch, Readings, Series, Source, follow
+from podium.framework.promql import by, over_time, rate, selector
 from podium.framework.scaling import Missing
 from podium.kube import Pod
 
@@ -83,20 +85,18 @@ def query_of(args: NetworkTrafficArgs) -> str:
     >>> query_of(NetworkTrafficArgs(network_interface="eth0", direction="rx"))
     'sum without (device) (rate(node_network_receive_bytes_total{device="eth0"}[5m]))'
     """
-    if args.device_regex:
-        devices = f'device=~"{_escaped(args.device_regex)}"'
-    else:
-        devices = f'device="{_escaped(args.network_interface or DEFAULT_INTERFACE)}"'
+
+    def traffic(counter: str) -> str:
+        if args.device_regex:
+            return selector(counter, like={"device": args.device_regex})
+        return selector(counter, device=args.network_interface or DEFAULT_INTERFACE)
+
+    window = Duration(args.time_range_in_minutes * 60 * SECOND)
     if args.mode == "sum":
-        return f"sum_over_time({RECEIVED}{{{devices}}}[{args.time_range_in_minutes}m])"
+        return over_time("sum", traffic(RECEIVED), window)
     counters = {"rx": [RECEIVED], "tx": [SENT], "both": [RECEIVED, SENT]}[args.direction]
-    rates = " + ".join(f"rate({counter}{{{devices}}}[{args.time_range_in_minutes}m])" for counter in counters)
-    grouping = f"by ({args.node_label})" if args.node_label else "without (device)"
-    return f"sum {grouping} ({rates})"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    rates = " + ".join(rate(traffic(counter), window) for counter in counters)
+    return by("sum", args.node_label, rates) if args.node_label else f"sum without (device) ({rates})"
 
 
 class NetworkTraffic(Plugin):
