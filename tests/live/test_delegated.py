@@ -15,10 +15,10 @@ import pytest
 from aiohttp import web
 
 from podium.client import Access, Client
-from podium.live.certificate import SelfSigned
 from podium.live.client_authorities import CONFIG_MAP, ClientAuthorities, LookupFailedError
 from podium.live.delegated import Delegated
-from podium.live.serving_tls import ServingTls
+from podium.serving.certificate import SelfSigned
+from podium.serving.tls import ServingTls
 from tests.live.servings import LOOPBACK, Reply, ask, served
 from tests.testbed import ControlPlane
 from tests.testbed.certificates import CertificateAuthority, KeyPair

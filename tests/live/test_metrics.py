@@ -15,8 +15,8 @@ from podium.cluster import NodeInfo
 from podium.framework import Cycle, ManualClock, Plugin, Status
 from podium.kube import Node
 from podium.live import observing
-from podium.live.families import Histograms
 from podium.live.metrics import Metrics
+from podium.serving.families import Histograms
 from tests.builders import make_node, make_pod
 from tests.engine.schedulers import World
 from tests.engine.test_binding import Hold, held

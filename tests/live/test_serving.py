@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from podium.framework import ManualClock
-from podium.live.certificate import CertificateError, PairOfFiles, SelfSigned, certificate_of
 from podium.live.metrics import Metrics
 from podium.live.resource_metrics import resource_metrics
-from podium.live.serving import ServingError
-from podium.live.serving_tls import ServingTls
+from podium.serving import ServingError
+from podium.serving.certificate import CertificateError, PairOfFiles, SelfSigned, certificate_of
+from podium.serving.tls import ServingTls
 from tests.builders import make_pod
 from tests.live.exposition import families_of
 from tests.live.servings import CONFIGURATION, LOOPBACK, Reply, ask, served

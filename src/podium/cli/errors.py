@@ -29,11 +29,11 @@ def _families() -> tuple[type[Exception], ...]:
     from podium.engine.explain import UnknownProfileError
     from podium.framework import PluginError
     from podium.kube import DecodeError
-    from podium.live.certificate import CertificateError
     from podium.live.client_authorities import LookupFailedError
     from podium.live.extender_tls import ExtenderSettingsError
-    from podium.live.serving import ServingError
     from podium.plugins import PluginLoadError
+    from podium.serving import ServingError
+    from podium.serving.certificate import CertificateError
 
     return (
         AccessError,

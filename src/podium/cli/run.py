@@ -103,8 +103,8 @@ def run(
     from podium.client import load_access
     from podium.config.flags import with_leader_flags
     from podium.live.endpoints import ServingOptions
-    from podium.live.log import FORMATS, LEVELS, set_up
     from podium.live.run import Options
+    from podium.serving.log import FORMATS, LEVELS, set_up
 
     _one_of("--log-format", log_format, FORMATS)
     _one_of("--log-level", log_level, LEVELS)

@@ -24,7 +24,7 @@ from aiohttp import web
 from podium.client import Client, ClientError
 from podium.live.client_authorities import ClientAuthorities, FrontProxy, certificates_in
 from podium.live.remembered import Remembered
-from podium.live.serving_tls import anchor_of
+from podium.serving.tls import anchor_of
 
 ALWAYS_ALLOWED = ("/healthz", "/readyz", "/livez")
 A_MOMENT = 1.0

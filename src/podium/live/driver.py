@@ -14,6 +14,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from podium.client import Client
+from podium.client.informers import Informers, custom_kinds
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.engine.scheduler import Scheduler
@@ -25,12 +26,11 @@ from podium.kube import Node, Pod
 from podium.live.complaints import Complaints
 from podium.live.events import Recorder, failed_scheduling, scheduled
 from podium.live.http_extender import build_extenders
-from podium.live.informers import Informers, custom_kinds
-from podium.live.log import LOG
 from podium.live.metrics import Metrics
 from podium.live.pod_status import PodStatuses
 from podium.live.shadow import Shadow, ShadowWriter
 from podium.live.writer import LiveWriter
+from podium.serving.log import LOG
 
 BURST = 16
 """Decisions in a row before the loop looks at anything else: about two milliseconds."""
@@ -95,7 +95,7 @@ class LiveScheduler:
             self.engine.intake,
             custom=custom_kinds(self.engine.profiles.values()),
             changed=self._news.set,
-            shadow=shadow,
+            follower=shadow,
             rng=rng,
             report=LOG.warning,
             keep_raw=bool(config.extenders),

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from podium.client import Access, Client, load_access
-from podium.live.certificate import certificate_of
 from podium.live.client_authorities import ClientAuthorities
 from podium.live.delegated import ALWAYS_ALLOWED, Delegated
-from podium.live.log import LOG
-from podium.live.serving_tls import ServingTls
+from podium.serving.certificate import certificate_of
+from podium.serving.log import LOG
+from podium.serving.tls import ServingTls
 
 QUESTIONS = 200
 """How often a second the API server is asked at most about those who ask us: strangers must not wear it out."""

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from podium.framework.clock import Clock
-from podium.live.families import Labels, Reading
 from podium.live.metrics import Metrics
+from podium.serving.families import Labels, Reading
 from podium.telemetry import Followed, Telemetry
 
 BY_SERIES = ("source", "query")

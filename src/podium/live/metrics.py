@@ -25,8 +25,8 @@ from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, 
 from podium.client import Reflector
 from podium.engine.scheduler import Scheduler
 from podium.framework.clock import Clock
-from podium.live.families import Collector, Counters, Family, Histograms, Labels, Read, Reading, counters, gauges
 from podium.live.observing import EngineObserver
+from podium.serving.families import Collector, Counters, Family, Histograms, Labels, Read, Reading, counters, gauges
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

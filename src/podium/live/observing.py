@@ -23,8 +23,8 @@ from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
 from podium.framework.status import Code
 from podium.kube import Pod
-from podium.live.families import Counters, Family, Histograms, Read, Reading, counters, exponential
 from podium.live.plugin_timing import PluginTiming
+from podium.serving.families import Counters, Family, Histograms, Read, Reading, counters, exponential
 
 SAMPLED = 0.1
 """The share of attempts in which plugins are timed one by one."""

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import random
-import signal
 import socket
 import time
 import uuid
@@ -32,11 +30,12 @@ from podium.live.election import Election, LeadershipLost
 from podium.live.endpoints import ServingOptions, build_gate
 from podium.live.events import Recorder
 from podium.live.load_metrics import show_load
-from podium.live.log import LOG
 from podium.live.metrics import Metrics
 from podium.live.resource_metrics import resource_metrics
 from podium.live.serving import Serving
 from podium.live.shadow import Shadow, log_finding
+from podium.serving.log import LOG
+from podium.serving.signals import stop_on_signals
 from podium.telemetry import Telemetry
 
 GRACE = 10.0
@@ -64,21 +63,6 @@ async def run(config: SchedulerConfig, registry: Registry, access: Access, optio
         if options.serving.secure_port:
             await process.serve(options.serving, access, stack)
         return await process.run(stop)
-
-
-def stop_on_signals() -> asyncio.Event:
-    """Set by the first SIGTERM or SIGINT; the second ends the process at once, as it does kube-scheduler."""
-    stop = asyncio.Event()
-
-    def told_to_stop() -> None:
-        if stop.is_set():
-            LOG.error("told to stop a second time: ending at once")
-            os._exit(LOST)
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, told_to_stop)
-    return stop
 
 
 class Process:

@@ -22,9 +22,10 @@ import msgspec
 from aiohttp import web
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 
-from podium.live.families import Collector
-from podium.live.health import Check, Health, HealthResults, Told
 from podium.live.metrics import CONTENT_TYPE, Metrics
+from podium.serving import ServingError
+from podium.serving.families import Collector
+from podium.serving.health import Check, Health, HealthResults, Told
 
 PORT = 10259
 LARGEST_REQUEST = 64 << 10
@@ -36,10 +37,6 @@ ON_EVERYTHING = {"Cache-Control": "no-cache, private", "X-Content-Type-Options":
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Resources = Callable[[], AsyncIterator[bytes]]
-
-
-class ServingError(Exception):
-    """The endpoints cannot be served: one sentence says why."""
 
 
 class AccessControl(Protocol):

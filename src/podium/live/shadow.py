@@ -24,7 +24,7 @@ from podium.framework import Nomination
 from podium.framework.cycle import Cycle
 from podium.framework.status import PluginError
 from podium.kube import Condition, PersistentVolume, PersistentVolumeClaim, Pod
-from podium.live.log import LOG
+from podium.serving.log import LOG
 
 MOST_WAITING = 1000
 """Decisions that wait to be compared; each holds one score per node, so there is a bound, and the oldest goes first."""

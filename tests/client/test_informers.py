@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
+from podium.client.informers import Informers
 from podium.kube import Pod
-from podium.live.informers import Informers
 from tests.client.asking import new_client
 from tests.client.servers import serving
 from tests.engine.schedulers import World

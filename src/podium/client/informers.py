@@ -10,15 +10,18 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
-from podium.client import WATCHED, ApiError, Client, ClientError, Reflector, Resource
+from podium.client.client import Client
+from podium.client.errors import ApiError, ClientError
+from podium.client.kinds import WATCHED
+from podium.client.reflector import Reflector
+from podium.client.resource import Resource
 from podium.engine.intake import Intake
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Node, Pod
-from podium.live.shadow import Shadow
 
 ASK_AGAIN = 30.0
 """Seconds until a custom kind that the server did not know is looked for again."""
@@ -26,6 +29,14 @@ UNANSWERED = 1.0
 """The same where the server did not answer at all."""
 GLANCE = 0.02
 """Seconds between looks whether a custom kind has been listed."""
+
+
+class PodFollower(Protocol):
+    """Told of every pod before the engine is."""
+
+    def saw(self, pod: Pod) -> None: ...
+
+    def gone(self, pod: Pod) -> None: ...
 
 
 class Informers:
@@ -38,7 +49,7 @@ class Informers:
         *,
         custom: Iterable[str],
         changed: Callable[[], None],
-        shadow: Shadow | None = None,
+        follower: PodFollower | None = None,
         rng: random.Random,
         report: Callable[[str], None],
         keep_raw: bool = False,
@@ -46,7 +57,7 @@ class Informers:
         self._client = client
         self._intake = intake
         self._changed = changed
-        self._shadow = shadow
+        self._follower = follower
         self._rng = rng
         self._report = report
         self._custom = {name: asyncio.Event() for name in sorted(custom)}
@@ -69,14 +80,14 @@ class Informers:
         )
 
     def _set(self, item: Any) -> None:
-        if self._shadow is not None and isinstance(item, Pod):
-            self._shadow.saw(item)
+        if self._follower is not None and isinstance(item, Pod):
+            self._follower.saw(item)
         self._intake.set(item)
         self._changed()
 
     def _delete(self, item: Any) -> None:
-        if self._shadow is not None and isinstance(item, Pod):
-            self._shadow.gone(item)
+        if self._follower is not None and isinstance(item, Pod):
+            self._follower.gone(item)
         self._intake.delete(item)
         self._changed()
 

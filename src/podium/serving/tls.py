@@ -16,7 +16,7 @@ from typing import Any
 
 from podium.client import AccessError
 from podium.client.tls import load_authority, load_certificate
-from podium.live.certificate import CertificateError, Pair, Source
+from podium.serving.certificate import CertificateError, Pair, Source
 
 
 class ServingTls:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from podium.live.families import Counters, Family, Read, Reading, gauges
+from podium.serving.families import Counters, Family, Read, Reading, gauges
 
 Check = Callable[[], str | None]
 
