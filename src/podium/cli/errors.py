@@ -27,6 +27,7 @@ def _families() -> tuple[type[Exception], ...]:
     from podium.client.errors import AccessError, ClientError
     from podium.config import ConfigError
     from podium.engine.explain import UnknownProfileError
+    from podium.extender.agents import AgentError
     from podium.framework import PluginError
     from podium.kube import DecodeError
     from podium.live.client_authorities import LookupFailedError
@@ -37,6 +38,7 @@ def _families() -> tuple[type[Exception], ...]:
 
     return (
         AccessError,
+        AgentError,
         CertificateError,
         ClientError,
         ConfigError,
