@@ -5,27 +5,13 @@ import itertools
 import random
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 
 from podium.client import Client, Reflector, TimedOut, Unreachable
+from podium.whole.virtual_time import run_virtually
 from tests.client.misbehaving import NODES, bookmark, node
-
-
-class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """Time stands still while there is something to do and jumps to the next timer when there is not."""
-
-    _now = 0.0
-
-    def time(self) -> float:
-        return self._now
-
-    def _run_once(self) -> None:
-        ready, scheduled = cast(Any, self)._ready, cast(Any, self)._scheduled
-        if not ready and scheduled:
-            self._now = max(self._now, scheduled[0].when())
-        super()._run_once()  # type: ignore[misc]
 
 
 class DistantServer:
@@ -63,7 +49,6 @@ def test_a_server_that_is_away_for_an_hour_is_asked_less_and_less_often_and_repo
     reports: list[tuple[float, str]] = []
     sets: list[str] = []
     server = DistantServer(back=3600.0)
-    loop = VirtualTimeLoop()
 
     async def main() -> None:
         reflector = Reflector(
@@ -71,7 +56,7 @@ def test_a_server_that_is_away_for_an_hour_is_asked_less_and_less_often_and_repo
             NODES,
             on_set=lambda obj: sets.append(obj.name),
             on_delete=lambda obj: sets.append(f"no {obj.name}"),
-            report=lambda sentence: reports.append((loop.time(), sentence)),
+            report=lambda sentence: reports.append((asyncio.get_running_loop().time(), sentence)),
             rng=random.Random(3),
         )
         task = asyncio.create_task(reflector.run())
@@ -81,8 +66,7 @@ def test_a_server_that_is_away_for_an_hour_is_asked_less_and_less_often_and_repo
         await asyncio.sleep(3600)
         task.cancel()
 
-    loop.run_until_complete(main())
-    loop.close()
+    run_virtually(main())
 
     away = [asked for asked in server.asked if asked < 3600]
     waits = [later - earlier for earlier, later in itertools.pairwise(away)]

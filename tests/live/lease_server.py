@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from podium.client import ApiError, TimedOut, Unreachable
-from tests.live.virtual_time import outside
+from podium.whole.virtual_time import outside
 
 
 class LeaseServer:

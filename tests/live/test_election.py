@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from podium.client import Client
 from podium.live.election import Election, LeadershipLost, NotLeading
+from podium.whole.virtual_time import Process, outside, run_virtually
 from tests.live.lease_server import LeaseServer, Network
-from tests.live.virtual_time import Process, outside, run_virtually
 
 LEASE, RENEW, RETRY = 15.0, 10.0, 2.0
 

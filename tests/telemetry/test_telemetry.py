@@ -15,7 +15,7 @@ from podium.config.durations import Duration
 from podium.framework.load import Readings, Series, Source
 from podium.kube import Node
 from podium.telemetry import Telemetry
-from tests.live.virtual_time import run_virtually
+from podium.whole.virtual_time import run_virtually
 from tests.telemetry.stand_in import StandIn, node, stand_in, vector
 
 EPOCH = 1_000_000.0
