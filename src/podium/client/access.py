@@ -10,14 +10,16 @@ When the server answers 401, `renew` asks at once. Nothing that cannot be used r
 import asyncio
 import logging
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from aiohttp import BaseConnector
 from yarl import URL
 
 from podium.client.credentials import Credentials, FixedCredentials, Identity, bearer
 from podium.client.errors import AccessError
 from podium.client.expiry import expiry
 from podium.client.files import RotatedFile
+from podium.client.session import tcp_connector
 from podium.client.tls import tls_context
 from podium.framework.clock import Clock, SystemClock
 
@@ -56,7 +58,8 @@ class Trust:
 
 
 class Access:
-    """A server and the means to be let in. `token` is short for credentials that are one fixed token."""
+    """A server and the means to be let in. `token` is short for credentials that are one fixed token. `connector` makes
+    what connects aiohttp's session (at most so many connections at once), where that is not over TCP."""
 
     def __init__(
         self,
@@ -71,7 +74,9 @@ class Access:
         tls_server_name: str | None = None,
         compression: bool = True,
         clock: Clock | None = None,
+        connector: Callable[[int], BaseConnector] = tcp_connector,
     ) -> None:
+        self.connector = connector
         self.server = server.rstrip("/")
         self.url = URL(self.server)
         self.namespace = namespace

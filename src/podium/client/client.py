@@ -91,6 +91,7 @@ class Client:
             proxy=access.proxy,
             server_name=access.tls_server_name,
             compression=access.compression,
+            connector=access.connector,
         )
         self._pool = None if access.proxy else self._new_pool()
         self._version = -1

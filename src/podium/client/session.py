@@ -6,7 +6,7 @@ Large answers come compressed and in many chunks, which aiohttp's C parser reads
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import aiohttp
 from multidict import CIMultiDict
@@ -16,8 +16,21 @@ from podium.client.trouble import unreachable
 from podium.client.wire import MalformedError
 
 
+def tcp_connector(limit: int) -> aiohttp.BaseConnector:
+    return aiohttp.TCPConnector(limit=limit, keepalive_timeout=60)
+
+
 class Session:
-    def __init__(self, *, limit: int, proxy: str | None, server_name: str | None, compression: bool) -> None:
+    def __init__(
+        self,
+        *,
+        limit: int,
+        proxy: str | None,
+        server_name: str | None,
+        compression: bool,
+        connector: Callable[[int], aiohttp.BaseConnector] = tcp_connector,
+    ) -> None:
+        self._connector = connector
         self._limit = limit
         self._proxy = proxy
         self._server_name = server_name
@@ -58,7 +71,7 @@ class Session:
         session = self._sessions.get(streaming)
         if session is None:
             session = self._sessions[streaming] = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0 if streaming else self._limit, keepalive_timeout=60),
+                connector=self._connector(0 if streaming else self._limit),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"Accept-Encoding": self._encoding},
             )

@@ -1,1 +1,1 @@
-"""The whole system in one process: scheduler, client and API server together, for people to try and for faults to hit."""
+"""The whole system in one process: scheduler, client and API server, for people to try and for faults to hit."""

@@ -1,4 +1,4 @@
-"""An asyncio loop whose time passes only while nobody has anything to do, with processes that can be stopped and killed.
+"""An asyncio loop whose time passes only while nobody has anything to do, with processes that can be paused or killed.
 
 Hours take milliseconds, and a run is the same each time. Tasks started `within` a Process belong to it, with all that
 they start; while it is paused none of its callbacks run, as after SIGSTOP, and what came meanwhile runs in order when
@@ -119,7 +119,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: str = "", port: int = 0, **options: Any
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
         if self.network is None:
-            return await super().create_connection(protocol_factory, host, port, **options)  # type: ignore[return-value]
+            return await super().create_connection(protocol_factory, host, port, **options)
         return await self.network.connect(protocol_factory, host, port)
 
     def call_soon(  # type: ignore[override]
