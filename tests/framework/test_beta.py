@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.framework.beta import NARROW, probabilities, probability
+from podium.framework.beta import NARROW, probabilities, probability, surely_possible
 
 SHARES = st.floats(0, 1)
 PARAMETERS = st.floats(-4, 4).map(lambda power: 10.0**power)
@@ -72,6 +72,16 @@ def test_both_forms_agree_to_the_last_bit(asked: list[tuple[float, float, float]
         (np.array(column, dtype=np.float64) for column in zip(*asked, strict=True)) if asked else [np.empty(0)] * 3
     )
     assert probabilities(x, a, b).tolist() == [probability(*each) for each in asked]
+
+
+@given(st.one_of(SHARES, st.floats(-40, 0).map(lambda power: 10.0**power)), PARAMETERS, PARAMETERS)
+def test_what_is_surely_possible_is_above_zero(x: float, a: float, b: float) -> None:
+    assert probability(x, a, b) > 0 or not surely_possible(x, a, b)
+
+
+@pytest.mark.parametrize(("x", "a", "b"), [(0.05, 40.0, 10.0), (0.9, 4.0, 6.0), (0.5, 300.0, 700.0), (0.01, 2.0, 2.0)])
+def test_the_usual_is_surely_possible(x: float, a: float, b: float) -> None:
+    assert surely_possible(x, a, b)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.8])

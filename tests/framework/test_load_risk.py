@@ -9,8 +9,13 @@ from hypothesis import strategies as st
 from podium.framework.load_risk import LoadRisk, load_risk
 
 AMOUNTS = st.integers(0, 2**40)
+COMMITMENTS = st.one_of(st.tuples(AMOUNTS, AMOUNTS), AMOUNTS.map(lambda amount: (amount, amount)))
+"""Requests and limits; often there are no limits, which count as the requests."""
 NODES = st.lists(
-    st.tuples(st.floats(-10, 200), st.one_of(st.just(0.0), st.floats(-1, 90)), AMOUNTS, AMOUNTS, AMOUNTS), max_size=8
+    st.tuples(st.floats(-10, 200), st.one_of(st.just(0.0), st.floats(-1, 90)), COMMITMENTS, AMOUNTS).map(
+        lambda node: (node[0], node[1], *node[2], node[3])
+    ),
+    max_size=8,
 )
 
 
@@ -41,3 +46,8 @@ def test_more_requests_and_less_load_are_less_risk() -> None:
     assert by_requests[-1] == 0.0
     by_load = [load_risk(mean, 5, 3000, 9000, 8000) for mean in range(10, 65, 5)]
     assert by_load == sorted(by_load)
+
+
+def test_load_that_cannot_exceed_requests_is_no_risk() -> None:
+    assert [load_risk(mean, 8, 3000, 3000, 8000) for mean in (5, 30, 60, 90)] == [0.0] * 4
+    assert load_risk(90, 0.5, 1, 1, 8000) == 1.0  # so unlikely that it is no condition any more

@@ -21,6 +21,10 @@ NARROW: Final = 1e5
 _PRECISION: Final = 1e-15
 _MOST_TERMS: Final = 5000
 _TINY: Final = 1e-300
+_ODD: Final = 1e-4
+"""Below this all weight is at the very ends."""
+_FAR_FROM_ZERO: Final = -500.0
+"""A logarithm: numbers end at about -745."""
 
 
 def probability(x: float, a: float, b: float) -> float:
@@ -41,6 +45,22 @@ def probability(x: float, a: float, b: float) -> float:
     left = x < (a + 1) / (a + b + 2)
     answer = front * _fraction(x, a, b) / a if left else 1 - front * _fraction(1 - x, b, a) / b
     return answer if 0 <= answer <= 1 else 0.0 if answer < 0.5 else 1.0
+
+
+def surely_possible(x: float, a: float, b: float) -> bool:
+    """Whether `probability` is above 0 beyond doubt, found without its fraction. False says nothing.
+
+    From (a + 1)/(a + b + 2) on, which is next to the mean, it is never small. Before that the fraction is a matter of
+    few powers of ten, so it is the front that decides how close to 0 the whole gets.
+    """
+    if x >= 1 or not (_ODD < a < NARROW and _ODD < b < NARROW):
+        return False
+    if x >= (a + 1) / (a + b + 2):
+        return True
+    if not x > 0:
+        return False
+    front = a * math.log(x) + b * math.log1p(-x)  # B(a, b) divides it, which is at most 1/a + 1/b
+    return front > _FAR_FROM_ZERO or front - _log_beta(a, b) > _FAR_FROM_ZERO
 
 
 def probabilities(x: Floats, a: Floats, b: Floats) -> Floats:

@@ -20,7 +20,7 @@ kept answers hold until there is news:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -46,6 +46,7 @@ __all__ = [
     "SourceKind",
     "Tls",
     "follow",
+    "mark_of",
 ]
 
 
@@ -161,6 +162,14 @@ class GivenLoad:
 
     def set(self, series: Series, values: Mapping[str, float], measured_at: float) -> None:
         self.follow(series).write(dict(values), measured_at)
+
+
+def mark_of(all_readings: Iterable[Readings]) -> int:
+    """Moves with any of the readings: each generation only grows, so their sum tells."""
+    total = 0
+    for readings in all_readings:
+        total += readings.generation
+    return total
 
 
 def follow(handle: Handle, series: Series) -> Readings:

@@ -3,7 +3,8 @@
 The load is taken to follow a Beta distribution with that mean μ and deviation σ, as shares of what the node offers;
 with k = μ(1 − μ)/σ² − 1 it has the parameters μk and (1 − μ)k. A σ too large for any such distribution is cut at
 √(0.99·μ(1 − μ)). Without deviation the load is its mean. Where limits are below the offer, load cannot exceed them, so
-the probability is that under the condition that it does not.
+the probability is that under the condition that it does not; so there is no risk where pods have no limits above their
+requests, and nothing to be fitted but in the extreme.
 
 `load_risk` is about one node, `LoadRisk` about all rows; they agree to the last bit. The latter remembers its answers,
 because a fit costs more than everything else about a score, and depends on nothing of the pod that is being placed.
@@ -16,7 +17,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.framework.beta import Floats, probabilities, probability
+from podium.framework.beta import Floats, probabilities, probability, surely_possible
 
 LEAST_DEVIATION = 1e-15
 _CUT = 0.99
@@ -38,9 +39,12 @@ def load_risk(mean: float, deviation: float, requested: int, limit: int, offer: 
     if sigma < LEAST_DEVIATION:
         return 0.0 if mu <= threshold else 1.0
     k = mu * (1 - mu) / (sigma * sigma) - 1
-    below = probability(threshold, mu * k, (1 - mu) * k)
+    a, b = mu * k, (1 - mu) * k
+    if bounded and limit == requested and surely_possible(threshold, a, b):
+        return 0.0  # load that stays below limits stays below requests
+    below = probability(threshold, a, b)
     if bounded:
-        within = probability(float(limit) / float(offer), mu * k, (1 - mu) * k)
+        within = below if limit == requested else probability(float(limit) / float(offer), a, b)
         if within > 0:
             below = _within(below / within)
     return 1 - below
@@ -91,9 +95,12 @@ def load_risks(mean: Floats, deviation: Floats, requested: Floats, limit: Floats
         return risks
     mu, sigma, bounded, threshold = mu[fitted], sigma[fitted], bounded[fitted], threshold[fitted]
     k = mu * (1 - mu) / (sigma * sigma) - 1
-    below = probabilities(threshold, mu * k, (1 - mu) * k)
-    limited = np.where(bounded, limit[fitted] / whole[fitted], 1.0)
-    within = probabilities(limited, mu * k, (1 - mu) * k)
+    a, b = mu * k, (1 - mu) * k
+    below = within = probabilities(threshold, a, b)
+    wider = np.flatnonzero(bounded & (limit[fitted] != requested[fitted]))
+    if len(wider):
+        within = below.copy()
+        within[wider] = probabilities((limit[fitted] / whole[fitted])[wider], a[wider], b[wider])
     possible = within > 0
     shares = np.clip(below / np.where(possible, within, 1.0), 0.0, 1.0)
     risks[fitted] = 1 - np.where(bounded & possible, shares, below)

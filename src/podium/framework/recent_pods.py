@@ -13,6 +13,7 @@ own time changes what was counted and the cluster's journal does not tell.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,7 @@ class RecentPods:
         self._mark: Hashable = None
         self._known: dict[int, _Row] = {}
         self._heard: dict[str, float] = {}
+        """When pods came that were seen coming, until a measurement shows them."""
         self.revision = 0
 
     def over_rows(self, cluster: Cluster, mark: Hashable) -> NDArray[np.int64]:
@@ -62,12 +64,14 @@ class RecentPods:
             return
         if before is None or not after.node_name:
             return
+        own = _own_time(after)
         if before.node_name:
-            moved = _own_time(before) != _own_time(after)
+            moved = _own_time(before) != own
+            if moved:
+                self._heard.pop(after.uid, None)
         else:
-            if _own_time(after) is None:
-                self._heard[after.uid] = self._clock.now()
-            moved = not self._recent(after, self._measured_until(after.node_name))
+            came = self._heard[after.uid] = self._clock.now() if own is None else _seconds(own)
+            moved = self._measured_until(after.node_name) - int(came) >= UNSEEN_SECONDS
         row = cluster.row_of.get(after.node_name)
         if moved and row is not None:
             if row in self._known:
@@ -101,7 +105,7 @@ class RecentPods:
             before = counted.get(uid)
             if before is not None and before[0] is placed:
                 total += before[1]
-            elif placed.assumed or self._recent(placed.pod, until):
+            elif placed.assumed or until - int(self._came(placed.pod)) < UNSEEN_SECONDS:
                 amount = self._amount_of(placed)
                 counted[uid] = placed, amount
                 total += amount
@@ -110,21 +114,10 @@ class RecentPods:
                 self._heard.pop(uid, None)
         return [total]
 
-    def _recent(self, pod: Pod, until: float) -> bool:
-        return until - int(self._came(pod)) < UNSEEN_SECONDS
-
     def _came(self, pod: Pod) -> float:
         """When the pod came to its node, in seconds since the epoch."""
-        own = _own_time(pod)
-        if own is None:
-            heard = self._heard.get(pod.uid)
-            if heard is not None:
-                return heard
-            own = pod.metadata.creation_timestamp
-        try:
-            return 0.0 if own is None else parse_time(own)
-        except ValueError:
-            return 0.0
+        heard = self._heard.get(pod.metadata.uid)
+        return _seconds(_own_time(pod) or pod.metadata.creation_timestamp) if heard is None else heard
 
 
 class _Row:
@@ -163,3 +156,12 @@ def _own_time(pod: Pod) -> str | None:
         if condition.type == "PodScheduled" and condition.status == "True" and condition.last_transition_time:
             return condition.last_transition_time
     return pod.status.start_time
+
+
+@lru_cache(maxsize=64)
+def _seconds(text: str | None) -> float:
+    """A pod's time since the epoch; many pods have the same. What cannot be read is as if the pod had always been."""
+    try:
+        return 0.0 if text is None else parse_time(text)
+    except ValueError:
+        return 0.0

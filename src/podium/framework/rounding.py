@@ -36,7 +36,7 @@ def rounded_all(numbers: Floats) -> NDArray[np.int64]:
 
 def as_score(points: float) -> int:
     """A float as a score: rounded, within 0–100."""
-    return min(MAX_SCORE, max(0, rounded(points)))
+    return rounded(points) if 0 <= points <= MAX_SCORE else MAX_SCORE if points > MAX_SCORE else 0
 
 
 def as_scores(points: Floats) -> Scores:

@@ -77,12 +77,14 @@ class RowNumbers:
 
     def _changed(self, cluster: Cluster) -> Iterable[int]:
         """The rows to ask about; all of them where the journals do not reach back far enough."""
+        if not self._numbers:
+            return range(cluster.columns.rows)
         changed = self._again
         for journal, read in ((cluster.node_changes, self._nodes_read), (cluster.pod_changes, self._pods_read)):
-            if journal is cluster.pod_changes and not self._pods:
+            if read == journal.end or (journal is cluster.pod_changes and not self._pods):
                 continue
             rows = journal.since(read)
-            if rows is None or read > journal.end or not self._numbers:
+            if rows is None or read > journal.end:
                 return range(cluster.columns.rows)
             for row in rows:
                 changed[row] = None

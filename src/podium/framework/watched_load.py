@@ -23,7 +23,7 @@ import numpy as np
 from podium.cluster import Cluster
 from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
-from podium.framework.load import NodeMatch, Readings, Series, Source, Tls, follow
+from podium.framework.load import NodeMatch, Readings, Series, Source, Tls, follow, mark_of
 from podium.framework.rounding import Floats
 
 if TYPE_CHECKING:
@@ -121,18 +121,12 @@ class Utilisation:
         followed = [_followed(handle, source, resource, operator) for operator in operators]
         self._means = [readings for readings in followed if readings is not None] or [Readings()]
         self._deviation = _followed(handle, source, resource, "STD") or Readings()
+        self.readings = (*self._means, self._deviation)
 
     @property
     def mark(self) -> int:
         """Moves whenever a mean does, or the time it was measured."""
-        total = 0
-        for readings in self._means:
-            total += readings.generation  # each only grows, so the sum moves with any of them
-        return total
-
-    @property
-    def mark_with_deviation(self) -> int:
-        return self.mark + self._deviation.generation
+        return mark_of(self._means)
 
     def mean(self, cluster: Cluster) -> Floats:
         """float64[rows] in percent, NaN where nothing is known; to be read only."""
@@ -149,13 +143,13 @@ class Utilisation:
 
     def mean_on(self, node_name: str) -> float | None:
         for readings in self._means:
-            value = readings.of(node_name)
+            value = readings.values.get(node_name)
             if value is not None:
                 return value
         return None
 
     def deviation_on(self, node_name: str) -> float | None:
-        return self._deviation.of(node_name)
+        return self._deviation.values.get(node_name)
 
     def measured_until(self, node_name: str) -> float:
         """Until when the mean of a node was measured; 0.0 where nothing is known."""

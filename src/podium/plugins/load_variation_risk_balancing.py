@@ -21,6 +21,7 @@ import numpy as np
 from podium.cluster import Nodes
 from podium.framework import Cycle, Handle, Plugin, Scope, Scores
 from podium.framework.commitment import commitment_of
+from podium.framework.load import mark_of
 from podium.framework.rounding import Floats, as_scores
 from podium.framework.watched_load import Utilisation, WatchedLoadArgs
 from podium.kube import Pod
@@ -53,9 +54,10 @@ class LoadVariationRiskBalancing(Plugin):
         source = args.checked_source()
         self._cpu = Utilisation(handle, source, "CPU", ("AVG", "Latest", ""))
         self._memory = Utilisation(handle, source, "Memory", ("AVG", "Latest", ""))
+        self._readings = self._cpu.readings + self._memory.readings
 
     def watermark(self, _pod: Pod) -> Hashable:
-        return self._cpu.mark_with_deviation + self._memory.mark_with_deviation  # both only grow
+        return mark_of(self._readings)
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         wanted = commitment_of(cycle.pod, cycle.facts)

@@ -25,6 +25,7 @@ from podium.cluster import Cluster, NodeInfo, Nodes
 from podium.config.types import Int64
 from podium.framework import Cycle, Handle, Plugin, Scope, Scores
 from podium.framework.commitment import Commitment, commitment_of
+from podium.framework.load import mark_of
 from podium.framework.load_risk import Amounts, LoadRisk, load_risk
 from podium.framework.rounding import Floats, as_score, as_scores
 from podium.framework.row_numbers import RowNumbers
@@ -64,12 +65,13 @@ class LowRiskOverCommitment(Plugin):
         ]
         self._weights = [args.risk_limit_weights[resource] for resource in RESOURCES]
         self._widening = math.sqrt(args.smoothing_window_size)
+        self._readings = [readings for each in self._measured for readings in each.readings]
+        self._offered = RowNumbers(2, _offered_by, pods=False)
         self._committed = RowNumbers(4, _committed_on, pods=True)
         self._load_risks = [LoadRisk(), LoadRisk()]
 
     def watermark(self, _pod: Pod) -> Hashable:
-        cpu, memory = self._measured
-        return cpu.mark_with_deviation + memory.mark_with_deviation  # both only grow
+        return mark_of(self._readings)
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         wanted = commitment_of(cycle.pod, cycle.facts)
@@ -99,19 +101,22 @@ class LowRiskOverCommitment(Plugin):
         wanted = commitment_of(cycle.pod, cycle.facts)
         if not any(wanted):
             return 0
-        committed = self._committed.on(cycle.cluster, node.row)
+        row, name = node.row, node.name
+        committed, offers = self._committed.on(cycle.cluster, row), self._offered.on(cycle.cluster, row)
         highest, known = 0.0, False
-        for i, resource in enumerate(RESOURCES):
-            mean, deviation = self._measured[i].mean_on(node.name), self._measured[i].deviation_on(node.name)
-            offer = node.allocatable(resource)
-            by_load = 0.0
+        for i, measured in enumerate(self._measured):
+            mean, deviation = measured.mean_on(name), measured.deviation_on(name)
+            requests, limits, offer = committed[i], committed[i + 2], offers[i]
+            risk = 0.0
             if mean is not None or deviation is not None:
                 known = True
                 widened = (deviation or 0.0) * self._widening
-                by_load = load_risk(mean or 0.0, widened, committed[i], committed[i + 2], offer)
-            by_limits = _limit_risk(committed[i] + wanted[i], committed[i + 2] + wanted[i + 2], offer)
-            weight = self._weights[i]
-            highest = max(highest, min(1.0, max(0.0, weight * by_limits + (1 - weight) * by_load)))
+                risk = (1 - self._weights[i]) * load_risk(mean or 0.0, widened, requests, limits, offer)
+            limits += wanted[i + 2]
+            if limits > offer:
+                risk = self._weights[i] * _limit_risk(requests + wanted[i], limits, offer) + risk
+            if risk > highest:
+                highest = min(1.0, risk)
         return as_score(100 * (1 - highest)) if known else 0
 
 
@@ -127,8 +132,13 @@ def _committed_on(cluster: Cluster, row: int) -> Commitment:
     return Commitment(cpu, memory, cpu_limit, memory_limit)
 
 
+def _offered_by(cluster: Cluster, row: int) -> list[int]:
+    return [int(cluster.resources.allocatable_of(resource)[row]) for resource in RESOURCES]
+
+
 def _limit_risk(requests: int, limits: int, offer: int) -> float:
-    return float(limits - offer) / float(limits - min(requests, offer)) if limits > offer else 0.0
+    """Of limits above the offer; others are no risk."""
+    return float(limits - offer) / float(limits - min(requests, offer))
 
 
 def _limit_risks(committed: Amounts, offer: Amounts, request: int, limit: int) -> Floats:
