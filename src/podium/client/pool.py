@@ -35,7 +35,7 @@ class Pool:
         self._free_places = limit
         self._queue: deque[asyncio.Future[None]] = deque()
         self._idle: list[Connection] = []
-        self._open: set[Connection] = set()
+        self._open: dict[Connection, None] = {}  # in the order they were made, unlike a set
         self._tls: ssl.SSLContext | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = float("inf")
@@ -80,7 +80,7 @@ class Pool:
         self._idle.clear()
         if self._alarm is not None:
             self._alarm.cancel()
-        for connection in self._open:
+        for connection in list(self._open):
             connection.abort()
         if self._open:
             await asyncio.wait([connection.lost for connection in self._open], timeout=1)
@@ -119,8 +119,8 @@ class Pool:
             ssl=tls,
             server_hostname=(self._server_name or self._host) if tls is not None else None,
         )
-        self._open.add(connection)
-        connection.lost.add_done_callback(lambda _: self._open.discard(connection))
+        self._open[connection] = None
+        connection.lost.add_done_callback(lambda _: self._open.pop(connection, None))
         return connection
 
     def _drop_idle(self) -> None:

@@ -58,7 +58,7 @@ class LiveScheduler:
     ) -> None:
         self._clock = clock
         self._recorder = recorder
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}  # in the order they began, unlike a set
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
@@ -174,7 +174,7 @@ class LiveScheduler:
         end = now() + seconds
         while self._tasks and (left := end - now()) > 0:  # what ends may begin something else
             await asyncio.wait(self._tasks, timeout=left)
-        for task in self._tasks:
+        for task in list(self._tasks):
             task.cancel()
 
     # Bindings and other things under way
@@ -186,7 +186,7 @@ class LiveScheduler:
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
+        self._tasks[task] = None
         task.add_done_callback(self._ended)
         return task
 
@@ -195,7 +195,7 @@ class LiveScheduler:
             self._room.set()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         self._news.set()  # a binding or an eviction that failed puts its pod back
         if not task.cancelled() and (error := task.exception()) is not None:
             LOG.error("a task failed", exc_info=error)

@@ -10,10 +10,6 @@ told to stop, it first finishes what is under way, then hands the lease over and
 from __future__ import annotations
 
 import asyncio
-import gc
-import random
-import socket
-import time
 import uuid
 from collections.abc import Coroutine, Iterable
 from contextlib import AsyncExitStack
@@ -23,7 +19,6 @@ from podium.client import Access, Client
 from podium.config import to_dict
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
-from podium.framework.clock import SystemClock
 from podium.kube import Node, Pod
 from podium.live.driver import LiveScheduler
 from podium.live.election import Election, LeadershipLost
@@ -34,6 +29,7 @@ from podium.live.metrics import Metrics
 from podium.live.resource_metrics import resource_metrics
 from podium.live.serving import Serving
 from podium.live.shadow import Shadow, log_finding
+from podium.live.surroundings import Surroundings, this_machine
 from podium.serving.log import LOG
 from podium.serving.signals import stop_on_signals
 from podium.telemetry import Telemetry
@@ -69,30 +65,36 @@ class Process:
     """What one scheduler process holds."""
 
     def __init__(
-        self, config: SchedulerConfig, registry: Registry, access: Access, options: Options, stack: AsyncExitStack
+        self,
+        config: SchedulerConfig,
+        registry: Registry,
+        access: Access,
+        options: Options,
+        stack: AsyncExitStack,
+        surroundings: Surroundings | None = None,
     ) -> None:
-        rng = random.Random()
-        clock = SystemClock()
+        self._surroundings = surroundings or this_machine()
+        clock, rng, stopwatch, hostname, _settle = self._surroundings
         self._config = config
         self._stopping = False
         qps, burst = config.request_limits
         self._client = Client(access, qps=qps, burst=burst, user_agent=options.user_agent, rng=rng)
         # The lease and the events go their own way: neither may wait behind bindings, nor be stopped by their guard.
         self._aside = Client(access, user_agent=options.user_agent, rng=rng)
-        self._metrics = Metrics(clock, now=time.perf_counter, rng=rng)
+        self._metrics = Metrics(clock, now=stopwatch, rng=rng)
         for client in (self._client, self._aside):
             client.on_request = self._metrics.on_request
             stack.push_async_exit(client)
         self._recorder = Recorder(
             self._aside,
-            host=socket.gethostname(),
+            host=hostname,
             clock=clock,
             rng=rng,
             report=LOG.warning,
             busy=lambda: self.live.writer.binding >= BUSY,
         )
         elects = config.leader_election.leader_elect and not options.shadow
-        self._election = self._candidate(clock, rng) if elects else None
+        self.election = self._candidate() if elects else None
         shadow = Shadow(log_finding) if options.shadow else None
         self._telemetry = Telemetry(
             clock=clock,
@@ -116,8 +118,8 @@ class Process:
         self._metrics.counter(
             "podium_events_dropped_total", "Events that could not be sent.", lambda: {(): self._recorder.dropped}
         )
-        if self._election is not None:
-            self._metrics.leads(config.leader_election.resource_name, self._election.leading)
+        if self.election is not None:
+            self._metrics.leads(config.leader_election.resource_name, self.election.leading)
         if shadow is not None:
             self._metrics.counter(
                 "podium_shadow_comparisons_total",
@@ -126,14 +128,15 @@ class Process:
                 ("outcome",),
             )
 
-    def _candidate(self, clock: SystemClock, rng: random.Random) -> Election:
+    def _candidate(self) -> Election:
+        clock, rng, _stopwatch, hostname, _settle = self._surroundings
         lease = self._config.leader_election
         first_profile = self._config.profiles[0].scheduler_name
         return Election(
             self._aside,
             namespace=lease.resource_namespace,
             name=lease.resource_name,
-            identity=f"{socket.gethostname()}_{uuid.uuid4()}",
+            identity=f"{hostname}_{uuid.UUID(int=rng.getrandbits(128), version=4)}",
             lease_duration=lease.lease_duration.seconds,
             renew_deadline=lease.renew_deadline.seconds,
             retry_period=lease.retry_period.seconds,
@@ -148,7 +151,7 @@ class Process:
         gate = build_gate(options, access)
         for client in gate.clients:
             stack.push_async_exit(client)
-        election = {} if self._election is None else {"leaderElection": self._election.unhealthy}
+        election = {} if self.election is None else {"leaderElection": self.election.unhealthy}
         serving = Serving(
             self._metrics,
             lambda: to_dict(self._config),
@@ -171,7 +174,7 @@ class Process:
         return f"handlers are not fully synchronized: {', '.join(missing)}" if missing else None
 
     def _leads(self) -> bool:
-        return self._election is None or self._election.leading()
+        return self.election is None or self.election.leading()
 
     def _pods(self) -> Iterable[Pod]:
         return list(self.live.informers.by_kind[Pod].store.values())
@@ -192,14 +195,14 @@ class Process:
             if not self._config.delay_cache_until_active:
                 start(self.live.watch())
                 start(self._measure())
-            if self._election is not None:
-                leading = start(self._election.acquire())
+            if self.election is not None:
+                leading = start(self.election.acquire())
                 await _first(tasks)
                 if not leading.done():
                     return FINE
                 tasks.remove(leading)
-                self._client.guard = self._election.guard
-                start(self._election.keep())
+                self._client.guard = self.election.guard
+                start(self.election.keep())
             if self._config.delay_cache_until_active:
                 start(self.live.watch())
                 start(self._measure())
@@ -226,8 +229,7 @@ class Process:
     async def _schedule(self) -> None:
         await self.live.informers.synced()
         await self._telemetry.asked(FIRST_LOAD)
-        gc.collect()
-        gc.freeze()  # what was listed stays: no need to look through it at every collection
+        self._surroundings.settle()
         LOG.info("podium runs: scheduling for %s", ", ".join(self.live.engine.profiles))
         await self.live.schedule()
 
@@ -239,8 +241,8 @@ class Process:
             await asyncio.wait_for(last_words, LAST_WORDS)
         except TimeoutError:
             LOG.warning("some conditions and events could not be written in time")
-        if self._election is not None:
-            await self._election.release()
+        if self.election is not None:
+            await self.election.release()
 
 
 async def _first(tasks: list[asyncio.Task[Any]]) -> None:
