@@ -1,0 +1,59 @@
+"""Devices that pods claim (resource.k8s.io): classes, claims, what each node offers, and taints on devices."""
+
+from datetime import datetime
+from typing import Final
+
+from podium.apiserver.tables.clusters import name_and_age
+from podium.apiserver.tables.columns import AGE, NAME, Cells, Column, KindTable, Object, Tables
+from podium.apiserver.tables.formats import age, since
+
+_CLAIM: Final = (NAME, Column("State", "Whether the claim is pending, allocated, reserved or going."), AGE)
+_SLICE: Final = (
+    NAME,
+    Column("Node", "The node whose devices these are."),
+    Column("Driver", "The driver that offers them."),
+    Column("Pool", "The pool they belong to."),
+    AGE,
+)
+_TAINT_RULE: Final = (
+    NAME,
+    Column("Key", "The taint's key."),
+    Column("Value", "The taint's value."),
+    Column("Effect", "What the taint does to pods that do not tolerate it."),
+    Column("TimeAdded", "How long ago the taint was added."),
+    AGE,
+)
+
+
+def _claim(obj: Object, now: datetime) -> Cells:
+    status, going = obj.get("status") or {}, bool(obj["metadata"].get("deletionTimestamp"))
+    allocated = status.get("allocation") is not None
+    states = {
+        "deleted": going,
+        "pending": not allocated and not going,
+        "allocated": allocated,
+        "reserved": allocated and bool(status.get("reservedFor")),
+    }
+    return [obj["metadata"]["name"], ",".join(state for state, holds in states.items() if holds), age(obj, now)]
+
+
+def _slice(obj: Object, now: datetime) -> Cells:
+    spec = obj.get("spec") or {}
+    pool = (spec.get("pool") or {}).get("name", "")
+    return [obj["metadata"]["name"], spec.get("nodeName") or "", spec.get("driver", ""), pool, age(obj, now)]
+
+
+def _taint_rule(obj: Object, now: datetime) -> Cells:
+    taint = (obj.get("spec") or {}).get("taint") or {}
+    added = since(taint["timeAdded"], now) if taint.get("timeAdded") else ""
+    values = [taint.get(field, "") for field in ("key", "value", "effect")]
+    return [obj["metadata"]["name"], *values, added, age(obj, now)]
+
+
+TABLES: Final[Tables] = {
+    ("resource.k8s.io", "DeviceClass"): KindTable((NAME, AGE), name_and_age),
+    ("resource.k8s.io", "ResourceClaim"): KindTable(_CLAIM, _claim),
+    ("resource.k8s.io", "ResourceClaimTemplate"): KindTable((NAME, AGE), name_and_age),
+    ("resource.k8s.io", "ResourceSlice"): KindTable(_SLICE, _slice),
+    ("resource.k8s.io", "DeviceTaintRule"): KindTable(_TAINT_RULE, _taint_rule),
+}

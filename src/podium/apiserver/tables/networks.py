@@ -1,0 +1,132 @@
+"""How pods are reached: Services, endpoints, Ingresses and network policies."""
+
+from datetime import datetime
+from typing import Final
+
+from podium.apiserver.tables.columns import AGE, NAME, Cells, Column, KindTable, Object, Tables, wide
+from podium.apiserver.tables.formats import NONE, UNSET, age, at_most_three, labels, load_balancer, selector
+
+_SERVICE: Final = (
+    NAME,
+    Column("Type", "How the service is offered."),
+    Column("Cluster-IP", "Its address inside the cluster."),
+    Column("External-IP", "Its addresses outside the cluster."),
+    Column("Port(s)", "Its ports."),
+    AGE,
+    wide("Selector", "The labels of the pods behind it."),
+)
+_ENDPOINTS: Final = (NAME, Column("Endpoints", "The addresses behind the service."), AGE)
+_ENDPOINT_SLICE: Final = (
+    NAME,
+    Column("AddressType", "What kind of addresses the slice holds."),
+    Column("Ports", "The ports of each endpoint."),
+    Column("Endpoints", "The addresses."),
+    AGE,
+)
+_INGRESS: Final = (
+    NAME,
+    Column("Class", "The class of ingress that serves it."),
+    Column("Hosts", "The host names it answers for."),
+    Column("Address", "Where it is reached."),
+    Column("Ports", "The ports it opens."),
+    AGE,
+)
+_INGRESS_CLASS: Final = (
+    NAME,
+    Column("Controller", "What serves ingresses of the class."),
+    Column("Parameters", "Where its parameters are."),
+    AGE,
+)
+_NETWORK_POLICY: Final = (NAME, Column("Pod-Selector", "The pods it is about."), AGE)
+
+
+def _service(obj: Object, now: datetime) -> Cells:
+    spec = obj.get("spec") or {}
+    addresses = spec.get("clusterIPs") or [NONE]
+    return [
+        obj["metadata"]["name"],
+        spec.get("type", ""),
+        addresses[0],
+        _external(obj, spec),
+        ",".join(_port(port) for port in spec.get("ports") or ()) or NONE,
+        age(obj, now),
+        labels(spec.get("selector")),
+    ]
+
+
+def _external(obj: Object, spec: Object) -> str:
+    kind, given = spec.get("type"), spec.get("externalIPs") or []
+    if kind in ("ClusterIP", "NodePort"):
+        return ",".join(given) or NONE
+    if kind == "LoadBalancer":
+        balanced = load_balancer(obj.get("status") or {})
+        return ",".join([balanced] * bool(balanced) + given) or "<pending>"
+    return spec.get("externalName", "") if kind == "ExternalName" else "<unknown>"
+
+
+def _port(port: Object) -> str:
+    node_port = f":{port['nodePort']}" if port.get("nodePort") else ""
+    return f"{port.get('port')}{node_port}/{port.get('protocol', '')}"
+
+
+def _endpoints(obj: Object, now: datetime) -> Cells:
+    shown: list[str] = []
+    for subset in obj.get("subsets") or ():
+        addresses = [each["ip"] for each in subset.get("addresses") or ()]
+        ports = [port["port"] for port in subset.get("ports") or ()]
+        shown += [_joined(ip, port) for port in ports for ip in addresses] if ports else addresses
+    empty = "" if obj.get("subsets") else NONE
+    return [obj["metadata"]["name"], at_most_three(shown, empty), age(obj, now)]
+
+
+def _joined(ip: str, port: int) -> str:
+    return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
+
+
+def _endpoint_slice(obj: Object, now: datetime) -> Cells:
+    ports = [str(port.get("port") or port.get("name") or "*") for port in obj.get("ports") or ()]
+    addresses = [address for each in obj.get("endpoints") or () for address in each.get("addresses") or ()]
+    return [
+        obj["metadata"]["name"],
+        obj.get("addressType", ""),
+        at_most_three(ports, UNSET),
+        at_most_three(addresses, UNSET),
+        age(obj, now),
+    ]
+
+
+def _ingress(obj: Object, now: datetime) -> Cells:
+    spec = obj.get("spec") or {}
+    rules = spec.get("rules") or []
+    hosts = [rule["host"] for rule in rules if rule.get("host")]
+    shown = ",".join(hosts[:3]) or "*"
+    # What is counted as more are rules, whether or not they name a host.
+    if len(hosts) >= 3 and rules.index(next(r for r in rules if r.get("host") == hosts[2])) < len(rules) - 1:
+        shown += f" + {len(rules) - 3} more..."
+    ports = "80, 443" if spec.get("tls") else "80"
+    address = load_balancer(obj.get("status") or {})
+    return [obj["metadata"]["name"], spec.get("ingressClassName") or NONE, shown, address, ports, age(obj, now)]
+
+
+def _ingress_class(obj: Object, now: datetime) -> Cells:
+    metadata, spec = obj["metadata"], obj.get("spec") or {}
+    default = (metadata.get("annotations") or {}).get("ingressclass.kubernetes.io/is-default-class") == "true"
+    parameters, shown = spec.get("parameters"), NONE
+    if parameters is not None:
+        group = f".{parameters['apiGroup']}" if parameters.get("apiGroup") is not None else ""
+        shown = f"{parameters.get('kind', '')}{group}/{parameters.get('name', '')}"
+    return [metadata["name"] + " (default)" * default, spec.get("controller", ""), shown, age(obj, now)]
+
+
+def _network_policy(obj: Object, now: datetime) -> Cells:
+    return [obj["metadata"]["name"], selector((obj.get("spec") or {}).get("podSelector")), age(obj, now)]
+
+
+TABLES: Final[Tables] = {
+    ("", "Service"): KindTable(_SERVICE, _service),
+    ("", "Endpoints"): KindTable(_ENDPOINTS, _endpoints),
+    ("discovery.k8s.io", "EndpointSlice"): KindTable(_ENDPOINT_SLICE, _endpoint_slice),
+    ("networking.k8s.io", "Ingress"): KindTable(_INGRESS, _ingress),
+    ("networking.k8s.io", "IngressClass"): KindTable(_INGRESS_CLASS, _ingress_class),
+    ("networking.k8s.io", "NetworkPolicy"): KindTable(_NETWORK_POLICY, _network_policy),
+}
