@@ -24,7 +24,7 @@ def test_a_pod_that_fits_goes_to_the_best_node() -> None:
 
 def test_nodes_that_were_turned_away_are_grouped_by_reason_with_the_most_frequent_first() -> None:
     lines = podium("explain", "analytics/training", "--from", SAMPLE).out.splitlines()
-    table = lines[lines.index("Turned away") + 3 :]
+    table = lines[lines.index("Turned away") + 3 : lines.index("What would unblock it")]
     assert [line.split()[:2] for line in table if line[:5].strip()] == [
         ["4", "NodeAffinity"],
         ["2", "NodeResourcesFit"],
@@ -32,6 +32,14 @@ def test_nodes_that_were_turned_away_are_grouped_by_reason_with_the_most_frequen
         ["1", "NodeResourcesFit"],
     ]
     assert "worker-a1, worker-a2, worker-b1, worker-c1" in table[0]
+
+
+def test_what_would_unblock_a_pod_follows_with_the_closest_node_first() -> None:
+    lines = podium("explain", "analytics/training", "--from", SAMPLE).out.splitlines()
+    first = lines[lines.index("What would unblock it") + 3]
+    assert first.split(maxsplit=1) == ["gpu-b1", "1 more nvidia.com/gpu (asks for 2, 1 of 1 free)"]
+    remedies = data_of("analytics/training", "--from", SAMPLE)["remedies"]
+    assert remedies[0] == {"node": "gpu-b1", "changes": ["1 more nvidia.com/gpu (asks for 2, 1 of 1 free)"]}
 
 
 def test_the_podium_shows_three_nodes_with_shares_that_sum_up_and_the_winner_marked() -> None:
@@ -63,7 +71,7 @@ def test_preemption_is_told_with_node_and_victims_and_still_exits_1() -> None:
 
 def test_json_has_exactly_the_documented_fields() -> None:
     data = data_of("shop/web-4", "--from", SAMPLE)
-    assert list(data) == ["pod", "profile", "selected", "message", "preemption", "nodes"]
+    assert list(data) == ["pod", "profile", "selected", "message", "preemption", "nodes", "remedies"]
     assert {key: data[key] for key in list(data)[:5]} == {
         "pod": "shop/web-4",
         "profile": "default-scheduler",

@@ -14,6 +14,7 @@ import typer
 from podium.cli.console import console, print_table, table
 from podium.cli.options import Output
 from podium.engine.explain import Explanation, NodeAnswer, Outcome
+from podium.engine.unblock import Remedy
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -87,6 +88,9 @@ def _show_tables(explanation: Explanation) -> None:
     if turned_away:
         typer.echo()
         print_table(out, _refusal_table(turned_away))
+    if explanation.remedies:
+        typer.echo()
+        print_table(out, _remedy_table(explanation.remedies))
     places = podium(explanation)
     if places:
         typer.echo()
@@ -105,6 +109,15 @@ def _refusal_table(groups: Sequence[tuple[str, str, list[str]]]) -> "Table":
     rows.add_column("which", overflow="fold", style="dim")
     for plugin, reason, names in groups:
         rows.add_row(str(len(names)), plugin, reason, _some(names))
+    return rows
+
+
+def _remedy_table(remedies: Sequence[Remedy]) -> "Table":
+    rows = table("What would unblock it")
+    rows.add_column("node", overflow="fold")
+    rows.add_column("would take it with", overflow="fold")
+    for remedy in remedies:
+        rows.add_row(remedy.node, "; ".join(remedy.changes))
     return rows
 
 

@@ -20,6 +20,7 @@ from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.engine.decide import NO_NODES, Decision, decide, make_room
 from podium.engine.sampling import Sampling
+from podium.engine.unblock import Remedy, remedies
 from podium.framework.clock import Clock, SystemClock
 from podium.framework.cycle import Cycle
 from podium.framework.dry_runs import Candidate
@@ -74,6 +75,8 @@ class Explanation:
     nodes: list[NodeAnswer]
     preemption_ties: list[Eviction] = field(default_factory=list)
     outcome: Outcome = Outcome.FITS
+    remedies: list[Remedy] = field(default_factory=list)
+    """What would have to change, where nothing can be evicted to make room."""
 
     def to_data(self) -> dict[str, Any]:
         """Plain data for JSON or YAML."""
@@ -155,6 +158,8 @@ def explain_in(runtime: ProfileRuntime, pod: Pod, sampling: Sampling) -> Explana
     if evictions:
         explanation.preemption = evictions[0]
         explanation.preemption_ties = evictions
+    else:
+        explanation.remedies = remedies(runtime, pod, sampling)
     return explanation
 
 

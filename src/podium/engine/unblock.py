@@ -1,0 +1,185 @@
+"""What would have to change before a pod that fits nowhere fits somewhere: the smallest change, node by node.
+
+The pod is judged again by the same plugins, each time with one of its demands dropped: tolerating every taint, cordoned
+nodes included, without its node selector, its pod (anti-)affinity, its spread constraints, its host ports or its
+requests. Where no single one is enough, two at a time are tried. A node that would then take the pod says what it
+takes in its own words: the taint, the label, the amounts that are missing. Nothing is tried that the pod does not ask
+for, and nothing is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+from msgspec.structs import replace
+
+from podium.cluster import Cluster
+from podium.engine.decide import decide
+from podium.engine.sampling import Sampling
+from podium.framework.cycle import Cycle
+from podium.framework.profile import ProfileRuntime
+from podium.framework.status import PluginError
+from podium.kube import Pod
+from podium.kube.pod import Container, PodSpec, ResourceRequirements, Toleration
+from podium.kube.quantity import MILLI, NANO, format_nano
+from podium.kube.requests import fit_requests
+from podium.kube.toleration import REPELLING, untolerated
+
+MOST: Final = 3
+"""Nodes that are named at most."""
+_CORDON: Final = "node.kubernetes.io/unschedulable"
+_TOGETHER: Final = 2
+
+
+@dataclass
+class Remedy:
+    """A node, and everything that would have to be different for it to take the pod."""
+
+    node: str
+    changes: list[str]
+
+
+@dataclass
+class _Demand:
+    """One thing the pod asks for: its spec without it, and what to say of a node that it keeps from taking the pod."""
+
+    without: Callable[[PodSpec], PodSpec]
+    change: Callable[[Cluster, Pod, int], str | None]
+
+
+def remedies(runtime: ProfileRuntime, pod: Pod, sampling: Sampling) -> list[Remedy]:
+    """The nodes that are closest to taking the pod, the one that lacks least first; none where nothing known helps."""
+    demands = [demand for demand in _DEMANDS if demand.without(pod.spec) != pod.spec]
+    for size in range(1, _TOGETHER + 1):
+        found = [
+            remedy for tried in combinations(demands, size) for remedy in _with_dropped(runtime, pod, sampling, tried)
+        ]
+        if found:
+            found.sort(key=lambda each: (each[0], each[1].node))
+            return [remedy for _, remedy in found[:MOST]]
+    return []
+
+
+def _with_dropped(
+    runtime: ProfileRuntime, pod: Pod, sampling: Sampling, dropped: Sequence[_Demand]
+) -> Iterable[tuple[float, Remedy]]:
+    """How far each node is from taking the pod that would take it without these demands."""
+    cluster, spec = runtime.handle.cluster, pod.spec
+    for demand in dropped:
+        spec = demand.without(spec)
+    # Facts are kept by uid: a pod that asks for less is another one.
+    names = "".join(str(_DEMANDS.index(demand)) for demand in dropped)
+    lighter = replace(pod, spec=spec, metadata=replace(pod.metadata, uid=f"{pod.uid}-without-{names}"))
+    try:
+        feasible = decide(runtime, Cycle(lighter, cluster), sampling).search.feasible
+    except PluginError:
+        return
+    for row in feasible.tolist():
+        changes = [demand.change(cluster, pod, row) for demand in dropped]
+        # A demand that this node has no quarrel with is not what kept the pod away.
+        if all(changes):
+            yield _distance(cluster, pod, row), Remedy(cluster.names[row], [each for each in changes if each])
+
+
+def _distance(cluster: Cluster, pod: Pod, row: int) -> float:
+    return sum(missing / asked for asked, missing, _ in _shortages(cluster, pod, row).values())
+
+
+def _shortages(cluster: Cluster, pod: Pod, row: int) -> dict[str, tuple[int, int, int]]:
+    """Of each resource there is too little of: what is asked for, what is missing, what the node has at all."""
+    short = {}
+    for name, asked in fit_requests(pod).items():
+        has = int(cluster.resources.allocatable_of(name)[row])
+        missing = asked - (has - int(cluster.resources.requested_of(name)[row]))
+        if asked and missing > 0:
+            short[name] = (asked, missing, has)
+    return short
+
+
+# Each demand: the spec without it, and what to say about a node.
+
+
+def _missing_amounts(cluster: Cluster, pod: Pod, row: int) -> str | None:
+    parts = [
+        f"{_amount(name, missing)} more {name} (asks for {_amount(name, asked)}, "
+        f"{_amount(name, asked - missing)} of {_amount(name, has)} free)"
+        for name, (asked, missing, has) in _shortages(cluster, pod, row).items()
+    ]
+    return " and ".join(parts) or None
+
+
+def _amount(name: str, amount: int) -> str:
+    return format_nano(amount * MILLI) if name == "cpu" else format_nano(amount * NANO, binary=amount >= 1 << 20)
+
+
+def _cordon(cluster: Cluster, _pod: Pod, row: int) -> str | None:
+    return f"kubectl uncordon {cluster.names[row]}" if cluster.unschedulable[row] else None
+
+
+def _taint(cluster: Cluster, pod: Pod, row: int) -> str | None:
+    node = cluster.nodes[row]
+    taints = [] if node is None else [taint for taint in node.spec.taints if taint.key != _CORDON]
+    found = untolerated(taints, pod.spec.tolerations, REPELLING)
+    if found is None:
+        return None
+    value = f"={found.value}" if found.value else ""
+    uncordoned = _cordon(cluster, pod, row)  # a pod that tolerates everything does not mind a cordon either
+    return f"{uncordoned + ' and ' if uncordoned else ''}a toleration of {found.key}{value}:{found.effect}"
+
+
+def _fixed(sentence: str) -> Callable[[Cluster, Pod, int], str | None]:
+    return lambda _cluster, _pod, _row: sentence
+
+
+def _tolerating(key: str) -> Callable[[PodSpec], PodSpec]:
+    return lambda spec: replace(spec, tolerations=(*spec.tolerations, Toleration(key=key, operator="Exists")))
+
+
+def _without_selector(spec: PodSpec) -> PodSpec:
+    affinity = spec.affinity
+    if affinity is not None and affinity.node_affinity is not None:
+        affinity = replace(affinity, node_affinity=None)
+    return replace(spec, node_selector={}, affinity=affinity)
+
+
+def _without_pod_affinity(spec: PodSpec) -> PodSpec:
+    if spec.affinity is None:
+        return spec
+    return replace(spec, affinity=replace(spec.affinity, pod_affinity=None, pod_anti_affinity=None))
+
+
+def _without_spread(spec: PodSpec) -> PodSpec:
+    return replace(spec, topology_spread_constraints=())
+
+
+def _in_containers(change: Callable[[Container], Container]) -> Callable[[PodSpec], PodSpec]:
+    return lambda spec: replace(
+        spec,
+        containers=tuple(map(change, spec.containers)),
+        init_containers=tuple(map(change, spec.init_containers)),
+    )
+
+
+def _without_ports(container: Container) -> Container:
+    return replace(container, ports=tuple(port for port in container.ports if not port.host_port))
+
+
+def _without_requests(spec: PodSpec) -> PodSpec:
+    bare = _in_containers(lambda each: replace(each, resources=ResourceRequirements(claims=each.resources.claims)))(
+        spec
+    )
+    return replace(bare, resources=None, overhead={})
+
+
+_DEMANDS: Final = (
+    _Demand(_tolerating(_CORDON), _cordon),
+    _Demand(_tolerating(""), _taint),
+    _Demand(_without_requests, _missing_amounts),
+    _Demand(_without_selector, _fixed("a node selector and node affinity that it matches")),
+    _Demand(_without_pod_affinity, _fixed("no pod affinity or anti-affinity in the way")),
+    _Demand(_without_spread, _fixed("no topology spread constraint in the way")),
+    _Demand(_in_containers(_without_ports), _fixed("its host ports free")),
+)
