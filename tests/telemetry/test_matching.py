@@ -23,6 +23,24 @@ NODES = NodeIndex(
 
 
 @pytest.mark.parametrize(
+    ("labels", "match", "expected"),
+    [
+        ({"namespace": "default", "pod": "web"}, NodeMatch(by="pod"), "node-a"),
+        ({"namespace": "other", "pod": "web"}, NodeMatch(by="pod"), None),
+        ({"pod": "web", "node": "node-a"}, NodeMatch(by="pod"), None),
+        ({"namespace": "default", "pod": "lost"}, NodeMatch(by="pod"), None),
+        ({"namespace": "default", "name": "web"}, NodeMatch(by="pod", label="name"), "node-a"),
+        ({"namespace": "default", "id": "/x/web"}, NodeMatch(by="pod", label="id", regex=".*/(.*)"), "node-a"),
+    ],
+)
+def test_what_is_measured_of_a_pod_belongs_to_its_node(
+    labels: dict[str, str], match: NodeMatch, expected: str | None
+) -> None:
+    nodes = NodeIndex([node("node-a")], {"default/web": "node-a", "default/lost": "gone"})
+    assert matcher(match, nodes)(labels) == expected
+
+
+@pytest.mark.parametrize(
     ("labels", "expected"),
     [
         ({"node": "node-a"}, "node-a"),

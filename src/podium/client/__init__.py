@@ -1,9 +1,10 @@
 """The Kubernetes client: where the API server is and who is asking (`load_access`), requests to it (`Client`), and
-copies of its collections that stay up to date (`Reflector`)."""
+copies of its collections that stay up to date (`Reflector`), and lessons kept there (`WatchedExperience`)."""
 
 from podium.client.access import Access
 from podium.client.client import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client
 from podium.client.errors import AccessError, ApiError, ClientError, TimedOut, Unreachable
+from podium.client.experience import WatchedExperience
 from podium.client.kinds import RESOURCES, WATCHED
 from podium.client.loading import load_access
 from podium.client.rbac import missing_rule
@@ -26,6 +27,7 @@ __all__ = [
     "Resource",
     "TimedOut",
     "Unreachable",
+    "WatchedExperience",
     "load_access",
     "missing_rule",
 ]

@@ -27,6 +27,7 @@ from podium.framework.clock import Clock
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination
 from podium.framework.events import Action, Event, Resource
+from podium.framework.experience import Experience
 from podium.framework.extender import Extender, interested
 from podium.framework.handle import Handle, Writer
 from podium.framework.load import LoadSource
@@ -67,6 +68,7 @@ class Scheduler:
         rng: random.Random | None = None,
         launch: Callable[[Coroutine[Any, Any, None]], Any] = run_at_once,
         load: LoadSource | None = None,
+        experience: Experience | None = None,
         report: Callable[[str], None] = lambda _message: None,
         observer: Observer | None = None,
         parity: bool = False,
@@ -96,6 +98,7 @@ class Scheduler:
                 writer,
                 activate=self._wake,
                 load=load,
+                experience=experience,
                 report=report,
                 observer=observer,
                 extenders=extenders,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from podium.cluster import Cluster
 from podium.framework.clock import Clock
+from podium.framework.experience import Experience
 from podium.framework.extender import Extender
 from podium.framework.load import LoadSource
 from podium.framework.nominator import Nominator
@@ -65,6 +66,7 @@ class Handle:
         *,
         activate: Callable[[Iterable[Pod]], None],
         load: LoadSource | None = None,
+        experience: Experience | None = None,
         report: Callable[[str], None] = lambda _message: None,
         observer: Observer | None = None,
         scheduler_name: str = "default-scheduler",
@@ -79,6 +81,7 @@ class Handle:
         self.writer = writer
         self.activate = activate
         self.load = load
+        self.experience = experience
         self.report = report
         self.observer = observer
         self.scheduler_name = scheduler_name

@@ -66,12 +66,12 @@ class NodeMatch(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
 
     The value of `label` is read; with a `regex` it must match as a whole, and what `replacement` makes of it is taken
     (`$1`, `${1}` and `${name}` stand for groups). The result is looked up as a node's name, as an address of a node, or
-    as either, with or without a port.
+    as either, with or without a port; or, with the label `namespace`, as the name of a pod, whose node counts.
     """
 
     label: str = ""
-    """Empty: the first of `node`, `kubernetes_node`, `nodename`, `instance` that leads to a node."""
-    by: Literal["either", "name", "address"] = "either"
+    """Empty: the first of `node`, `kubernetes_node`, `nodename`, `instance` that leads to a node; `pod` for pods."""
+    by: Literal["either", "name", "address", "pod"] = "either"
     regex: str = ""
     replacement: str = "$1"
 

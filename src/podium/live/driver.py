@@ -20,6 +20,7 @@ from podium.config.resolved import SchedulerConfig
 from podium.engine.scheduler import Scheduler
 from podium.framework import Nomination, Status
 from podium.framework.clock import Clock
+from podium.framework.experience import Experience
 from podium.framework.load import LoadSource
 from podium.framework.queued import QueuedPod
 from podium.kube import Node, Pod
@@ -53,6 +54,7 @@ class LiveScheduler:
         clock: Clock,
         rng: random.Random,
         load: LoadSource | None = None,
+        experience: Experience | None = None,
         metrics: Metrics | None = None,
         shadow: Shadow | None = None,
     ) -> None:
@@ -76,6 +78,7 @@ class LiveScheduler:
             rng=rng,
             launch=self._launch,
             load=load,
+            experience=experience,
             report=LOG.warning,
             observer=None if metrics is None else metrics.observer,
             extenders=build_extenders(

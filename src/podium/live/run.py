@@ -15,7 +15,7 @@ from collections.abc import Coroutine, Iterable
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
-from podium.client import Access, Client
+from podium.client import Access, Client, WatchedExperience
 from podium.config import to_dict
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
@@ -39,7 +39,7 @@ GRACE = 10.0
 LAST_WORDS = 3.0
 """Seconds for conditions and events that have not been written by then."""
 FIRST_LOAD = 5.0
-"""Seconds that the first pods wait for measured load; then they are placed without it."""
+"""Seconds that the first pods wait for measured load and for what was learnt; then they are placed without."""
 BUSY = 8
 """Bindings under way from which on events wait a while: they tell of what has happened, and bindings make it happen."""
 FINE, LOST = 0, 1
@@ -100,8 +100,16 @@ class Process:
             clock=clock,
             rng=rng,
             nodes=self._nodes,
+            pods=self._nodes_of_pods,
             api=self._aside,
             report=LOG.warning,
+        )
+        self._experience = WatchedExperience(
+            self._aside,
+            clock=clock,
+            rng=rng,
+            report=LOG.warning,
+            may_write=lambda: self._leads() and not options.shadow,
         )
         self.live = LiveScheduler(
             config,
@@ -111,6 +119,7 @@ class Process:
             clock=clock,
             rng=rng,
             load=self._telemetry,
+            experience=self._experience,
             metrics=self._metrics,
             shadow=shadow,
         )
@@ -182,6 +191,10 @@ class Process:
     def _nodes(self) -> Iterable[Node]:
         return list(self.live.informers.by_kind[Node].store.values())
 
+    def _nodes_of_pods(self) -> dict[str, str]:
+        cluster = self.live.engine.cluster
+        return {placed.pod.key: cluster.names[placed.row] for placed in cluster.pods.values()}
+
     async def run(self, stop: asyncio.Event) -> int:
         tasks: list[asyncio.Task[Any]] = []
 
@@ -195,6 +208,7 @@ class Process:
             if not self._config.delay_cache_until_active:
                 start(self.live.watch())
                 start(self._measure())
+                start(self._learn())
             if self.election is not None:
                 leading = start(self.election.acquire())
                 await _first(tasks)
@@ -206,6 +220,7 @@ class Process:
             if self._config.delay_cache_until_active:
                 start(self.live.watch())
                 start(self._measure())
+                start(self._learn())
             start(self._schedule())
             try:
                 await _first(tasks)
@@ -226,9 +241,14 @@ class Process:
         await self.live.informers.synced()
         await self._telemetry.run()
 
+    async def _learn(self) -> None:
+        """Learn from what becomes of pods; where no plugin wants that, do nothing for as long as the others work."""
+        await self._experience.run()
+        await asyncio.Event().wait()
+
     async def _schedule(self) -> None:
         await self.live.informers.synced()
-        await self._telemetry.asked(FIRST_LOAD)
+        await asyncio.gather(self._telemetry.asked(FIRST_LOAD), self._experience.recalled(FIRST_LOAD))
         self._surroundings.settle()
         LOG.info("podium runs: scheduling for %s", ", ".join(self.live.engine.profiles))
         await self.live.schedule()
@@ -236,7 +256,9 @@ class Process:
     async def _wind_up(self) -> None:
         """Finish bindings, say what is still to be said, and let the next leader begin at once."""
         await self.live.finish(GRACE)
-        last_words = asyncio.gather(self.live.statuses.drained(), self._recorder.drain(LAST_WORDS))
+        last_words = asyncio.gather(
+            self.live.statuses.drained(), self._recorder.drain(LAST_WORDS), self._experience.flush()
+        )
         try:
             await asyncio.wait_for(last_words, LAST_WORDS)
         except TimeoutError:

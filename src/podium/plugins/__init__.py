@@ -46,6 +46,9 @@ IN_TREE = {
     "SafeBalance": "safe",
     "Congestion": "congestion",
     "PigeonHoling": "pigeon",
+    "RewardBias": "reward",
+    "MeasuredLoad": "measured_load",
+    "Template": "template",
 }
 """Plugin name → module: kube-scheduler's in its order, then those no profile has by itself."""
 

@@ -6,9 +6,9 @@ exporter was scraped at. The text of a label leads to a node
 1. by its name (`node-a`), else
 2. by one of its addresses, of any type: InternalIP, Hostname, … (`10.0.0.7`, `fd00::7`, `node-a.example.com`);
 
-each with or without a port behind it. An address that two nodes claim leads to neither: a wrong number is worse than
-none. Where no label says any of that, a relabelling (as Prometheus does it: the regex must match the whole value) turns
-what there is into a name or an address.
+each with or without a port behind it. What is measured of a pod leads to the node that the pod is on. An address that
+two nodes claim leads to neither: a wrong number is worse than none. Where no label says any of that, a relabelling (as
+Prometheus does it: the regex must match the whole value) turns what there is into a name or an address.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ USUAL_LABELS = ("node", "kubernetes_node", "nodename", "instance")
 
 
 class NodeIndex:
-    """Nodes by name and by address."""
+    """Nodes by name and by address, and the nodes of pods by "namespace/name"."""
 
-    def __init__(self, nodes: Iterable[Node] = ()) -> None:
+    def __init__(self, nodes: Iterable[Node] = (), pods: Mapping[str, str] | None = None) -> None:
         self.nodes: dict[str, Node] = {}
+        self.pods: Mapping[str, str] = {} if pods is None else pods
         self._by_address: dict[str, str | None] = {}
         for node in nodes:
             self.add(node)
@@ -66,6 +67,8 @@ Matcher = Callable[[Mapping[str, str]], str | None]
 
 
 def matcher(match: NodeMatch, nodes: NodeIndex) -> Matcher:
+    if match.by == "pod":
+        return _by_pod(match, nodes)
     look_up = {"either": nodes.either, "name": nodes.by_name, "address": nodes.by_address}[match.by]
     if not match.label:
 
@@ -84,6 +87,17 @@ def matcher(match: NodeMatch, nodes: NodeIndex) -> Matcher:
         return look_up(text) if text else None
 
     return by_label
+
+
+def _by_pod(match: NodeMatch, nodes: NodeIndex) -> Matcher:
+    label, rewrite = match.label or "pod", _rewriter(match)
+
+    def by_pod(labels: Mapping[str, str]) -> str | None:
+        pod = rewrite(labels.get(label, ""))
+        node = nodes.pods.get(f"{labels.get('namespace', '')}/{pod}")
+        return node if node in nodes.nodes else None
+
+    return by_pod
 
 
 def _rewriter(match: NodeMatch) -> Callable[[str], str | None]:

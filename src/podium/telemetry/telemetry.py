@@ -58,7 +58,8 @@ class Followed:
 class Telemetry:
     """The load source of a live scheduler: plugins `follow`, and `run` keeps what they follow fresh.
 
-    `nodes` gives the nodes that series are matched to, `api` is the Kubernetes client for metrics-server.
+    `nodes` gives the nodes that series are matched to, `pods` the node of each pod ("namespace/name"), for series that
+    speak of pods; `api` is the Kubernetes client for metrics-server.
     """
 
     def __init__(
@@ -67,12 +68,14 @@ class Telemetry:
         clock: Clock,
         rng: random.Random,
         nodes: Callable[[], Iterable[Node]],
+        pods: Callable[[], Mapping[str, str]] = dict,
         api: Api | None = None,
         report: Callable[[str], None] = _log.warning,
     ) -> None:
         self._clock = clock
         self._rng = rng
         self._nodes = nodes
+        self._pods = pods
         self._api = api
         self._report = report
         self._groups: dict[Source, _Group] = {}
@@ -140,7 +143,7 @@ class Telemetry:
     async def _refresh(self, group: _Group) -> None:
         before = group.problems()
         try:
-            await group.refresh(await self._index(), self._clock.now())
+            await group.refresh(await self._index(group), self._clock.now())
         except SourceError as error:
             group.fail(str(error))
         except Exception as error:
@@ -150,8 +153,9 @@ class Telemetry:
         group.asked.set()
         self._tell(group, before, group.problems())
 
-    async def _index(self) -> NodeIndex:
-        index = NodeIndex()
+    async def _index(self, group: _Group) -> NodeIndex:
+        of_pods = any(series.match.by == "pod" for series in group.followed)
+        index = NodeIndex(pods=self._pods() if of_pods else None)
         async for part in in_slices(list(self._nodes())):
             for node in part:
                 index.add(node)

@@ -1,0 +1,223 @@
+"""What becomes of pods, watched on the API server, and what is learnt from it, kept there in ConfigMaps.
+
+    read what was kept → watch all pods, ended ones too → tell the learners → write, a while after there is news
+
+A ConfigMap is written by its resource version. When another replica was there first, its lessons are read, the learner
+puts both together, and that is written. The version of the newest pod that a lesson came from is written along: after a
+restart, pods that have not changed since then teach nothing a second time.
+
+Where a ConfigMap cannot be read or written, that is told, and learning goes on in memory. Replicas that do not lead
+learn as well, and write nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from podium.client.client import Client
+from podium.client.errors import ApiError, ClientError
+from podium.client.rbac import missing_rule
+from podium.client.reflector import Reflector
+from podium.client.reports import Reports
+from podium.client.resource import Resource
+from podium.framework.clock import Clock
+from podium.framework.experience import Kept, Learner, PodOutcome
+
+PODS = Resource("/api/v1/pods", PodOutcome)
+UNTIL = "podium.io/learnt-until"
+SETTLE = 10.0
+"""Seconds from a first lesson until all are written: a crash rarely comes alone."""
+AGAIN = 30.0
+"""Seconds until what could not be read or written is tried again."""
+TURNS = 5
+"""How often a write that others come before is tried at once."""
+
+L = TypeVar("L", bound=Learner)
+
+
+class WatchedExperience:
+    """A `framework.experience.Experience`. Does nothing while nobody learns; `run` it as a task, `flush` at the end."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        report: Callable[[str], None],
+        may_write: Callable[[], bool] = lambda: True,
+        settle: float = SETTLE,
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._rng = rng
+        self._report = report
+        self._may_write = may_write
+        self._settle = settle
+        self._pages: dict[Kept, _Page] = {}
+        self._news = asyncio.Event()
+        self._recalled = asyncio.Event()
+
+    def follow(self, kept: Kept, make: Callable[[], L]) -> L:
+        page = self._pages.get(kept)
+        if page is None:
+            page = self._pages[kept] = _Page(self._client, kept, make(), self._clock, self._rng, self._report)
+        return cast("L", page.learner)
+
+    async def run(self) -> None:
+        """Learn and write, until cancelled."""
+        for page in self._pages.values():
+            while not await page.read():
+                await asyncio.sleep(AGAIN)
+        self._recalled.set()
+        if not self._pages:
+            return
+        reflector = Reflector(
+            self._client, PODS, on_set=self._saw, on_delete=_nothing, report=self._report, rng=self._rng
+        )
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(reflector.run())
+            tasks.create_task(self._keep())
+
+    async def recalled(self, seconds: float) -> None:
+        """Wait until what was kept is known, but no longer than this; `run` does the reading."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._recalled.wait(), seconds)
+
+    async def flush(self) -> None:
+        """Write what is still unwritten."""
+        for page in self._pages.values():
+            if page.unwritten and self._may_write():
+                await page.write()
+
+    def _saw(self, pod: PodOutcome) -> None:
+        now = self._clock.now()
+        for page in self._pages.values():
+            if page.saw(pod, now):
+                self._news.set()
+
+    async def _keep(self) -> None:
+        while True:
+            await self._news.wait()
+            await asyncio.sleep(self._settle)
+            self._news.clear()
+            await self.flush()
+            if any(page.unwritten for page in self._pages.values()):
+                await asyncio.sleep(AGAIN)
+                self._news.set()
+
+
+class _Page:
+    """One ConfigMap, and who learns into it."""
+
+    def __init__(
+        self,
+        client: Client,
+        kept: Kept,
+        learner: Learner,
+        clock: Clock,
+        rng: random.Random,
+        report: Callable[[str], None],
+    ) -> None:
+        self.learner = learner
+        self.unwritten = False
+        self._client = client
+        self._kept = kept
+        self._clock = clock
+        self._rng = rng
+        self._reports = Reports(report)
+        self._collection = f"/api/v1/namespaces/{kept.namespace}/configmaps"
+        self._found: dict[str, Any] | None = None
+        self._learnt_before = 0
+        self._newest = 0
+
+    def saw(self, pod: PodOutcome, now: float) -> bool:
+        version = _number(pod.metadata.resource_version)
+        if 0 < version <= self._learnt_before or not self.learner.saw(pod, now):
+            return False
+        self._newest = max(self._newest, version)
+        self.unwritten = True
+        return True
+
+    async def read(self) -> bool:
+        """Take over what was kept; whether there is an answer, be it that there is nothing, or that it is withheld."""
+        try:
+            await self._fetch()
+        except ApiError as error:
+            self._trouble("read", error)
+            return error.forbidden
+        except ClientError as error:
+            self._trouble("read", error)
+            return False
+        self._learnt_before = self._newest
+        return True
+
+    async def write(self) -> None:
+        try:
+            for turn in range(TURNS):
+                if await self._put():
+                    self.unwritten = False
+                    self._reports.all_is_well(f"lessons are kept again in the ConfigMap {self._name}")
+                    return
+                await asyncio.sleep(self._rng.uniform(0, 0.1 * 2**turn))
+                await self._fetch()
+            self._reports.trouble_is(f"lessons are not kept: others write the ConfigMap {self._name} all the time")
+        except ClientError as error:
+            self._trouble("written", error)
+
+    async def _put(self) -> bool:
+        """Write once; whether nobody was there before."""
+        annotations = {UNTIL: str(self._newest)} if self._newest else {}
+        found = self._found or {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": self._kept.name}}
+        metadata = found["metadata"]
+        metadata = {**metadata, "annotations": {**(metadata.get("annotations") or {}), **annotations}}
+        metadata.pop("managedFields", None)
+        wanted = {**found, "metadata": metadata, "data": self.learner.keep(self._clock.now())}
+        try:
+            if self._found is None:
+                answer = await self._client.post(self._collection, wanted)
+            else:
+                answer = await self._client.put(f"{self._collection}/{self._kept.name}", wanted)
+        except ApiError as error:
+            if error.conflict or (error.not_found and self._found is not None):
+                return False
+            raise
+        self._found = msgspec.json.decode(answer, type=dict[str, Any])
+        return True
+
+    async def _fetch(self) -> None:
+        try:
+            body = await self._client.get(f"{self._collection}/{self._kept.name}")
+        except ApiError as error:
+            if not error.not_found:
+                raise
+            self._found = None
+            return
+        self._found = msgspec.json.decode(body, type=dict[str, Any])
+        annotations: Mapping[str, str] = self._found["metadata"].get("annotations") or {}
+        self._newest = max(self._newest, _number(annotations.get(UNTIL, "")))
+        self.learner.recall(self._found.get("data") or {}, self._clock.now())
+
+    def _trouble(self, what: str, error: ClientError) -> None:
+        rule = missing_rule(error) if isinstance(error, ApiError) else ""
+        needs = f": the role needs the rule {rule}" if rule else f": {error}"
+        self._reports.trouble_is(f"the ConfigMap {self._name}, where lessons are kept, cannot be {what}{needs}")
+
+    @property
+    def _name(self) -> str:
+        return f"{self._kept.namespace}/{self._kept.name}"
+
+
+def _number(version: str) -> int:
+    """A resource version as a number; 0 where it is none, so that every pod counts as new."""
+    return int(version) if version.isdecimal() and version.isascii() else 0
+
+
+def _nothing(_pod: PodOutcome) -> None:
+    """A pod that is gone teaches nothing: it went because somebody wanted it to."""

@@ -1,0 +1,111 @@
+"""What becomes of pods, for plugins that learn from it: the protocol between who watches and who learns.
+
+A plugin says in its `__init__` what learns for it and where that is kept, and reads what has been learnt in its cycles:
+
+    class Cautious(Plugin):
+        def __init__(self, args, handle):
+            super().__init__(args, handle)
+            self.lessons = learn(handle, Kept("kube-system", "lessons"), Lessons)
+
+A driver tells the learner of every pod that it sees anew, between cycles, and keeps what the learner wants kept, so
+that it survives the process. What was kept comes back through `recall`: at the start, and again whenever another
+replica has written in between; a learner that has learnt something itself by then puts both together. Learning does
+nothing but that: no input, no output, no time but the one given with the pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, cast
+
+from msgspec import field
+
+from podium.kube.meta import Model, NamespacedObject
+
+if TYPE_CHECKING:
+    from podium.framework.handle import Handle
+
+
+class Kept(NamedTuple):
+    """Where learners keep things: a ConfigMap."""
+
+    namespace: str
+    name: str
+
+
+class Ended(Model, frozen=True, kw_only=True):
+    """A run of a container that is over."""
+
+    exit_code: int | None = None
+    started_at: str | None = None
+    finished_at: str | None = None
+
+
+class ContainerState(Model, frozen=True, kw_only=True):
+    """One of three; which one is all that is known of the first two."""
+
+    running: dict[str, object] | None = None
+    waiting: dict[str, object] | None = None
+    terminated: Ended | None = None
+
+
+class ContainerOutcome(Model, frozen=True, kw_only=True):
+    name: str = ""
+    state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
+
+
+class PodPlace(Model, frozen=True, kw_only=True):
+    node_name: str = ""
+
+
+class PodProgress(Model, frozen=True, kw_only=True):
+    phase: str = ""
+    container_statuses: tuple[ContainerOutcome, ...] = field(default_factory=tuple)
+
+
+class PodOutcome(NamespacedObject, frozen=True, kw_only=True):
+    """A pod as far as its fate is concerned: who it is, where it runs, how that goes."""
+
+    spec: PodPlace = PodPlace()
+    status: PodProgress = PodProgress()
+
+
+class Learner(Protocol):
+    def saw(self, pod: PodOutcome, now: float) -> bool:
+        """A pod came or changed; whether there is something new to keep."""
+
+    def recall(self, kept: Mapping[str, str], now: float) -> None:
+        """Take over what was kept, here or by another replica; what cannot be read is passed over."""
+
+    def keep(self, now: float) -> dict[str, str]:
+        """What is to be kept: the data of a ConfigMap."""
+
+
+L = TypeVar("L", bound=Learner)
+
+
+class Experience(Protocol):
+    """Somebody who watches pods and keeps what is learnt from them."""
+
+    def follow(self, kept: Kept, make: Callable[[], L]) -> L:
+        """The learner whose lessons are kept there: the one there is, or a new one."""
+
+
+class GivenExperience:
+    """Pods shown by hand: for tests and simulations. Nothing is kept."""
+
+    def __init__(self) -> None:
+        self.learners: dict[Kept, Learner] = {}
+
+    def follow(self, kept: Kept, make: Callable[[], L]) -> L:
+        return cast("L", self.learners.setdefault(kept, make()))
+
+    def show(self, pod: PodOutcome, now: float) -> None:
+        for learner in self.learners.values():
+            learner.saw(pod, now)
+
+
+def learn(handle: Handle, kept: Kept, make: Callable[[], L]) -> L:
+    """The learner whose lessons are kept there; one that stays ignorant where nobody watches pods."""
+    return make() if handle.experience is None else handle.experience.follow(kept, make)

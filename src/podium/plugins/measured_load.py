@@ -1,0 +1,192 @@
+"""MeasuredLoad: nodes under little pressure first, by several metrics of Prometheus together.
+
+    share  of a metric on a node: 0 at its worst value, 1 at its best, ½ where all are equal
+    points = round(10·Σ weight·share / Σ weight), over the metrics that are known of the node; score = 10·points
+
+Each metric has a PromQL query that speaks of all nodes, or of all pods (`perPod`: what is measured of the pods on a
+node is summed up, or the highest taken). The ends of its scale are given (`min`, `max`), or else are the lowest and the
+highest value of all nodes. A metric that nobody exports counts nowhere, so the default list asks for more than most
+clusters have: pressure on cpu and memory, throttling, cache misses, network, disks.
+
+Queries are asked in the background (see `framework.load`). A node of which nothing is known gets the median of the
+others; where nothing is known of any, all get the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Literal
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from podium.cluster import NodeInfo, Nodes
+from podium.config.durations import SECOND, Duration
+from podium.config.field import FieldError, FieldPath
+from podium.framework import Cycle, Handle, Plugin, PluginError, Scope, Scores
+from podium.framework.environment import filled
+from podium.framework.load import NodeMatch, Readings, Series, Source, follow
+from podium.framework.promql import by, rate, selector
+from podium.framework.rounding import rounded
+from podium.framework.scaling import Better, Missing, where_missing
+from podium.kube import Pod
+
+NAME = "MeasuredLoad"
+VARIABLES = {"prometheus_address": "PROMETHEUS_ADDRESS"}
+POINTS = 10
+"""Points go from 0 to 10; each counts 10 in a score."""
+ALIKE = 5
+"""The points of all nodes while nothing is known of any."""
+VIRTUAL = "lo|veth.*|cali.*|cni.*|docker.*|flannel.*"
+WINDOW = Duration(300 * SECOND)
+
+
+class Metric(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    query: str = ""
+    direction: Better = "lower"
+    weight: float = 1.0
+    min: float | None = None
+    max: float | None = None
+    node_label: str = ""
+    """The label that names the node; empty: the first of several usual ones that does."""
+    per_pod: Literal["sum", "max"] | None = None
+    """The query speaks of pods, by the labels `namespace` and `pod`; what is theirs becomes their node's so."""
+
+    def validate(self, path: FieldPath) -> Iterable[FieldError]:
+        if not self.query.strip():
+            yield FieldError.required(path.child("query"), "the PromQL expression that gives one number per node")
+        if not (math.isfinite(self.weight) and self.weight > 0):
+            yield FieldError.invalid(path.child("weight"), self.weight, "must be greater than zero")
+        for name, end in (("min", self.min), ("max", self.max)):
+            if end is not None and not math.isfinite(end):
+                yield FieldError.invalid(path.child(name), end, "must be a finite number")
+        if self.min is not None and self.max is not None and not self.min < self.max:
+            yield FieldError.invalid(path.child("max"), self.max, "must be greater than min")
+        if self.per_pod and self.node_label:
+            yield FieldError.forbidden(path.child("nodeLabel"), "perPod finds the node by the pod")
+
+    def series(self, source: Source) -> Series:
+        match = NodeMatch(by="pod") if self.per_pod else NodeMatch(label=self.node_label)
+        return Series(source=source, query=self.query, match=match, combine=self.per_pod or "max")
+
+
+def _ratio(part: str, whole: str) -> str:
+    """How much of one counter's growth is in another's, by whatever names the node."""
+    return " / ".join(by("sum", "instance, node", rate(each, WINDOW)) for each in (part, whole))
+
+
+def _both(*counters: str) -> str:
+    return f"sum without (device) ({' + '.join(rate(each, WINDOW) for each in counters)})"
+
+
+_RECEIVED, _SENT = (
+    selector(f"node_network_{way}_bytes_total", unlike={"device": VIRTUAL}) for way in ("receive", "transmit")
+)
+_DISK_SECONDS = _both("node_disk_read_time_seconds_total", "node_disk_write_time_seconds_total")
+_DISK_REQUESTS = _both("node_disk_reads_completed_total", "node_disk_writes_completed_total")
+
+USUAL = (
+    Metric(query=rate("node_pressure_cpu_waiting_seconds_total", WINDOW), min=0, max=1),
+    Metric(query=rate("node_pressure_memory_waiting_seconds_total", WINDOW), min=0, max=1),
+    Metric(query=_ratio("container_cpu_cfs_throttled_periods_total", "container_cpu_cfs_periods_total"), min=0, max=1),
+    Metric(query=_ratio("node_perf_cache_misses_total", "node_perf_cache_refs_total"), min=0, max=1),
+    Metric(query=_both(_RECEIVED, _SENT)),
+    Metric(query=f"{_DISK_SECONDS} / {_DISK_REQUESTS}"),
+)
+"""What counts where no metrics are given: all alike, and the less the better."""
+
+
+class MeasuredLoadArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    prometheus_address: str | None = None
+    source: Source = Source()
+    """How Prometheus is asked: credentials, TLS, intervals."""
+    metrics: tuple[Metric, ...] = USUAL
+    missing: Missing = "neutral"
+
+    def validate(self, path: FieldPath) -> Iterable[FieldError]:
+        if self.prometheus_address and self.source.address:
+            yield FieldError.forbidden(path.child("source", "address"), "prometheusAddress is set already")
+        if self.source.kind != "prometheus":
+            yield FieldError.invalid(path.child("source", "kind"), self.source.kind, "this plugin asks Prometheus")
+        elif self.prometheus_address or self.source.address:
+            at = path.child("prometheusAddress") if self.prometheus_address else path.child("source")
+            for error in self.asked.validate(at):
+                yield FieldError(at, error.body) if self.prometheus_address else error
+        if not self.metrics:
+            yield FieldError.required(path.child("metrics"), "what to measure, or leave it out for the usual ones")
+        for number, metric in enumerate(self.metrics):
+            yield from metric.validate(path.child("metrics").index(number))
+
+    @property
+    def asked(self) -> Source:
+        return replace(self.source, address=self.prometheus_address) if self.prometheus_address else self.source
+
+
+def shares(values: Mapping[str, float], metric: Metric) -> dict[str, float]:
+    """Where each node stands between the worst (0) and the best (1).
+
+    >>> shares({"a": 2.0, "b": 4.0, "c": 3.0}, Metric(query="x")), shares({"a": 2.0}, Metric(query="x", max=8))
+    ({'a': 1.0, 'b': 0.0, 'c': 0.5}, {'a': 1.0})
+    """
+    if not values:
+        return {}
+    low = min(values.values()) if metric.min is None else metric.min
+    high = max(values.values()) if metric.max is None else metric.max
+    width = high / 2 - low / 2  # halved, because the difference of two large numbers may be too large for a number
+    if width <= 0:
+        return dict.fromkeys(values, 0.5)
+    found = {name: min(max((value / 2 - low / 2) / width, 0.0), 1.0) for name, value in values.items()}
+    return {name: 1 - share for name, share in found.items()} if metric.direction == "lower" else found
+
+
+class MeasuredLoad(Plugin):
+    name = NAME
+    Args = MeasuredLoadArgs
+    score_scope = Scope.NODE
+    sees_claims = False
+
+    def __init__(self, args: MeasuredLoadArgs, handle: Handle) -> None:
+        super().__init__(filled(args, VARIABLES), handle)
+        source: Source = self.args.asked
+        if not source.address:
+            raise PluginError("set prometheusAddress, or environment variable PROMETHEUS_ADDRESS, to Prometheus' URL")
+        self._readings = [follow(handle, metric.series(source)) for metric in self.args.metrics]
+        self._scores = Readings()
+        self._missing = POINTS * ALIKE
+        self._seen: tuple[int, ...] = ()
+
+    def watermark(self, pod: Pod) -> Hashable:
+        return tuple(readings.generation for readings in self._readings)
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> Scores | int:
+        scores = self._refreshed()
+        if not scores.values:
+            return self._missing
+        column = nodes.pick(scores.column(cycle.cluster))
+        known: Scores = np.where(np.isnan(column), self._missing, column).astype(np.int64)
+        return known
+
+    def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
+        return int(self._refreshed().values.get(node.name, self._missing))
+
+    def _refreshed(self) -> Readings:
+        """The scores of the newest measurements."""
+        generations = tuple(readings.generation for readings in self._readings)
+        if self._seen != generations:
+            known = self._combined()
+            measured_at = max(readings.measured_at for readings in self._readings)
+            self._scores.write({name: float(score) for name, score in known.items()}, measured_at)
+            self._missing = where_missing(known, self.args.missing) if known else POINTS * ALIKE
+            self._seen = generations
+        return self._scores
+
+    def _combined(self) -> dict[str, int]:
+        sums: dict[str, float] = {}
+        weights: dict[str, float] = {}
+        for metric, readings in zip(self.args.metrics, self._readings, strict=True):
+            for name, share in shares(readings.values, metric).items():
+                sums[name] = sums.get(name, 0.0) + metric.weight * share
+                weights[name] = weights.get(name, 0.0) + metric.weight
+        return {name: POINTS * rounded(POINTS * sums[name] / weights[name]) for name in sums}
