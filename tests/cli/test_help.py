@@ -12,6 +12,8 @@ COMMANDS = [
     ["plugins"],
     ["plugins", "new"],
     ["telemetry", "show"],
+    ["annotate", "usage"],
+    ["annotate", "allocation"],
     ["bench"],
     ["bench", "scheduler-perf"],
     ["bench", "growth"],

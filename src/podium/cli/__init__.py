@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from podium.cli import bench, check, explain, plugins, run, shadow, telemetry
+from podium.cli import annotate, bench, check, explain, plugins, run, shadow, telemetry
 from podium.cli.errors import BAD_INPUT, sentence_for
 
 app = typer.Typer(
@@ -45,6 +45,7 @@ app.command()(check.check)
 app.add_typer(plugins.app)
 app.add_typer(shadow.app)
 app.add_typer(telemetry.app)
+app.add_typer(annotate.app)
 app.add_typer(bench.app)
 
 

@@ -74,26 +74,27 @@ class Prometheus:
         form = {"query": series.query, "timeout": f"{max(1, int(self._source.timeout) // 10**6)}ms"}
         status, body = await self._server.ask("POST", QUERY, form)
         async with self._reading:
-            samples = self._samples(status, body)
+            samples = result_of(self._source, status, body, "vector")
             return await read_vector(samples, matcher(series.match, nodes), series.combine, now)
 
-    def _samples(self, status: int, body: bytes) -> list[msgspec.Raw]:
-        source = self._source
-        try:
-            envelope = _envelope.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            if status == 200:
-                raise SourceError(f"{source} answered with something else than Prometheus' JSON") from None
-            envelope = _Envelope()
-        if status != 200 or envelope.status != "success":
-            raise SourceError(f"{source} {_refusal(status, envelope)}")
-        data = envelope.data or _Data()
-        if data.result_type != "vector":
-            raise SourceError(f"the query gives a {data.result_type or 'nothing'}, not one sample per node")
-        try:
-            return _pieces.decode(data.result)
-        except msgspec.DecodeError:
-            raise SourceError(f"{source} answered with a vector that is none") from None
+
+def result_of(source: Source, status: int, body: bytes, kind: str) -> list[msgspec.Raw]:
+    """The pieces of an answer, which must be of a kind: `vector` for one moment, `matrix` for a range of time."""
+    try:
+        envelope = _envelope.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        if status == 200:
+            raise SourceError(f"{source} answered with something else than Prometheus' JSON") from None
+        envelope = _Envelope()
+    if status != 200 or envelope.status != "success":
+        raise SourceError(f"{source} {_refusal(status, envelope)}")
+    data = envelope.data or _Data()
+    if data.result_type != kind:
+        raise SourceError(f"the query gives a {data.result_type or 'nothing'}, not one sample per node")
+    try:
+        return _pieces.decode(data.result)
+    except msgspec.DecodeError:
+        raise SourceError(f"{source} answered with a {kind} that is none") from None
 
 
 def _refusal(status: int, envelope: _Envelope) -> str:

@@ -1,0 +1,216 @@
+"""`podium annotate`: keep annotations on nodes fresh, from Prometheus or from the pods."""
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from podium.cli.errors import InputError
+from podium.cli.options import ContextOption, KubeconfigOption
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from podium.client import Client
+    from podium.config.durations import Duration
+    from podium.framework.load import Source
+    from podium.live.annotating import Pace
+
+app = typer.Typer(name="annotate", no_args_is_help=True, rich_markup_mode=None)
+
+OnceOption = Annotated[bool, typer.Option("--once", help="Do it once and end, with 1 if something went wrong.")]
+IntervalOption = Annotated[
+    str, typer.Option("--interval", metavar="DURATION", envvar="ANNOTATE_FREQ", help="How often; seconds or 90s, 5m.")
+]
+MaxAgeOption = Annotated[
+    str, typer.Option("--max-age", metavar="DURATION", help="Annotations not measured for so long are taken away.")
+]
+LogFormatOption = Annotated[str, typer.Option("--log-format", metavar="text|json", help="How log lines look.")]
+LogLevelOption = Annotated[str, typer.Option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")]
+
+
+@app.callback()
+def annotate() -> None:
+    """Write onto nodes what is measured of them, for those who place pods to read.
+
+    Example: podium annotate usage --prometheus http://prometheus.monitoring:9090
+    """
+
+
+@app.command()
+def usage(
+    prometheus: Annotated[
+        str,
+        typer.Option("--prometheus", metavar="URL", envvar="PROMETHEUS_ADDRESS", help="Where Prometheus is."),
+    ] = "",
+    window: Annotated[
+        str, typer.Option("--window", metavar="DURATION", help="The time that means and deviations are of.")
+    ] = "24h",
+    step: Annotated[
+        str, typer.Option("--step", metavar="DURATION", help="How far apart values are; at least four scrapes.")
+    ] = "1m",
+    forecast: Annotated[
+        bool, typer.Option("--forecast", envvar="USE_FORECAST", help="Foretell as well what will be free next.")
+    ] = False,
+    node_label: Annotated[
+        str, typer.Option("--node-label", metavar="LABEL", help="The label that names the node; else the usual ones.")
+    ] = "",
+    cpu_query: Annotated[
+        str, typer.Option("--cpu-query", metavar="PROMQL", help="Cores in use, per node; else of node exporters.")
+    ] = "",
+    memory_query: Annotated[
+        str, typer.Option("--memory-query", metavar="PROMQL", help="Bytes in use, per node; else of node exporters.")
+    ] = "",
+    token_file: Annotated[
+        str, typer.Option("--prometheus-token-file", metavar="FILE", help="A token that Prometheus wants.")
+    ] = "",
+    ca_file: Annotated[
+        str, typer.Option("--prometheus-ca-file", metavar="FILE", help="Who signed Prometheus' certificate.")
+    ] = "",
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            "--tolerance", metavar="PERCENT", min=0, max=100, help="How far a number may move before it is written."
+        ),
+    ] = 0.1,
+    once: OnceOption = False,
+    interval: IntervalOption = "60s",
+    max_age: MaxAgeOption = "15m",
+    kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
+    log_format: LogFormatOption = "text",
+    log_level: LogLevelOption = "info",
+) -> None:
+    """Annotate nodes with mean and deviation of free cpu and memory, as Prometheus has measured them.
+
+    Runs until told to stop (exit code 0); with --once exits 0, or 1 when something went wrong. Bad input ends with 2.
+
+    Example: podium annotate usage --prometheus http://prometheus.monitoring:9090 --once
+    """
+    from podium.framework.load import NodeMatch
+    from podium.live.annotating import annotate_usage
+    from podium.telemetry.usage import UsageSettings
+
+    settings = UsageSettings(
+        source=_source(prometheus, token_file, ca_file),
+        match=NodeMatch(label=node_label),
+        window=_duration("--window", window),
+        step=_duration("--step", step),
+        cpu_query=cpu_query,
+        memory_query=memory_query,
+        forecast=forecast,
+    )
+    if settings.step > settings.window:
+        raise InputError(f"--step {step} is longer than --window {window}")
+    pace = _pace(once, interval, max_age, tolerance / 100)
+    _set_up_log(log_format, log_level)
+
+    async def work(client: "Client", stop: "asyncio.Event") -> int:
+        import random
+
+        from podium.framework.clock import SystemClock
+
+        return await annotate_usage(client, settings, pace, clock=SystemClock(), rng=random.Random(), stop=stop)
+
+    raise typer.Exit(_run(work, kubeconfig, context))
+
+
+@app.command()
+def allocation(
+    gpu_resource: Annotated[
+        str, typer.Option("--gpu-resource", metavar="NAME", help="What GPUs are called.")
+    ] = "nvidia.com/gpu",
+    once: OnceOption = False,
+    interval: IntervalOption = "60s",
+    max_age: MaxAgeOption = "15m",
+    kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
+    log_format: LogFormatOption = "text",
+    log_level: LogLevelOption = "info",
+) -> None:
+    """Annotate nodes with what their pods have requested, and what is left.
+
+    Runs until told to stop (exit code 0); with --once exits 0, or 1 when something went wrong. Bad input ends with 2.
+
+    Example: podium annotate allocation --once
+    """
+    from podium.live.annotating import annotate_allocation
+
+    pace = _pace(once, interval, max_age, 0.0)
+    _set_up_log(log_format, log_level)
+
+    async def work(client: "Client", stop: "asyncio.Event") -> int:
+        from podium.framework.clock import SystemClock
+
+        return await annotate_allocation(client, gpu_resource, pace, clock=SystemClock(), stop=stop)
+
+    raise typer.Exit(_run(work, kubeconfig, context))
+
+
+def _source(address: str, token_file: str, ca_file: str) -> "Source":
+    """Prometheus; the variables PROM_IP and PROM_PORT stand in for its address."""
+    import os
+
+    from podium.config.field import FieldPath
+    from podium.framework.load import Source, Tls
+
+    host = os.environ.get("PROM_IP", "")
+    if not address and host:
+        address = f"http://{host}:{os.environ.get('PROM_PORT') or 9090}"
+    if not address:
+        raise InputError("--prometheus is missing: write where Prometheus is, such as http://prometheus:9090")
+    source = Source(address=address, token_file=token_file, tls=Tls(ca_file=ca_file))
+    for error in source.validate(FieldPath()):
+        raise InputError(f"--prometheus {address}: {error.body}")
+    return source
+
+
+def _pace(once: bool, interval: str, max_age: str, tolerance: float) -> "Pace":
+    from podium.live.annotating import Pace
+
+    every, oldest = _duration("--interval", interval), _duration("--max-age", max_age)
+    if not once and oldest < 2 * every:
+        raise InputError(
+            f"--max-age {max_age} must be at least twice --interval {interval}, or annotations come and go"
+        )
+    return Pace(
+        None if once else every.seconds, oldest.seconds, tolerance, typer.echo, lambda line: typer.echo(line, err=True)
+    )
+
+
+def _duration(option: str, text: str) -> "Duration":
+    from podium.config.durations import Duration
+
+    try:
+        length = Duration.parse(f"{text}s" if text.isdecimal() else text)
+    except ValueError:
+        length = Duration(0)
+    if length <= 0:
+        raise InputError(f'{option} "{text}": write a length of time, such as 90s or 5m')
+    return length
+
+
+def _set_up_log(form: str, level: str) -> None:
+    from podium.serving.log import FORMATS, LEVELS, set_up
+
+    for option, given, allowed in (("--log-format", form, FORMATS), ("--log-level", level, LEVELS)):
+        if given not in allowed:
+            raise InputError(f'{option} "{given}": write one of {", ".join(allowed)}')
+    set_up(form, level)
+
+
+def _run(
+    work: "Callable[[Client, asyncio.Event], Coroutine[Any, Any, int]]", kubeconfig: str | None, context: str | None
+) -> int:
+    import asyncio
+
+    from podium.client import Client, load_access
+    from podium.serving.signals import stop_on_signals
+
+    access = load_access(kubeconfig, context=context)
+
+    async def main() -> int:
+        async with Client(access, user_agent="podium-annotate") as client:
+            return await work(client, stop_on_signals())
+
+    return asyncio.run(main())
