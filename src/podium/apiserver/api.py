@@ -1,0 +1,187 @@
+"""What a request does, without HTTP: the verbs on kinds, each a plain synchronous call.
+
+A write goes the way it goes in kube-apiserver: fields are checked and defaulted, admission, what the server decides is
+filled in, the kind's rules prepare and validate, and the store takes it with the next revision. Nothing here waits, so
+a write is seen whole by everybody or not at all.
+
+Objects given are not changed and objects returned are the caller's own. Refusals are StatusErrors.
+"""
+
+from __future__ import annotations
+
+import builtins
+import random
+from typing import Any
+
+import msgspec
+
+from podium.apiserver import deleting, forms, writing
+from podium.apiserver.bootstrap import initial_objects
+from podium.apiserver.deleting import Deleted, DeleteOptions
+from podium.apiserver.errors import not_found
+from podium.apiserver.kinds import BUILT_IN, Kind, Kinds
+from podium.apiserver.rules import Context
+from podium.apiserver.selection import selection
+from podium.apiserver.store import HISTORY, Store, Stored
+from podium.apiserver.subresources import binding, eviction
+from podium.apiserver.timestamps import timestamp
+from podium.framework.clock import Clock
+
+Obj = dict[str, Any]
+
+
+class Api:
+    """The embedded cluster's API. Uids and generated names come from `rng`, every time from `clock`."""
+
+    def __init__(self, *, clock: Clock, rng: random.Random, history: int = HISTORY, bootstrap: bool = True) -> None:
+        self.clock = clock
+        self.rng = rng
+        self.kinds = Kinds(BUILT_IN)
+        self.store = Store(history=history)
+        if bootstrap:
+            self.bootstrap()
+
+    def bootstrap(self) -> None:
+        """Create what every cluster has, where it is missing."""
+        for obj in initial_objects():
+            kind = self.kinds.by_kind(obj["apiVersion"], obj["kind"])
+            assert kind is not None
+            if self.store.get(kind, obj["metadata"].get("namespace"), obj["metadata"]["name"]) is None:
+                self.create(kind, obj)
+
+    def create(
+        self,
+        kind: Kind,
+        obj: Obj,
+        *,
+        namespace: str | None = None,
+        dry_run: bool = False,
+        field_validation: str = "",
+        manager: str = "",
+    ) -> Obj:
+        """Create the object in `namespace`, or in the one its metadata names, or in "default"."""
+        space = namespace or (obj.get("metadata") or {}).get("namespace") or "default"
+        options = writing.Options(dry_run=dry_run, field_validation=field_validation, manager=manager)
+        return forms.decoded(self.create_stored(kind, copied(obj), space, options), kind)
+
+    def get(self, kind: Kind, namespace: str | None, name: str) -> Obj:
+        return forms.decoded(self.stored(kind, namespace, name), kind)
+
+    def list(
+        self, kind: Kind, namespace: str | None = None, *, label_selector: str = "", field_selector: str = ""
+    ) -> builtins.list[Obj]:
+        chosen = selection(kind, label_selector, field_selector)
+        return [forms.decoded(stored, kind) for stored in self.store.items(kind, namespace) if chosen.matches(stored)]
+
+    def update(
+        self,
+        kind: Kind,
+        obj: Obj,
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+        field_validation: str = "",
+        manager: str = "",
+    ) -> Obj:
+        """Replace the object, or its `subresource`; a resourceVersion that is given must be the current one."""
+        given = obj.get("metadata") or {}
+        options = writing.Options(dry_run=dry_run, field_validation=field_validation, manager=manager)
+        name, namespace = given.get("name", ""), given.get("namespace")
+        stored, _ = self.update_stored(kind, namespace, name, copied(obj), subresource, options)
+        return forms.decoded(stored, kind)
+
+    def patch(
+        self,
+        kind: Kind,
+        namespace: str | None,
+        name: str,
+        body: Any,
+        content_type: str,
+        *,
+        subresource: str = "",
+        manager: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+        field_validation: str = "",
+    ) -> Obj:
+        """Change part of the object; `content_type` says in which way (application/merge-patch+json, …)."""
+        options = writing.Options(
+            dry_run=dry_run, field_validation=field_validation, manager=manager, force=force, is_patch=True
+        )
+        stored, _ = self.patch_stored(kind, namespace, name, copied(body), content_type, subresource, options)
+        return forms.decoded(stored, kind)
+
+    def delete(
+        self,
+        kind: Kind,
+        namespace: str | None,
+        name: str,
+        *,
+        grace_seconds: int | None = None,
+        propagation: str = "",
+        uid: str = "",
+        resource_version: str = "",
+        dry_run: bool = False,
+    ) -> Obj:
+        """Delete the object, or mark it where something must happen first; its last state comes back."""
+        options = DeleteOptions(
+            grace_seconds=grace_seconds,
+            propagation=propagation,
+            uid=uid,
+            resource_version=resource_version,
+            dry_run=dry_run,
+        )
+        return forms.decoded(self.delete_stored(kind, namespace, name, options).stored, kind)
+
+    def bind(self, namespace: str, name: str, body: Obj, *, dry_run: bool = False) -> None:
+        """Bind the pod to the node that a Binding (or just its `target`) names."""
+        binding.bind(self, namespace, name, body, dry_run=dry_run)
+
+    def evict(self, namespace: str, name: str, body: Obj | None = None, *, dry_run: bool = False) -> None:
+        """Delete the pod unless a PodDisruptionBudget forbids that now (429)."""
+        eviction.evict(self, namespace, name, body or {}, dry_run=dry_run)
+
+    # What the calls above and the handling of requests share: objects as they are stored.
+
+    def stored(self, kind: Kind, namespace: str | None, name: str) -> Stored:
+        found = self.store.get(kind, namespace, name)
+        if found is None:
+            raise not_found(kind, name)
+        return found
+
+    def create_stored(self, kind: Kind, obj: Obj, namespace: str, options: writing.Options) -> Stored:
+        return writing.create(self, kind, obj, namespace, options)
+
+    def update_stored(
+        self, kind: Kind, namespace: str | None, name: str, obj: Obj, subresource: str, options: writing.Options
+    ) -> tuple[Stored, bool]:
+        """What is stored now, and whether the update created it."""
+        return writing.update(self, kind, namespace, name, obj, subresource, options)
+
+    def patch_stored(
+        self,
+        kind: Kind,
+        namespace: str | None,
+        name: str,
+        body: Any,
+        content_type: str,
+        subresource: str,
+        options: writing.Options,
+    ) -> tuple[Stored, bool]:
+        return writing.patch(self, kind, namespace, name, body, content_type, subresource, options)
+
+    def delete_stored(self, kind: Kind, namespace: str | None, name: str, options: DeleteOptions) -> Deleted:
+        found = self.stored(kind, namespace, name)
+        return deleting.delete(self.store, kind, found, options, self.clock.now())
+
+    def context(self, kind: Kind) -> Context:
+        return Context(kind, self.now(), self.store, self.kinds, self.rng)
+
+    def now(self) -> str:
+        """The time as the API writes it."""
+        return timestamp(self.clock.now())
+
+
+def copied(obj: Any) -> Any:
+    """A copy that shares nothing with the original."""
+    return msgspec.json.decode(msgspec.json.encode(obj))

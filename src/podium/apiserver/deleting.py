@@ -1,0 +1,140 @@
+"""What a DELETE does: at once, after a grace period, or when the last finalizer is gone.
+
+An object with finalizers, or one whose kind ends gracefully, is only marked: it gets a deletionTimestamp and stays
+until whoever is responsible has finished. How its dependents go is written down as a finalizer too, for the garbage
+collector to read.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from podium.apiserver.errors import conflict, forbidden, invalid_value
+from podium.apiserver.errors import invalid as invalid_object
+from podium.apiserver.kinds import NAMESPACE, Kind
+from podium.apiserver.rules import Rules, rules_of
+from podium.apiserver.store import Store, Stored, encode
+from podium.apiserver.timestamps import seconds_of, timestamp
+
+ORPHAN: Final = "orphan"
+FOREGROUND: Final = "foregroundDeletion"
+_LASTING_NAMESPACES: Final = ("default", "kube-system", "kube-public")
+_PROPAGATION: Final = ("Foreground", "Background", "Orphan")
+
+
+class DeleteOptions(msgspec.Struct, frozen=True):
+    """What the request says about how to delete."""
+
+    grace_seconds: int | None = None
+    propagation: str = ""
+    orphan_dependents: bool | None = None
+    uid: str = ""
+    resource_version: str = ""
+    dry_run: bool = False
+
+
+class Deleted(msgspec.Struct, frozen=True):
+    """The object's last or marked state, and whether it is gone."""
+
+    stored: Stored
+    gone: bool
+
+
+def delete(store: Store, kind: Kind, stored: Stored, options: DeleteOptions, now: float) -> Deleted:
+    """Delete or mark what is stored; raises StatusError where preconditions do not hold."""
+    rules = rules_of(kind)
+    check_preconditions(kind, stored, options.uid, options.resource_version)
+    if options.propagation and options.propagation not in _PROPAGATION:
+        supported = f"must be one of {', '.join(_PROPAGATION)}"
+        raise invalid_object(kind, stored.name, [invalid_value("propagationPolicy", options.propagation, supported)])
+    if kind == NAMESPACE and stored.name in _LASTING_NAMESPACES:
+        raise forbidden(kind, stored.name, "this namespace may not be deleted")
+    obj = stored.decode()
+    if not _mark(kind, rules, obj, options, now):
+        if options.dry_run:
+            return Deleted(stored, True)
+        return Deleted(store.remove(kind, stored.namespace, stored.name), True)
+    if options.dry_run:
+        return Deleted(encode(stored.kind, obj, stored.revision), False)
+    marked = stored if obj == stored.decode() else store.put(stored.kind, obj)
+    if not obj["metadata"].get("deletionGracePeriodSeconds") and not _kept(obj):
+        return Deleted(store.remove(kind, stored.namespace, stored.name), True)
+    return Deleted(marked, False)
+
+
+def finished(obj: dict[str, Any]) -> bool:
+    """Whether an object marked for deletion has nothing left to wait for."""
+    metadata = obj["metadata"]
+    return "deletionTimestamp" in metadata and not metadata.get("deletionGracePeriodSeconds") and not _kept(obj)
+
+
+def check_preconditions(kind: Kind, stored: Stored, uid: str, resource_version: str) -> None:
+    """Refuse where the request is about another object of the name, or about another state of it."""
+    failed = "Precondition failed: {0} in precondition: {1}, {0} in object meta: {2}"
+    if uid and uid != stored.uid:
+        raise conflict(kind, stored.name, failed.format("UID", uid, stored.uid))
+    if resource_version and resource_version != str(stored.revision):
+        raise conflict(kind, stored.name, failed.format("ResourceVersion", resource_version, stored.revision))
+
+
+def _mark(kind: Kind, rules: Rules, obj: dict[str, Any], options: DeleteOptions, now: float) -> bool:
+    """Write into `obj` what its deletion waits for; False when it waits for nothing and was not marked."""
+    metadata = obj["metadata"]
+    already = metadata.get("deletionTimestamp")
+    _set_finalizers(kind, metadata, options)
+    if kind == NAMESPACE:
+        obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
+    if already:
+        asked, agreed = options.grace_seconds, metadata.get("deletionGracePeriodSeconds") or 0
+        if rules.grace_seconds is not None and asked is not None and asked < agreed:
+            shorter = max(asked, 1) if asked < 0 else asked
+            began = seconds_of(already) - agreed
+            metadata["deletionTimestamp"] = timestamp(began + shorter)
+            metadata["deletionGracePeriodSeconds"] = shorter
+        return True
+    grace = 0 if rules.grace_seconds is None else rules.grace_seconds(obj, options.grace_seconds)
+    graceful = rules.grace_seconds is not None
+    if not graceful and not _kept(obj):
+        return False
+    metadata["deletionTimestamp"] = timestamp(now + grace)
+    metadata["deletionGracePeriodSeconds"] = grace
+    if metadata.get("generation"):
+        metadata["generation"] += 1
+    return True
+
+
+def _kept(obj: dict[str, Any]) -> bool:
+    """Whether finalizers keep the object: those of the metadata, and those a namespace has in its spec."""
+    if obj["metadata"].get("finalizers"):
+        return True
+    return obj["kind"] == "Namespace" and obj["apiVersion"] == "v1" and bool((obj.get("spec") or {}).get("finalizers"))
+
+
+def _set_finalizers(kind: Kind, metadata: dict[str, Any], options: DeleteOptions) -> None:
+    present = metadata.get("finalizers") or []
+    wanted = [finalizer for finalizer in present if finalizer not in (ORPHAN, FOREGROUND)]
+    if _orphans(kind, present, options):
+        wanted.append(ORPHAN)
+    elif _in_foreground(present, options):
+        wanted.append(FOREGROUND)
+    if wanted:
+        metadata["finalizers"] = wanted
+    else:
+        metadata.pop("finalizers", None)
+
+
+def _orphans(kind: Kind, present: list[str], options: DeleteOptions) -> bool:
+    if options.orphan_dependents is not None:
+        return options.orphan_dependents
+    if options.propagation:
+        return options.propagation == "Orphan"
+    # Controllers from before there was garbage collection leave their pods behind unless told otherwise.
+    return ORPHAN in present or (kind.group == "" and kind.kind == "ReplicationController")
+
+
+def _in_foreground(present: list[str], options: DeleteOptions) -> bool:
+    if options.orphan_dependents is not None:
+        return False
+    if options.propagation:
+        return options.propagation == "Foreground"
+    return FOREGROUND in present

@@ -1,0 +1,147 @@
+"""What holds for the metadata of every kind: what the server fills in, what may never change, and what is refused."""
+
+import random
+from collections.abc import Iterable
+from typing import Any, Final
+
+from podium.apiserver.errors import Cause, field_forbidden, immutable, invalid_value, required
+from podium.apiserver.kinds import Kind
+from podium.apiserver.rules import Rules
+from podium.kube.validation import dns_label_errors, label_value_errors, qualified_name_errors
+
+Meta = dict[str, Any]
+
+_SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+_LONGEST_GENERATED: Final = 63 - 5
+_ANNOTATIONS_LIMIT: Final = 256 << 10
+_SERVER_ONLY: Final = ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion")
+
+
+def fill_new(metadata: Meta, kind: Kind, namespace: str, now: str, rng: random.Random) -> None:
+    """A new object's name where it is to be made up, namespace, uid and birth; what only the server says is dropped."""
+    if not metadata.get("name") and (prefix := metadata.get("generateName")):
+        metadata["name"] = generated_name(prefix, rng)
+    for field in _SERVER_ONLY:
+        metadata.pop(field, None)
+    metadata.pop("generation", None)
+    if kind.namespaced:
+        metadata["namespace"] = namespace
+    metadata["uid"] = new_uid(rng)
+    metadata["creationTimestamp"] = now
+
+
+def generated_name(prefix: str, rng: random.Random) -> str:
+    """The prefix, shortened where it must be, and five characters that spell nothing."""
+    return prefix[:_LONGEST_GENERATED] + "".join(rng.choices(_SUFFIX_ALPHABET, k=5))
+
+
+def new_uid(rng: random.Random) -> str:
+    """A random UUID of version 4."""
+    digits = f"{rng.getrandbits(128):032x}"
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+
+
+def carry_over(new: Meta, old: Meta) -> None:
+    """What a writer cannot change about an object that exists, taken from what is stored."""
+    for field in ("creationTimestamp", "deletionTimestamp"):
+        if field in old:
+            new[field] = old[field]
+    for field in ("uid", "deletionGracePeriodSeconds", "namespace"):
+        if not new.get(field) and field in old:
+            new[field] = old[field]
+    if "generation" in old:
+        new["generation"] = old["generation"]
+    else:
+        new.pop("generation", None)
+    new.pop("selfLink", None)
+
+
+def metadata_causes(metadata: Meta, kind: Kind, rules: Rules) -> list[Cause]:
+    """What is wrong with the metadata of a new object or of a new state."""
+    causes: list[Cause] = []
+    name = metadata.get("name", "")
+    if not name:
+        causes.append(required("metadata.name", "name or generateName is required"))
+    else:
+        causes += [invalid_value("metadata.name", name, error) for error in rules.name_errors(name)]
+    namespace = metadata.get("namespace", "")
+    if not kind.namespaced:
+        if namespace:
+            causes.append(field_forbidden("metadata.namespace", "not allowed on this type"))
+    elif not namespace:
+        causes.append(required("metadata.namespace"))
+    else:
+        causes += [invalid_value("metadata.namespace", namespace, error) for error in dns_label_errors(namespace)]
+    if labels := metadata.get("labels"):
+        causes += label_causes(labels, "metadata.labels")
+    if annotations := metadata.get("annotations"):
+        causes += _annotation_causes(annotations)
+    if owners := metadata.get("ownerReferences"):
+        causes += _owner_causes(owners)
+    if finalizers := metadata.get("finalizers"):
+        causes += _finalizer_causes(finalizers)
+    return causes
+
+
+def metadata_update_causes(new: Meta, old: Meta) -> list[Cause]:
+    """What the writer changed that nobody may change, after `carry_over`."""
+    causes: list[Cause] = []
+    if "deletionTimestamp" in old:
+        extra = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
+        if extra:
+            words = ", ".join(f'"{finalizer}"' for finalizer in extra)
+            why = "no new finalizers can be added if the object is being deleted, found new finalizers []string"
+            causes.append(field_forbidden("metadata.finalizers", f"{why}{{{words}}}"))
+    for field in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        if new.get(field) != old.get(field):
+            causes.append(immutable(f"metadata.{field}", new.get(field)))
+    return causes
+
+
+def label_causes(labels: dict[str, str], path: str) -> Iterable[Cause]:
+    for key, value in sorted(labels.items()):
+        for error in qualified_name_errors(key):
+            yield invalid_value(path, key, error)
+        for error in label_value_errors(value):
+            yield invalid_value(path, value, error)
+
+
+def _annotation_causes(annotations: dict[str, str]) -> Iterable[Cause]:
+    size = 0
+    for key, value in annotations.items():
+        size += len(key.encode()) + len(value.encode())
+        for error in qualified_name_errors(key.lower()):
+            yield invalid_value("metadata.annotations", key, error)
+    if size > _ANNOTATIONS_LIMIT:
+        yield Cause(
+            "FieldValueTooLong", f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes", "metadata.annotations"
+        )
+
+
+def _owner_causes(owners: list[dict[str, Any]]) -> Iterable[Cause]:
+    path = "metadata.ownerReferences"
+    controller = ""
+    for owner in owners:
+        if not owner.get("apiVersion"):
+            yield invalid_value(f"{path}.apiVersion", "", "version must not be empty")
+        for field in ("kind", "name", "uid"):
+            if not owner.get(field):
+                yield invalid_value(f"{path}.{field}", "", "must not be empty")
+        if owner.get("apiVersion") == "v1" and owner.get("kind") == "Event":
+            yield invalid_value(path, owner, "/v1, Kind=Event is disallowed from being an owner")
+        if owner.get("controller"):
+            this = f"{owner.get('kind')}/{owner.get('name')}"
+            if controller:
+                why = 'Only one reference can have Controller set to true. Found "true" in references for'
+                yield invalid_value(path, owners, f"{why} {controller} and {this}")
+            controller = controller or this
+
+
+def _finalizer_causes(finalizers: list[str]) -> Iterable[Cause]:
+    for finalizer in finalizers:
+        for error in qualified_name_errors(finalizer):
+            yield invalid_value("metadata.finalizers", finalizer, error)
+    if "orphan" in finalizers and "foregroundDeletion" in finalizers:
+        why = "finalizer orphan and foregroundDeletion cannot be both set"
+        yield invalid_value("metadata.finalizers", finalizers, why)

@@ -1,0 +1,41 @@
+"""Namespaces: active until deleted, then terminating until nothing is left in them and the finalizer is gone.
+
+The finalizer is in the spec, not in the metadata, and is taken off through `/finalize`. Every namespace carries its own
+name as a label, so that selectors of namespaces can name one.
+"""
+
+from typing import Final
+
+from podium.apiserver.rules.rule import Context, Obj, Rules
+from podium.kube.validation import dns_label_errors
+
+NAME_LABEL: Final = "kubernetes.io/metadata.name"
+FINALIZER: Final = "kubernetes"
+
+
+def _prepare_for_create(obj: Obj, context: Context) -> None:
+    obj["status"] = {"phase": "Active"}
+    finalizers = obj.setdefault("spec", {}).setdefault("finalizers", [])
+    if FINALIZER not in finalizers:
+        finalizers.append(FINALIZER)
+    _label(obj)
+
+
+def _prepare_for_update(new: Obj, old: Obj, context: Context) -> None:
+    new["spec"] = {**(new.get("spec") or {}), "finalizers": (old.get("spec") or {}).get("finalizers", [])}
+    _label(new)
+
+
+def _label(obj: Obj) -> None:
+    metadata = obj["metadata"]
+    if metadata.get("name"):
+        metadata["labels"] = {**(metadata.get("labels") or {}), NAME_LABEL: metadata["name"]}
+
+
+NAMESPACE_RULES: Final = Rules(
+    prepare_for_create=_prepare_for_create,
+    prepare_for_update=_prepare_for_update,
+    name_errors=dns_label_errors,
+    returns_deleted=True,
+    empty_status={},
+)

@@ -1,0 +1,77 @@
+"""What the API does to an object of one kind beyond storing it, as a record of functions.
+
+`prepare_…` change the new object in place: they drop what the writer may not set and fill in what the server decides.
+`validate…` only look, and tell what is wrong. The order is kube-apiserver's: prepare, validate, then the checks that
+hold for every kind's metadata (metadata.py). A kind says nothing about what it has no rule for.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from podium.apiserver.errors import Cause
+from podium.kube.validation import dns_subdomain_errors
+
+if TYPE_CHECKING:
+    from podium.apiserver.kinds import Kind, Kinds
+    from podium.apiserver.store import Store
+
+Obj = dict[str, Any]
+
+
+class Context(NamedTuple):
+    """What a rule may look at besides the object: the time as the API writes it, and everything that is stored."""
+
+    kind: Kind
+    now: str
+    store: Store
+    kinds: Kinds
+    rng: random.Random
+
+
+def _leave(obj: Obj, context: Context) -> None:
+    pass
+
+
+def _leave_both(new: Obj, old: Obj, context: Context) -> None:
+    pass
+
+
+def _fine(obj: Obj) -> Iterable[Cause]:
+    return ()
+
+
+def _fine_both(new: Obj, old: Obj) -> Iterable[Cause]:
+    return ()
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """`generation`: changes of the spec are counted in metadata.generation. `status_on_create`: who creates may write
+    the status too. `update_creates`: a PUT of what does not exist creates it. `update_needs_version`: a PUT must
+    say which resourceVersion it replaces. `returns_deleted`: a DELETE answers with the object, not a Status."""
+
+    prepare_for_create: Callable[[Obj, Context], None] = _leave
+    prepare_for_update: Callable[[Obj, Obj, Context], None] = _leave_both
+    prepare_for_status: Callable[[Obj, Obj, Context], None] = _leave_both
+    validate: Callable[[Obj], Iterable[Cause]] = _fine
+    validate_update: Callable[[Obj, Obj], Iterable[Cause]] = _fine_both
+    validate_status: Callable[[Obj, Obj], Iterable[Cause]] = _fine_both
+    admit: Callable[[Obj, Context], None] = _leave
+    """Admission on create, before anything else; raises StatusError."""
+    name_errors: Callable[[str], Sequence[str]] = dns_subdomain_errors
+    grace_seconds: Callable[[Obj, int | None], int] | None = None
+    """How long a deletion waits, from the object and from what the request asked for; None: it never does."""
+    generation: bool = False
+    status_on_create: bool = False
+    update_creates: bool = False
+    update_needs_version: bool = False
+    returns_deleted: bool = False
+    empty_status: dict[str, Any] | None = None
+    """What an object of this kind has as its status until somebody writes one; None: no such field."""
+
+
+PLAIN = Rules()

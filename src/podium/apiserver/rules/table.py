@@ -1,0 +1,74 @@
+"""Which rules hold for which kind."""
+
+from typing import Final
+
+from podium.apiserver.kinds import Kind
+from podium.apiserver.rules.namespaces import NAMESPACE_RULES
+from podium.apiserver.rules.nodes import NODE_RULES
+from podium.apiserver.rules.pods import POD_RULES
+from podium.apiserver.rules.rule import PLAIN, Rules
+
+_UPSERT: Final = Rules(update_creates=True)
+_GUARDED: Final = Rules(update_needs_version=True)
+_RETURNED: Final = Rules(returns_deleted=True)
+_RETURNED_AND_GUARDED: Final = Rules(returns_deleted=True, update_needs_version=True)
+
+_RULES: Final[dict[str, Rules]] = {
+    "pods": POD_RULES,
+    "nodes": NODE_RULES,
+    "namespaces": NAMESPACE_RULES,
+    "endpoints": _UPSERT,
+    "events": _UPSERT,
+    "limitranges": _UPSERT,
+    "resourcequotas": Rules(returns_deleted=True, empty_status={}),
+    "serviceaccounts": _RETURNED,
+    "services": Rules(returns_deleted=True, update_creates=True, empty_status={"loadBalancer": {}}),
+    "persistentvolumes": Rules(returns_deleted=True, empty_status={"phase": "Pending"}),
+    "persistentvolumeclaims": Rules(returns_deleted=True, empty_status={"phase": "Pending"}),
+    "replicationcontrollers": Rules(generation=True, empty_status={"replicas": 0}),
+    "deployments.apps": Rules(generation=True, empty_status={}),
+    "replicasets.apps": Rules(generation=True, empty_status={"replicas": 0}),
+    "statefulsets.apps": Rules(generation=True, empty_status={"replicas": 0, "availableReplicas": 0}),
+    "daemonsets.apps": Rules(
+        generation=True,
+        empty_status={
+            "currentNumberScheduled": 0,
+            "numberMisscheduled": 0,
+            "desiredNumberScheduled": 0,
+            "numberReady": 0,
+        },
+    ),
+    "jobs.batch": Rules(generation=True, empty_status={}),
+    "poddisruptionbudgets.policy": Rules(
+        generation=True,
+        update_needs_version=True,
+        empty_status={"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0},
+    ),
+    "leases.coordination.k8s.io": Rules(update_creates=True, update_needs_version=True),
+    "runtimeclasses.node.k8s.io": Rules(update_creates=True, update_needs_version=True),
+    "clusterroles.rbac.authorization.k8s.io": _UPSERT,
+    "clusterrolebindings.rbac.authorization.k8s.io": _UPSERT,
+    "roles.rbac.authorization.k8s.io": _UPSERT,
+    "rolebindings.rbac.authorization.k8s.io": _UPSERT,
+    "csidrivers.storage.k8s.io": _RETURNED_AND_GUARDED,
+    "csinodes.storage.k8s.io": _RETURNED_AND_GUARDED,
+    "csistoragecapacities.storage.k8s.io": _GUARDED,
+    "storageclasses.storage.k8s.io": _RETURNED,
+    "volumeattachments.storage.k8s.io": Rules(
+        returns_deleted=True, update_needs_version=True, empty_status={"attached": False}
+    ),
+    "volumeattributesclasses.storage.k8s.io": _RETURNED,
+    "deviceclasses.resource.k8s.io": Rules(returns_deleted=True, generation=True),
+    "resourceclaims.resource.k8s.io": Rules(returns_deleted=True, empty_status={}),
+    "resourceclaimtemplates.resource.k8s.io": _RETURNED,
+    "resourceslices.resource.k8s.io": Rules(returns_deleted=True, generation=True),
+    "priorityclasses.scheduling.k8s.io": Rules(generation=True),
+    "endpointslices.discovery.k8s.io": Rules(generation=True),
+}
+_CUSTOM: Final = Rules(generation=True, update_needs_version=True)
+
+
+def rules_of(kind: Kind) -> Rules:
+    if kind.custom:
+        return _CUSTOM
+    return _RULES.get(kind.stored_in, PLAIN)

@@ -1,0 +1,60 @@
+"""Which part of an object a write changes: everything but the status, or the status alone.
+
+A status update of most kinds may change labels and annotations too, because kubelets and old controllers do; newer
+kinds let it change nothing else.
+"""
+
+from typing import Any, Final
+
+from podium.apiserver.kinds import Kind
+
+Obj = dict[str, Any]
+
+_STATUS_ONLY: Final = frozenset(
+    {
+        "resourceclaims.resource.k8s.io",
+        "volumeattachments.storage.k8s.io",
+        "customresourcedefinitions.apiextensions.k8s.io",
+    }
+)
+_KEEPS_LABELS: Final = frozenset({"deployments.apps"})
+_MANAGED: Final = ("managedFields", "resourceVersion")
+
+
+def merged(kind: Kind, new: Obj, old: Obj, subresource: str) -> Obj:
+    """The next state: what was written where it may be, what is stored elsewhere."""
+    if subresource == "status":
+        metadata = new["metadata"]
+        if kind.custom or kind.stored_in in _STATUS_ONLY:
+            metadata = {**old["metadata"], **{key: metadata[key] for key in _MANAGED if key in metadata}}
+        elif kind.stored_in in _KEEPS_LABELS:
+            metadata = {key: value for key, value in metadata.items() if key != "labels"}
+            if "labels" in old["metadata"]:
+                metadata["labels"] = old["metadata"]["labels"]
+        found = {**old, "metadata": metadata}
+        return _with_status(found, new)
+    if subresource == "finalize":
+        spec = {**(old.get("spec") or {}), "finalizers": (new.get("spec") or {}).get("finalizers") or []}
+        return {**old, "metadata": new["metadata"], "spec": spec}
+    if kind.has_status:
+        return _with_status(new, old)
+    return new
+
+
+def spec_changed(kind: Kind, new: Obj, old: Obj) -> bool:
+    """Whether the change counts in metadata.generation; custom resources count all but metadata and status."""
+    if kind.custom or kind.plural == "endpointslices":
+        return _without(new) != _without(old)
+    return bool(new.get("spec") != old.get("spec"))
+
+
+def _with_status(obj: Obj, source: Obj) -> Obj:
+    if "status" in source:
+        obj["status"] = source["status"]
+    else:
+        obj.pop("status", None)
+    return obj
+
+
+def _without(obj: Obj) -> Obj:
+    return {key: value for key, value in obj.items() if key not in ("metadata", "status", "kind", "apiVersion")}

@@ -1,0 +1,15 @@
+"""Times as the API writes them: UTC, to the second in metadata and conditions, finer in events and leases."""
+
+from datetime import UTC, datetime
+
+
+def timestamp(seconds: float) -> str:
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def micro_timestamp(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def seconds_of(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()

@@ -1,0 +1,209 @@
+"""Creating, replacing and patching objects: the order in which a write is checked, filled in and stored.
+
+    create   fields → namespace → admission → metadata → prepare → validate → is the name free? → store
+    update   fields → current state → version → prepare → validate → has anything changed? → store
+    patch    current state → patch → update
+
+A write that changes nothing stores nothing: its answer has the resourceVersion that was there. An update that takes
+the last finalizer off an object marked for deletion removes it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from podium.apiserver import checking, deleting, forms, metadata, patching
+from podium.apiserver.errors import (
+    Cause,
+    StatusError,
+    already_exists,
+    bad_request,
+    conflict,
+    forbidden,
+    invalid,
+    invalid_value,
+    modified,
+    not_found,
+)
+from podium.apiserver.kinds import NAMESPACE, Kind
+from podium.apiserver.rules import Rules, rules_of
+from podium.apiserver.store import Stored, encode
+from podium.apiserver.subresources import parts
+
+if TYPE_CHECKING:
+    from podium.apiserver.api import Api
+
+Obj = dict[str, Any]
+
+_GENERATED_NAME_ATTEMPTS = 8
+
+
+class Options(msgspec.Struct, frozen=True):
+    """How a request wants to write. `force` is server-side apply's; `is_patch` writes need not say a version."""
+
+    dry_run: bool = False
+    field_validation: str = ""
+    manager: str = ""
+    force: bool = False
+    is_patch: bool = False
+
+
+def create(api: Api, kind: Kind, obj: Obj, namespace: str, options: Options) -> Stored:
+    """Store a new object; `obj` becomes the store's."""
+    rules = rules_of(kind)
+    meta = _metadata_of(obj)
+    if kind.namespaced:
+        if (given := meta.get("namespace")) and given != namespace:
+            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    elif meta.get("namespace"):
+        raise bad_request("namespace may not be set on an object that is not in one")
+    checking.check_and_default(kind, obj, options.field_validation)
+    if kind.namespaced:
+        _admit_namespace(api, kind, namespace, meta)
+    if meta.get("resourceVersion"):
+        raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
+    context = api.context(kind)
+    rules.admit(obj, context)
+    generated = not meta.get("name") and bool(meta.get("generateName"))
+    metadata.fill_new(meta, kind, namespace, context.now, api.rng)
+    for _ in range(_GENERATED_NAME_ATTEMPTS if generated else 0):
+        if api.store.get(kind, namespace if kind.namespaced else "", meta["name"]) is None:
+            break
+        meta["name"] = metadata.generated_name(meta["generateName"], api.rng)
+    obj = forms.to_storage(kind, obj)
+    if rules.generation:
+        meta["generation"] = 1
+    if kind.has_status and not rules.status_on_create:
+        obj.pop("status", None)
+    rules.prepare_for_create(obj, context)
+    if rules.empty_status is not None and not obj.get("status"):
+        obj["status"] = dict(rules.empty_status)
+    causes = [*rules.validate(obj)] or metadata.metadata_causes(meta, kind, rules)
+    if causes:
+        raise invalid(kind, meta.get("name", ""), causes)
+    if api.store.get(kind, meta.get("namespace"), meta["name"]) is not None:
+        raise already_exists(kind, meta["name"])
+    stored_kind = forms.storage_kind(kind)
+    if options.dry_run:
+        return encode(stored_kind, obj, 0)
+    return api.store.put(stored_kind, obj)
+
+
+def update(
+    api: Api, kind: Kind, namespace: str | None, name: str, obj: Obj, subresource: str, options: Options
+) -> tuple[Stored, bool]:
+    """Replace an object or one part of it; True where the update created it. `obj` becomes the store's."""
+    rules = rules_of(kind)
+    meta = _metadata_of(obj)
+    _check_address(kind, meta, namespace, name)
+    checking.check_and_default(kind, obj, options.field_validation)
+    old = api.store.get(kind, namespace, name)
+    if old is None:
+        if rules.update_creates and not subresource and not meta.get("resourceVersion") and not meta.get("uid"):
+            return create(api, kind, obj, namespace or "", options), True
+        raise not_found(kind, name)
+    return replace(api, kind, rules, old, obj, subresource, options), False
+
+
+def patch(
+    api: Api,
+    kind: Kind,
+    namespace: str | None,
+    name: str,
+    body: Any,
+    content_type: str,
+    subresource: str,
+    options: Options,
+) -> tuple[Stored, bool]:
+    """Apply a patch to what is stored; True where a server-side apply created it."""
+    rules = rules_of(kind)
+    old = api.store.get(kind, namespace, name)
+    if old is None:
+        if content_type == patching.APPLY and not subresource:
+            obj = patching.applied(api, kind, None, body, subresource, options)
+            _check_address(kind, _metadata_of(obj), namespace, name)
+            return create(api, kind, obj, namespace or "", options), True
+        raise not_found(kind, name)
+    obj = patching.patched(api, kind, old, body, content_type, subresource, options)
+    meta = _metadata_of(obj)
+    _check_address(kind, meta, namespace, name)
+    checking.check_and_default(kind, obj, options.field_validation)
+    return replace(api, kind, rules, old, obj, subresource, options), False
+
+
+def replace(api: Api, kind: Kind, rules: Rules, old: Stored, obj: Obj, subresource: str, options: Options) -> Stored:
+    """Store the next state of an object that exists, after all checks."""
+    meta = obj["metadata"]
+    _check_version(kind, rules, old, meta, options)
+    before = old.decode()
+    obj = forms.to_storage(kind, obj)
+    metadata.carry_over(meta, before["metadata"])
+    obj = parts.merged(kind, obj, before, subresource)
+    meta = obj["metadata"]
+    if rules.generation and not subresource and parts.spec_changed(kind, obj, before):
+        meta["generation"] = before["metadata"].get("generation", 0) + 1
+    context = api.context(kind)
+    if subresource == "status":
+        rules.prepare_for_status(obj, before, context)
+        metadata.carry_over(meta, before["metadata"])
+    elif not subresource:
+        rules.prepare_for_update(obj, before, context)
+    causes = metadata.metadata_causes(meta, kind, rules) + metadata.metadata_update_causes(meta, before["metadata"])
+    causes += rules.validate_status(obj, before) if subresource == "status" else rules.validate_update(obj, before)
+    if causes:
+        raise invalid(kind, old.name, causes)
+    obj["kind"], obj["apiVersion"] = old.kind.kind, old.kind.api_version
+    meta["resourceVersion"] = str(old.revision)
+    if obj == before:
+        return old
+    if options.dry_run:
+        return encode(old.kind, obj, old.revision)
+    stored = api.store.put(old.kind, obj)
+    return api.store.remove(kind, old.namespace, old.name) if deleting.finished(obj) else stored
+
+
+def _metadata_of(obj: Obj) -> Obj:
+    meta: Obj | None = obj.get("metadata")
+    if meta is None:
+        meta = obj["metadata"] = {}
+    return meta
+
+
+def _admit_namespace(api: Api, kind: Kind, namespace: str, meta: Obj) -> None:
+    """Nothing is created where there is no namespace, or where one is about to go."""
+    space = api.store.get(NAMESPACE, "", namespace)
+    if space is None:
+        raise not_found(NAMESPACE, namespace)
+    if space.fields[0] == "Terminating":
+        cause = Cause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
+        why = f"unable to create new content in namespace {namespace} because it is being terminated"
+        raise forbidden(kind, meta.get("name", ""), why, [cause])
+
+
+def _check_address(kind: Kind, meta: Obj, namespace: str | None, name: str) -> None:
+    given = meta.get("name")
+    if given and given != name:
+        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+    if not given:
+        raise bad_request("the name of the object (based on URL) was undeterminable: name must be provided")
+    if kind.namespaced:
+        if (space := meta.get("namespace")) and space != namespace:
+            raise bad_request(
+                f"the namespace of the object ({space}) does not match the namespace on the URL ({namespace})"
+            )
+        meta["namespace"] = namespace
+
+
+def _check_version(kind: Kind, rules: Rules, old: Stored, meta: Obj, options: Options) -> None:
+    if (uid := meta.get("uid")) and uid != old.uid:
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old.uid}"
+        raise conflict(kind, old.name, why)
+    version = meta.get("resourceVersion")
+    if version and version != "0":
+        if version != str(old.revision):
+            raise modified(kind, old.name)
+    elif rules.update_needs_version and not options.is_patch:
+        cause = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
+        raise invalid(kind, old.name, [cause])
