@@ -1,0 +1,40 @@
+"""The kubeconfig of an embedded cluster: one file for each port, in the folder for what programs keep between runs.
+
+The name is the same at every start, so a shell that has exported it goes on working. It goes away with the cluster.
+"""
+
+import os
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+_NAME = "podium-up"
+
+
+def write_kubeconfig(server: str, port: int, folder: Path | None = None) -> Path:
+    """Write the file and say where it is."""
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": _NAME, "cluster": {"server": server}}],
+        "users": [{"name": _NAME, "user": {}}],
+        "contexts": [{"name": _NAME, "context": {"cluster": _NAME, "user": _NAME}}],
+        "current-context": _NAME,
+    }
+    text = msgspec.json.format(msgspec.json.encode(content)) + b"\n"  # JSON is YAML
+    for place in [folder] if folder else [state_folder(), Path(tempfile.gettempdir()) / f"podium-{os.getuid()}"]:
+        try:
+            place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path = place / f"kubeconfig-{port}"
+            path.write_bytes(text)
+        except OSError as error:
+            failure = error
+        else:
+            return path
+    raise failure
+
+
+def state_folder() -> Path:
+    """Where programs keep state of a user: $XDG_STATE_HOME/podium."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "podium"

@@ -1,0 +1,67 @@
+"""A workload: the manifests of a file or of every file in a folder, in the order in which they can be created.
+
+Namespaces, definitions of custom kinds and priority classes come first, whatever file they are in, since the others
+need them; then everything else as written.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+Manifest = dict[str, Any]
+
+SAMPLE: Final = Path(__file__).parent.parent / "samples" / "workload.yaml"
+_ENDINGS: Final = (".yaml", ".yml", ".json")
+_FIRST: Final = ("Namespace", "CustomResourceDefinition", "PriorityClass", "StorageClass", "Node")
+
+
+class WorkloadError(ValueError):
+    """A workload that cannot be read; the text says where and why."""
+
+
+def read_workload(path: Path) -> list[Manifest]:
+    """Every object of the file, or of the folder's .yaml, .yml and .json files."""
+    files = _files(path)
+    found = [obj for file in files for obj in _objects(file)]
+    if not found:
+        raise WorkloadError(f"{path}: no objects in it; give a file or a folder with Kubernetes manifests")
+    return sorted(found, key=lambda obj: _FIRST.index(obj["kind"]) if obj["kind"] in _FIRST else len(_FIRST))
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(file for file in path.rglob("*") if file.suffix in _ENDINGS and file.is_file())
+    if not path.exists():
+        raise WorkloadError(f"{path}: there is no such file or folder")
+    return [path]
+
+
+def _objects(file: Path) -> Iterator[Manifest]:
+    try:
+        text = file.read_text(encoding="utf-8")
+        documents = [msgspec.json.decode(text)] if file.suffix == ".json" else list(yaml.safe_load_all(text))
+    except OSError as error:
+        raise WorkloadError(f"{file}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise WorkloadError(f"{file}: not UTF-8 text; save the file as UTF-8") from None
+    except (yaml.YAMLError, msgspec.DecodeError) as error:
+        raise WorkloadError(f"{file}: {' '.join(str(error).split())}") from None
+    for number, document in enumerate(documents, start=1):
+        if document is not None:
+            yield from _checked(document, f"{file}: document {number}")
+
+
+def _checked(document: Any, where: str) -> Iterator[Manifest]:
+    if not isinstance(document, dict):
+        raise WorkloadError(f"{where}: not an object; write apiVersion, kind and metadata")
+    if document.get("kind") == "List" or (str(document.get("kind", "")).endswith("List") and "items" in document):
+        for item in document.get("items") or ():
+            yield from _checked(item, where)
+        return
+    for field in ("apiVersion", "kind"):
+        if not isinstance(document.get(field), str) or not document[field]:
+            raise WorkloadError(f"{where}: {field} is missing; write apiVersion, kind and metadata")
+    yield document
