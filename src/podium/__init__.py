@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from podium.cluster import NodeInfo, Nodes
     from podium.config import ConfigError, SchedulerConfig, default_config, load_config
+    from podium.config.field import FieldError, FieldPath
     from podium.engine.explain import Explanation, NodeAnswer, explain
     from podium.framework import (
         SKIP,
@@ -57,12 +58,14 @@ if TYPE_CHECKING:
         Verdict,
         Wait,
     )
+    from podium.framework.environment import filled
     from podium.kube import DecodeError, Node, Pod, decode_documents
     from podium.plugins import PluginLoadError, load_registry
 
 _HOME = {
     "podium.cluster": ("NodeInfo", "Nodes"),
     "podium.config": ("ConfigError", "SchedulerConfig", "default_config", "load_config"),
+    "podium.config.field": ("FieldError", "FieldPath"),
     "podium.engine.explain": ("Explanation", "NodeAnswer", "explain"),
     "podium.framework": (
         "SKIP",
@@ -82,6 +85,7 @@ _HOME = {
         "Verdict",
         "Wait",
     ),
+    "podium.framework.environment": ("filled",),
     "podium.kube": ("DecodeError", "Node", "Pod", "decode_documents"),
     "podium.plugins": ("PluginLoadError", "load_registry"),
 }
@@ -95,6 +99,8 @@ __all__ = [
     "DecodeError",
     "Diagnosis",
     "Explanation",
+    "FieldError",
+    "FieldPath",
     "Handle",
     "Interest",
     "Node",
@@ -117,6 +123,7 @@ __all__ = [
     "decode_documents",
     "default_config",
     "explain",
+    "filled",
     "load_config",
     "load_registry",
 ]

@@ -111,6 +111,31 @@ def test_the_test_that_new_writes_can_fail(folder: Path) -> None:
     assert subprocess.run(command, cwd=folder / "quiet-nodes", capture_output=True, check=False).returncode == 1
 
 
+def test_new_writes_an_agent_that_installs_and_whose_test_passes(folder: Path) -> None:
+    ran = podium("plugins", "new", "CalmNodes", "--agent")
+    assert (ran.code, ran.err) == (0, "")
+    assert "    podium extender --agents CalmNodes " in ran.out
+    package = folder / "calm-nodes"
+    test = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    result = subprocess.run(test, cwd=package, capture_output=True, text=True, check=False)
+    assert "1 passed" in result.stdout, result.stdout + result.stderr
+    source = (package / "src" / "calm_nodes.py").read_text()
+    assert "Template" not in source
+    assert "TEMPLATE" not in source
+
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--target", str(folder / "site"), str(package)], check=True)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "site"), *sys.path])}
+    for file in ("scheduler.yaml", "kube-scheduler.yaml"):
+        command = [sys.executable, "-m", "podium", "check", str(package / file)]
+        checked = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert (checked.returncode, checked.stderr) == (0, "")
+
+    plugin = package / "src" / "calm_nodes.py"
+    plugin.write_text(plugin.read_text().replace("SCORE_PER_POINT = 10", "SCORE_PER_POINT = 9"))
+    assert subprocess.run(test, cwd=package, capture_output=True, check=False).returncode == 1
+
+
 def test_new_puts_the_package_where_it_is_told(folder: Path) -> None:
     ran = podium("plugins", "new", "GPUPacker", "--dir", "my plugins")
     assert ran.code == 0

@@ -1,19 +1,22 @@
 """Starting a plugin: a package that can be installed, with a plugin, its test, and a configuration that enables it.
 
 The texts are short on purpose: what is in them is what somebody has to understand to write a plugin. The test decides
-for a real pod on two nodes, so it shows at once that the plugin counts.
+for a real pod on two nodes, so it shows at once that the plugin counts. An agent is a copy of the plugin `Template`,
+with a configuration of kube-scheduler besides, for one that asks it over HTTP.
 """
 
 import importlib.util
 import keyword
 import re
 import shlex
+from importlib.resources import files
 from pathlib import Path
 
 from podium.cli.errors import InputError
 from podium.plugins import IN_TREE
 
 _NAME = re.compile(r"[A-Z][A-Za-z0-9]*")
+_IMPORT = re.compile(r"^from podium[.a-z_]* import (.*)\n", re.MULTILINE)
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 PYPROJECT = """\
@@ -114,29 +117,118 @@ profiles:
 """
 
 
-def write_package(name: str, folder: Path) -> Path:
+AGENT_ABOUT = '''\
+"""NAME lets a pod go anywhere and gives every node the same points: change both to what you need."""
+
+'''
+
+AGENT_TEST = '''\
+"""NAME in a real decision: two nodes, each with the points that the configuration says."""
+
+from pathlib import Path
+
+from podium import Pod, decode_documents, explain, load_config, load_registry
+
+CLUSTER = """
+apiVersion: v1
+kind: Node
+metadata: {name: one}
+status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: other}
+status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec: {containers: [{name: web, image: nginx}]}
+"""
+
+
+def test_every_node_may_have_the_pod_and_gets_its_points() -> None:
+    registry = load_registry(["MODULE:NAME"])
+    scheduler = Path(__file__).parent.parent / "scheduler.yaml"
+    config = load_config(scheduler.read_text(), str(scheduler), registry).config
+    objects = decode_documents(CLUSTER, "CLUSTER").objects
+    pod = next(each for each in objects if isinstance(each, Pod))
+
+    answer = explain(objects, pod, config, registry)
+
+    assert all(node.feasible for node in answer.nodes)
+    # Three points count 30, five times.
+    assert {node.name: node.scores["NAME"] for node in answer.nodes} == {"one": 150, "other": 150}
+'''
+
+AGENT_SCHEDULER = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+  - plugins:
+      multiPoint:
+        enabled:
+          - name: NAME
+            weight: 5
+    pluginConfig:
+      - name: NAME
+        args:
+          points: 3
+"""
+
+AGENT_KUBE_SCHEDULER = """\
+# For a stock kube-scheduler, which asks `podium extender --agents NAME --port 5401`.
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+  - schedulerName: PACKAGE
+extenders:
+  - urlPrefix: http://127.0.0.1:5401/NAME
+    filterVerb: filter
+    prioritizeVerb: prioritize
+    weight: 5
+    nodeCacheCapable: true
+    ignorable: true
+    httpTimeout: 2s
+"""
+
+
+def write_package(name: str, folder: Path, *, agent: bool = False) -> Path:
     """Write the package of a plugin into a new folder below `folder`; returns that folder."""
     _check_name(name)
     module, package = module_name(name), module_name(name).replace("_", "-")
     target = folder / package
     if target.exists():
         raise InputError(f"{target} exists already; give the plugin another name, or choose another --dir")
-    files = {
+    texts = {
         "pyproject.toml": PYPROJECT,
-        f"src/{module}.py": PLUGIN,
-        f"tests/test_{module}.py": TEST,
-        "scheduler.yaml": SCHEDULER,
+        f"src/{module}.py": _agent() if agent else PLUGIN,
+        f"tests/test_{module}.py": AGENT_TEST if agent else TEST,
+        "scheduler.yaml": AGENT_SCHEDULER if agent else SCHEDULER,
+        **({"kube-scheduler.yaml": AGENT_KUBE_SCHEDULER} if agent else {}),
     }
-    for path, text in files.items():
+    for path, text in texts.items():
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         filled = text.replace("NAME", name).replace("MODULE", module).replace("PACKAGE", package)
+        filled = filled.replace("VARIABLE_", f"{module.upper()}_")
         (target / path).write_text(filled, encoding="utf-8")
     return target
 
 
-def next_steps(target: Path, name: str) -> str:
+def _agent() -> str:
+    """The source of the plugin `Template`, to be named, with its imports from the public interface."""
+    text = (files("podium.plugins") / "template.py").read_text(encoding="utf-8")
+    names = {each.strip() for line in _IMPORT.findall(text) for each in line.split(",")}
+    _about, _, code = _IMPORT.sub("", text).partition('"""\n\n')
+    code = code.replace('\nNAME = "Template"\n', "\n").replace("    name = NAME\n", "")
+    code = code.replace("import msgspec\n", f"import msgspec\n\nfrom podium import {', '.join(sorted(names))}\n", 1)
+    return AGENT_ABOUT + code.replace("TEMPLATE_", "VARIABLE_").replace("Template", "NAME")
+
+
+def next_steps(target: Path, name: str, *, agent: bool = False) -> str:
     """What was written, and what to type next."""
     module = module_name(name)
+    served = f"\n    podium extender --agents {name} --port 5401     # for kube-scheduler --config kube-scheduler.yaml"
     return f"""\
 {target} holds the plugin {name} (src/{module}.py), its test, and scheduler.yaml, which enables it. Next:
 
@@ -144,7 +236,7 @@ def next_steps(target: Path, name: str) -> str:
     pytest                                            # its test passes
     pip install -e .                                  # then podium finds it by name
     podium check scheduler.yaml
-    podium explain POD --from cluster.json --config scheduler.yaml"""
+    podium explain POD --from cluster.json --config scheduler.yaml{served if agent else ""}"""
 
 
 def module_name(name: str) -> str:

@@ -48,6 +48,12 @@ def new(
     folder: Annotated[
         Path, typer.Option("--dir", metavar="FOLDER", help="Where to put the package's folder.")
     ] = Path(),
+    agent: Annotated[
+        bool,
+        typer.Option(
+            "--agent", help="A plugin for podium extender too: it filters, scores and is set up by variables."
+        ),
+    ] = False,
 ) -> None:
     """Start a plugin: a small package with the plugin, its test and a configuration that enables it.
 
@@ -55,4 +61,4 @@ def new(
     """
     from podium.cli.new_plugin import next_steps, write_package
 
-    typer.echo(next_steps(write_package(name, folder), name))
+    typer.echo(next_steps(write_package(name, folder, agent=agent), name, agent=agent))
