@@ -1,0 +1,39 @@
+"""JSON merge patch (RFC 7386): a map is merged key by key, null removes, anything else replaces.
+
+As in the API server's library, nulls inside a list of the patch's own maps are dropped with their keys where the
+target has no such value yet, while a list that replaces another value is taken as it stands.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+
+def merge_patch(obj: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """The object with the patch merged in; neither argument is changed."""
+    return _merged(copy.deepcopy(obj), copy.deepcopy(patch))
+
+
+def _merged(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    for key, value in patch.items():
+        if value is None:
+            target.pop(key, None)
+            continue
+        current = target.get(key)
+        if isinstance(current, dict) and isinstance(value, dict):
+            _merged(current, value)
+        elif isinstance(current, dict):
+            target[key] = value
+        else:
+            target[key] = _without_nulls(value)
+    return target
+
+
+def _without_nulls(value: Any) -> Any:
+    """Nulls cannot be removed from what is not there yet: their keys fall away. In lists they keep their place."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [_without_nulls(inner) for inner in value]
+    return value
