@@ -1,0 +1,58 @@
+"""The schema of a built-in kind: taking objects for that kind, as strictly as the request asks."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from podium.apiserver.kinds import Kind
+from podium.apiserver.schema.decoding import NotPlain, struct_walk
+from podium.apiserver.schema.defaults import defaults_of
+from podium.apiserver.schema.fields import FieldType, struct_named, type_names
+from podium.apiserver.schema.scrutiny import DecodingError, Scrutiny
+
+
+class BuiltInSchema:
+    """What is known of one kind. `root` is its type, for patches; None for what has no facts, and then all passes."""
+
+    def __init__(self, group: str, version: str, kind: str) -> None:
+        name = type_names()[group, version, kind]
+        struct = struct_named(name)
+        assert struct is not None, name
+        self._struct = struct
+        self._walk = struct_walk(struct)
+        self.root = FieldType({"$ref": name})
+        self.apply_defaults = defaults_of(group, version, kind)
+
+    def take(self, obj: dict[str, Any], raw: bytes | None = None) -> list[str]:
+        """Take a decoded object for one of this kind, in place: drop unknown fields, bring values into their canonical
+        form. `raw` is the text it was decoded from; fields given twice can be found only there. Returns what is worth
+        a warning ('unknown field "spec.foo"'); raises DecodingError for a value of the wrong type."""
+        if raw is None or not may_repeat_fields(raw, obj):
+            try:
+                self._walk(obj)
+            except NotPlain:
+                pass
+            else:
+                return []
+        scrutiny = Scrutiny()
+        taken = scrutiny.read(msgspec.json.encode(obj) if raw is None else raw, self._struct, self.root.go_type)
+        obj.clear()
+        obj.update(taken)
+        try:
+            self._walk(obj)
+        except NotPlain:  # what Go takes and this does not: a quantity of a hundred digits
+            raise DecodingError("the object holds a value that cannot be represented") from None
+        return scrutiny.problems
+
+
+def may_repeat_fields(raw: bytes, obj: dict[str, Any]) -> bool:
+    """Whether a field may be given twice: the text then has more names in it than the object it was decoded to."""
+    return raw.count(b'":') != msgspec.json.encode(obj).count(b'":')
+
+
+@cache
+def built_in_schema(kind: Kind) -> BuiltInSchema:
+    return BuiltInSchema(kind.group, kind.version, kind.kind)

@@ -1,0 +1,279 @@
+"""Takes a JSON text for an object the slow way, and says what is wrong in kube-apiserver's words.
+
+Its decoder is Go's: a value of the wrong type refuses the object and is named by the Go struct that holds the field
+("json: cannot unmarshal string into Go struct field PodSpec.spec.priority of type int32"; embedded structs appear in
+that path, places in lists do not); fields that are unknown or given twice are only collected, in the order of the
+text, for the caller to refuse, to warn about or to ignore. Because of those given twice the text itself is read here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from podium.apiserver.schema.fields import FieldType, Struct
+from podium.kube.quantity import QuantityError, canonical
+
+MAX_PROBLEMS: Final = 100
+QUANTITY_FORMAT: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+
+
+class DecodingError(Exception):
+    """The object cannot be taken; the message is the decoder's, without what it was taken for."""
+
+
+class Pairs(list[tuple[str, Any]]):
+    """A JSON object as written: its fields in order, those given twice as well."""
+
+
+class _Fraction(float):
+    """A number that is not an integer, with its text."""
+
+    text: str
+
+    def __new__(cls, text: str) -> _Fraction:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+
+class _Place(NamedTuple):
+    """Where a value is: its path with list indices, its path as Go errors give it, the struct that has the field."""
+
+    path: str = ""
+    go_path: str = ""
+    struct: str = ""
+
+    def of_field(self, name: str, struct: str, embedded: str) -> _Place:
+        go_name = f"{embedded}.{name}" if embedded else name
+        return _Place(
+            f"{self.path}.{name}" if self.path else name,
+            f"{self.go_path}.{go_name}" if self.go_path else go_name,
+            struct,
+        )
+
+    def of_entry(self, key: str) -> _Place:
+        return self._replace(path=f"{self.path}.{key}")
+
+    def of_index(self, index: int) -> _Place:
+        return self._replace(path=f"{self.path}[{index}]")
+
+
+class Scrutiny:
+    """One reading of a text; `problems` holds the unknown and repeated fields found."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def read(self, raw: bytes, struct: Struct, go_type: str) -> dict[str, Any]:
+        """The object of that type in a text that is valid JSON, without unknown fields; raises DecodingError."""
+        value = as_written(raw)
+        if not isinstance(value, Pairs):
+            raise DecodingError(f"json: cannot unmarshal {_word(value)} into Go value of type {go_type}")
+        return self._struct(value, struct, _Place())
+
+    def _struct(self, pairs: Pairs, struct: Struct, place: _Place) -> dict[str, Any]:
+        taken: dict[str, Any] = {}
+        seen: set[str] = set()
+        for name, value in pairs:
+            field = struct.fields.get(name)
+            if field is None:
+                path = f"{place.path}.{name}" if place.path else name
+                self._note(f'unknown field "{path}"')
+                continue
+            inner = place.of_field(name, struct.name, field.embedded)
+            if name in seen:
+                self._note(f'duplicate field "{inner.path}"')
+            seen.add(name)
+            taken[name] = None if value is None else self._value(value, field, inner)
+        return taken
+
+    def _value(self, value: Any, field: FieldType, place: _Place) -> Any:
+        if field.form == "struct":
+            if not isinstance(value, Pairs):
+                raise _mismatch(_word(value), place, field.go_type)
+            assert field.struct is not None
+            return self._struct(value, field.struct, place)
+        if field.form == "list":
+            return self._list(value, field, place)
+        if field.form == "map":
+            return self._map(value, field, place)
+        if field.form == "anything":
+            return plain(value)
+        return _SCALARS[field.encoding](value, field, place)
+
+    def _list(self, values: Any, field: FieldType, place: _Place) -> list[Any]:
+        if not isinstance(values, list) or isinstance(values, Pairs):
+            raise _mismatch(_word(values), place, field.go_type)
+        assert field.element is not None
+        taken = []
+        for index, value in enumerate(values):
+            inner = place.of_index(index)
+            taken.append(_zero(field.element) if value is None else self._value(value, field.element, inner))
+        return taken
+
+    def _map(self, pairs: Any, field: FieldType, place: _Place) -> dict[str, Any]:
+        if not isinstance(pairs, Pairs):
+            raise _mismatch(_word(pairs), place, field.go_type)
+        assert field.element is not None
+        taken: dict[str, Any] = {}
+        for key, value in pairs:
+            inner = place.of_entry(key)
+            if key in taken:
+                self._note(f'duplicate field "{inner.path}"')
+            taken[key] = _zero(field.element) if value is None else self._value(value, field.element, inner)
+        return taken
+
+    def _note(self, problem: str) -> None:
+        if len(self.problems) < MAX_PROBLEMS and problem not in self.problems:
+            self.problems.append(problem)
+
+
+def as_written(raw: bytes) -> Any:
+    """A valid JSON text with every object as Pairs."""
+    return json.loads(raw, object_pairs_hook=Pairs, parse_float=_Fraction)
+
+
+def plain(value: Any) -> Any:
+    """The same as dictionaries; of fields given twice the last one counts."""
+    if isinstance(value, Pairs):
+        return {key: plain(inner) for key, inner in value}
+    if isinstance(value, list):
+        return [plain(inner) for inner in value]
+    return float(value) if isinstance(value, _Fraction) else value
+
+
+def _string(value: Any, field: FieldType, place: _Place) -> str:
+    if not isinstance(value, str):
+        raise _mismatch(_word(value), place, field.go_type)
+    return value
+
+
+def _bool(value: Any, field: FieldType, place: _Place) -> bool:
+    if not isinstance(value, bool):
+        raise _mismatch(_word(value), place, field.go_type)
+    return value
+
+
+def _integer(value: Any, field: FieldType, place: _Place) -> int:
+    limit = 1 << (63 if field.encoding == "int64" else 31)
+    if isinstance(value, _Fraction) or (_word(value) == "number" and not -limit <= value < limit):
+        raise _mismatch(f"number {_text(value)}", place, _int_type(field))
+    if _word(value) != "number":
+        raise _mismatch(_word(value), place, _int_type(field))
+    return int(value)
+
+
+def _int_or_string(value: Any, field: FieldType, place: _Place) -> int | str:
+    return value if isinstance(value, str) else _integer(value, field, place)
+
+
+def _number(value: Any, field: FieldType, place: _Place) -> float:
+    if _word(value) != "number":
+        raise _mismatch(_word(value), place, field.go_type)
+    return float(value) if isinstance(value, _Fraction) else value
+
+
+def _quantity(value: Any, field: FieldType, place: _Place) -> str:
+    try:
+        return canonical(value if isinstance(value, str) else _text(value))
+    except (QuantityError, TypeError):
+        raise DecodingError(QUANTITY_FORMAT) from None
+
+
+def _bytes(value: Any, field: FieldType, place: _Place) -> str:
+    if not isinstance(value, str):
+        raise _mismatch(_word(value), place, field.go_type)
+    try:
+        b64decode(value.replace("\r", "").replace("\n", ""), validate=True)
+    except (Base64Error, ValueError):
+        wrong = re.search(r"[^A-Za-z0-9+/\r\n]", value)
+        offset = wrong.start() if wrong else len(value) // 4 * 4
+        raise DecodingError(f"illegal base64 data at input byte {offset}") from None
+    return value
+
+
+_DATE: Final = (("2006", r"\d{4}"), ("-", "-"), ("01", r"\d\d"), ("-", "-"), ("02", r"\d\d"))
+_CLOCK: Final = (("15", r"\d\d"), (":", ":"), ("04", r"\d\d"), (":", ":"), ("05", r"\d\d"))
+_ZONE: Final = ("Z07:00", r"Z|[+-]\d\d:\d\d")
+_LAYOUTS: Final = {
+    "time": ("2006-01-02T15:04:05Z07:00", (*_DATE, ("T", "T"), *_CLOCK, ("", r"(\.\d+)?"), _ZONE)),
+    "micro-time": (
+        "2006-01-02T15:04:05.000000Z07:00",
+        (*_DATE, ("T", "T"), *_CLOCK, (".000000", r"\.\d{6}"), _ZONE),
+    ),
+}
+
+
+def _time(value: Any, field: FieldType, place: _Place) -> str:
+    if not isinstance(value, str):
+        raise _mismatch(_word(value), place, "string")
+    layout, steps = _LAYOUTS[field.encoding]
+    rest = value
+    for name, pattern in steps:
+        found = re.match(pattern, rest)
+        if found is None:
+            told = f"cannot parse {_quoted(rest)} as {_quoted(name)}"
+            raise DecodingError(f"parsing time {_quoted(value)} as {_quoted(layout)}: {told}")
+        rest = rest[found.end() :]
+    if rest:
+        raise DecodingError(f"parsing time {_quoted(value)}: extra text: {_quoted(rest)}")
+    try:
+        datetime.fromisoformat(value)
+    except ValueError as problem:
+        part = re.search(r"year|month|day|hour|minute|second", str(problem))
+        raise DecodingError(f"parsing time {_quoted(value)}: {part[0] if part else 'day'} out of range") from None
+    return value
+
+
+_SCALARS: Final[dict[str, Callable[[Any, FieldType, _Place], Any]]] = {
+    "string": _string,
+    "bool": _bool,
+    "int32": _integer,
+    "int64": _integer,
+    "float64": _number,
+    "bytes": _bytes,
+    "quantity": _quantity,
+    "int-or-string": _int_or_string,
+    "time": _time,
+    "micro-time": _time,
+}
+
+
+def _mismatch(word: str, place: _Place, go_type: str) -> DecodingError:
+    where = f"Go struct field {place.struct}.{place.go_path}"
+    return DecodingError(f"json: cannot unmarshal {word} into {where} of type {go_type}")
+
+
+def _int_type(field: FieldType) -> str:
+    return "int32" if field.encoding == "int-or-string" else field.go_type
+
+
+def _word(value: Any) -> str:
+    """What Go's decoder calls a JSON value."""
+    if isinstance(value, Pairs):
+        return "object"
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "number"
+
+
+def _text(value: Any) -> str:
+    return value.text if isinstance(value, _Fraction) else json.dumps(value)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _zero(field: FieldType) -> Any:
+    """What a null in a list or a map stands for."""
+    zeros: dict[str, Any] = {"struct": {}, "map": {}, "list": [], "string": "", "boolean": False, "number": 0}
+    return "0" if field.encoding == "quantity" else zeros.get(field.form)

@@ -1,0 +1,55 @@
+"""The facts file is what the real server says today, and reads as what patches need."""
+
+import json
+
+from podium.apiserver.kinds import POD, built_in
+from podium.apiserver.schema import schema_of
+from podium.apiserver.schema.fields import facts_version, type_facts
+from tests.testbed.build import KUBERNETES_VERSION
+from tests.testbed.cluster import ControlPlane
+from tests.testbed.field_facts import FACTS_PATH, field_facts
+
+
+def test_the_facts_file_is_what_the_server_says(control_plane: ControlPlane) -> None:
+    assert json.loads(FACTS_PATH.read_text()) == field_facts(control_plane.client), (
+        "write it anew with `python -m tests.testbed.field_facts`"
+    )
+
+
+def test_the_facts_are_of_the_pinned_version_and_carry_no_texts() -> None:
+    assert facts_version() == KUBERNETES_VERSION
+    assert '"description"' not in FACTS_PATH.read_text().replace('"description":{', "")
+    assert "io.k8s.api.core.v1.Pod" in type_facts()
+
+
+def test_lists_are_identified_as_declared() -> None:
+    spec = schema_of(POD).root.field("spec")
+    assert spec is not None and spec.form == "struct" and spec.name == "PodSpec"
+    containers, tolerations = spec.field("containers"), spec.field("tolerations")
+    assert containers is not None and tolerations is not None
+    assert (containers.form, containers.keys, containers.atomic) == ("list", ("name",), False)
+    assert (containers.strategies, containers.merge_key) == (("merge",), "name")
+    assert (tolerations.form, tolerations.keys, tolerations.atomic) == ("list", (), True)
+    assert containers.element is not None
+    ports = containers.element.field("ports")
+    assert ports is not None and ports.element is not None
+    assert ports.keys == ("containerPort", "protocol")
+    protocol = ports.element.field("protocol")
+    assert protocol is not None and protocol.default == "TCP"
+
+
+def test_sets_and_atomic_structs_are_told_apart() -> None:
+    metadata = schema_of(POD).root.field("metadata")
+    assert metadata is not None
+    finalizers, labels = metadata.field("finalizers"), metadata.field("labels")
+    assert finalizers is not None and (finalizers.atomic, finalizers.keys) == (False, ())
+    assert labels is not None and (labels.form, labels.atomic) == ("map", False)
+    spec = schema_of(built_in("apps/v1", "Deployment")).root.field("spec")
+    assert spec is not None
+    selector, strategy = spec.field("selector"), spec.field("strategy")
+    assert selector is not None and selector.atomic
+    assert strategy is not None and strategy.strategies == ("retainKeys",)
+
+
+def test_an_unknown_field_has_no_type() -> None:
+    assert schema_of(POD).root.field("nonsense") is None
