@@ -30,13 +30,14 @@ _SCALARS: Final[dict[str, tuple[str, Form]]] = {
 
 
 class Struct:
-    """A type with named fields; the same for every field of that type. `name` is what Go calls it."""
+    """A type with named fields; the same for every field of that type. `name` is what Go calls it. An `open` one, of a
+    custom resource, may have other fields as well."""
 
     def __init__(self, type_name: str, facts: dict[str, Any]) -> None:
         self.type_name = type_name
         self.name = type_name.rpartition(".")[2]
-        self.required: tuple[str, ...] = tuple(facts.get("required", ()))
         self.atomic = facts.get("x-kubernetes-map-type") == "atomic"
+        self.open: bool = facts.get("x-kubernetes-preserve-unknown-fields", False)
         self._facts: dict[str, Any] = facts["properties"]
         self._fields: dict[str, FieldType] | None = None
 
@@ -94,7 +95,9 @@ class FieldType:
 
     def field(self, name: str) -> FieldType | None:
         """The type of a struct's field; None when it has no such field."""
-        return self.struct.fields.get(name) if self.struct is not None else None
+        if self.struct is None:
+            return None
+        return self.struct.fields.get(name) or (ANYTHING if self.struct.open else None)
 
     @property
     def name(self) -> str:
@@ -113,6 +116,11 @@ class FieldType:
             self.form = "map"
             self.element = FieldType(facts["additionalProperties"])
             self.go_type = f"map[string]{self.element.go_type}"
+        elif "properties" in facts:  # a custom resource's type, which has no name
+            self.form, self.struct = "struct", Struct("", facts)
+            self.atomic = self.struct.atomic
+        elif facts.get("x-kubernetes-int-or-string"):
+            self.form, self.encoding = "scalar", "int-or-string"
         elif facts.get("format") == "byte":
             self.form, self.encoding, self.go_type = "string", "bytes", "[]uint8"
         elif facts.get("type") == "integer":
@@ -132,6 +140,10 @@ class FieldType:
         if self.struct is not None:
             self.form = "struct"
             self.atomic = self.atomic or self.struct.atomic
+
+
+ANYTHING: Final = FieldType({})
+"""The type of a value about which nothing is declared."""
 
 
 def type_facts() -> dict[str, Any]:

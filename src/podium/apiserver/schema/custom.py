@@ -1,0 +1,178 @@
+"""Custom kinds: what a CustomResourceDefinition makes of its versions, and the schema each one has.
+
+A custom kind carries its version's definition, so that whoever has the kind has the schema too, without asking anybody;
+several clusters may live in one process, each with its own idea of a group. Versions share one collection in the store
+and are one object in different clothes (conversion None). Rules in x-kubernetes-validations (CEL) are kept and shown
+but not evaluated: `unevaluated_rules` says so when a definition is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, Final
+
+import msgspec
+
+from podium.apiserver.errors import Cause
+from podium.apiserver.kinds import SCALE, STATUS, Kind
+from podium.apiserver.schema.builtin import may_repeat_fields
+from podium.apiserver.schema.custom_fields import drop_nulls, fill_in, prune, repeated_fields
+from podium.apiserver.schema.custom_values import problems_of
+from podium.apiserver.schema.decoding import NotPlain, struct_walk
+from podium.apiserver.schema.fields import FieldType, struct_named
+from podium.apiserver.schema.scrutiny import Scrutiny
+
+_OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+_NOT_CHECKED: Final = Cause(
+    "FieldValueInvalid",
+    "Invalid value: null: some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation",
+    "<nil>",
+)
+_BLOCKING: Final = {f"FieldValue{word}" for word in ("NotSupported", "Required", "TooLong", "TooMany", "TypeInvalid")}
+
+
+class CustomKind(Kind, frozen=True):
+    """A kind that a definition brought; `definition` is the JSON of its version there."""
+
+    definition: bytes = b"{}"
+
+    @cached_property
+    def schema(self) -> CustomSchema:
+        return CustomSchema(self.version_definition)
+
+    @cached_property
+    def version_definition(self) -> dict[str, Any]:
+        return msgspec.json.decode(self.definition, type=dict[str, Any])
+
+    @property
+    def printer_columns(self) -> list[dict[str, Any]]:
+        """additionalPrinterColumns, as written."""
+        columns: list[dict[str, Any]] = self.version_definition.get("additionalPrinterColumns", [])
+        return columns
+
+    @property
+    def scale_paths(self) -> dict[str, str] | None:
+        """specReplicasPath, statusReplicasPath and labelSelectorPath, where the kind can be scaled."""
+        found: dict[str, str] | None = self.version_definition.get("subresources", {}).get("scale")
+        return found
+
+
+class CustomSchema:
+    """The schema of one version of a custom kind."""
+
+    def __init__(self, version: dict[str, Any]) -> None:
+        schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+        self.openapi: dict[str, Any] = schema
+        self._has_rules = any(_rules_in(schema))
+        meta = struct_named(_OBJECT_META)
+        assert meta is not None
+        self._meta = meta
+        self.root = FieldType(_with_object_fields(_for_fields(schema)))
+
+    def take(self, obj: dict[str, Any], raw: bytes | None = None) -> list[str]:
+        """Take a decoded object for one of this kind, in place: metadata as of any kind; unknown fields and nulls are
+        dropped. Returns what is worth a warning, fields given twice first; raises DecodingError for wrong metadata."""
+        repeated = repeated_fields(raw) if raw is not None and may_repeat_fields(raw, obj) else []
+        unknown = [f"metadata.{name}" for name in self._take_metadata(obj)]
+        own = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind", "metadata")}
+        unknown += prune(own, self.openapi, "")
+        drop_nulls(own, self.openapi)
+        for name in [name for name in obj if name not in ("apiVersion", "kind", "metadata")]:
+            del obj[name]
+        obj.update(own)
+        return [
+            *(f'duplicate field "{path}"' for path in repeated),
+            *(f'unknown field "{path}"' for path in sorted(unknown)),
+        ]
+
+    def apply_defaults(self, obj: dict[str, Any]) -> None:
+        fill_in(obj, self.openapi)
+
+    def validate(self, obj: dict[str, Any]) -> list[Cause]:
+        """What is wrong with an object of this kind by its schema."""
+        causes = list(problems_of(obj, self.openapi, ""))
+        if self._has_rules and any(cause.reason in _BLOCKING for cause in causes):
+            causes.append(_NOT_CHECKED)
+        return causes
+
+    def _take_metadata(self, obj: dict[str, Any]) -> list[str]:
+        """Bring the metadata into its form; the names of fields that it does not have."""
+        meta = obj.get("metadata")
+        if meta is None:
+            obj["metadata"] = {}
+            return []
+        try:
+            struct_walk(self._meta)(meta)
+        except NotPlain:
+            scrutiny = Scrutiny()
+            obj["metadata"] = scrutiny.read(msgspec.json.encode(meta), self._meta, "v1.ObjectMeta")
+            struct_walk(self._meta)(obj["metadata"])
+            return [problem.split('"')[1] for problem in scrutiny.problems]
+        return []
+
+
+def custom_kinds(definition: dict[str, Any]) -> Iterator[CustomKind]:
+    """The kinds that a CustomResourceDefinition serves, one per version."""
+    spec = definition["spec"]
+    names = spec["names"]
+    for version in spec["versions"]:
+        if version.get("served"):
+            subresources = version.get("subresources") or {}
+            parts = [part for name, part in (("status", STATUS), ("scale", SCALE)) if name in subresources]
+            yield CustomKind(
+                spec["group"],
+                version["name"],
+                names["kind"],
+                names["plural"],
+                names.get("singular") or names["kind"].lower(),
+                spec["scope"] == "Namespaced",
+                tuple(names.get("shortNames", ())),
+                tuple(names.get("categories", ())),
+                tuple(parts),
+                custom=True,
+                definition=msgspec.json.encode(version),
+            )
+
+
+def unevaluated_rules(definition: dict[str, Any]) -> list[str]:
+    """What to warn about when a definition is written: rules that are not going to be evaluated."""
+    return [
+        f"spec.versions[{place}]: x-kubernetes-validations are kept but not evaluated by this server"
+        for place, version in enumerate(definition.get("spec", {}).get("versions", ()))
+        if any(_rules_in((version.get("schema") or {}).get("openAPIV3Schema") or {}))
+    ]
+
+
+def _rules_in(schema: Any) -> Iterator[Any]:
+    if isinstance(schema, dict):
+        yield from schema.get("x-kubernetes-validations") or ()
+        for inner in schema.values():
+            yield from _rules_in(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            yield from _rules_in(inner)
+
+
+def _for_fields(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema as the types of fields are read: embedded objects with their fields, what is open without limits."""
+    facts = {
+        key: value for key, value in schema.items() if key.startswith("x-kubernetes-") or key in ("type", "default")
+    }
+    if isinstance(schema.get("items"), dict):
+        facts["items"] = _for_fields(schema["items"])
+    if isinstance(schema.get("additionalProperties"), dict):
+        facts["additionalProperties"] = _for_fields(schema["additionalProperties"])
+    if "properties" in schema:
+        facts["properties"] = {name: _for_fields(field) for name, field in schema["properties"].items()}
+    if schema.get("x-kubernetes-embedded-resource"):
+        facts = _with_object_fields(facts)
+    if facts.get("type") == "integer":
+        facts["format"] = "int64"
+    return facts
+
+
+def _with_object_fields(facts: dict[str, Any]) -> dict[str, Any]:
+    named = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"$ref": _OBJECT_META}}
+    return {**facts, "properties": {**facts.get("properties", {}), **named}}
