@@ -1,7 +1,9 @@
 """What fields objects have, and everything that follows: strict decoding, defaults, OpenAPI, custom resources."""
 
-from podium.apiserver.schema.builtin import built_in_schema as schema_of
+from podium.apiserver.schema.custom import CustomKind
 from podium.apiserver.schema.fields import FieldType
+from podium.apiserver.schema.lookup import Schema, schema_of
+from podium.apiserver.schema.openapi import OpenApi
 from podium.apiserver.schema.scrutiny import DecodingError
 
-__all__ = ["DecodingError", "FieldType", "schema_of"]
+__all__ = ["CustomKind", "DecodingError", "FieldType", "OpenApi", "Schema", "schema_of"]

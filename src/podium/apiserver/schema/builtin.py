@@ -15,7 +15,7 @@ from podium.apiserver.schema.scrutiny import DecodingError, Scrutiny
 
 
 class BuiltInSchema:
-    """What is known of one kind. `root` is its type, for patches; None for what has no facts, and then all passes."""
+    """What is known of one built-in kind; see `Schema` for what each method does."""
 
     def __init__(self, group: str, version: str, kind: str) -> None:
         name = type_names()[group, version, kind]
@@ -27,9 +27,6 @@ class BuiltInSchema:
         self.apply_defaults = defaults_of(group, version, kind)
 
     def take(self, obj: dict[str, Any], raw: bytes | None = None) -> list[str]:
-        """Take a decoded object for one of this kind, in place: drop unknown fields, bring values into their canonical
-        form. `raw` is the text it was decoded from; fields given twice can be found only there. Returns what is worth
-        a warning ('unknown field "spec.foo"'); raises DecodingError for a value of the wrong type."""
         if raw is None or not may_repeat_fields(raw, obj):
             try:
                 self._walk(obj)

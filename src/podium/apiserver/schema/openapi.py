@@ -8,12 +8,13 @@ copy. There are no descriptions, and operations say only what clients look up: t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
 
 from podium.apiserver.kinds import Kind, Kinds
+from podium.apiserver.schema.custom import CustomKind
 from podium.apiserver.schema.fields import facts_version, type_facts, type_names
 
 ROOT: Final = "/openapi/v3"
@@ -40,16 +41,12 @@ _OBJECT_OPERATIONS: Final = (
 )
 _OWN_FACTS: Final = ("x-go-type", "x-embedded", "x-omit-zero", "x-always")
 
-# The OpenAPI schema of a custom kind, under its group, version and kind.
-CustomSchemas = Callable[[Kind], dict[str, Any]]
-
 
 class OpenApi:
     """The documents for the kinds served now."""
 
-    def __init__(self, kinds: Kinds, custom: CustomSchemas) -> None:
+    def __init__(self, kinds: Kinds) -> None:
         self._kinds = kinds
-        self._custom = custom
         self._generation = -1
         self._answers: dict[str, bytes | None] = {}
 
@@ -66,7 +63,7 @@ class OpenApi:
     def _index(self) -> bytes:
         paths = {}
         for place, kinds in self._by_place().items():
-            said = [facts_version(), place, *(self._custom(kind) for kind in kinds if kind.custom)]
+            said = [facts_version(), place, *(kind.definition for kind in kinds if isinstance(kind, CustomKind))]
             digest = (
                 hashlib.sha512(msgspec.json.encode([*said, sorted(kind.plural for kind in kinds)])).hexdigest().upper()
             )
@@ -81,8 +78,8 @@ class OpenApi:
         paths: dict[str, Any] = {}
         for kind in kinds:
             paths.update(_paths(kind))
-            if kind.custom:
-                schemas.update(_custom_types(kind, self._custom(kind)))
+            if isinstance(kind, CustomKind):
+                schemas.update(_custom_types(kind, kind.schema.openapi))
         schemas.update(_types_reached(_names_in(paths) | _names_in(schemas), set(schemas)))
         major, minor, _ = facts_version().removeprefix("v").split(".")
         return msgspec.json.encode(
@@ -98,6 +95,8 @@ class OpenApi:
         """ "api/v1" or "apis/apps/v1" -> the kinds there."""
         found: dict[str, list[Kind]] = {}
         for kind in self._kinds:
+            if not kind.custom and (kind.group, kind.version, kind.kind) not in type_names():
+                continue
             found.setdefault(f"apis/{kind.api_version}" if kind.group else f"api/{kind.version}", []).append(kind)
         return found
 
