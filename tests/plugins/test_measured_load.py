@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from podium.framework import PluginError
 from podium.framework.load import GivenLoad, Source
-from podium.plugins.measured_load import USUAL, MeasuredLoadArgs, Metric, shares
-from tests.builders import make_cluster
+from podium.plugins.measured_load import USUAL, MeasuredLoad, MeasuredLoadArgs, Metric, shares
+from tests.builders import make_cluster, make_handle
 from tests.framework.runtimes import make_runtime
 from tests.plugins.load_scores import problems_of, scores_of
 
@@ -96,6 +96,19 @@ def test_the_usual_metrics_speak_of_all_nodes_at_once() -> None:
         " / sum without (device) (rate(node_disk_reads_completed_total[5m])"
         " + rate(node_disk_writes_completed_total[5m]))",
     ]
+
+
+def test_it_is_ready_when_any_metric_was_answered_even_with_nothing() -> None:
+    load = GivenLoad()
+    args = MeasuredLoadArgs(source=SOURCE, metrics=(PRESSURE, TRAFFIC))
+    handle = make_handle(make_cluster([]))
+    handle.load = load
+    plugin = MeasuredLoad(args, handle)
+    assert plugin.unready == "nothing has been measured yet: it has not been asked yet"
+    load.follow(TRAFFIC.series(SOURCE)).problem = "prometheus is away"
+    assert plugin.unready == "nothing has been measured yet: prometheus is away"
+    load.set(PRESSURE.series(SOURCE), {}, measured_at=5.0)
+    assert plugin.unready is None
 
 
 def test_what_is_measured_of_pods_is_looked_up_by_pod() -> None:

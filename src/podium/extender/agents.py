@@ -89,6 +89,23 @@ AGENTS: dict[str, Agent] = {
             summary="packs, spreads or consolidates by what the whole cluster would look like",
             priorities={"pigeon-holing": "PigeonHoling"},
         ),
+        Agent(
+            name="reward",
+            summary="avoids nodes on which pods of the same type have failed",
+            priorities={"rl-priority": "RewardBias"},
+        ),
+        Agent(
+            name="load",
+            summary="prefers nodes under little pressure, by metrics of Prometheus",
+            priorities={"measured-load": "MeasuredLoad"},
+            unready=lambda plugins: plugins["MeasuredLoad"].unready,
+        ),
+        Agent(
+            name="template",
+            summary="lets pods go anywhere: there to be copied",
+            predicates={"template": "Template"},
+            priorities={"template": "Template"},
+        ),
     )
 }
 

@@ -157,6 +157,14 @@ class MeasuredLoad(Plugin):
         self._missing = POINTS * ALIKE
         self._seen: tuple[int, ...] = ()
 
+    @property
+    def unready(self) -> str | None:
+        """What keeps it from scoring well: that Prometheus has not answered yet, to any query."""
+        if any(readings.measured_at for readings in self._readings):
+            return None
+        problem = next((each.problem for each in self._readings if each.problem), "it has not been asked yet")
+        return f"nothing has been measured yet: {problem}"
+
     def watermark(self, pod: Pod) -> Hashable:
         return tuple(readings.generation for readings in self._readings)
 
