@@ -1,0 +1,73 @@
+"""Signs of life of the embedded nodes: a Lease for each, renewed in turn.
+
+A kubelet renews every 10 s. Of 5,000 nodes that would be 500 writes a second that say nothing new, so all nodes
+together write ten times a second at most, and their Leases say how long they hold. Controllers in this process do not
+go by the Leases but ask the agents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from podium.apiserver.kinds import NODE, built_in
+
+from podium.apiserver.agents.machines import Machine
+from podium.apiserver.agents.shapes import conditions
+from podium.apiserver.agents.timeline import Timeline
+from podium.apiserver.controllers.node_lifecycle import renewed_at
+from podium.framework.clock import Clock
+
+if TYPE_CHECKING:
+    from podium.apiserver.api import Api
+
+LEASE = built_in("coordination.k8s.io/v1", "Lease")
+NAMESPACE = "kube-node-lease"
+INTERVAL = 10.0
+PER_SECOND = 10.0
+
+
+class LeaseRenewal:
+    def __init__(self, api: Api, clock: Clock, timeline: Timeline, machines: Mapping[str, Machine]) -> None:
+        self._api = api
+        self._clock = clock
+        self._timeline = timeline
+        self._machines = machines
+        self._round: list[str] = []
+
+    def beat(self) -> None:
+        """Renews the next node's Lease and plans the one after."""
+        if not self._round:
+            self._round = list(self._machines)[::-1]
+        pause = max(INTERVAL / max(1, len(self._machines)), 1 / PER_SECOND)
+        self._timeline.after(pause, self.beat)
+        machine = self._machines.get(self._round.pop()) if self._round else None
+        if machine is not None and machine.stopped_at is None:
+            self._renew(machine)
+
+    def _renew(self, machine: Machine) -> None:
+        now = renewed_at(self._clock.now())
+        holds = int(4 * max(INTERVAL, len(self._machines) / PER_SECOND))
+        stored = self._api.store.get(LEASE, NAMESPACE, machine.name)
+        if stored is not None:
+            lease = stored.decode()
+            lease["spec"] = {**(lease.get("spec") or {}), "renewTime": now, "leaseDurationSeconds": holds}
+            self._api.update(LEASE, lease)
+            return
+        owner = {"apiVersion": "v1", "kind": "Node", "name": machine.name, "uid": machine.node.uid}
+        lease = {
+            "apiVersion": LEASE.api_version,
+            "kind": LEASE.kind,
+            "metadata": {"name": machine.name, "namespace": NAMESPACE, "ownerReferences": [owner]},
+            "spec": {"holderIdentity": machine.name, "leaseDurationSeconds": holds, "renewTime": now},
+        }
+        self._api.create(LEASE, lease, namespace=NAMESPACE)
+
+
+def write_ready(api: Api, clock: Clock, name: str) -> None:
+    """The node says that all is well: when it is back after it was stopped."""
+    stored = api.store.get(NODE, "", name)
+    if stored is not None:
+        node, now = stored.decode(), clock.now()
+        node["status"] = {**(node.get("status") or {}), "conditions": conditions(now, now)}
+        api.update(NODE, node, subresource="status")
