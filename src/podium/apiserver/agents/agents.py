@@ -12,15 +12,14 @@ import random
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from podium.apiserver.fields import SELECTABLE
-from podium.apiserver.kinds import NODE, POD
-from podium.apiserver.store import Change
-
 from podium.apiserver.agents.heartbeats import LeaseRenewal, write_ready
 from podium.apiserver.agents.machines import Machine
 from podium.apiserver.agents.pod_life import PodLives
 from podium.apiserver.agents.shapes import Shape, node_object
 from podium.apiserver.agents.timeline import Timeline
+from podium.apiserver.fields import SELECTABLE
+from podium.apiserver.kinds import NODE, POD
+from podium.apiserver.store import Change
 from podium.framework.clock import Clock
 from podium.kube.decode import decode_json
 from podium.kube.node import Node

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from podium.apiserver.kinds import NODE, built_in
-
 from podium.apiserver.agents.machines import Machine
 from podium.apiserver.agents.shapes import conditions
 from podium.apiserver.agents.timeline import Timeline
 from podium.apiserver.controllers.node_lifecycle import renewed_at
+from podium.apiserver.kinds import NODE, built_in
 from podium.framework.clock import Clock
 
 if TYPE_CHECKING:

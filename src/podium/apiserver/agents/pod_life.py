@@ -12,9 +12,6 @@ import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from podium.apiserver.errors import StatusError
-from podium.apiserver.kinds import POD
-
 from podium.apiserver.agents import pod_status
 from podium.apiserver.agents.admission import Rejection, host_ports, rejection
 from podium.apiserver.agents.declared import declared
@@ -23,6 +20,8 @@ from podium.apiserver.agents.shapes import address, pod_prefix
 from podium.apiserver.agents.timeline import Timeline
 from podium.apiserver.agents.usage import drawn_usage
 from podium.apiserver.controllers.events import Recorder
+from podium.apiserver.errors import StatusError
+from podium.apiserver.kinds import POD
 from podium.framework.clock import Clock
 from podium.kube.meta import format_time
 from podium.kube.pod import Pod

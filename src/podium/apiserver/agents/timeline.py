@@ -12,7 +12,6 @@ import logging
 from collections.abc import Callable
 
 from podium.apiserver.errors import StatusError
-
 from podium.framework.clock import Clock
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import msgspec
-from podium.apiserver.store import Change
 
 from podium.apiserver.controllers import revisions
 from podium.apiserver.controllers.amounts import scaled
@@ -19,6 +18,7 @@ from podium.apiserver.controllers.pod_making import create_pod, delete_pod, pod_
 from podium.apiserver.controllers.pods import Key, PodView
 from podium.apiserver.controllers.replica_set import next_available
 from podium.apiserver.controllers.world import Object, World, copied, key_of, number
+from podium.apiserver.store import Change
 from podium.framework.required_nodes import RequiredNodes
 from podium.kube.node import Node, Taint
 from podium.kube.pod import Pod, Toleration

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podium.apiserver.errors import StatusError
-from podium.apiserver.store import Change
-
 from podium.apiserver.controllers import conditions, rollout
 from podium.apiserver.controllers.ownership import claimed_objects, controller_reference, selector_of
 from podium.apiserver.controllers.pods import Key, PodView, seconds
 from podium.apiserver.controllers.template_hash import template_hash
 from podium.apiserver.controllers.world import Object, World, copied, key_of, number
+from podium.apiserver.errors import StatusError
+from podium.apiserver.store import Change
 
 
 class Deployments:

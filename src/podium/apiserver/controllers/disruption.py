@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podium.apiserver.store import Change
-
 from podium.apiserver.controllers.amounts import scaled
 from podium.apiserver.controllers.ownership import controller_of, selector_of
 from podium.apiserver.controllers.pods import Key, PodView, seconds
 from podium.apiserver.controllers.world import Object, World, key_of, number
+from podium.apiserver.store import Change
 
 DELETION_SECONDS = 120.0
 SETTLE_SECONDS = 0.05

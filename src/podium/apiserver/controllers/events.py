@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+
 from podium.apiserver.errors import StatusError
 from podium.apiserver.kinds import built_in
-
 from podium.framework.clock import Clock
 from podium.kube.meta import format_time
 

@@ -8,13 +8,13 @@ the foreground as well; one deleted with "orphan" stays until its dependents no 
 from __future__ import annotations
 
 import msgspec
+
+from podium.apiserver.controllers.pods import Key, Meta, View
+from podium.apiserver.controllers.world import Object, World
 from podium.apiserver.deleting import FOREGROUND, ORPHAN
 from podium.apiserver.errors import StatusError
 from podium.apiserver.kinds import Kind
 from podium.apiserver.store import Change, Stored
-
-from podium.apiserver.controllers.pods import Key, Meta, View
-from podium.apiserver.controllers.world import Object, World
 from podium.kube.decode import decode_json
 from podium.kube.meta import OwnerReference
 

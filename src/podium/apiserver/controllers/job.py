@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-from podium.apiserver.store import Change
 
 from podium.apiserver.controllers import conditions
 from podium.apiserver.controllers.deletion_order import in_deletion_order
@@ -20,6 +19,7 @@ from podium.apiserver.controllers.ownership import claimed_pods, selector_of
 from podium.apiserver.controllers.pod_making import create_pod, delete_pod, pod_from
 from podium.apiserver.controllers.pods import Key, PodView, seconds
 from podium.apiserver.controllers.world import Object, World, copied, key_of, number
+from podium.apiserver.store import Change
 
 FINALIZER = "batch.kubernetes.io/job-tracking"
 INDEX = "batch.kubernetes.io/job-completion-index"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from podium.apiserver.controllers.pods import Key
+from podium.apiserver.controllers.world import World, key_of
 from podium.apiserver.errors import StatusError
 from podium.apiserver.kinds import Kind
 from podium.apiserver.store import Change
-
-from podium.apiserver.controllers.pods import Key
-from podium.apiserver.controllers.world import World, key_of
 
 BURST = 200
 WAIT_SECONDS = 0.25

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from podium.apiserver.errors import StatusError
 
 from podium.apiserver.controllers.pods import PodView
 from podium.apiserver.controllers.world import Object, World
+from podium.apiserver.errors import StatusError
 from podium.kube.meta import LabelSelector
 from podium.kube.selector import NOTHING, Selector, SelectorError, compile_label_selector
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podium.apiserver.errors import StatusError
-
 from podium.apiserver.controllers.events import Recorder
 from podium.apiserver.controllers.ownership import controller_reference
 from podium.apiserver.controllers.pods import PodView
 from podium.apiserver.controllers.world import Object, World, copied
+from podium.apiserver.errors import StatusError
 
 
 def pod_from(template: Object, owner: Object, *, finalizers: Iterable[str] = ()) -> Object:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-from podium.apiserver.errors import StatusError
-from podium.apiserver.store import Change
 
 from podium.apiserver.controllers import conditions
 from podium.apiserver.controllers.deletion_order import in_deletion_order
@@ -18,6 +16,8 @@ from podium.apiserver.controllers.ownership import claimed_pods, controller_of, 
 from podium.apiserver.controllers.pod_making import create_pod, delete_pod, pod_from
 from podium.apiserver.controllers.pods import Key, PodView
 from podium.apiserver.controllers.world import Object, World, key_of, number
+from podium.apiserver.errors import StatusError
+from podium.apiserver.store import Change
 from podium.kube.selector import Selector, selector_from_labels
 
 BURST = 50

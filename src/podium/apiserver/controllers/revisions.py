@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from podium.apiserver.errors import StatusError
-
 from podium.apiserver.controllers.ownership import claimed_objects, controller_reference, selector_of
 from podium.apiserver.controllers.template_hash import template_hash
 from podium.apiserver.controllers.world import Object, World, copied
+from podium.apiserver.errors import StatusError
 
 
 def revisions_of(world: World, owner: Object) -> list[Object]:

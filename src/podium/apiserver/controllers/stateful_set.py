@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import msgspec
-from podium.apiserver.errors import StatusError
-from podium.apiserver.store import Change
 
 from podium.apiserver.controllers import revisions
 from podium.apiserver.controllers.amounts import scaled
@@ -23,6 +21,8 @@ from podium.apiserver.controllers.pod_making import is_namespace_terminating, po
 from podium.apiserver.controllers.pods import Key, PodView
 from podium.apiserver.controllers.replica_set import SETTLE_SECONDS, next_available
 from podium.apiserver.controllers.world import Object, World, copied, key_of, number
+from podium.apiserver.errors import StatusError
+from podium.apiserver.store import Change
 
 REVISION_LABEL = "controller-revision-hash"
 POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"

@@ -7,11 +7,10 @@ provisioner `podium.dev/local` makes a volume on the spot, on that node where on
 
 from __future__ import annotations
 
-from podium.apiserver.store import Change
-
 from podium.apiserver.controllers.ownership import selector_of
 from podium.apiserver.controllers.pods import Key
 from podium.apiserver.controllers.world import Object, World, key_of
+from podium.apiserver.store import Change
 from podium.kube.quantity import parse
 
 PROVISIONER = "podium.dev/local"

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from podium.apiserver.errors import StatusError
-from podium.apiserver.kinds import Kind, built_in
-from podium.apiserver.store import Change
 
 from podium.apiserver.controllers.events import Recorder
 from podium.apiserver.controllers.pods import Key, PodIndex, PodView, view
 from podium.apiserver.controllers.work_queue import WorkQueue
+from podium.apiserver.errors import StatusError
+from podium.apiserver.kinds import Kind, built_in
+from podium.apiserver.store import Change
 from podium.framework.clock import Clock
 from podium.kube.decode import decode_json
 from podium.kube.meta import format_time
