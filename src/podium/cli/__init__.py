@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from podium.cli import annotate, bench, check, explain, plugins, run, shadow, telemetry
+from podium.cli import annotate, bench, check, explain, extender, plugins, run, shadow, telemetry
 from podium.cli.errors import BAD_INPUT, sentence_for
 
 app = typer.Typer(
@@ -42,6 +42,7 @@ def podium(
 app.command()(run.run)
 app.command()(explain.explain)
 app.command()(check.check)
+app.add_typer(extender.app)
 app.add_typer(plugins.app)
 app.add_typer(shadow.app)
 app.add_typer(telemetry.app)

@@ -48,6 +48,7 @@ class Informers:
         intake: Intake,
         *,
         custom: Iterable[str],
+        resources: Iterable[Resource[Any]] = WATCHED,
         changed: Callable[[], None],
         follower: PodFollower | None = None,
         rng: random.Random,
@@ -64,7 +65,7 @@ class Informers:
         """Set when all of it is here, or when it is known why none is."""
         self.by_kind: dict[type, Reflector[Any]] = {
             resource.type: self._reflector(resource, keep_raw=keep_raw and resource.type in (Pod, Node))
-            for resource in WATCHED
+            for resource in resources
             if resource.type is not None
         }
 

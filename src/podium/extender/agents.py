@@ -22,6 +22,7 @@ from podium.client import Client
 from podium.config.registry import Registry
 from podium.engine.scheduler import Scheduler
 from podium.framework.clock import Clock
+from podium.kube import KubeObject
 
 MOST_POINTS = 10
 """The highest score of an extender, by the protocol; kube-scheduler counts each point ten times its weight."""
@@ -56,6 +57,8 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     """The plugins whose mean, so weighted, is /NAME/prioritize; without any, all priorities alike."""
     most_points: int = MOST_POINTS
     """What a plugin's score of 100 becomes; lower scores in proportion, rounded, halves up."""
+    watches: tuple[type[KubeObject], ...] = ()
+    """Kinds that are to be watched besides those that the plugins' scopes call for."""
     companion: Companion | None = None
     unready: Callable[[Mapping[str, Any]], str | None] | None = None
     """Given the plugins by name: what keeps the agent from answering well, or None."""

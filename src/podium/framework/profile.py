@@ -7,7 +7,8 @@ judged twice, with and without that pod, and must pass both times.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -121,6 +122,17 @@ class ProfileRuntime:
     def at(self, point: str) -> tuple[Any, ...]:
         """The plugins of an extension point, in running order."""
         return self._at.get(point, ())
+
+    def only(self, names: Collection[str], weights: Mapping[str, int] | None = None) -> ProfileRuntime:
+        """The same plugins at work, but none besides these; with weights of their own, where some are given."""
+        part = copy(self)
+        part._at = {
+            point: tuple(plugin for plugin in plugins if plugin.name in names) for point, plugins in self._at.items()
+        }
+        part._reserving = tuple(plugin for plugin in self._reserving if plugin.name in names)
+        part._in_force = {}
+        part.weights = {**self.weights, **(weights or {})}
+        return part
 
     # Before the cycle
 

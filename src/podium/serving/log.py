@@ -1,4 +1,7 @@
-"""The log of a running scheduler: lines a person reads on a terminal, JSON objects a cluster collects."""
+"""The log of a running process: lines a person reads on a terminal, JSON objects a cluster collects.
+
+What is given as `extra={"fields": {…}}` stands in the JSON beside the message.
+"""
 
 import logging
 import sys
@@ -34,6 +37,7 @@ class _Json(logging.Formatter):
         }
         if (finding := getattr(record, "shadow", None)) is not None:
             entry["shadow"] = finding
+        entry.update(getattr(record, "fields", {}))
         if record.exc_info:
             entry["trace"] = self.formatException(record.exc_info)
         return msgspec.json.encode(entry).decode()

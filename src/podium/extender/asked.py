@@ -1,0 +1,145 @@
+"""What kube-scheduler asks, from bytes: the pod, and the nodes by name or in full.
+
+Keys are read in any case, as Go reads them: kube-scheduler writes the capitalised names of Go's fields, others the
+lower-case ones of JSON tags. A request of kube-scheduler's own making is cut at two places that never vary, and the
+parts are looked up among those seen before: of thousands of requests a second, few bring a pod or a list of names that
+the one before did not. A part that is new must be a whole JSON value; else the request is read anew, the plain way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from podium.kube import DecodeError, Pod, decode_json
+from podium.kube.check import problems
+
+T = TypeVar("T")
+Text = bytes | memoryview | msgspec.Raw
+
+_POD = b'{"Pod":'
+_NAMES = b',"Nodes":null,"NodeNames":['
+_NODES = b',"Nodes":{"metadata":{},"items":['
+_NODES_END = b']},"NodeNames":null}'
+_NULL = b"null"
+
+MOST_PODS = 512
+LONGEST_KEPT = 64 << 10
+"""A pod's text that is longer is read anew each time."""
+
+
+class BadRequestError(Exception):
+    """A request that cannot be answered: one sentence says what is wrong with it."""
+
+
+class Asked(NamedTuple):
+    """The parts of a question about nodes; of `names` and `nodes` (a list of objects) one may be missing."""
+
+    pod: bytes
+    names: bytes | None
+    nodes: memoryview | None
+
+
+class Remembered(dict[bytes, T], Generic[T]):
+    """Values by the text they were read from; the oldest are forgotten."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def keep(self, text: bytes, value: T) -> T:
+        if len(self) >= self._most:
+            del self[next(iter(self))]
+        self[text] = value
+        return value
+
+
+class Pods:
+    """Pods by their JSON."""
+
+    def __init__(self) -> None:
+        self._known: Remembered[Pod] = Remembered(MOST_PODS)
+
+    def read(self, text: bytes) -> Pod:
+        pod = self._known.get(text)
+        if pod is None:
+            pod = read_pod(text)
+            if len(text) <= LONGEST_KEPT:
+                self._known.keep(text, pod)
+        return pod
+
+
+def read_pod(text: Text, what: str = "Pod") -> Pod:
+    if bytes(text[:5] if isinstance(text, bytes) else text).strip() == _NULL:
+        raise BadRequestError(f"{what} is missing")
+    return read_object(Pod, text, what)
+
+
+def read_object(kind: type[T], text: Text, what: str) -> T:
+    """An object of the API, with quantities and selectors that can be used."""
+    try:
+        found = decode_json(kind, text)  # type: ignore[arg-type]
+    except DecodeError as error:
+        raise BadRequestError(f"{what}: {error}") from None
+    except (RecursionError, UnicodeDecodeError) as error:
+        raise BadRequestError(f"{what}: the JSON is broken: {error}") from None
+    for problem in problems(found):  # type: ignore[arg-type]
+        raise BadRequestError(f"{what}: {problem.path.removeprefix('$.')}: {problem.message}")
+    return found
+
+
+def read_asked(body: bytes) -> Asked:
+    """The parts of the body of filter or prioritize."""
+    if body.startswith(_POD):
+        at = body.find(_NAMES, 0, LONGEST_KEPT)
+        if at > 0 and body.endswith(b"]}"):
+            return Asked(body[len(_POD) : at], body[at + len(_NAMES) - 1 : -1], None)
+        at = body.find(_NODES, 0, LONGEST_KEPT)
+        if at > 0 and body.endswith(_NODES_END):
+            start, end = at + len(_NODES) - 1, len(body) - len(_NODES_END) + 1
+            return Asked(body[len(_POD) : at], None, memoryview(body)[start:end])
+    return read_any(body)
+
+
+def read_any(body: bytes) -> Asked:
+    """The same of a body in any shape."""
+    fields = read_fields(body, "Pod", "Nodes", "NodeNames")
+    nodes = _items(fields["Nodes"])
+    names = bytes(fields["NodeNames"])
+    return Asked(bytes(fields["Pod"]), None if names == _NULL else names, nodes)
+
+
+def _items(nodes: Text) -> memoryview | None:
+    if bytes(nodes) == _NULL:
+        return None
+    items = read_fields(nodes, "items", what="Nodes")["items"]
+    return memoryview(b"[]") if bytes(items) == _NULL else memoryview(items)
+
+
+def read_fields(text: Text, *names: str, what: str = "the request") -> Mapping[str, Text]:
+    """The named fields of an object, whatever the case of its keys; null for those it has not."""
+    given: dict[str, msgspec.Raw] | None = read_value(text, dict[str, msgspec.Raw] | None, what)
+    found: dict[str, Text] = dict.fromkeys(names, _NULL)
+    wanted = {name.casefold(): name for name in names}
+    for key, value in (given or {}).items():
+        name = wanted.get(key.casefold())
+        if name is not None:
+            found[name] = value
+    return found
+
+
+def read_value(text: Text, kind: Any, what: str) -> Any:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.ValidationError as error:
+        raise BadRequestError(f"{what} is not what it should be: {_plain(error)}") from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        if not bytes(text[:1] if isinstance(text, bytes) else text).strip():
+            raise BadRequestError(f"{what} is empty: write a JSON object") from None
+        raise BadRequestError(f"{what} is not JSON: {_plain(error)}") from None
+
+
+def _plain(error: Exception) -> str:
+    return str(error).removeprefix("JSON is malformed: ").replace("`", "")

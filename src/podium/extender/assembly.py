@@ -1,0 +1,94 @@
+"""The engine behind the answers: the agents' plugins in one profile, on one cluster. It never schedules.
+
+All agents of a process share it, so a plugin that two of them use is at work once, and learns from both. Arguments
+come from `pluginConfig` of a KubeSchedulerConfiguration, as in `podium run`, so that one file serves both.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+import yaml
+
+from podium.client import RESOURCES, WATCHED, Resource
+from podium.config import load_config
+from podium.config.registry import Registry
+from podium.engine.scheduler import Scheduler
+from podium.extender.agents import Agent
+from podium.extender.writing import Writing
+from podium.framework.clock import Clock
+from podium.framework.load import LoadSource
+from podium.framework.plugin import Plugin, Scope
+from podium.framework.profile import ProfileRuntime
+from podium.kube import Node, Pod
+
+PROFILE = "podium-extender"
+"""The scheduler name of the profile; no pod is expected to ask for it."""
+QUEUE, BINDER = "PrioritySort", "DefaultBinder"
+"""Every profile must say how pods are queued and bound. Where no plugin of an agent binds, the usual one does."""
+
+
+def build_engine(
+    agents: Sequence[Agent],
+    registry: Registry,
+    *,
+    clock: Clock,
+    writer: Writing,
+    config: tuple[str, str] | None = None,
+    rng: random.Random | None = None,
+    load: LoadSource | None = None,
+    report: Callable[[str], None] = lambda _message: None,
+) -> Scheduler:
+    """`config`: the text of a configuration file, and its name for messages. Raises ConfigError or PluginError."""
+    names = dict.fromkeys((QUEUE, *(name for agent in agents for name in agent.plugins), BINDER))
+    profile: dict[str, Any] = {
+        "schedulerName": PROFILE,
+        "plugins": {"multiPoint": {"enabled": [{"name": name} for name in names], "disabled": [{"name": "*"}]}},
+        "pluginConfig": [] if config is None else plugin_config(*config, registry),
+    }
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [profile],
+    }
+    text, source = msgspec.json.encode(document).decode(), "the agents" if config is None else config[1]
+    return Scheduler(
+        load_config(text, source, registry).config,
+        registry,
+        clock=clock,
+        writer=writer,
+        listener=writer,
+        rng=rng,
+        load=load,
+        report=report,
+    )
+
+
+def plugin_config(text: str, source: str, registry: Registry) -> list[Any]:
+    """The arguments in a configuration file: `pluginConfig` of its first profile."""
+    load_config(text, source, registry)  # whatever is wrong with the file is told with its line
+    profiles = yaml.safe_load(text).get("profiles") or [{}]
+    found: list[Any] = profiles[0].get("pluginConfig") or []
+    return found
+
+
+def runtime_of(engine: Scheduler) -> ProfileRuntime:
+    return engine.profiles[PROFILE]
+
+
+def kinds_to_watch(plugins: Iterable[type[Plugin]]) -> list[Resource[Any]]:
+    """What plugins need to see of a cluster: nodes; pods where these matter; everything where one looks further."""
+    furthest = Scope.NODE
+    for plugin in plugins:
+        if "filter" in plugin.points:
+            furthest = max(furthest, plugin.filter_scope)
+        if "score" in plugin.points:
+            furthest = max(furthest, plugin.score_scope)
+        if plugin.observe is not Plugin.observe:
+            furthest = max(furthest, Scope.PODS)
+    if furthest == Scope.CLUSTER:
+        return list(WATCHED)
+    return [RESOURCES[Node]] if furthest == Scope.NODE else [RESOURCES[Node], RESOURCES[Pod]]

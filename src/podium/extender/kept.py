@@ -1,0 +1,110 @@
+"""Answers about all nodes, kept for pods alike: a request then costs a look into an array.
+
+This is for plugins whose answer about a node depends on that node's row alone (scopes NODE, TOTALS and PODS). The
+cluster's journals tell which rows changed; only these are asked about again. A kind of pod is worth keeping answers for
+when a second pod of it comes. Kinds used longest ago are forgotten.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import Cluster, Nodes
+from podium.framework import Cycle, PluginError, Scope, Status
+
+MOST_KINDS = 64
+MOST_MET = 4096
+
+Numbers = NDArray[np.int64]
+Ask = Callable[[Cycle, Nodes], tuple[Numbers, list[Status]]]
+"""A number for each node, and what the numbers stand for, from 1 on."""
+
+
+class Kept:
+    """The answers for one kind of pod: a number per row of the cluster, and the statuses these stand for."""
+
+    def __init__(self) -> None:
+        self.numbers: Numbers = np.zeros(0, dtype=np.int64)
+        self.statuses: list[Status] = []
+        self.nodes_read = self.pods_read = -1
+
+
+class KeptAnswers:
+    def __init__(self, cluster: Cluster, plugins: Sequence[Any], ask: Ask) -> None:
+        scopes = [_scope_of(plugin) for plugin in plugins]
+        self.possible = bool(scopes) and max(scopes) < Scope.CLUSTER
+        self._pods = bool(scopes) and max(scopes) > Scope.NODE
+        self._see_claims = any(plugin.sees_claims for plugin in plugins)
+        self._cluster = cluster
+        self._ask = ask
+        self._kept: OrderedDict[bytes, Kept] = OrderedDict()
+        self._met: OrderedDict[bytes, str] = OrderedDict()
+
+    def of(self, cycle: Cycle) -> Kept | None:
+        """What is kept for pods like the cycle's, up to date; None where that is not worth it, or a plugin fails."""
+        kind = cycle.facts.family
+        if self._see_claims and cycle.facts.claims:
+            return None
+        kept = self._kept.get(kind)
+        if kept is None:
+            if self._is_new(kind, cycle.pod.uid):
+                return None
+            kept = self._kept[kind] = Kept()
+            if len(self._kept) > MOST_KINDS:
+                self._kept.popitem(last=False)
+        else:
+            self._kept.move_to_end(kind)
+        try:
+            self._refresh(kept, cycle)
+        except PluginError:  # may be about a node that nobody asks about now: the long way finds out
+            del self._kept[kind]
+            return None
+        return kept
+
+    def _is_new(self, kind: bytes, uid: str) -> bool:
+        first = self._met.setdefault(kind, uid)
+        if len(self._met) > MOST_MET:
+            self._met.popitem(last=False)
+        return first == uid
+
+    def _refresh(self, kept: Kept, cycle: Cycle) -> None:
+        cluster = self._cluster
+        nodes, pods = cluster.node_changes.end, cluster.pod_changes.end if self._pods else -1
+        if kept.nodes_read == nodes and kept.pods_read == pods:
+            return
+        changed = self._changed(kept)
+        kept.nodes_read, kept.pods_read = nodes, pods
+        if changed is None or 2 * len(changed) > cluster.columns.rows:
+            kept.numbers, kept.statuses = self._ask(cycle, Nodes(cluster))
+            return
+        rows = np.array(changed, dtype=np.intp)
+        numbers, statuses = self._ask(cycle, Nodes(cluster, rows))
+        if statuses:
+            known = {status: number for number, status in enumerate(kept.statuses, start=1)}
+            for status in statuses:
+                if known.setdefault(status, len(known) + 1) > len(kept.statuses):
+                    kept.statuses.append(status)
+            numbers = np.array([0, *(known[status] for status in statuses)], dtype=np.int64)[numbers]
+        kept.numbers[rows] = numbers
+
+    def _changed(self, kept: Kept) -> list[int] | None:
+        """The rows that changed since; None where all have to be asked about."""
+        cluster = self._cluster
+        if len(kept.numbers) != cluster.columns.rows:
+            return None
+        changed = cluster.node_changes.since(kept.nodes_read)
+        if changed is not None and self._pods:
+            more = cluster.pod_changes.since(kept.pods_read)
+            changed = None if more is None else changed + more
+        return None if changed is None else list(dict.fromkeys(changed))
+
+
+def _scope_of(plugin: Any) -> Scope:
+    points = type(plugin).points
+    scopes = [plugin.filter_scope] if "filter" in points else []
+    return max([*scopes, plugin.score_scope] if "score" in points else scopes, default=Scope.CLUSTER)

@@ -1,0 +1,152 @@
+"""One port: the agents' answers, and beside them health, metrics and the version.
+
+    GET /healthz /livez   it runs            GET /metrics   for Prometheus
+    GET /readyz           it can answer      GET /version   of Podium, as text without a newline
+
+With an authority for clients, whoever asks agents or for metrics must show a certificate of its; health and version
+are for everybody, because probes have none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from typing import Any
+
+from aiohttp import web
+
+from podium.extender.answers import error
+from podium.extender.desk import Desk
+from podium.extender.front import SLOWEST_BODY, Connection, InFlight
+from podium.extender.measures import CONTENT_TYPE
+from podium.extender.service import Reply
+from podium.serving import ServingError
+from podium.serving.health import Check, Health, HealthResults
+
+GRACE = 5.0
+"""Seconds that answers under way get at the end."""
+HEADERS = {"Server": "podium", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache, private"}
+
+
+class Server:
+    def __init__(
+        self,
+        desk: Desk,
+        in_flight: InFlight,
+        *,
+        host: str,
+        port: int,
+        readyz: Mapping[str, Check],
+        tls: ssl.SSLContext | None = None,
+        needs_certificate: bool = False,
+    ) -> None:
+        self._desk = desk
+        self._in_flight = in_flight
+        self._host = host
+        self.port = port
+        """Where it listens; any free port is taken for 0."""
+        self._tls = tls
+        self._needs_certificate = needs_certificate
+        results = HealthResults()
+        self._health = {
+            f"/{name}": Health(name, checks, results)
+            for name, checks in (("healthz", {}), ("livez", {}), ("readyz", readyz))
+        }
+        self._general = web.Server(self._handle, request_factory=self._request, access_log=None)
+        in_flight.others.append(lambda: len(self._general.connections))
+        self._listening: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        """Listen; raises ServingError where that cannot be done."""
+        loop = asyncio.get_running_loop()
+        try:
+            self._listening = await loop.create_server(self._connection, self._host, self.port, ssl=self._tls)
+        except OSError as problem:
+            where = f"--bind-address {self._host} with port {self.port}"
+            raise ServingError(f"{where} cannot be listened on: {problem.strerror or problem}") from None
+        self.port = self._listening.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        if self._listening is not None:
+            self._listening.close()
+        await self._general.shutdown(GRACE)
+
+    def _connection(self) -> asyncio.Protocol:
+        return Connection(self._desk, self._general, self._in_flight, needs_certificate=self._needs_certificate)
+
+    # What does not come the short way
+
+    def _request(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+        loop = asyncio.get_running_loop()
+        return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=self._desk.max_body)
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        path = request.path
+        endpoint = self._desk.find(path)
+        if endpoint is None:
+            return self._other(request, path)
+        if self._needs_certificate and not self._has_certificate(request):
+            return _response(Reply(401, error("show a client certificate")))
+        if request.method != "POST":
+            response = _response(self._desk.wrong_method(request.method, path))
+            response.headers["Allow"] = "POST"
+            return response
+        if (length := request.content_length) is not None and length > self._desk.max_body:
+            return _response(self._desk.too_large(endpoint, length))
+        if self._in_flight.crowded or not self._in_flight.has_room_for(length or 0):
+            return _response(self._desk.busy(endpoint))
+        self._in_flight.bytes += length or 0
+        try:
+            async with asyncio.timeout(SLOWEST_BODY):
+                body = await request.read()
+        except web.HTTPRequestEntityTooLarge:
+            return _response(self._desk.too_large(endpoint, None))
+        except TimeoutError:
+            return _response(Reply(408, error(f"the request did not come within {SLOWEST_BODY:.0f} seconds")))
+        except (web.RequestPayloadError, ValueError) as problem:
+            return _response(Reply(400, error(f"the request cannot be read: {problem}")))
+        finally:
+            self._in_flight.bytes -= length or 0
+        return _response(await self._desk.answer(endpoint, body))
+
+    def _other(self, request: web.BaseRequest, path: str) -> web.Response:
+        show: Callable[[], web.Response] | None = None
+        if path.rpartition("/")[0] in self._health or path in self._health:
+            show = lambda: self._show_health(request, path)  # noqa: E731
+        elif path == "/version":
+            show = lambda: web.Response(text=version("podium"), headers=HEADERS)  # noqa: E731
+        elif path == "/metrics":
+            if self._needs_certificate and not self._has_certificate(request):
+                return _response(Reply(401, error("show a client certificate")))
+            show = self._show_metrics
+        if show is None:
+            return _response(self._desk.nowhere(path))
+        if request.method not in ("GET", "HEAD"):
+            return web.Response(status=405, text="Method Not Allowed\n", headers={**HEADERS, "Allow": "GET"})
+        return show()
+
+    def _show_health(self, request: web.BaseRequest, path: str) -> web.Response:
+        health = self._health.get(path)
+        if health is not None:
+            query = request.query
+            told = health.summary(verbose="verbose" in query, exclude=query.getall("exclude", []))
+            return web.Response(status=told.status, text=told.text, headers=HEADERS)
+        prefix, _, check = path.rpartition("/")
+        single = self._health[prefix].single(check)
+        if single is None:
+            return web.Response(status=404, text="404 page not found\n", headers=HEADERS)
+        return web.Response(status=single.status, text=single.text, headers=HEADERS)
+
+    def _show_metrics(self) -> web.Response:
+        return web.Response(body=self._desk.measures.render(), headers={**HEADERS, "Content-Type": CONTENT_TYPE})
+
+    @staticmethod
+    def _has_certificate(request: web.BaseRequest) -> bool:
+        return bool(request.transport is not None and request.transport.get_extra_info("peercert"))
+
+
+def _response(reply: Reply) -> web.Response:
+    body = reply.body if isinstance(reply.body, bytes) else b"".join(reply.body)
+    return web.Response(status=reply.status, body=body, headers=HEADERS, content_type="application/json")

@@ -1,0 +1,268 @@
+"""One agent (or several as one) answering kube-scheduler's four questions, from body to body.
+
+A question that cannot be answered gets one sentence in `Error`: for filter and bind in the answer itself, with status
+200, because that is where kube-scheduler reads it; for prioritize and preempt, whose answers have no such field, with a
+status that says whose fault it is. No score and no verdict is ever made up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from inspect import isawaitable
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from podium.cluster import Cluster, Rows
+from podium.engine.scheduler import Scheduler
+from podium.extender.agents import Agent
+from podium.extender.answers import (
+    Body,
+    HostTexts,
+    all_names,
+    all_nodes,
+    error,
+    filter_error,
+    meta_victims,
+    some_names,
+    some_nodes,
+)
+from podium.extender.asked import (
+    Asked,
+    BadRequestError,
+    Pods,
+    Text,
+    read_any,
+    read_asked,
+    read_fields,
+    read_pod,
+    read_value,
+)
+from podium.extender.assembly import BINDER, runtime_of
+from podium.extender.nodes_by_name import NamedNodes, NameLists
+from podium.extender.nodes_in_full import NodesInFull
+from podium.extender.part import Filtering, Points, Scoring
+from podium.framework import Cycle, PluginError, Status
+from podium.framework.answers import call, status_of
+from podium.framework.status import SKIPPED
+from podium.kube import Pod
+
+NOT_KNOWN = Status.unschedulable("the extender does not know this node (yet)")
+OK, BAD_REQUEST, FAILED, NOT_READY = 200, 400, 500, 503
+
+
+class Reply(NamedTuple):
+    status: int
+    body: Body
+    problem: str = ""
+    """What went wrong, for the log."""
+
+
+class Shared:
+    """What all agents of a process have in common: the cluster, and what was read before."""
+
+    def __init__(self, engine: Scheduler, *, watched: bool, beyond_rows: bool) -> None:
+        self.engine = engine
+        self.watched = watched
+        self.pods = Pods()
+        self.lists = NameLists(engine.cluster)
+        self.in_full = NodesInFull(engine.cluster, watched=watched, beyond_rows=beyond_rows)
+        self.hosts = HostTexts()
+        self.unready: Callable[[], str | None] = lambda: None
+        """What keeps questions about names from being answered; None when nothing does."""
+
+
+class Service:
+    """`filters` are plugins; `scores` are sets of them with weights, each giving points of its own, which are added."""
+
+    def __init__(self, shared: Shared, filters: Sequence[str], scores: Sequence[tuple[Mapping[str, int], int]]) -> None:
+        self._shared = shared
+        self._cluster: Cluster = shared.engine.cluster
+        self._filtering = Filtering(shared.engine, filters)
+        self._scoring = [Scoring(shared.engine, weights, most) for weights, most in scores]
+        names = {*filters, *(name for weights, _most in scores for name in weights)}
+        self._binders = runtime_of(shared.engine).only({*names, BINDER}).at("bind")
+
+    # Filter
+
+    def filter(self, body: bytes) -> Reply:
+        try:
+            return Reply(OK, self._filter(body))
+        except (BadRequestError, PluginError) as problem:
+            return Reply(OK, filter_error(str(problem)), str(problem))
+
+    def _filter(self, body: bytes) -> Body:
+        try:
+            return self._filter_asked(read_asked(body))
+        except BadRequestError:
+            return self._filter_asked(read_any(body))
+
+    def _filter_asked(self, asked: Asked) -> Body:
+        pod = self._shared.pods.read(asked.pod)
+        if asked.nodes is not None:
+            return self._filter_in_full(pod, asked.nodes)
+        named = self._named(asked)
+        sifted = self._filtering.sift(pod, named.rows)
+        if not sifted.refused and not named.unknown:
+            return all_names(named.text)
+        refused = dict.fromkeys(named.unknown, NOT_KNOWN)
+        refused.update((named.known[position], status) for position, status in sifted.refused.items())
+        return some_names([name for name in named.names if name not in refused], refused)
+
+    def _filter_in_full(self, pod: Pod, items: memoryview) -> Body:
+        with self._shared.in_full.placed(items) as given:
+            sifted = self._filtering.sift(pod, given.rows)
+        if not sifted.refused:
+            return all_nodes(items)
+        kept = (text for text, passed in zip(given.texts, sifted.passed.tolist(), strict=True) if passed)
+        return some_nodes(kept, {given.names[position]: status for position, status in sifted.refused.items()})
+
+    # Prioritize
+
+    def prioritize(self, body: bytes) -> Reply:
+        return _telling(self._prioritize, body)
+
+    def _prioritize(self, body: bytes) -> bytes:
+        try:
+            return self._prioritize_asked(read_asked(body))
+        except BadRequestError:
+            return self._prioritize_asked(read_any(body))
+
+    def _prioritize_asked(self, asked: Asked) -> bytes:
+        pod = self._shared.pods.read(asked.pod)
+        if asked.nodes is None:
+            named = self._named(asked)
+            return self._shared.hosts.listed(named.known, self._points(pod, named.rows))
+        with self._shared.in_full.placed(asked.nodes) as given:
+            points = self._points(pod, given.rows)
+        return self._shared.hosts.listed(given.names, points)
+
+    def _points(self, pod: Pod, rows: Rows) -> Points:
+        if not len(rows):
+            return np.zeros(0, dtype=np.int64)
+        total = self._scoring[0].points(pod, rows)
+        for scoring in self._scoring[1:]:
+            total = total + scoring.points(pod, rows)
+        return total
+
+    def _named(self, asked: Asked) -> NamedNodes:
+        if asked.names is None:
+            raise BadRequestError("neither Nodes nor NodeNames is given: one of them must be")
+        if not self._shared.watched:
+            raise BadRequestError(
+                "NodeNames came without Nodes, but no cluster is watched here: set nodeCacheCapable to false, "
+                "or start podium extender without --no-watch"
+            )
+        unready = self._shared.unready()
+        if unready is not None:
+            raise NotReadyError(unready)
+        named = self._shared.lists.read(asked.names)
+        if named.unknown and not named.known:
+            some = ", ".join(named.unknown[:3])
+            raise BadRequestError(
+                f"none of the {len(named.unknown)} nodes is known ({some}): is another cluster watched here?"
+            )
+        return named
+
+    # Preempt
+
+    def preempt(self, body: bytes) -> Reply:
+        return _telling(self._preempt, body)
+
+    def _preempt(self, body: bytes) -> bytes:
+        fields = read_fields(body, "Pod", "NodeNameToVictims", "NodeNameToMetaVictims")
+        pod = self._shared.pods.read(bytes(fields["Pod"]))
+        victims = _victims(fields)
+        if self._filtering and self._shared.watched:
+            unready = self._shared.unready()
+            if unready is not None:
+                raise NotReadyError(unready)
+            victims = {name: found for name, found in victims.items() if self._passes_without(pod, name, found[0])}
+        return meta_victims(victims)
+
+    def _passes_without(self, pod: Pod, name: str, uids: Sequence[str]) -> bool:
+        row = self._cluster.row_of.get(name)
+        if row is None or self._cluster.nodes[row] is None:
+            return False
+        return self._filtering.passes_without(pod, row, uids)
+
+    # Bind
+
+    async def bind(self, body: bytes) -> Reply:
+        try:
+            fields = read_fields(body, "PodName", "PodNamespace", "PodUID", "Node")
+            name, namespace, uid, node = (read_value(text, str | None, key) or "" for key, text in fields.items())
+            if not (name and namespace and node):
+                raise BadRequestError("PodName, PodNamespace and Node must be given")
+            metadata = {"name": name, "namespace": namespace, "uid": uid}
+            status = await self._bind(msgspec.convert({"metadata": metadata}, Pod), node)
+        except (BadRequestError, PluginError) as problem:
+            return Reply(OK, error(str(problem)), str(problem))
+        if status is None:
+            return Reply(OK, error(""))
+        return Reply(OK, error(status.message), status.message)
+
+    async def _bind(self, pod: Pod, node: str) -> Status | None:
+        cycle = Cycle(pod, self._cluster)
+        for plugin in self._binders:
+            what = f'running Bind plugin "{plugin.name}"'
+            answer: Any = call(what, plugin.bind, cycle, node)
+            if isawaitable(answer):
+                answer = await answer
+            status = status_of(what, answer)
+            if status is None or status.code != SKIPPED:
+                return status
+        return Status.error(f"no bind plugin would bind pod {pod.key}")
+
+
+class NotReadyError(BadRequestError):
+    """The question is fine, but the cluster is not known yet."""
+
+
+def service_of(shared: Shared, agents: Sequence[Agent]) -> Service:
+    """Agents as one: a node must pass all their filters, and gets the sum of their points."""
+    filters = [plugin for agent in agents for plugin in agent.predicates.values()]
+    scores = [(agent.score_weights, agent.most_points) for agent in agents if agent.priorities]
+    return Service(shared, filters, scores)
+
+
+def _telling(answer: Callable[[bytes], bytes], body: bytes) -> Reply:
+    """For answers that have no room for an error."""
+    try:
+        return Reply(OK, answer(body))
+    except BadRequestError as problem:
+        status = NOT_READY if isinstance(problem, NotReadyError) else BAD_REQUEST
+        return Reply(status, error(str(problem)), str(problem))
+    except PluginError as problem:
+        return Reply(FAILED, error(str(problem)), str(problem))
+
+
+def _victims(fields: Mapping[str, Text]) -> dict[str, tuple[list[str], int]]:
+    """By node, the uids of the pods to be evicted and how many budgets that violates."""
+    for key, uid_of in (("NodeNameToMetaVictims", _uid), ("NodeNameToVictims", _uid_of_pod)):
+        by_node: dict[str, msgspec.Raw] | None = read_value(fields[key], dict[str, msgspec.Raw] | None, key)
+        if by_node is not None:
+            return {name: _victims_on(f"{key}[{name!r}]", text, uid_of) for name, text in by_node.items()}
+    raise BadRequestError("neither NodeNameToVictims nor NodeNameToMetaVictims is given: one of them must be")
+
+
+def _victims_on(what: str, text: msgspec.Raw, uid_of: Callable[[msgspec.Raw, str], str]) -> tuple[list[str], int]:
+    fields = read_fields(text, "Pods", "NumPDBViolations", what=what)
+    pods: list[msgspec.Raw] = read_value(fields["Pods"], list[msgspec.Raw] | None, f"{what}.Pods") or []
+    violations: int = read_value(fields["NumPDBViolations"], int | None, f"{what}.NumPDBViolations") or 0
+    return [uid_of(pod, f"{what}.Pods[{number}]") for number, pod in enumerate(pods)], violations
+
+
+def _uid(text: msgspec.Raw, what: str) -> str:
+    uid: str = read_value(read_fields(text, "UID", what=what)["UID"], str | None, f"{what}.UID") or ""
+    if not uid:
+        raise BadRequestError(f"{what} has no UID")
+    return uid
+
+
+def _uid_of_pod(text: msgspec.Raw, what: str) -> str:
+    uid = read_pod(text, what).uid
+    if not uid:
+        raise BadRequestError(f"{what} has no metadata.uid")
+    return uid
