@@ -82,7 +82,7 @@ def read_object(kind: type[T], text: Text, what: str) -> T:
     try:
         found = decode_json(kind, text)  # type: ignore[arg-type]
     except DecodeError as error:
-        raise BadRequestError(f"{what}: {error}") from None
+        raise BadRequestError(f"{what}: {str(error).removeprefix('$.')}") from None
     except (RecursionError, UnicodeDecodeError) as error:
         raise BadRequestError(f"{what}: the JSON is broken: {error}") from None
     for problem in problems(found):  # type: ignore[arg-type]

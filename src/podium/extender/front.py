@@ -83,11 +83,18 @@ class Connection(asyncio.Protocol):
     """One connection, for as long as it sends nothing but usual requests. `general` makes what it is handed to."""
 
     def __init__(
-        self, desk: Desk, general: Callable[[], asyncio.Protocol], in_flight: InFlight, *, needs_certificate: bool
+        self,
+        desk: Desk,
+        general: Callable[[], asyncio.Protocol],
+        in_flight: InFlight,
+        open_ones: set[Connection],
+        *,
+        needs_certificate: bool,
     ) -> None:
         self._desk = desk
         self._general = general
         self._in_flight = in_flight
+        self._open_ones = open_ones
         self._needs_certificate = needs_certificate
         self._transport: asyncio.Transport
         self._loop = asyncio.get_running_loop()
@@ -95,20 +102,30 @@ class Connection(asyncio.Protocol):
         self._have = 0
         self._length = -1
         """Of the body that is being received; -1 before its head has come."""
-        self._head = b""
         self._endpoint: Endpoint
         self._timer: asyncio.TimerHandle | None = None
-        self._busy = False
+        self._busy = self._ending = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._open_ones.add(self)
         self._in_flight.usual_connections += 1
         if self._in_flight.crowded or (self._needs_certificate and not transport.get_extra_info("peercert")):
             self._hand_over(b"")
 
     def connection_lost(self, _error: Exception | None) -> None:
-        self._in_flight.usual_connections -= 1
+        self._leave()
         self._let_go()
+
+    def _leave(self) -> None:
+        self._open_ones.discard(self)
+        self._in_flight.usual_connections -= 1
+
+    def end(self) -> None:
+        """Close, but send what is being answered first."""
+        self._ending = True
+        if not self._busy:
+            self._transport.close()
 
     def data_received(self, data: bytes) -> None:
         self._pieces.append(data)
@@ -151,7 +168,7 @@ class Connection(asyncio.Protocol):
         if not self._in_flight.has_room_for(head.length):
             self._hand_over(data)
             return False
-        self._endpoint, self._length, self._head = endpoint, head.length, data[: end + 4]
+        self._endpoint, self._length = endpoint, head.length
         self._in_flight.bytes += head.length
         self._pieces, self._have = [data[end + 4 :]], len(data) - end - 4
         return True
@@ -185,7 +202,7 @@ class Connection(asyncio.Protocol):
         """Let the general server go on from here, as if it had been there from the start."""
         self._let_go()
         self._pieces, self._have, self._busy = [], 0, True
-        self._in_flight.usual_connections -= 1
+        self._leave()
         server = self._general()
         self._transport.set_protocol(server)
         server.connection_made(self._transport)
@@ -196,7 +213,10 @@ class Connection(asyncio.Protocol):
         self._busy = False
         if not task.cancelled() and not self._transport.is_closing():
             self._send(task.result())
-            self._go_on()
+            if self._ending:
+                self._transport.close()
+            else:
+                self._go_on()
 
     def _send(self, reply: Reply) -> None:
         body = reply.body

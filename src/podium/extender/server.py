@@ -27,6 +27,8 @@ from podium.serving.health import Check, Health, HealthResults
 
 GRACE = 5.0
 """Seconds that answers under way get at the end."""
+LINGER = 3.0
+"""Seconds for which what is left of a refused request is read, so that the refusal arrives."""
 HEADERS = {"Server": "podium", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache, private"}
 
 
@@ -54,9 +56,10 @@ class Server:
             f"/{name}": Health(name, checks, results)
             for name, checks in (("healthz", {}), ("livez", {}), ("readyz", readyz))
         }
-        self._general = web.Server(self._handle, request_factory=self._request, access_log=None)
+        self._general = web.Server(self._handle, request_factory=self._request, access_log=None, lingering_time=LINGER)
         in_flight.others.append(lambda: len(self._general.connections))
         self._listening: asyncio.Server | None = None
+        self._connections: set[Connection] = set()
 
     async def start(self) -> None:
         """Listen; raises ServingError where that cannot be done."""
@@ -71,10 +74,18 @@ class Server:
     async def stop(self) -> None:
         if self._listening is not None:
             self._listening.close()
+        for connection in list(self._connections):
+            connection.end()
         await self._general.shutdown(GRACE)
 
     def _connection(self) -> asyncio.Protocol:
-        return Connection(self._desk, self._general, self._in_flight, needs_certificate=self._needs_certificate)
+        return Connection(
+            self._desk,
+            self._general,
+            self._in_flight,
+            self._connections,
+            needs_certificate=self._needs_certificate,
+        )
 
     # What does not come the short way
 
@@ -100,6 +111,7 @@ class Server:
         self._in_flight.bytes += length or 0
         try:
             async with asyncio.timeout(SLOWEST_BODY):
+                await _go_ahead(request)
                 body = await request.read()
         except web.HTTPRequestEntityTooLarge:
             return _response(self._desk.too_large(endpoint, None))
@@ -145,6 +157,13 @@ class Server:
     @staticmethod
     def _has_certificate(request: web.BaseRequest) -> bool:
         return bool(request.transport is not None and request.transport.get_extra_info("peercert"))
+
+
+async def _go_ahead(request: web.BaseRequest) -> None:
+    """Tell a client that waits to be told (curl does, before it sends much)."""
+    if request.headers.get("Expect", "").lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0
 
 
 def _response(reply: Reply) -> web.Response:

@@ -1,0 +1,270 @@
+"""The port: the usual way in, the general one, and what neither lets through."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from importlib.metadata import version
+from io import BytesIO
+from typing import Any
+
+import pytest
+
+from podium.extender import front, server
+from podium.extender.front import Head, usual_head
+from podium.extender.server import Server
+from podium.serving import ServingError
+from tests.builders import make_pod
+from tests.extender.questions import LOOPBACK, MAX_BODY, Asking, World, args, node, served
+
+POD = make_pod(requests={"cpu": "500m"})
+NODES = [node("quiet", {"congestion-factor": "0"}), node("busy", {"congestion-factor": "75"})]
+NAMES = ["quiet", "busy"]
+QUESTION = args(POD, names=NAMES)
+ANSWER = [{"Host": "quiet", "Score": 10}, {"Host": "busy", "Score": 3}]
+
+NONSENSE = [b"hello\r\n\r\n", b"POST / HTTP/9\r\n\r\n", b"\x16\x03\x01" + b"x" * 100, b"POST /" + b"a" * 20_000]
+
+
+def talk(work: Callable[[Server, Asking], Awaitable[None]], **options: Any) -> None:
+    async def main() -> None:
+        async with served(World("congestion", "safe", nodes=NODES), **options) as (server, asking):
+            await work(server, asking)
+
+    asyncio.run(main())
+
+
+async def exchange(server: Server, *pieces: bytes, pause: float = 0.0) -> bytes:
+    """Write pieces to a connection of one's own, and read until the other side closes."""
+    reader, writer = await asyncio.open_connection(LOOPBACK, server.port)
+    try:
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(pause)
+        async with asyncio.timeout(10):
+            return await reader.read()
+    finally:
+        writer.close()
+
+
+def post(path: str, body: bytes, *headers: str) -> bytes:
+    lines = [f"POST {path} HTTP/1.1", "Host: x", f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def test_a_usual_head_is_a_post_with_a_length_and_nothing_odd() -> None:
+    go = b"POST /a/filter HTTP/1.1\r\nHost: h\r\nUser-Agent: Go-http-client/1.1\r\nContent-Length: 7"
+    assert usual_head(go) == Head("/a/filter", 7)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /a HTTP/1.1\r\nContent-Length: 7",
+        b"POST /a HTTP/1.0\r\nContent-Length: 7",
+        b"POST /a HTTP/1.1\r\nHost: x",
+        b"POST /a?b HTTP/1.1\r\nContent-Length: 7",
+        b"POST /%61 HTTP/1.1\r\nContent-Length: 7",
+        b"POST a HTTP/1.1\r\nContent-Length: 7",
+        b"POST /a b HTTP/1.1\r\nContent-Length: 7",
+        b"POST /a HTTP/1.1\r\nContent-Length: 7\r\nContent-Length: 8",
+        b"POST /a HTTP/1.1\r\nContent-Length: -7",
+        b"POST /a HTTP/1.1\r\nContent-Length: +7",
+        b"POST /a HTTP/1.1\r\nContent-Length: 9999999999999999",
+        b"POST /a HTTP/1.1\r\nContent-Length: 7\r\nTransfer-Encoding: chunked",
+        b"POST /a HTTP/1.1\r\nContent-Length: 7\r\nExpect: 100-continue",
+        b"POST /a HTTP/1.1\r\nContent-Length: 7\r\nConnection: close",
+        b"POST /a HTTP/1.1\r\nContent-Length : 7",
+        b"POST /a HTTP/1.1\r\n Content-Length: 7",
+        b"POST /a HTTP/1.1\r\nContent-Length: 7\r\nnonsense",
+    ],
+)
+def test_any_other_head_is_left_to_the_general_server(head: bytes) -> None:
+    assert usual_head(head) is None
+
+
+def test_questions_are_answered_alike_on_both_ways_in() -> None:
+    async def work(_server: Server, asking: Asking) -> None:
+        usual = await asking.post("/congestion/prioritize", QUESTION)
+        chunked = await asking.post("/congestion/prioritize", _slowly(QUESTION))
+        with_query = await asking.post("/congestion/prioritize?timeout=5s", QUESTION)
+        expecting = await asking.post("/congestion/prioritize", QUESTION, expect100=True)
+        for answer in (usual, chunked, with_query, expecting):
+            assert (answer.status, answer.json) == (200, ANSWER)
+            assert answer.headers["Content-Type"].startswith("application/json")
+
+    talk(work)
+
+
+async def _slowly(text: bytes) -> Any:
+    for start in range(0, len(text), 500):
+        yield text[start : start + 500]
+
+
+def test_one_connection_brings_many_questions_whole_or_in_pieces() -> None:
+    async def work(server: Server, _asking: Asking) -> None:
+        question = post("/congestion/prioritize", QUESTION)
+        last = post("/congestion/prioritize", QUESTION, "Connection: close")
+        pieces = [question + question + question[:9], question[9:60], question[60:] + question + last]
+        answer = await exchange(server, *pieces, pause=0.01)
+        assert answer.count(b"HTTP/1.1 200") == 5
+        assert answer.count(json.dumps(ANSWER, separators=(",", ":")).encode()) == 5
+
+    talk(work)
+
+
+def test_a_large_answer_comes_whole() -> None:
+    async def work(_server: Server, asking: Asking) -> None:
+        nodes = [node(f"n{number}", {"filler": "x" * 30_000}) for number in range(100)]
+        answer = await asking.post("/safe/filter", BytesIO(args(POD, nodes=nodes)))
+        assert answer.json["Nodes"]["items"] == nodes
+
+    talk(work, max_body=16 << 20)
+
+
+def test_a_request_that_is_too_large_gets_413_and_the_limit() -> None:
+    async def work(_server: Server, asking: Asking) -> None:
+        body = QUESTION + b" " * MAX_BODY
+        for verb in ("filter", "prioritize"):
+            for data in (BytesIO(body), _slowly(body)):
+                answer = await asking.post(f"/safe/{verb}", data)
+                assert answer.status == 413
+                assert f"is larger than the {MAX_BODY:,} bytes allowed (--max-body)" in answer.json["Error"]
+        assert (await asking.post("/congestion/prioritize", QUESTION)).json == ANSWER
+
+    talk(work)
+
+
+def test_paths_and_methods_that_lead_nowhere_are_answered_with_those_that_do() -> None:
+    async def work(_server: Server, asking: Asking) -> None:
+        lost = await asking.post("/nowhere", QUESTION)
+        assert (lost.status, "/congestion/prioritize" in lost.json["Error"]) == (404, True)
+        got = await asking.get("/congestion/prioritize")
+        assert (got.status, got.headers["Allow"]) == (405, "POST")
+        posted = await asking.post("/version", b"")
+        assert (posted.status, posted.headers["Allow"]) == (405, "GET")
+        assert (await asking.post("/congestion/prioritize/", QUESTION)).json == ANSWER
+
+    talk(work)
+
+
+def test_what_is_no_http_is_refused_and_the_next_one_served() -> None:
+    async def work(server: Server, asking: Asking) -> None:
+        for nonsense in (
+            b"hello\r\n\r\n",
+            b"POST / HTTP/9\r\n\r\n",
+            b"\x16\x03\x01" + b"x" * 100,
+            b"POST /" + b"a" * 20_000,
+        ):
+            assert (await exchange(server, nonsense)).startswith(b"HTTP/1.0 400") or nonsense
+        assert (await asking.post("/congestion/prioritize", QUESTION)).json == ANSWER
+
+    talk(work)
+
+
+def test_a_body_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(front, "SLOWEST_BODY", 0.1)
+    monkeypatch.setattr(server, "SLOWEST_BODY", 0.1)
+
+    async def work(server: Server, _asking: Asking) -> None:
+        usual = post("/congestion/prioritize", QUESTION)[:-5]
+        general = post("/congestion/prioritize", QUESTION, "Connection: close")[:-5]
+        assert b"408" in (await exchange(server, usual)).splitlines()[0]
+        assert b"408" in (await exchange(server, general)).splitlines()[0]
+        assert b"408" in (await exchange(server, b"POST /cong")).splitlines()[0]
+
+    talk(work)
+
+
+def test_large_bodies_at_once_are_put_off() -> None:
+    async def work(server: Server, asking: Asking) -> None:
+        large = post("/congestion/prioritize", QUESTION + b" " * (MAX_BODY - len(QUESTION)))
+        waiting = []
+        for _ in range(2):
+            reader, writer = await asyncio.open_connection(LOOPBACK, server.port)
+            writer.write(large[:-1])
+            await writer.drain()
+            waiting.append((reader, writer))
+        await asyncio.sleep(0.05)
+        answer = await asking.post("/congestion/prioritize", QUESTION)
+        assert (answer.status, answer.json) == (503, {"Error": "too many large requests at once: try again"})
+        for reader, writer in waiting:
+            writer.write(large[-1:])
+            assert b"200" in await reader.readline()
+            writer.close()
+        assert (await asking.post("/congestion/prioritize", QUESTION)).json == ANSWER
+
+    talk(work)
+
+
+def test_an_error_of_ours_is_an_answer_too(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        world = World("congestion", nodes=NODES)
+        world.shared.unready = lambda: 1 / 0  # type: ignore[assignment,return-value]
+        async with served(world, readyz={}) as (_server, asking):
+            answer = await asking.post("/prioritize", QUESTION)
+            assert answer.status == 500
+            assert answer.json == {"Error": "internal error: ZeroDivisionError: division by zero"}
+
+    asyncio.run(main())
+
+
+# Beside the answers
+
+
+def test_ready_means_that_the_cluster_is_known() -> None:
+    async def main() -> None:
+        world = World("congestion", nodes=NODES)
+        missing: list[str] = ["nodes"]
+        world.shared.unready = lambda: "waiting for nodes" if missing else None
+        async with served(world, readyz={"watch": world.shared.unready}) as (_server, asking):
+            assert (await asking.get("/readyz")).status == 500
+            assert b"waiting for nodes" in (await asking.get("/readyz/watch")).body
+            assert (await asking.get("/healthz")).status == 200
+            missing.clear()
+            assert (await asking.get("/readyz?verbose")).body == b"[+]watch ok\nreadyz check passed\n"
+            assert (await asking.get("/readyz/other")).status == 404
+
+    asyncio.run(main())
+
+
+def test_the_version_is_text_without_a_newline() -> None:
+    async def work(_server: Server, asking: Asking) -> None:
+        answer = await asking.get("/version")
+        assert (answer.status, answer.body.decode()) == (200, version("podium"))
+        assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
+
+    talk(work)
+
+
+def test_metrics_count_and_time_requests_by_agent_and_verb() -> None:
+    async def work(_server: Server, asking: Asking) -> None:
+        for body in (QUESTION, QUESTION, b"nonsense"):
+            await asking.post("/congestion/prioritize", body)
+        await asking.post("/nowhere", b"")
+        text = (await asking.get("/metrics")).body.decode()
+        for line in (
+            'podium_extender_requests_total{agent="congestion",outcome="answered",verb="prioritize"} 2.0',
+            'podium_extender_requests_total{agent="congestion",outcome="refused",verb="prioritize"} 1.0',
+            'podium_extender_request_duration_seconds_count{agent="congestion",verb="prioritize"} 3.0',
+            'podium_extender_rejected_total{reason="path"} 1.0',
+            "podium_extender_nodes 2.0",
+            "podium_extender_synced 1.0",
+        ):
+            assert line in text.splitlines()
+
+    talk(work)
+
+
+def test_a_port_that_is_taken_is_told() -> None:
+    async def work(taken: Server, _asking: Asking) -> None:
+        world = World("congestion", nodes=NODES)
+        with pytest.raises(
+            ServingError, match=f"--bind-address {LOOPBACK} with port {taken.port} cannot be listened on"
+        ):
+            async with served(world, port=taken.port):
+                pass
+
+    talk(work)
