@@ -31,7 +31,9 @@ def without_texts(value: Any, *, names: bool = False) -> Any:
         for key in ("items", "additionalProperties"):
             if isinstance(found.get(key), dict):
                 found[key].pop("default", None)
-                found[key] = found[key]["allOf"][0] if set(found[key]) == {"allOf"} else found[key]
+                found[key] = without_texts(found[key])
+        if set(found) == {"allOf"}:
+            return found["allOf"][0]
     return found
 
 
