@@ -26,7 +26,11 @@ def without_texts(value: Any, *, names: bool = False) -> Any:
     if not names and set(value) == {"$ref"}:
         return value["$ref"]
     dropped = () if names else ("description", "x-kubernetes-unions")
-    found = {key: without_texts(inner, names=key == "properties") for key, inner in value.items() if key not in dropped}
+    found = {
+        key: without_texts(inner, names=key == "properties" and not names)
+        for key, inner in value.items()
+        if key not in dropped
+    }
     if not names:
         for key in ("items", "additionalProperties"):
             if isinstance(found.get(key), dict):
