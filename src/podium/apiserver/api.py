@@ -21,6 +21,7 @@ from podium.apiserver.deleting import Deleted, DeleteOptions
 from podium.apiserver.errors import not_found
 from podium.apiserver.kinds import BUILT_IN, Kind, Kinds
 from podium.apiserver.rules import Context
+from podium.apiserver.schema import establishing
 from podium.apiserver.selection import selection
 from podium.apiserver.store import HISTORY, Store, Stored
 from podium.apiserver.subresources import binding, eviction
@@ -38,6 +39,7 @@ class Api:
         self.rng = rng
         self.kinds = Kinds(BUILT_IN)
         self.store = Store(history=history)
+        establishing.follow(self)
         if bootstrap:
             self.bootstrap()
 

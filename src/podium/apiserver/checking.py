@@ -1,9 +1,64 @@
-"""The fields of an object that comes in: unknown ones, wrong types, and what is filled in where nothing was said."""
+"""The fields of an object that comes in: unknown ones, wrong types, and what is filled in where nothing was said.
 
-from typing import Any
+`fieldValidation` decides about fields that are unknown or given twice: Strict refuses the write, Warn (the default)
+says so in the answer, Ignore drops them in silence. A value of the wrong type is refused in any case.
+"""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from podium.apiserver.errors import StatusError, bad_request, shown
 from podium.apiserver.kinds import Kind
+from podium.apiserver.schema import DecodingError, schema_of
+from podium.apiserver.schema.custom import unevaluated_rules
+from podium.apiserver.schema.custom_fields import repeated_fields
+
+if TYPE_CHECKING:
+    from podium.apiserver.writing import Options
+
+Obj = dict[str, Any]
 
 
-def check_and_default(kind: Kind, obj: dict[str, Any], field_validation: str) -> None:
-    """Check the object against its schema and fill in defaults, in place."""
+def check_and_default(kind: Kind, obj: Obj, options: Options) -> None:
+    """Check a whole object as it was sent against its schema and fill in defaults, in place."""
+    schema = schema_of(kind)
+    taken_for = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}'
+    try:
+        problems = schema.take(obj, options.raw)
+        _judge(problems, options)
+    except DecodingError as problem:
+        raise bad_request(f"{taken_for}: {problem}") from None
+    schema.apply_defaults(obj)
+    if kind.kind == "CustomResourceDefinition":
+        options.warnings.extend(unevaluated_rules(obj))
+
+
+def check_patched(kind: Kind, obj: Obj, patch: str, options: Options) -> None:
+    """The same for an object as a patch leaves it; a message shows `patch`, or else what it has made of the object."""
+    schema = schema_of(kind)
+    before = patch or (_text(obj) if options.field_validation == "Strict" else "")
+    try:
+        repeated = repeated_fields(options.raw) if options.raw is not None else []
+        _judge([*(f'duplicate field "{path}"' for path in repeated), *schema.take(obj)], options)
+    except DecodingError as problem:
+        told = f"Invalid value: {shown(before or _text(obj))}: {problem}"
+        cause = {"reason": "FieldValueInvalid", "message": told, "field": "patch"}
+        raise StatusError(422, "Invalid", f' "" is invalid: patch: {told}', {"causes": [cause]}) from None
+    schema.apply_defaults(obj)
+
+
+def _text(obj: Obj) -> str:
+    return msgspec.json.encode(obj).decode()
+
+
+def _judge(problems: Sequence[str], options: Options) -> None:
+    """Refuse, warn or ignore."""
+    if not problems or options.field_validation == "Ignore":
+        return
+    if options.field_validation == "Strict":
+        raise DecodingError(f"strict decoding error: {', '.join(problems)}")
+    options.warnings.extend(problems)

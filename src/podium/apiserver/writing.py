@@ -28,6 +28,7 @@ from podium.apiserver.errors import (
     not_found,
 )
 from podium.apiserver.kinds import NAMESPACE, Kind
+from podium.apiserver.patches.go_text import go_text
 from podium.apiserver.rules import Rules, rules_of
 from podium.apiserver.store import Stored, encode
 from podium.apiserver.subresources import parts
@@ -41,25 +42,28 @@ _GENERATED_NAME_ATTEMPTS = 8
 
 
 class Options(msgspec.Struct, frozen=True):
-    """How a request wants to write. `force` is server-side apply's; `is_patch` writes need not say a version."""
+    """How a request wants to write. `force` is server-side apply's; `is_patch` writes need not say a version. `raw` is
+    the text of the body, where there is one; `warnings` collects what the answer should warn about."""
 
     dry_run: bool = False
     field_validation: str = ""
     manager: str = ""
     force: bool = False
     is_patch: bool = False
+    raw: bytes | None = None
+    warnings: list[str] = []
 
 
 def create(api: Api, kind: Kind, obj: Obj, namespace: str, options: Options) -> Stored:
     """Store a new object; `obj` becomes the store's."""
     rules = rules_of(kind)
+    checking.check_and_default(kind, obj, options)
     meta = _metadata_of(obj)
     if kind.namespaced:
         if (given := meta.get("namespace")) and given != namespace:
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     elif meta.get("namespace"):
         raise bad_request("namespace may not be set on an object that is not in one")
-    checking.check_and_default(kind, obj, options.field_validation)
     if kind.namespaced:
         _admit_namespace(api, kind, namespace, meta)
     if meta.get("resourceVersion"):
@@ -96,9 +100,9 @@ def update(
 ) -> tuple[Stored, bool]:
     """Replace an object or one part of it; True where the update created it. `obj` becomes the store's."""
     rules = rules_of(kind)
+    checking.check_and_default(kind, obj, options)
     meta = _metadata_of(obj)
     _check_address(kind, meta, namespace, name)
-    checking.check_and_default(kind, obj, options.field_validation)
     old = api.store.get(kind, namespace, name)
     if old is None:
         if rules.update_creates and not subresource and not meta.get("resourceVersion") and not meta.get("uid"):
@@ -127,9 +131,8 @@ def patch(
             return create(api, kind, obj, namespace or "", options), True
         raise not_found(kind, name)
     obj = patching.patched(api, kind, old, body, content_type, subresource, options)
-    meta = _metadata_of(obj)
-    _check_address(kind, meta, namespace, name)
-    checking.check_and_default(kind, obj, options.field_validation)
+    checking.check_patched(kind, obj, go_text(body) if content_type == patching.STRATEGIC else "", options)
+    _check_address(kind, _metadata_of(obj), namespace, name)
     return replace(api, kind, rules, old, obj, subresource, options), False
 
 

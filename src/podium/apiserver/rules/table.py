@@ -7,6 +7,8 @@ from podium.apiserver.rules.namespaces import NAMESPACE_RULES
 from podium.apiserver.rules.nodes import NODE_RULES
 from podium.apiserver.rules.pods import POD_RULES
 from podium.apiserver.rules.rule import PLAIN, Rules
+from podium.apiserver.schema.custom import CustomKind
+from podium.apiserver.schema.establishing import DEFINITION_RULES, rules_of_custom
 
 _UPSERT: Final = Rules(update_creates=True)
 _GUARDED: Final = Rules(update_needs_version=True)
@@ -62,13 +64,13 @@ _RULES: Final[dict[str, Rules]] = {
     "resourceclaims.resource.k8s.io": Rules(returns_deleted=True, empty_status={}),
     "resourceclaimtemplates.resource.k8s.io": _RETURNED,
     "resourceslices.resource.k8s.io": Rules(returns_deleted=True, generation=True),
+    "customresourcedefinitions.apiextensions.k8s.io": DEFINITION_RULES,
     "priorityclasses.scheduling.k8s.io": Rules(generation=True),
     "endpointslices.discovery.k8s.io": Rules(generation=True),
 }
-_CUSTOM: Final = Rules(generation=True, update_needs_version=True)
 
 
 def rules_of(kind: Kind) -> Rules:
-    if kind.custom:
-        return _CUSTOM
+    if isinstance(kind, CustomKind):
+        return rules_of_custom(kind)
     return _RULES.get(kind.stored_in, PLAIN)
