@@ -28,7 +28,6 @@ from podium.apiserver.errors import (
     not_found,
 )
 from podium.apiserver.kinds import NAMESPACE, Kind
-from podium.apiserver.patches.go_text import go_text
 from podium.apiserver.rules import Rules, rules_of
 from podium.apiserver.store import Stored, encode
 from podium.apiserver.subresources import parts
@@ -71,6 +70,8 @@ def create(api: Api, kind: Kind, obj: Obj, namespace: str, options: Options) -> 
     context = api.context(kind)
     rules.admit(obj, context)
     generated = not meta.get("name") and bool(meta.get("generateName"))
+    if not options.is_patch:
+        meta.pop("managedFields", None)
     metadata.fill_new(meta, kind, namespace, context.now, api.rng)
     for _ in range(_GENERATED_NAME_ATTEMPTS if generated else 0):
         if api.store.get(kind, namespace if kind.namespaced else "", meta["name"]) is None:
@@ -84,7 +85,7 @@ def create(api: Api, kind: Kind, obj: Obj, namespace: str, options: Options) -> 
     rules.prepare_for_create(obj, context)
     if rules.empty_status is not None and not obj.get("status"):
         obj["status"] = dict(rules.empty_status)
-    causes = [*rules.validate(obj)] or metadata.metadata_causes(meta, kind, rules)
+    causes = [*metadata.metadata_causes(meta, kind, rules), *rules.validate(obj)]
     if causes:
         raise invalid(kind, meta.get("name", ""), causes)
     if api.store.get(kind, meta.get("namespace"), meta["name"]) is not None:
@@ -108,6 +109,7 @@ def update(
         if rules.update_creates and not subresource and not meta.get("resourceVersion") and not meta.get("uid"):
             return create(api, kind, obj, namespace or "", options), True
         raise not_found(kind, name)
+    obj = patching.tracked(api, kind, forms.decoded(old, kind), obj, subresource, options)
     return replace(api, kind, rules, old, obj, subresource, options), False
 
 
@@ -128,10 +130,15 @@ def patch(
         if content_type == patching.APPLY and not subresource:
             obj = patching.applied(api, kind, None, body, subresource, options)
             _check_address(kind, _metadata_of(obj), namespace, name)
+            options = msgspec.structs.replace(options, raw=None, is_patch=True)
             return create(api, kind, obj, namespace or "", options), True
         raise not_found(kind, name)
     obj = patching.patched(api, kind, old, body, content_type, subresource, options)
-    checking.check_patched(kind, obj, go_text(body) if content_type == patching.STRATEGIC else "", options)
+    if content_type == patching.APPLY:
+        checking.check_patched(kind, obj, "", msgspec.structs.replace(options, raw=None))
+    else:
+        checking.check_patched(kind, obj, patching.shown(body, content_type), options)
+        obj = patching.tracked(api, kind, forms.decoded(old, kind), obj, subresource, options)
     _check_address(kind, _metadata_of(obj), namespace, name)
     return replace(api, kind, rules, old, obj, subresource, options), False
 

@@ -2,7 +2,6 @@
 happen.
 """
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from podium.apiserver.patches.managed_fields import decode
 from podium.apiserver.patches.typed_values import compare, fields_of, merge
 from tests.apiserver.patches.sample_types import SAMPLE, samples
 
-NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+NOW = "2026-01-02T03:04:05Z"
 Object = dict[str, Any]
 
 
