@@ -44,7 +44,9 @@ class ApiError(Exception):
 class ApiClient:
     """Requests to one API server as one user. May be shared by threads; close it, or use it as a context manager."""
 
-    def __init__(self, server: str, *, ca_path: Path, token: str, workers: int = 8, timeout: float = 60.0) -> None:
+    def __init__(
+        self, server: str, *, ca_path: Path | None, token: str, workers: int = 8, timeout: float = 60.0
+    ) -> None:
         headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
         self._pool = ConnectionPool(server, ca_path=ca_path, headers=headers, timeout=timeout)
         self._workers = workers

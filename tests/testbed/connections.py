@@ -21,23 +21,24 @@ class Response(NamedTuple):
 
 
 class ConnectionPool:
-    """Requests to `server` (https://host:port), whose certificate `ca_path` must have signed; None trusts anybody, for
-    components that sign their own."""
+    """Requests to `server` (https://host:port, or http://…), whose certificate `ca_path` must have signed; None trusts
+    anybody, for components that sign their own."""
 
     def __init__(
         self, server: str, *, ca_path: Path | None, headers: Mapping[str, str] | None = None, timeout: float = 60.0
     ) -> None:
         parts = urlsplit(server)
-        if parts.scheme != "https" or parts.hostname is None or parts.port is None:
-            raise ValueError(f"{server!r} is no https://host:port address")
+        if parts.scheme not in ("https", "http") or parts.hostname is None or parts.port is None:
+            raise ValueError(f"{server!r} is no https://host:port or http://host:port address")
         self._host, self._port = parts.hostname, parts.port
+        self._plain = parts.scheme == "http"
         self._tls = ssl.create_default_context(cafile=None if ca_path is None else str(ca_path))
         if ca_path is None:
             self._tls.check_hostname = False
             self._tls.verify_mode = ssl.CERT_NONE
         self._headers = dict(headers or {})
         self._timeout = timeout
-        self._idle: list[http.client.HTTPSConnection] = []
+        self._idle: list[http.client.HTTPConnection] = []
         self._lock = threading.Lock()
 
     def request(
@@ -78,7 +79,7 @@ class ConnectionPool:
 
     def _send(
         self,
-        connection: http.client.HTTPSConnection,
+        connection: http.client.HTTPConnection,
         method: str,
         path: str,
         body: bytes | None,
@@ -97,11 +98,13 @@ class ConnectionPool:
             connection.request(method, path, body, all_headers)
             return connection.getresponse()
 
-    def _take(self) -> http.client.HTTPSConnection:
+    def _take(self) -> http.client.HTTPConnection:
         with self._lock:
             if self._idle:
                 return self._idle.pop()
         return self._open(self._timeout)
 
-    def _open(self, timeout: float) -> http.client.HTTPSConnection:
+    def _open(self, timeout: float) -> http.client.HTTPConnection:
+        if self._plain:
+            return http.client.HTTPConnection(self._host, self._port, timeout=timeout)
         return http.client.HTTPSConnection(self._host, self._port, context=self._tls, timeout=timeout)

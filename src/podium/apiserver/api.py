@@ -11,24 +11,34 @@ from __future__ import annotations
 
 import builtins
 import random
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
-from podium.apiserver import deleting, forms, writing
+from podium.apiserver import deleting, forms, handling, writing
 from podium.apiserver.bootstrap import initial_objects
 from podium.apiserver.deleting import Deleted, DeleteOptions
 from podium.apiserver.errors import not_found
 from podium.apiserver.kinds import BUILT_IN, Kind, Kinds
+from podium.apiserver.requests import Request, Response
 from podium.apiserver.rules import Context
 from podium.apiserver.schema import establishing
 from podium.apiserver.selection import selection
 from podium.apiserver.store import HISTORY, Store, Stored
 from podium.apiserver.subresources import binding, eviction
 from podium.apiserver.timestamps import timestamp
+from podium.apiserver.watches import WatchRequest
 from podium.framework.clock import Clock
 
 Obj = dict[str, Any]
+
+
+class Computed(Protocol):
+    """Objects that exist only in the answer."""
+
+    def get(self, namespace: str, name: str) -> Obj | None: ...
+
+    def list(self, namespace: str, label_selector: str) -> builtins.list[Obj]: ...
 
 
 class Api:
@@ -39,6 +49,10 @@ class Api:
         self.rng = rng
         self.kinds = Kinds(BUILT_IN)
         self.store = Store(history=history)
+        self.computed: dict[Kind, Computed] = {}
+        """Kinds that are not stored but worked out when asked for, such as measured usage; add them to `kinds` too."""
+        self.documents: dict[tuple[int, str, str], Response] = {}
+        """What discovery has made, by the generation of `kinds`."""
         establishing.follow(self)
         if bootstrap:
             self.bootstrap()
@@ -143,6 +157,10 @@ class Api:
         """Delete the pod unless a PodDisruptionBudget forbids that now (429)."""
         eviction.evict(self, namespace, name, body or {}, dry_run=dry_run)
 
+    def handle(self, request: Request) -> Response | WatchRequest:
+        """The whole of a request as it came over the network."""
+        return handling.handle(self, request)
+
     # What the calls above and the handling of requests share: objects as they are stored.
 
     def stored(self, kind: Kind, namespace: str | None, name: str) -> Stored:
@@ -175,6 +193,9 @@ class Api:
     def delete_stored(self, kind: Kind, namespace: str | None, name: str, options: DeleteOptions) -> Deleted:
         found = self.stored(kind, namespace, name)
         return deleting.delete(self.store, kind, found, options, self.clock.now())
+
+    async def kept(self) -> None:
+        """Return when everything written so far would survive a crash, as far as this API promises that."""
 
     def context(self, kind: Kind) -> Context:
         return Context(kind, self.now(), self.store, self.kinds, self.rng)

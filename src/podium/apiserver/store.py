@@ -9,7 +9,7 @@ The history of a collection is bounded. What has fallen out of it is `forgotten`
 before that, which is what 410 Gone means.
 """
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, Literal, NamedTuple
@@ -114,18 +114,22 @@ class Store:
         listeners.append(listener)
         return lambda: listeners.remove(listener)
 
-    def changes_since(self, kind: Kind, revision: int) -> list[Change]:
-        """What was written to the kind's collection after `revision`, oldest first."""
-        return self._collection(kind).since(revision)
+    def changes_since(self, kind: Kind, revision: int, limit: int | None = None) -> list[Change]:
+        """What was written to the kind's collection after `revision`, oldest first, at most `limit` of it."""
+        return self._collection(kind).since(revision, limit)
+
+    def changes_since_exist(self, kind: Kind, revision: int) -> bool:
+        """Whether `changes_since` has anything to tell, if only that it has forgotten."""
+        return self._collection(kind).latest > revision
 
     def at(self, kind: Kind, revision: int) -> list[Stored]:
         """All objects of the kind as they were at `revision`, in the API's order."""
         return self._collection(kind).at(revision)
 
     def forget(self, kind: Kind | None = None) -> None:
-        """Drop the history, of one kind's collection or of all: who asks about the past gets 410."""
+        """Drop the history, of one kind's collection or of all: who asks about what it held gets 410."""
         for collection in self._collections.values() if kind is None else (self._collection(kind),):
-            collection.forget(self.revision)
+            collection.forget(collection.latest)
 
     def load(self, revision: int, objects: Iterable[tuple[Kind, bytes]]) -> None:
         """Fill an empty store with what was stored before; the past of it is forgotten."""
@@ -134,7 +138,8 @@ class Store:
             self._collection(kind).set(_stored(kind, obj, int(obj["metadata"]["resourceVersion"]), raw))
         self.revision = max(self.revision, revision)
         self._forgotten_at_start = self.revision
-        self.forget()
+        for collection in self._collections.values():
+            collection.forget(self.revision)
 
     _forgotten_at_start = 1
 
@@ -198,7 +203,7 @@ class _Collection:
     def __init__(self, history: int, forgotten: int) -> None:
         self.shelves: dict[str, _Shelf] = {}
         self._namespaces: list[tuple[str, str]] = []
-        self._changes: deque[Change] = deque()
+        self._changes: list[Change] = []
         self._history = history
         self._forgotten = forgotten
         self._snapshots: OrderedDict[int, list[Stored]] = OrderedDict()
@@ -236,18 +241,24 @@ class _Collection:
 
     def record(self, change: Change) -> None:
         self._changes.append(change)
-        if len(self._changes) > self._history:
-            self._forgotten = self._changes.popleft().new.revision
+        # Dropping an eighth at a time costs less than one by one.
+        if len(self._changes) > self._history + self._history // 8:
+            dropped = len(self._changes) - self._history
+            self._forgotten = self._changes[dropped - 1].new.revision
+            del self._changes[:dropped]
 
-    def since(self, revision: int) -> list[Change]:
+    @property
+    def latest(self) -> int:
+        """The revision of the last change, or of the moment before which everything is forgotten."""
+        return self._changes[-1].new.revision if self._changes else self._forgotten
+
+    def since(self, revision: int, limit: int | None = None) -> list[Change]:
         self._check(revision)
-        found: list[Change] = []
-        for change in reversed(self._changes):
-            if change.new.revision <= revision:
-                break
-            found.append(change)
-        found.reverse()
-        return found
+        changes = self._changes
+        if not changes or changes[-1].new.revision <= revision:
+            return []
+        start = bisect_right(changes, revision, key=_revision_of)
+        return changes[start:] if limit is None else changes[start : start + limit]
 
     def at(self, revision: int) -> list[Stored]:
         """What is stored now with every later change taken back; kept, for the next chunk of the same list."""
@@ -280,6 +291,10 @@ class _Collection:
             else:
                 objects[key] = change.old
         return [objects[key] for key in sorted(objects, key=lambda key: (_namespace_key(key[0]), key[1]))]
+
+
+def _revision_of(change: Change) -> int:
+    return change.new.revision
 
 
 def _namespace_key(namespace: str) -> str:

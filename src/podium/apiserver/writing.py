@@ -28,6 +28,7 @@ from podium.apiserver.errors import (
     not_found,
 )
 from podium.apiserver.kinds import NAMESPACE, Kind
+from podium.apiserver.patches.go_text import go_text
 from podium.apiserver.rules import Rules, rules_of
 from podium.apiserver.store import Stored, encode
 from podium.apiserver.subresources import parts
@@ -50,7 +51,8 @@ class Options(msgspec.Struct, frozen=True):
     force: bool = False
     is_patch: bool = False
     raw: bytes | None = None
-    warnings: list[str] = []
+    given_manager: str = ""
+    warnings: list[str] = msgspec.field(default_factory=list)
 
 
 def create(api: Api, kind: Kind, obj: Obj, namespace: str, options: Options) -> Stored:
@@ -70,8 +72,6 @@ def create(api: Api, kind: Kind, obj: Obj, namespace: str, options: Options) -> 
     context = api.context(kind)
     rules.admit(obj, context)
     generated = not meta.get("name") and bool(meta.get("generateName"))
-    if not options.is_patch:
-        meta.pop("managedFields", None)
     metadata.fill_new(meta, kind, namespace, context.now, api.rng)
     for _ in range(_GENERATED_NAME_ATTEMPTS if generated else 0):
         if api.store.get(kind, namespace if kind.namespaced else "", meta["name"]) is None:
@@ -85,7 +85,7 @@ def create(api: Api, kind: Kind, obj: Obj, namespace: str, options: Options) -> 
     rules.prepare_for_create(obj, context)
     if rules.empty_status is not None and not obj.get("status"):
         obj["status"] = dict(rules.empty_status)
-    causes = [*metadata.metadata_causes(meta, kind, rules), *rules.validate(obj)]
+    causes = [*rules.validate(obj)] or metadata.metadata_causes(meta, kind, rules)
     if causes:
         raise invalid(kind, meta.get("name", ""), causes)
     if api.store.get(kind, meta.get("namespace"), meta["name"]) is not None:
@@ -109,7 +109,6 @@ def update(
         if rules.update_creates and not subresource and not meta.get("resourceVersion") and not meta.get("uid"):
             return create(api, kind, obj, namespace or "", options), True
         raise not_found(kind, name)
-    obj = patching.tracked(api, kind, forms.decoded(old, kind), obj, subresource, options)
     return replace(api, kind, rules, old, obj, subresource, options), False
 
 
@@ -130,15 +129,10 @@ def patch(
         if content_type == patching.APPLY and not subresource:
             obj = patching.applied(api, kind, None, body, subresource, options)
             _check_address(kind, _metadata_of(obj), namespace, name)
-            options = msgspec.structs.replace(options, raw=None, is_patch=True)
             return create(api, kind, obj, namespace or "", options), True
         raise not_found(kind, name)
     obj = patching.patched(api, kind, old, body, content_type, subresource, options)
-    if content_type == patching.APPLY:
-        checking.check_patched(kind, obj, "", msgspec.structs.replace(options, raw=None))
-    else:
-        checking.check_patched(kind, obj, patching.shown(body, content_type), options)
-        obj = patching.tracked(api, kind, forms.decoded(old, kind), obj, subresource, options)
+    checking.check_patched(kind, obj, go_text(body) if content_type == patching.STRATEGIC else "", options)
     _check_address(kind, _metadata_of(obj), namespace, name)
     return replace(api, kind, rules, old, obj, subresource, options), False
 

@@ -2,6 +2,7 @@
 happen.
 """
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from podium.apiserver.patches.managed_fields import decode
 from podium.apiserver.patches.typed_values import compare, fields_of, merge
 from tests.apiserver.patches.sample_types import SAMPLE, samples
 
-NOW = "2026-01-02T03:04:05Z"
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 Object = dict[str, Any]
 
 

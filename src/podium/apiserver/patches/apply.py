@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from podium.apiserver.errors import Cause, StatusError, apply_conflict, bad_request
@@ -80,12 +81,12 @@ def server_side_apply(
     manager: str,
     force: bool,
     schema: FieldType,
-    now: str,
+    now: datetime,
     subresource: str = "",
     reset: Iterable[str] = (),
     previous_manager: str = BEFORE_FIRST_APPLY,
 ) -> dict[str, Any]:
-    """The object after the apply, managedFields included; without a live object, a new one. `now` is written as there.
+    """The object after the apply, managedFields included; without a live object, a new one.
 
     `reset` names what this endpoint does not let anyone set ("status", or "spec" on the status subresource): it is
     never owned through it.
@@ -93,7 +94,7 @@ def server_side_apply(
     if (applied.get("metadata") or {}).get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
     check_applied(applied, schema)
-    operation = _Operation(schema, applied["apiVersion"], subresource, _roots(reset), now)
+    operation = _Operation(schema, applied["apiVersion"], subresource, _roots(reset), managed_fields.timestamp(now))
     existing = _without_managed(live) if live is not None else {}
     try:
         managed = managed_fields.decode(((live or {}).get("metadata") or {}).get("managedFields"))
@@ -120,7 +121,7 @@ def track_update(
     *,
     manager: str,
     schema: FieldType,
-    now: str,
+    now: datetime,
     subresource: str = "",
     reset: Iterable[str] = (),
 ) -> dict[str, Any]:
@@ -135,7 +136,7 @@ def track_update(
     stripped = _without_managed(new)
     if not managed:
         return stripped
-    operation = _Operation(schema, new["apiVersion"], subresource, _roots(reset), now)
+    operation = _Operation(schema, new["apiVersion"], subresource, _roots(reset), managed_fields.timestamp(now))
     try:
         managed = operation.update(_without_managed(live or {}), stripped, managed, manager)
     except BadValueError:

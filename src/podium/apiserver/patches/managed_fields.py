@@ -7,6 +7,7 @@ the API version. Two writes of the same manager share an entry; an entry without
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import msgspec
@@ -118,3 +119,7 @@ def capped(managed: Managed) -> Managed:
         del kept[manager]
         left -= 1
     return kept
+
+
+def timestamp(now: datetime) -> str:
+    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,69 @@
+"""In which form an answer is wanted: JSON as it is, as a table, or only the metadata.
+
+The Accept header lists what the client can read, best first; the first of these that can be made is made. Everything
+here is JSON: a client that insists on protobuf or YAML is told 406.
+"""
+
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from podium.apiserver.errors import StatusError
+
+_AVAILABLE: Final = "application/json, application/json;stream=watch"
+
+
+class Form(NamedTuple):
+    """`what` is "" for the object itself, or the kind that `as=` asks for; `version` is of meta.k8s.io."""
+
+    what: str = ""
+    version: str = "v1"
+
+
+PLAIN: Final = Form()
+_SHAPES: Final = {
+    False: ("Table", "PartialObjectMetadata"),
+    True: ("Table", "PartialObjectMetadataList"),
+}
+
+
+@lru_cache(maxsize=256)
+def negotiate(accept: str, *, collection: bool, watch: bool = False) -> Form:
+    """The form of an answer about one object or a collection; StatusError 406 where none will do."""
+    if not accept:
+        return PLAIN
+    for choice in accept.split(","):
+        media, *parameters = [part.strip() for part in choice.split(";")]
+        if media not in ("application/json", "*/*", "application/*"):
+            continue
+        said = dict(parameter.split("=", 1) for parameter in parameters if "=" in parameter)
+        what = said.get("as", "")
+        if not what:
+            return PLAIN
+        if said.get("g") != "meta.k8s.io" or said.get("v") not in ("v1", "v1beta1"):
+            continue
+        shapes = ("Table", "PartialObjectMetadata") if watch else _SHAPES[collection]
+        if what in shapes:
+            return Form(what, said["v"])
+    raise not_acceptable()
+
+
+@lru_cache(maxsize=256)
+def wants_aggregated_discovery(accept: str) -> str:
+    """The version of aggregated discovery that is wanted, "" for the old form."""
+    for choice in accept.split(","):
+        media, *parameters = [part.strip() for part in choice.split(";")]
+        said = dict(parameter.split("=", 1) for parameter in parameters if "=" in parameter)
+        if media not in ("application/json", "*/*", "application/*"):
+            continue
+        if said.get("g") == "apidiscovery.k8s.io" and said.get("as") == "APIGroupDiscoveryList":
+            if said.get("v") in ("v2", "v2beta1"):
+                return said["v"]
+            continue
+        if not said.get("as"):
+            return ""
+    return ""
+
+
+def not_acceptable() -> StatusError:
+    message = f"406: Not Acceptable\n\nAvailable representations: {_AVAILABLE}"
+    return StatusError(406, "NotAcceptable", message, {})

@@ -1,0 +1,104 @@
+"""Stored objects as answers: as they are, as a table, or only their metadata; one, or a list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from podium.apiserver import forms
+from podium.apiserver.kinds import Kind
+from podium.apiserver.negotiation import Form
+from podium.apiserver.store import Stored
+from podium.apiserver.tables import table
+
+if TYPE_CHECKING:
+    from podium.apiserver.api import Api
+    from podium.apiserver.watches import Show
+
+_encode = msgspec.json.Encoder().encode
+Obj = dict[str, Any]
+
+
+def one(api: Api, kind: Kind, stored: Stored, form: Form, include: str) -> bytes:
+    if not form.what:
+        return forms.presented(stored, kind)
+    return _encode(one_object(api, kind, forms.decoded(stored, kind), form, include))
+
+
+def one_object(api: Api, kind: Kind, obj: Obj, form: Form, include: str) -> Obj:
+    """An object that is not stored, such as a computed one, in the form wanted."""
+    if form.what == "Table":
+        metadata = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+        return _table(api, kind, [obj], form, include, metadata)
+    return _metadata_only(obj, form.version) if form.what else obj
+
+
+def many(api: Api, kind: Kind, items: Sequence[Stored], metadata: Obj, form: Form, include: str) -> bytes:
+    """A list. Items of built-in kinds leave out what the list's kind says already, as the API does."""
+    if not form.what:
+        head = _encode({"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": metadata})
+        return head[:-1] + b',"items":[' + _joined(kind, items) + b"]}"
+    return _encode(many_objects(api, kind, [forms.decoded(item, kind) for item in items], metadata, form, include))
+
+
+def many_objects(api: Api, kind: Kind, objects: Sequence[Obj], metadata: Obj, form: Form, include: str) -> Obj:
+    """A list of objects that are not stored."""
+    if form.what == "Table":
+        return _table(api, kind, objects, form, include, metadata)
+    if form.what:
+        items = [_metadata_only(obj, form.version) for obj in objects]
+        version = f"meta.k8s.io/{form.version}"
+        return {"kind": "PartialObjectMetadataList", "apiVersion": version, "metadata": metadata, "items": items}
+    return {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": metadata, "items": list(objects)}
+
+
+def shower(api: Api, kind: Kind, form: Form, include: str) -> Show | None:
+    """How a watch sends objects; None: as they are. Only the first table of a watch has headers."""
+    if not form.what:
+        return None
+    headers = True
+
+    def show(stored: Stored) -> bytes:
+        nonlocal headers
+        obj = forms.decoded(stored, kind)
+        if form.what != "Table":
+            return _encode(_metadata_only(obj, form.version))
+        metadata = {"resourceVersion": obj["metadata"]["resourceVersion"]}
+        made = _table(api, kind, [obj], form, include, metadata, headers=headers)
+        headers = False
+        return _encode(made)
+
+    return show
+
+
+def _table(
+    api: Api, kind: Kind, objects: Sequence[Obj], form: Form, include: str, metadata: Obj, *, headers: bool = True
+) -> Obj:
+    return table(
+        kind,
+        objects,
+        datetime.fromtimestamp(api.clock.now(), UTC),
+        printer_columns=getattr(kind, "printer_columns", None),
+        headers=headers,
+        include=include or "Metadata",
+        list_metadata=metadata,
+        version=form.version,
+    )
+
+
+def _metadata_only(obj: Obj, version: str) -> Obj:
+    return {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{version}", "metadata": obj["metadata"]}
+
+
+def _joined(kind: Kind, items: Sequence[Stored]) -> bytes:
+    if not items:
+        return b""
+    if kind.custom:
+        return b",".join([forms.presented(item, kind) for item in items])
+    start = len(kind.head)
+    if items[0].kind is kind:
+        return b"{" + b",{".join([memoryview(item.raw)[start:] for item in items])
+    return b"{" + b",{".join([memoryview(forms.presented(item, kind))[start:] for item in items])
