@@ -98,8 +98,8 @@ class Agents:
         self._task = asyncio.get_running_loop().create_task(self._timeline.run(), name="node agents")
 
     async def stop(self) -> None:
-        for unlisten in self._unlisten:
-            unlisten()
+        while self._unlisten:
+            self._unlisten.pop()()
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from podium.apiserver.controllers.conditions import condition
 from podium.apiserver.controllers.node_lifecycle import NOT_READY, UNREACHABLE
-from podium.apiserver.controllers.pods import Key, PodView, seconds
+from podium.apiserver.controllers.pods import Key, PodView
 from podium.apiserver.controllers.world import World
 from podium.kube.node import Node, Taint
 from podium.kube.toleration import NO_EXECUTE, tolerates
@@ -23,20 +23,23 @@ class TaintEviction:
         self._world = world
         self._recorder = world.recorder("taint-eviction-controller")
         self._lane = world.lane("TaintEviction", self.sync)
+        self._since: dict[str, float] = {}
+        """When the time of each pod that has to leave began, by uid."""
         world.watch_nodes(self._node_changed)
         world.watch_pods(self._pod_changed)
 
     def sync(self, key: Key) -> None:
         pod = self._world.pods.all.get(key)
         node = self._world.nodes.get(pod.spec.node_name) if pod is not None else None
-        if pod is None or node is None or pod.terminating:
+        if pod is None:
             return
-        taints = [taint for taint in node.taints if taint.effect == NO_EXECUTE]
-        leaves = leaves_at(pod, taints, self._world.now())
-        if leaves is None:
+        wait = patience(pod, node.taints) if node is not None and not pod.terminating else None
+        if wait is None:
+            self._since.pop(pod.metadata.uid, None)
             return
-        if leaves > self._world.now():
-            self._lane.add_after(key, leaves - self._world.now())
+        left = self._since.setdefault(pod.metadata.uid, self._world.now()) + wait - self._world.now()
+        if left > 0:
+            self._lane.add_after(key, left)
             return
         metadata = {"namespace": key[0], "name": key[1], "uid": pod.metadata.uid}
         about = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
@@ -51,19 +54,21 @@ class TaintEviction:
                 self._lane.add(pod.key)
 
     def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
+        if new is None and old is not None:
+            self._since.pop(old.metadata.uid, None)
         if new is not None and new.spec.node_name and (old is None or not old.spec.node_name):
             node = self._world.nodes.get(new.spec.node_name)
             if node is not None and any(taint.effect == NO_EXECUTE for taint in node.taints):
                 self._lane.add(new.key)
 
 
-def leaves_at(pod: PodView, taints: Sequence[Taint], now: float) -> float | None:
-    """When the pod has to go; None when it may stay."""
-    earliest: float | None = None
+def patience(pod: PodView, taints: Sequence[Taint]) -> float | None:
+    """Seconds for which the pod may stay; None: as long as it likes."""
+    shortest: float | None = None
     for taint in taints:
+        if taint.effect != NO_EXECUTE:
+            continue
         matching = [each for each in pod.spec.tolerations if tolerates(each, taint)]
-        since = seconds(taint.time_added)
-        since = now if since is None else since
         if not matching:
             wait = DEFAULT_SECONDS if taint.key in (NOT_READY, UNREACHABLE) else 0.0
         else:
@@ -71,8 +76,8 @@ def leaves_at(pod: PodView, taints: Sequence[Taint], now: float) -> float | None
             if not limits:
                 continue
             wait = float(max(0, min(limits)))
-        earliest = since + wait if earliest is None else min(earliest, since + wait)
-    return earliest
+        shortest = wait if shortest is None else min(shortest, wait)
+    return shortest
 
 
 def mark_disrupted(world: World, key: Key, reason: str, message: str, *, phase: str = "") -> None:

@@ -153,6 +153,7 @@ class World:
     def stop(self) -> None:
         if self._stop_listening is not None:
             self._stop_listening()
+            self._stop_listening = None
 
     def _sync(self, item: Item) -> None:
         lane, namespace, name = item
