@@ -84,7 +84,8 @@ def test_custom_kinds_come_and_go() -> None:
     schema = found["components"]["schemas"]["com.example.v1.Thing"]
     assert schema["properties"]["spec"]["properties"]["size"] == {"type": "integer", "minimum": 1, "maximum": 10}
     assert schema["x-kubernetes-group-version-kind"] == [{"group": "example.com", "kind": "Thing", "version": "v1"}]
-    assert "/apis/example.com/v1/namespaces/{namespace}/things/{name}" in found["paths"]
+    patch = found["paths"]["/apis/example.com/v1/namespaces/{namespace}/things/{name}"]["patch"]
+    assert "application/strategic-merge-patch+json" not in patch["requestBody"]["content"]
     with_things = document(api, "/openapi/v3")["paths"]["apis/example.com/v1"]
     kinds.add(next(custom_kinds(definition({"type": "object"}))))
     assert document(api, "/openapi/v3")["paths"]["apis/example.com/v1"] != with_things

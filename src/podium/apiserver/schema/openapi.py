@@ -152,7 +152,8 @@ def _operation(kind: Kind, action: str, parameters: Iterable[str], sent: str, an
         operation["requestBody"] = {"content": {"*/*": {"schema": _reference(sent)}}, "required": True}
     elif action == "patch":
         body = {"schema": _reference(f"{_META}Patch")}
-        operation["requestBody"] = {"content": {f"application/{each}": body for each in _PATCHES}, "required": True}
+        ways = _PATCHES[:-1] if kind.custom else _PATCHES  # kubectl merges custom kinds otherwise
+        operation["requestBody"] = {"content": {f"application/{each}": body for each in ways}, "required": True}
     elif action.startswith("delete"):
         operation["requestBody"] = {"content": {"*/*": {"schema": _reference(f"{_META}DeleteOptions")}}}
         answered = f"{_META}Status"
