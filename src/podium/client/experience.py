@@ -31,7 +31,7 @@ from podium.framework.experience import Kept, Learner, PodOutcome
 
 PODS = Resource("/api/v1/pods", PodOutcome)
 UNTIL = "podium.io/learnt-until"
-SETTLE = 10.0
+SETTLE = 5.0
 """Seconds from a first lesson until all are written: a crash rarely comes alone."""
 AGAIN = 30.0
 """Seconds until what could not be read or written is tried again."""

@@ -22,7 +22,7 @@ from podium.client import Client
 from podium.config.registry import Registry
 from podium.engine.scheduler import Scheduler
 from podium.framework.clock import Clock
-from podium.kube import KubeObject
+from podium.kube import KubeObject, Pod
 
 MOST_POINTS = 10
 """The highest score of an extender, by the protocol; kube-scheduler counts each point ten times its weight."""
@@ -101,6 +101,7 @@ AGENTS: dict[str, Agent] = {
             name="load",
             summary="prefers nodes under little pressure, by metrics of Prometheus",
             priorities={"measured-load": "MeasuredLoad"},
+            watches=(Pod,),  # what is measured of pods belongs to the nodes they are on
             unready=lambda plugins: plugins["MeasuredLoad"].unready,
         ),
         Agent(

@@ -20,6 +20,7 @@ from podium.engine.scheduler import Scheduler
 from podium.extender.agents import Agent
 from podium.extender.writing import Writing
 from podium.framework.clock import Clock
+from podium.framework.experience import Experience
 from podium.framework.load import LoadSource
 from podium.framework.plugin import Plugin, Scope
 from podium.framework.profile import ProfileRuntime
@@ -40,6 +41,7 @@ def build_engine(
     config: tuple[str, str] | None = None,
     rng: random.Random | None = None,
     load: LoadSource | None = None,
+    experience: Experience | None = None,
     report: Callable[[str], None] = lambda _message: None,
 ) -> Scheduler:
     """`config`: the text of a configuration file, and its name for messages. Raises ConfigError or PluginError."""
@@ -63,6 +65,7 @@ def build_engine(
         listener=writer,
         rng=rng,
         load=load,
+        experience=experience,
         report=report,
     )
 
@@ -81,14 +84,12 @@ def runtime_of(engine: Scheduler) -> ProfileRuntime:
 
 def kinds_to_watch(plugins: Iterable[type[Plugin]]) -> list[Resource[Any]]:
     """What plugins need to see of a cluster: nodes; pods where these matter; everything where one looks further."""
-    furthest = Scope.NODE
+    kinds: dict[type, None] = {Node: None}
     for plugin in plugins:
-        if "filter" in plugin.points:
-            furthest = max(furthest, plugin.filter_scope)
-        if "score" in plugin.points:
-            furthest = max(furthest, plugin.score_scope)
-        if plugin.observe is not Plugin.observe:
-            furthest = max(furthest, Scope.PODS)
-    if furthest == Scope.CLUSTER:
-        return list(WATCHED)
-    return [RESOURCES[Node]] if furthest == Scope.NODE else [RESOURCES[Node], RESOURCES[Pod]]
+        scopes = [(plugin.filter_scope, "filter"), (plugin.score_scope, "score")]
+        furthest = max((scope for scope, point in scopes if point in plugin.points), default=Scope.NODE)
+        if furthest == Scope.CLUSTER and plugin.looks_at is None:
+            return list(WATCHED)
+        if furthest > Scope.NODE or plugin.observe is not Plugin.observe:
+            kinds.update(dict.fromkeys((Pod, *(plugin.looks_at or ()))))
+    return [RESOURCES[kind] for kind in kinds]

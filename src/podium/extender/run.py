@@ -11,11 +11,11 @@ import asyncio
 import gc
 import random
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from podium.client import RESOURCES, Access, Client, Resource
+from podium.client import RESOURCES, Access, Client, Resource, WatchedExperience
 from podium.client.files import RotatedFile
 from podium.client.informers import Informers, custom_kinds
 from podium.config.registry import Registry
@@ -41,6 +41,8 @@ from podium.telemetry import Telemetry
 PORT = 5401
 MAX_BODY = 256 << 20
 """Bytes: five thousand nodes of 30 kB are 150 MB."""
+LAST_WORDS = 3.0
+"""Seconds at the end for what was learnt and is not written yet."""
 SEVERAL = 2
 """So many of the largest bodies may be on their way at once."""
 
@@ -90,7 +92,19 @@ class Process:
         self._client = None if access is None else Client(access, user_agent="podium-extender", rng=rng)
         if self._client is not None:
             stack.push_async_exit(self._client)
-        self._telemetry = Telemetry(clock=self._clock, rng=rng, nodes=self._nodes, api=self._client, report=LOG.warning)
+        self._telemetry = Telemetry(
+            clock=self._clock,
+            rng=rng,
+            nodes=self._nodes,
+            pods=self._nodes_of_pods,
+            api=self._client,
+            report=LOG.warning,
+        )
+        self._experience = (
+            None
+            if self._client is None
+            else WatchedExperience(self._client, clock=self._clock, rng=rng, report=LOG.warning)
+        )
         self._engine = build_engine(
             agents,
             registry,
@@ -99,6 +113,7 @@ class Process:
             config=options.config,
             rng=rng,
             load=self._telemetry,
+            experience=self._experience,
             report=LOG.warning,
         )
         self._plugins: Mapping[str, Any] = runtime_of(self._engine).plugins
@@ -130,6 +145,10 @@ class Process:
 
     def _nodes(self) -> Iterable[Node]:
         return [node for node in self._engine.cluster.nodes if node is not None]
+
+    def _nodes_of_pods(self) -> dict[str, str]:
+        cluster = self._engine.cluster
+        return {placed.pod.key: cluster.names[placed.row] for placed in cluster.pods.values()}
 
     def _not_synced(self) -> str | None:
         missing = [] if self._informers is None else self._informers.waiting_for
@@ -188,6 +207,13 @@ class Process:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await self._keep_lessons()
+
+    async def _keep_lessons(self) -> None:
+        """Write what was learnt and is not written yet."""
+        if self._experience is not None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._experience.flush(), LAST_WORDS)
 
     def _works(self) -> list[Coroutine[Any, Any, Any]]:
         watching = [] if self._informers is None else [self._informers.run()]
@@ -202,6 +228,8 @@ class Process:
         around = Surroundings(self._plugins, self._engine, self._client, self._clock, LOG.warning)
         async with asyncio.TaskGroup() as group:
             group.create_task(self._telemetry.run())
+            if self._experience is not None:
+                group.create_task(self._experience.run())
             for agent in self._agents:
                 if agent.companion is not None:
                     group.create_task(agent.companion(around))

@@ -103,6 +103,8 @@ class Plugin:
     normalizer: ClassVar[Normalizer | None] = None
     reason: ClassVar[str] = ""
     """What a filter that answers only True or False is said to have found wrong."""
+    looks_at: ClassVar[tuple[type, ...] | None] = None
+    """With a scope of CLUSTER: the kinds besides nodes and pods that it reads; None: it may be any."""
     resources: ClassVar[tuple[str, ...]] = ()
     """Custom resources ("plural.group/version") the plugin reads from `cluster.objects.custom`."""
 

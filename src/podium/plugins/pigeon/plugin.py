@@ -36,6 +36,7 @@ class PigeonHoling(Plugin):
     name = NAME
     Args = PigeonHolingArgs
     score_scope = Scope.CLUSTER
+    looks_at = ()
 
     def __init__(self, args: PigeonHolingArgs, handle: Handle) -> None:
         super().__init__(filled(args, VARIABLES), handle)
