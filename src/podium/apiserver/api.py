@@ -22,7 +22,7 @@ from podium.apiserver.errors import not_found
 from podium.apiserver.kinds import BUILT_IN, Kind, Kinds
 from podium.apiserver.requests import Request, Response
 from podium.apiserver.rules import Context
-from podium.apiserver.schema import establishing
+from podium.apiserver.schema import OpenApi, establishing
 from podium.apiserver.selection import selection
 from podium.apiserver.store import HISTORY, Store, Stored
 from podium.apiserver.subresources import binding, eviction
@@ -51,6 +51,7 @@ class Api:
         self.store = Store(history=history)
         self.computed: dict[Kind, Computed] = {}
         """Kinds that are not stored but worked out when asked for, such as measured usage; add them to `kinds` too."""
+        self.openapi = OpenApi(self.kinds)
         self.documents: dict[tuple[int, str, str], Response] = {}
         """What discovery has made, by the generation of `kinds`."""
         establishing.follow(self)

@@ -82,6 +82,9 @@ def _documents(steps: list[str], accept: str) -> Callable[[Kinds], Response] | N
 def _other(api: Api, request: Request, path: str) -> Response | None:
     if path.startswith(_HEALTH):
         return _health(request, path)
+    if path.startswith("/openapi/v3"):
+        document = api.openapi.answer(path)
+        return not_found_page() if document is None else Response(200, document)
     if path == "/version":
         return _json(VERSION)
     if path == "/":

@@ -18,6 +18,7 @@ from podium.apiserver.errors import (
     method_not_allowed,
     not_found,
     not_supported,
+    required,
 )
 from podium.apiserver.kinds import Kind
 from podium.apiserver.negotiation import PLAIN, Form, negotiate
@@ -213,11 +214,22 @@ def _create(api: Api, request: Request, target: Target, query: Query) -> Respons
 def _patch(api: Api, request: Request, target: Target, query: Query, form: Form) -> Response:
     options = _options(request, query)
     media = bodies.media_type(request.content_type)
-    body = patching.decoded(request.body, media, target.kind, options)
+    _check_patch_options(media, query)
+    body = patching.decoded(request.body, media, target.kind)
     stored, created = api.patch_stored(
         target.kind, target.namespace, target.name or "", body, media, target.subresource, options
     )
     return _answer(api, target.kind, stored, 201 if created else 200, form, query, options)
+
+
+def _check_patch_options(media: str, query: Query) -> None:
+    causes = []
+    if media == patching.APPLY and not query.get("fieldManager"):
+        causes.append(required("fieldManager", "is required for apply patch"))
+    if media != patching.APPLY and "force" in query:
+        causes.append(field_forbidden("force", "may not be specified for non-apply patch"))
+    if causes:
+        raise invalid(_OPTIONS["PATCH"], "", causes)
 
 
 def _delete(api: Api, request: Request, target: Target, query: Query, form: Form) -> Response:
@@ -270,7 +282,6 @@ def _options(request: Request, query: Query) -> Options:
         force=flag(query, "force"),
         is_patch=request.method == "PATCH",
         raw=request.body,
-        given_manager=query.get("fieldManager", ""),
     )
 
 

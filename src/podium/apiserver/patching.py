@@ -1,7 +1,12 @@
-"""From a stored object and a patch to the object that is to be stored next."""
+"""From a stored object and a patch to the object that is to be stored next.
+
+How each kind of patch works is patches/; here is which one a request means, and who owns what after a write: objects
+that were once applied from the server's side keep a record of their managers, the others carry none.
+"""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -9,11 +14,15 @@ import msgspec
 from podium.apiserver import bodies, forms
 from podium.apiserver.errors import StatusError, bad_request, unsupported_media_type
 from podium.apiserver.kinds import Kind
+from podium.apiserver.patches import json_patch, merge_patch, server_side_apply, strategic_merge, track_update
+from podium.apiserver.schema import schema_of
 from podium.apiserver.store import Stored
 
 if TYPE_CHECKING:
     from podium.apiserver.api import Api
     from podium.apiserver.writing import Options
+
+Obj = dict[str, Any]
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE: Final = "application/merge-patch+json"
@@ -21,47 +30,85 @@ STRATEGIC: Final = "application/strategic-merge-patch+json"
 APPLY: Final = "application/apply-patch+yaml"
 
 
-def decoded(body: bytes, media: str, kind: Kind, options: Options) -> Any:
+def decoded(body: bytes, media: str, kind: Kind) -> Any:
     """The patch in a request's body; StatusError where it is none, or where nobody knows such patches."""
     if media == APPLY:
         return bodies.yaml_or_json(body, kind.kind)
     if media not in (JSON_PATCH, MERGE, STRATEGIC):
         raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+    if media == STRATEGIC and kind.custom:
+        raise unsupported_media_type((JSON_PATCH, MERGE, APPLY))
     try:
-        return msgspec.json.decode(body)
+        patch = msgspec.json.decode(body)
     except msgspec.DecodeError as error:
         raise bad_request(f"error decoding patch: {error}") from None
+    if not isinstance(patch, list if media == JSON_PATCH else dict):
+        wanted = "a list of operations" if media == JSON_PATCH else "an object"
+        raise bad_request(f"error decoding patch: a patch of the type {media} is {wanted}")
+    return patch
 
 
-def patched(
-    api: Api, kind: Kind, old: Stored, body: Any, media: str, subresource: str, options: Options
-) -> dict[str, Any]:
+def patched(api: Api, kind: Kind, old: Stored, body: Any, media: str, subresource: str, options: Options) -> Obj:
     """The object as the patch leaves it."""
+    current = forms.decoded(old, kind)
     if media == APPLY:
-        return applied(api, kind, old, body, subresource, options)
-    return merged(forms.decoded(old, kind), body, media, kind)
+        return applied(api, kind, current, body, subresource, options)
+    return merged(current, body, media, kind)
 
 
-def merged(current: dict[str, Any], body: Any, media: str, kind: Kind) -> dict[str, Any]:
+def merged(current: Obj, body: Any, media: str, kind: Kind) -> Obj:
     """An object with a patch of any kind but apply in it."""
-    if media in (MERGE, STRATEGIC):
-        made: dict[str, Any] = _merged(current, body)
-        return made
-    raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+    if media == JSON_PATCH:
+        made = json_patch(current, body)
+    elif media == MERGE:
+        made = merge_patch(current, body)
+    elif media == STRATEGIC:
+        made = strategic_merge(current, body, schema_of(kind).root)
+    else:
+        raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+    if not isinstance(made, dict):
+        raise bad_request("the patch leaves something that is not an object")
+    return made
 
 
-def applied(api: Api, kind: Kind, old: Stored | None, body: Any, subresource: str, options: Options) -> dict[str, Any]:
+def applied(api: Api, kind: Kind, current: Obj | None, body: Any, subresource: str, options: Options) -> Obj:
     """The object as server-side apply leaves it; None is an object that does not exist yet."""
-    raise unsupported_media_type([JSON_PATCH, MERGE, STRATEGIC])
+    if not isinstance(body, dict):
+        raise bad_request("error decoding YAML: the patch of a server-side apply is an object")
+    return server_side_apply(
+        current,
+        body,
+        manager=options.manager,
+        force=options.force,
+        schema=schema_of(kind).root,
+        now=_now(api),
+        subresource=subresource,
+        reset=reset_fields(kind, subresource),
+    )
 
 
-def _merged(current: Any, patch: Any) -> Any:
-    if not isinstance(patch, dict):
-        return patch
-    merged = dict(current) if isinstance(current, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = _merged(merged.get(key), value)
-    return merged
+def tracked(api: Api, kind: Kind, old: Stored, obj: Obj, subresource: str, options: Options) -> Obj:
+    """An object about to be stored, with its managers brought up to date where any are kept."""
+    if "managedFields" not in obj["metadata"] and b'"managedFields":' not in old.raw:
+        return obj
+    obj["kind"], obj["apiVersion"] = kind.kind, kind.api_version
+    return track_update(
+        forms.decoded(old, kind),
+        obj,
+        manager=options.manager,
+        schema=schema_of(kind).root,
+        now=_now(api),
+        subresource=subresource,
+        reset=reset_fields(kind, subresource),
+    )
+
+
+def reset_fields(kind: Kind, subresource: str) -> tuple[str, ...]:
+    """What a write through this path never changes."""
+    if not kind.has_status:
+        return ()
+    return ("spec",) if subresource == "status" else ("status",)
+
+
+def _now(api: Api) -> datetime:
+    return datetime.fromtimestamp(int(api.clock.now()), UTC)

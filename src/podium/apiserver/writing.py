@@ -51,7 +51,6 @@ class Options(msgspec.Struct, frozen=True):
     force: bool = False
     is_patch: bool = False
     raw: bytes | None = None
-    given_manager: str = ""
     warnings: list[str] = msgspec.field(default_factory=list)
 
 
@@ -109,6 +108,7 @@ def update(
         if rules.update_creates and not subresource and not meta.get("resourceVersion") and not meta.get("uid"):
             return create(api, kind, obj, namespace or "", options), True
         raise not_found(kind, name)
+    obj = patching.tracked(api, kind, old, obj, subresource, options)
     return replace(api, kind, rules, old, obj, subresource, options), False
 
 
@@ -125,8 +125,11 @@ def patch(
     """Apply a patch to what is stored; True where a server-side apply created it."""
     rules = rules_of(kind)
     old = api.store.get(kind, namespace, name)
+    applies = content_type == patching.APPLY
+    if applies:  # What is applied may be YAML, and fields that are missing from it are not missing.
+        options = msgspec.structs.replace(options, raw=None)
     if old is None:
-        if content_type == patching.APPLY and not subresource:
+        if applies and not subresource:
             obj = patching.applied(api, kind, None, body, subresource, options)
             _check_address(kind, _metadata_of(obj), namespace, name)
             return create(api, kind, obj, namespace or "", options), True
@@ -134,6 +137,8 @@ def patch(
     obj = patching.patched(api, kind, old, body, content_type, subresource, options)
     checking.check_patched(kind, obj, go_text(body) if content_type == patching.STRATEGIC else "", options)
     _check_address(kind, _metadata_of(obj), namespace, name)
+    if not applies:
+        obj = patching.tracked(api, kind, old, obj, subresource, options)
     return replace(api, kind, rules, old, obj, subresource, options), False
 
 
@@ -146,14 +151,14 @@ def replace(api: Api, kind: Kind, rules: Rules, old: Stored, obj: Obj, subresour
     metadata.carry_over(meta, before["metadata"])
     obj = parts.merged(kind, obj, before, subresource)
     meta = obj["metadata"]
-    if rules.generation and not subresource and parts.spec_changed(kind, obj, before):
-        meta["generation"] = before["metadata"].get("generation", 0) + 1
     context = api.context(kind)
     if subresource == "status":
         rules.prepare_for_status(obj, before, context)
         metadata.carry_over(meta, before["metadata"])
     elif not subresource:
         rules.prepare_for_update(obj, before, context)
+        if rules.generation and parts.spec_changed(kind, obj, before):
+            meta["generation"] = before["metadata"].get("generation", 0) + 1
     causes = metadata.metadata_causes(meta, kind, rules) + metadata.metadata_update_causes(meta, before["metadata"])
     causes += rules.validate_status(obj, before) if subresource == "status" else rules.validate_update(obj, before)
     if causes:

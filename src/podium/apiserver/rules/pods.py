@@ -24,6 +24,14 @@ def _prepare_for_create(obj: Obj, context: Context) -> None:
     obj["status"] = status
 
 
+def _prepare_for_update(new: Obj, old: Obj, context: Context) -> None:
+    """Who replaces a pod need not know what admission has written into it."""
+    spec, old_spec = new.setdefault("spec", {}), old.get("spec") or {}
+    for field in ("priority", "preemptionPolicy"):
+        if spec.get(field) is None and field in old_spec:
+            spec[field] = old_spec[field]
+
+
 def _prepare_for_status(new: Obj, old: Obj, context: Context) -> None:
     metadata, old_metadata, old_status = new["metadata"], old["metadata"], old.get("status") or {}
     metadata.pop("deletionTimestamp", None)
@@ -62,6 +70,7 @@ def _grace_seconds(pod: Obj, asked: int | None) -> int:
 POD_RULES: Final = Rules(
     admit=set_priority,
     prepare_for_create=_prepare_for_create,
+    prepare_for_update=_prepare_for_update,
     prepare_for_status=_prepare_for_status,
     grace_seconds=_grace_seconds,
     generation=True,

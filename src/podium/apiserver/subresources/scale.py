@@ -35,7 +35,7 @@ def answer(api: Api, request: Request, target: Target, options: Options) -> Resp
         asked = bodies.decoded(request.body, request.content_type, SCALE)
     elif request.method == "PATCH":
         media = bodies.media_type(request.content_type)
-        asked = patching.merged(current, patching.decoded(request.body, media, SCALE, options), media, SCALE)
+        asked = patching.merged(current, patching.decoded(request.body, media, SCALE), media, SCALE)
     else:
         raise method_not_allowed()
     changed = set_scale(api, kind, stored, asked, options)
