@@ -72,9 +72,9 @@ class Server:
 
     async def start(self) -> None:
         server = web.Server(self.answer, handler_cancellation=True, access_log=None)
-        self._runner = web.ServerRunner(server)
+        self._runner = web.ServerRunner(server, shutdown_timeout=1.0)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self._host, self.port, ssl_context=self._tls, shutdown_timeout=1.0)
+        site = web.TCPSite(self._runner, self._host, self.port, ssl_context=self._tls)
         try:
             await site.start()
         except OSError as error:

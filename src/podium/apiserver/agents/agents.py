@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from podium.apiserver.agents.heartbeats import LeaseRenewal, write_ready
 from podium.apiserver.agents.machines import Machine
+from podium.apiserver.agents.metrics import serve_metrics
 from podium.apiserver.agents.pod_life import PodLives
 from podium.apiserver.agents.shapes import Shape, node_object
 from podium.apiserver.agents.timeline import Timeline
@@ -46,6 +47,7 @@ class Agents:
         self._timeline = Timeline(clock)
         self._lives = PodLives(api, clock, rng, self._timeline, speed)
         self._leases = LeaseRenewal(api, clock, self._timeline, self.machines)
+        serve_metrics(api, clock, self.machines)
         self._task: asyncio.Task[None] | None = None
         self._unlisten: list[Callable[[], None]] = []
 
