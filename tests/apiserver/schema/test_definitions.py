@@ -8,7 +8,7 @@ import pytest
 
 from podium.apiserver.errors import invalid
 from podium.apiserver.kinds import built_in
-from podium.apiserver.schema import schema_of
+from podium.apiserver.schema import DecodingError, schema_of
 from podium.apiserver.schema.definitions import definition_causes, definition_update_causes
 from tests.apiserver.schema.custom_cases import FIELDS, ROOTS, WRONG_DEFINITIONS, Object, definition, struct
 from tests.testbed.apiclient import ApiError
@@ -46,15 +46,42 @@ def told(crd: Object) -> str:
     return invalid(KIND, taken["metadata"]["name"], causes).message if causes else ""
 
 
-@pytest.mark.parametrize("crd", CASES, ids=lambda crd: msgspec.json.encode(crd["spec"]).decode()[-60:])
-def test_a_definition_is_judged_as_by_the_server(control_plane: ControlPlane, crd: Object) -> None:
+def told_by(control_plane: ControlPlane, crd: Object) -> str:
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     try:
         control_plane.client.request("POST", path, crd, query={"dryRun": "All"})
-        answer = ""
     except ApiError as refusal:
-        answer = refusal.message
-    assert told(crd) == answer
+        return refusal.message
+    return ""
+
+
+@pytest.mark.parametrize("crd", CASES, ids=lambda crd: msgspec.json.encode(crd["spec"]).decode()[-60:])
+def test_a_definition_is_judged_as_by_the_server(control_plane: ControlPlane, crd: Object) -> None:
+    assert told(crd) == told_by(control_plane, crd)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"type": "array", "items": {"type": 5}},
+        {"type": "array", "items": [5]},
+        {"type": "array", "items": 5},
+        {"type": "object", "additionalProperties": 5},
+        {"type": "object", "additionalProperties": {"properties": []}},
+        {"type": "object", "additionalProperties": None},
+        {"type": "object", "additionalProperties": {}},
+        {"type": "array", "items": {"type": "string", "unknown": 1}},
+    ],
+    ids=str,
+)
+def test_schemas_inside_schemas_are_decoded_as_by_the_server(control_plane: ControlPlane, field: Object) -> None:
+    crd = definition(struct(spec=field))
+    try:
+        answer = told(crd)
+    except DecodingError as problem:
+        named = 'CustomResourceDefinition in version "v1" cannot be handled as a CustomResourceDefinition'
+        answer = f"{named}: {problem}"
+    assert answer == told_by(control_plane, crd)
 
 
 def test_two_versions_with_the_same_mistake_are_told_once() -> None:

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Final
 
-from podium.apiserver.schema.fields import FieldType, Struct
+from podium.apiserver.schema.fields import JSON_SCHEMA, FieldType, Struct, struct_named
 from podium.kube.quantity import QuantityError, canonical
 
 # Checks a value and returns None when it can stay, else what takes its place.
@@ -114,6 +114,10 @@ def field_walk(field: FieldType) -> Walk | type:
             return _bytes
         case "float64":
             return _number
+        case "schema-or-bool":
+            return _schema_or_bool
+        case "schema-or-array":
+            return _schema_or_array
     return _anything
 
 
@@ -121,7 +125,7 @@ def _settle_empty(value: dict[str, Any], name: str, field: FieldType) -> None:
     """A null or an empty value: null counts as not given, and what is left out when empty goes."""
     inner = value[name]
     if inner is None:
-        if field.form != "anything":
+        if field.form != "anything" or field.encoding:
             del value[name]
         return
     if field.form == "struct":
@@ -210,6 +214,22 @@ def _number(value: Any) -> None:
 
 def _anything(_: Any) -> None:
     return None
+
+
+def _schema_or_bool(value: Any) -> None:
+    if value.__class__ is not bool:
+        _schema(value)
+
+
+def _schema_or_array(value: Any) -> None:
+    for schema in value if value.__class__ is list else (value,):
+        _schema(schema)
+
+
+def _schema(value: Any) -> None:
+    struct = struct_named(JSON_SCHEMA)
+    assert struct is not None
+    struct_walk(struct)(value)
 
 
 def _int_or_string(value: Any) -> None:

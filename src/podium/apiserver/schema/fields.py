@@ -15,12 +15,18 @@ import msgspec
 
 Form = Literal["struct", "map", "list", "string", "number", "boolean", "scalar", "anything"]
 
+_EXTENSIONS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+JSON_SCHEMA: Final = f"{_EXTENSIONS}JSONSchemaProps"
+_WITHOUT_FIELDS: Final = f"{_EXTENSIONS}CustomResourceSubresourceStatus"
+
 # Types that are not encoded as their fields: what stands for them, and the form others see.
 _SPECIAL: Final[dict[str, tuple[str, Form]]] = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": ("quantity", "scalar"),
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": ("int-or-string", "scalar"),
     "io.k8s.apimachinery.pkg.apis.meta.v1.Time": ("time", "string"),
     "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": ("micro-time", "string"),
+    f"{JSON_SCHEMA}OrBool": ("schema-or-bool", "anything"),
+    f"{JSON_SCHEMA}OrArray": ("schema-or-array", "anything"),
 }
 _SCALARS: Final[dict[str, tuple[str, Form]]] = {
     "string": ("string", "string"),
@@ -161,6 +167,8 @@ def facts_version() -> str:
 def struct_named(type_name: str) -> Struct | None:
     """The type of that full name, if it is one with fields."""
     facts = type_facts()[type_name]
+    if type_name == _WITHOUT_FIELDS:
+        facts = {**facts, "properties": {}}
     return Struct(type_name, facts) if "properties" in facts else None
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from podium.apiserver.schema.fields import FieldType, Struct
+from podium.apiserver.schema.fields import JSON_SCHEMA, FieldType, Struct
 from podium.kube.quantity import QuantityError, canonical
 
 MAX_PROBLEMS: Final = 100
@@ -103,6 +103,8 @@ class Scrutiny:
             return self._list(value, field, place)
         if field.form == "map":
             return self._map(value, field, place)
+        if field.encoding.startswith("schema-or-"):
+            return self._schema(value, field, place)
         if field.form == "anything":
             return plain(value)
         return _SCALARS[field.encoding](value, field, place)
@@ -128,6 +130,17 @@ class Scrutiny:
                 self._note(f'duplicate field "{inner.path}"')
             taken[key] = _zero(field.element) if value is None else self._value(value, field.element, inner)
         return taken
+
+    def _schema(self, value: Any, field: FieldType, place: _Place) -> Any:
+        """A schema inside a schema; unknown fields are dropped there without a word."""
+        if field.encoding == "schema-or-bool" and isinstance(value, bool):
+            return value
+        if field.encoding == "schema-or-bool" and not isinstance(value, Pairs):
+            raise DecodingError("boolean or JSON schema expected")
+        schema = FieldType({"$ref": JSON_SCHEMA})
+        if isinstance(value, list) and not isinstance(value, Pairs):
+            return [Scrutiny()._value(each, schema, place) for each in value]
+        return Scrutiny()._value(value, schema, place) if isinstance(value, Pairs) else None
 
     def _note(self, problem: str) -> None:
         if len(self.problems) < MAX_PROBLEMS and problem not in self.problems:
