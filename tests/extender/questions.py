@@ -21,6 +21,7 @@ from podium.extender.server import Server
 from podium.extender.service import Reply, Shared
 from podium.extender.writing import Writing
 from podium.framework import ManualClock
+from podium.framework.experience import Experience
 from podium.framework.plugin import Plugin, Scope
 from podium.kube import Node, Pod
 from podium.plugins import load_registry
@@ -55,7 +56,12 @@ class World:
     """Agents on a cluster that is watched (nodes given here), or not (None)."""
 
     def __init__(
-        self, *agents: str, nodes: Iterable[Obj] | None = (), extra: Iterable[type[Plugin]] = (), config: str = ""
+        self,
+        *agents: str,
+        nodes: Iterable[Obj] | None = (),
+        extra: Iterable[type[Plugin]] = (),
+        config: str = "",
+        experience: Experience | None = None,
     ) -> None:
         registry = {**load_registry(), **{plugin.name: plugin for plugin in extra}}
         chosen = choose(agents, registry)
@@ -65,6 +71,7 @@ class World:
             clock=ManualClock(),
             writer=Writing(None),
             config=(config, "agents.yaml") if config else None,
+            experience=experience,
         )
         self.cluster = self.engine.cluster
         self.engine.load(map(as_object, nodes or ()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.cli.command import podium
 from tests.extender.test_manifest import DEPLOY, SETS
 from tests.testbed import ControlPlane
 from tests.testbed.objects import make_node, make_pod
@@ -98,6 +100,13 @@ def status_of(port: int, path: str) -> int:
         return 0
 
 
+def points_of(port: int, path: str, labels: Mapping[str, str]) -> dict[str, int]:
+    """What nodes n1 and n2 get for a pod."""
+    body = json.dumps({"Pod": make_pod("asked", labels=dict(labels)), "NodeNames": ["n1", "n2"]}).encode()
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", body, timeout=5) as answer:
+        return {each["Host"]: each["Score"] for each in json.load(answer)}
+
+
 ANSWERS = "podium extender answers"
 
 
@@ -126,6 +135,8 @@ def test_an_agent_needs_no_more_than_its_own_role(agent: str, plane: ControlPlan
             plane.client.patch("Pod", "bad", {"status": {"phase": "Failed"}}, subresource="status")
             found = plane.client.poll("ConfigMap", lambda items: bool(_rewards(items)), "kube-system")
             assert _rewards(found)["D"].startswith("n1 0.900000 1 ")
+            assert points_of(port, "/reward/prioritize", {"app": "D"}) == {"n1": 9, "n2": 10}
+            assert points_of(port, "/reward/prioritize", {"app": "E"}) == {"n1": 10, "n2": 10}
         assert "forbidden" not in extender.log_text()
     finally:
         extender.stop()
@@ -181,6 +192,30 @@ def _start_kube_scheduler(plane: ControlPlane, config: str, kubeconfig: Path, fo
     flags = [f"--authentication-kubeconfig={kubeconfig}", f"--authorization-kubeconfig={kubeconfig}"]
     command: list[str | Path] = [programs(*CONTROL_PLANE)["kube-scheduler"], f"--config={file}", *flags]
     return Component("kube-scheduler", [*command, f"--secure-port={free_port()}"], folder / "kube-scheduler.log")
+
+
+def test_a_new_agent_is_served_as_it_is_written(plane: ControlPlane, tmp_path: Path) -> None:
+    plane.wipe()
+    plane.client.create_all([make_node("n1"), make_node("n2")])
+    assert podium("plugins", "new", "SteadyNodes", "--agent", "--dir", str(tmp_path)).code == 0
+    package = tmp_path / "steady-nodes"
+    port = free_port()
+    command: list[str | Path] = [sys.executable, "-m", "podium", "extender", "--agents", "SteadyNodes"]
+    command += ["--plugin", "steady_nodes:SteadyNodes", "--port", str(port), "--kubeconfig", plane.kubeconfig_path]
+    path = f"{podium_environment()['PYTHONPATH']}:{package / 'src'}"
+    environment = {**podium_environment(), "PYTHONPATH": path, "STEADY_NODES_POINTS": "4"}
+    extender = Component("steady", command, tmp_path / "log", environment=environment)
+    try:
+        _until(lambda: status_of(port, "/readyz") == 200, "it is ready", extender)
+        assert points_of(port, "/SteadyNodes/prioritize", {}) == {"n1": 4, "n2": 4}
+        text = (package / "kube-scheduler.yaml").read_text().replace(":5401/", f":{port}/")
+        scheduler = plane.start_scheduler(yaml.safe_load(text))
+        pod = make_pod("asked", schedulerName="steady-nodes")
+        plane.client.create(pod)
+        plane.client.poll("Pod", lambda items: all("nodeName" in each["spec"] for each in items))
+        scheduler.stop()
+    finally:
+        extender.stop()
 
 
 @pytest.mark.parametrize("agents", SETS)

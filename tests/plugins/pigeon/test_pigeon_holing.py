@@ -17,7 +17,14 @@ from podium.framework import Cycle, PluginError
 from podium.kube import Node, Pod
 from podium.plugins.pigeon import PigeonHoling
 from podium.plugins.pigeon.demand import DemandMoments
-from podium.plugins.pigeon.objectives import Placements, adaptive_bin_packing, consolidate, load_balance, points
+from podium.plugins.pigeon.objectives import (
+    Placements,
+    _variation,
+    adaptive_bin_packing,
+    consolidate,
+    load_balance,
+    points,
+)
 from podium.plugins.pigeon.settings import PigeonHolingArgs
 from tests.builders import make_cluster, make_node, make_plugin, make_pod
 from tests.framework.runtimes import make_runtime
@@ -165,6 +172,35 @@ def test_a_node_with_more_than_it_has_counts_as_it_is(objective: str, values: li
     found = ask(make_plugin(PigeonHoling, cluster, objective=objective), cluster, pod_of((500, 512)))
     assert found.values == near(values)
     assert found.points == expected
+
+
+# Of cpu, memory and GPU: the mean, and the covariances cc, cm, cg, mm, mg, gg; and what was published as γ of them.
+PUBLISHED = {
+    "pods, observed": ((0.300, 0.218, 0.566), (0.033, 0.022, 0.073, 0.017, 0.049, 0.166), 0.6792),
+    "packed": ((0.459, 0.396, 0.703), (0.035, 0.030, 0.055, 0.043, 0.013, 0.175), 0.4558),
+    "spread": ((0.465, 0.404, 0.703), (0.036, 0.038, 0.051, 0.044, 0.047, 0.095), 0.4225),
+    "balanced": ((0.457, 0.393, 0.703), (0.033, 0.029, 0.061, 0.033, 0.039, 0.143), 0.4574),
+    "adaptive": ((0.455, 0.390, 0.703), (0.090, 0.087, 0.122, 0.094, 0.106, 0.191), 0.6358),
+}
+
+
+@pytest.mark.parametrize(("mean", "covariances", "expected"), PUBLISHED.values(), ids=PUBLISHED)
+def test_the_published_coefficients_of_variation(
+    mean: tuple[float, ...], covariances: tuple[float, ...], expected: float
+) -> None:
+    cc, cm, cg, mm, mg, gg = covariances
+    matrix = np.array([[cc, cm, cg], [cm, mm, mg], [cg, mg, gg]])
+    assert _variation(np.array(mean)[:, None], matrix[:, :, None])[0] == pytest.approx(expected, abs=5e-5)
+
+
+def test_how_much_the_published_mix_of_pods_differs() -> None:
+    moments = DemandMoments(3)
+    for pod in ((2, 24, 0), (8, 32, 2), (16, 96, 4)):
+        moments.learn(np.array(pod) / np.array([32, 256, 4]))
+    assert moments.mean.tolist() == pytest.approx([0.271, 0.198, 0.500], abs=5e-4)
+    upper = moments.covariance[np.triu_indices(3)].tolist()
+    assert upper == pytest.approx([0.032, 0.021, 0.073, 0.016, 0.047, 0.167], abs=5e-4)
+    assert _variation(moments.mean[:, None], moments.covariance[:, :, None])[0] == pytest.approx(0.7602, abs=5e-5)
 
 
 # Points
