@@ -9,12 +9,17 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
-from podium.apiserver import bodies, forms
+from podium.apiserver import forms
 from podium.apiserver.errors import StatusError, bad_request, unsupported_media_type
 from podium.apiserver.kinds import Kind
 from podium.apiserver.patches import json_patch, merge_patch, server_side_apply, strategic_merge, track_update
+from podium.apiserver.patches.check_applied import check_type
+from podium.apiserver.patches.decoding import (
+    applied_configuration,
+    json_operations,
+    merge_document,
+    strategic_document,
+)
 from podium.apiserver.schema import schema_of
 from podium.apiserver.store import Stored
 
@@ -32,20 +37,15 @@ APPLY: Final = "application/apply-patch+yaml"
 
 def decoded(body: bytes, media: str, kind: Kind) -> Any:
     """The patch in a request's body; StatusError where it is none, or where nobody knows such patches."""
-    if media == APPLY:
-        return bodies.yaml_or_json(body, kind.kind)
-    if media not in (JSON_PATCH, MERGE, STRATEGIC):
+    if media not in (JSON_PATCH, MERGE, STRATEGIC, APPLY):
         raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
     if media == STRATEGIC and kind.custom:
         raise unsupported_media_type((JSON_PATCH, MERGE, APPLY))
-    try:
-        patch = msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
-        raise bad_request(f"error decoding patch: {error}") from None
-    if not isinstance(patch, list if media == JSON_PATCH else dict):
-        wanted = "a list of operations" if media == JSON_PATCH else "an object"
-        raise bad_request(f"error decoding patch: a patch of the type {media} is {wanted}")
-    return patch
+    if media == APPLY:
+        return applied_configuration(body)
+    if media == JSON_PATCH:
+        return json_operations(body)
+    return merge_document(body) if media == MERGE else strategic_document(body)
 
 
 def patched(api: Api, kind: Kind, old: Stored, body: Any, media: str, subresource: str, options: Options) -> Obj:
@@ -73,8 +73,7 @@ def merged(current: Obj, body: Any, media: str, kind: Kind) -> Obj:
 
 def applied(api: Api, kind: Kind, current: Obj | None, body: Any, subresource: str, options: Options) -> Obj:
     """The object as server-side apply leaves it; None is an object that does not exist yet."""
-    if not isinstance(body, dict):
-        raise bad_request("error decoding YAML: the patch of a server-side apply is an object")
+    check_type(body, kind.api_version, kind.kind)
     return server_side_apply(
         current,
         body,
@@ -107,7 +106,9 @@ def reset_fields(kind: Kind, subresource: str) -> tuple[str, ...]:
     """What a write through this path never changes."""
     if not kind.has_status:
         return ()
-    return ("spec",) if subresource == "status" else ("status",)
+    if subresource == "status":
+        return ("spec", "metadata.labels") if kind.plural == "deployments" else ("spec",)
+    return ("status",)
 
 
 def _now(api: Api) -> datetime:

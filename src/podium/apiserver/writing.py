@@ -84,7 +84,7 @@ def create(api: Api, kind: Kind, obj: Obj, namespace: str, options: Options) -> 
     rules.prepare_for_create(obj, context)
     if rules.empty_status is not None and not obj.get("status"):
         obj["status"] = dict(rules.empty_status)
-    causes = [*rules.validate(obj)] or metadata.metadata_causes(meta, kind, rules)
+    causes = [*metadata.metadata_causes(meta, kind, rules), *rules.validate(obj)]
     if causes:
         raise invalid(kind, meta.get("name", ""), causes)
     if api.store.get(kind, meta.get("namespace"), meta["name"]) is not None:

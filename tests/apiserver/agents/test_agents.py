@@ -22,6 +22,12 @@ def requests(**amounts: str) -> list[Object]:
     return [{"name": "main", "image": "app:1", "resources": {"requests": amounts}}]
 
 
+def cards() -> list[Object]:
+    """Of what cannot be shared, the request must be the limit too."""
+    amounts = {"example.com/card": "1"}
+    return [{"name": "main", "image": "app", "resources": {"requests": amounts, "limits": amounts}}]
+
+
 def condition(found: Object, kind: str) -> Object:
     return next(each for each in found["status"]["conditions"] if each["type"] == kind)
 
@@ -168,7 +174,7 @@ def test_speed_shortens_what_pods_take() -> None:
             "Pod was rejected: Node didn't have enough resource: cpu, requested: 9000, used: 0, capacity: 8000",
         ),
         ({"containers": requests(memory="33Gi")}, "OutOfmemory", "memory, requested: 35433480192"),
-        ({"containers": requests(**{"example.com/card": "1"})}, "OutOfexample.com/card", "requested: 1, used: 0"),
+        ({"containers": cards()}, "OutOfexample.com/card", "requested: 1, used: 0"),
         ({"nodeSelector": {"disk": "fast"}}, "NodeAffinity", "didn't match Pod's node affinity/selector"),
     ],
 )

@@ -2,11 +2,15 @@
 
 from typing import Final
 
+import msgspec
+
 from podium.apiserver.kinds import Kind
+from podium.apiserver.rules.jobs import JOB_RULES
 from podium.apiserver.rules.namespaces import NAMESPACE_RULES
 from podium.apiserver.rules.nodes import NODE_RULES
 from podium.apiserver.rules.pods import POD_RULES
 from podium.apiserver.rules.rule import PLAIN, Rules
+from podium.apiserver.rules.validation.table import CHECKS
 from podium.apiserver.schema.custom import CustomKind
 from podium.apiserver.schema.establishing import DEFINITION_RULES, rules_of_custom
 
@@ -40,7 +44,7 @@ _RULES: Final[dict[str, Rules]] = {
             "numberReady": 0,
         },
     ),
-    "jobs.batch": Rules(generation=True, empty_status={}),
+    "jobs.batch": JOB_RULES,
     "poddisruptionbudgets.policy": Rules(
         generation=True,
         update_needs_version=True,
@@ -68,6 +72,9 @@ _RULES: Final[dict[str, Rules]] = {
     "priorityclasses.scheduling.k8s.io": Rules(generation=True),
     "endpointslices.discovery.k8s.io": Rules(generation=True),
 }
+
+for _place, (_check, _check_update) in CHECKS.items():
+    _RULES[_place] = msgspec.structs.replace(_RULES.get(_place, PLAIN), validate=_check, validate_update=_check_update)
 
 
 def rules_of(kind: Kind) -> Rules:

@@ -17,7 +17,7 @@ from podium.apiserver.rules.validation.wording import (
     label_values,
     selector,
 )
-from podium.kube.validation import label_value_errors, parse_canonical_int64, qualified_name_errors
+from podium.kube.validation import label_value_errors, qualified_name_errors
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -156,10 +156,8 @@ def _toleration_value(field: str, operator: str, value: str) -> Causes:
         case "Exists":
             if value:
                 yield invalid_value(f"{field}.operator", value, "value must be empty when `operator` is 'Exists'")
-        case "Lt" | "Gt":
-            if parse_canonical_int64(value) is None:
-                detail = "must be a valid decimal integer in canonical form"
-                yield invalid_value(f"{field}.value", value, detail)
+        case "Lt" | "Gt":  # known, but behind a feature gate that is off
+            yield not_supported(f"{field}.operator", operator, ("Equal", "Exists", "Lt", "Gt"))
         case _:
             yield not_supported(f"{field}.operator", operator, ("Equal", "Exists"))
 

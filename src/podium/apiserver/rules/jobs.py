@@ -1,0 +1,23 @@
+"""Jobs: the server makes the selector and labels that tie pods to their job, unless it selects by hand."""
+
+from typing import Final
+
+from podium.apiserver.rules.rule import Context, Obj, Rules
+
+_PREFIX: Final = "batch.kubernetes.io/"
+
+
+def _prepare_for_create(job: Obj, context: Context) -> None:
+    spec = job.setdefault("spec", {})
+    if spec.get("manualSelector"):
+        return
+    metadata, template = job["metadata"], spec.setdefault("template", {})
+    labels = template.setdefault("metadata", {}).setdefault("labels", {})
+    for name, value in (("controller-uid", metadata["uid"]), ("job-name", metadata["name"])):
+        labels.setdefault(f"{_PREFIX}{name}", value)
+        labels.setdefault(name, value)
+    selector = spec.setdefault("selector", {})
+    selector.setdefault("matchLabels", {})[f"{_PREFIX}controller-uid"] = metadata["uid"]
+
+
+JOB_RULES: Final = Rules(prepare_for_create=_prepare_for_create, generation=True, empty_status={})
