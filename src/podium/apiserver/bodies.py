@@ -1,16 +1,17 @@
-"""What a request carries: JSON or YAML, checked to be about the kind that its path names."""
+"""What a request carries: JSON, YAML or protobuf, checked to be about the kind that its path names."""
 
 from typing import Any, Final
 
 import msgspec
 import yaml
 
+from podium.apiserver import protobuf
 from podium.apiserver.errors import StatusError, bad_request, unsupported_media_type
 from podium.apiserver.kinds import Kind, Kinds
 
 _JSON: Final = "application/json"
 _YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml")
-_ACCEPTED: Final = ("application/json", "application/yaml")
+_ACCEPTED: Final = ("application/json", "application/yaml", protobuf.MEDIA_TYPE)
 _decoder: Final = msgspec.json.Decoder()
 
 
@@ -25,6 +26,8 @@ def decoded(body: bytes, content_type: str, kind: Kind) -> dict[str, Any]:
         value = _json(body, kind.kind)
     elif media in _YAML:
         value = _yaml(body, kind.kind)
+    elif media == protobuf.MEDIA_TYPE:
+        value = _protobuf(body, kind)
     else:
         raise unsupported_media_type(_ACCEPTED)
     if not isinstance(value, dict):
@@ -66,6 +69,13 @@ def _yaml(body: bytes, kind: str) -> Any:
     except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
         why = str(error).partition("\n")[0]
         raise bad_request(f"error converting YAML to JSON: yaml: {why}") from None
+
+
+def _protobuf(body: bytes, kind: Kind) -> Any:
+    try:
+        return protobuf.decode(body)
+    except protobuf.ProtobufError as error:
+        raise bad_request(f"the object provided is unrecognized (must be of type {kind.kind}): {error}") from None
 
 
 def yaml_or_json(body: bytes, kind: str) -> Any:

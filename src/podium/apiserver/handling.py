@@ -197,7 +197,7 @@ def _check_initial_events(streamed: bool | None, match: str) -> None:
 
 def _create(api: Api, request: Request, target: Target, query: Query) -> Response:
     kind = target.kind
-    options = _options(request, query) if query else Options(raw=request.body)
+    options = _options(request, query) if query else Options(raw=_text(request))
     obj = bodies.decoded(request.body, request.content_type, kind)
     bodies.check_kind(obj, kind, api.kinds)
     if (review := reviews.reviewed(kind, obj)) is not None:
@@ -281,8 +281,13 @@ def _options(request: Request, query: Query) -> Options:
         manager=manager,
         force=flag(query, "force"),
         is_patch=request.method == "PATCH",
-        raw=request.body,
+        raw=_text(request),
     )
+
+
+def _text(request: Request) -> bytes | None:
+    """The body, where fields given twice can be found in it."""
+    return request.body if bodies.media_type(request.content_type) in ("", "application/json") else None
 
 
 def _dry_run(value: str | None, kind: Kind) -> bool:
