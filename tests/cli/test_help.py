@@ -14,6 +14,8 @@ COMMANDS = [
     ["telemetry", "show"],
     ["annotate", "usage"],
     ["annotate", "allocation"],
+    ["annotate", "manifest"],
+    ["extender", "manifest"],
     ["bench"],
     ["bench", "scheduler-perf"],
     ["bench", "growth"],

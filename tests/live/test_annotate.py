@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import yaml
 
 from podium.cluster import Nodes
 from podium.framework import Cycle
@@ -225,6 +226,37 @@ def test_usage_and_allocation_own_their_keys_apart(empty_control_plane: ControlP
     annotate(plane, "usage", "--prometheus", monitoring.prometheus.url, *WINDOW)
     assert annotate(plane, "allocation").out == "1 unchanged\n"
     assert {"free-cpu", "mean-free-cpu"} <= annotations(plane, "calm").keys()
+
+
+DEPLOY = Path(__file__).parents[2] / "deploy" / "annotate"
+
+
+@pytest.mark.parametrize("kind", ["usage", "allocation"])
+def test_the_manifest_is_accepted_and_its_rights_are_enough(
+    kind: str, empty_control_plane: ControlPlane, monitoring: Monitoring, tmp_path: Path
+) -> None:
+    plane = empty_control_plane
+    file = DEPLOY / f"{kind}.yaml"
+    assert file.read_text() == podium("annotate", "manifest", kind).out, f"make {file.name} anew"
+    said = plane.kubectl("apply", "--dry-run=server", "-f", str(file)).splitlines()
+    assert len(said) == 4
+    make_nodes(plane, "calm")
+    name = f"podium-annotate-{kind}"
+    kubeconfig = plane.write_kubeconfig(
+        tmp_path / "kubeconfig", certificate=plane.authority.issue(f"system:serviceaccount:kube-system:{name}")
+    )
+    plane.kubectl("apply", "-f", "-", stdin=_rights_of(file))
+    options = ("--prometheus", monitoring.prometheus.url, *WINDOW) if kind == "usage" else ()
+    try:
+        _eventually(
+            lambda: podium("annotate", kind, *options, "--once", "--kubeconfig", str(kubeconfig)).out == "1 annotated\n"
+        )
+    finally:
+        plane.kubectl("delete", "-f", "-", stdin=_rights_of(file))
+
+
+def _rights_of(file: Path) -> str:
+    return yaml.safe_dump_all(each for each in yaml.safe_load_all(file.read_text()) if each["kind"] != "Deployment")
 
 
 def test_it_goes_on_until_told_to_stop(empty_control_plane: ControlPlane, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`podium annotate`: keep annotations on nodes fresh, from Prometheus or from the pods."""
 
 from collections.abc import Callable, Coroutine
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -145,6 +146,31 @@ def allocation(
         return await annotate_allocation(client, gpu_resource, pace, clock=SystemClock(), stop=stop)
 
     raise typer.Exit(_run(work, kubeconfig, context))
+
+
+class Kind(StrEnum):
+    USAGE = "usage"
+    ALLOCATION = "allocation"
+
+
+@app.command()
+def manifest(
+    kind: Annotated[Kind, typer.Argument(metavar="usage|allocation", help="Which annotations.")],
+    prometheus: Annotated[
+        str, typer.Option("--prometheus", metavar="URL", help="Where Prometheus is, as seen from the cluster.")
+    ] = "http://prometheus.monitoring:9090",
+    namespace: Annotated[str, typer.Option("--namespace", metavar="NAME", help="Where it runs.")] = "kube-system",
+    image: Annotated[str, typer.Option("--image", metavar="IMAGE", help="Podium's image.")] = "",
+) -> None:
+    """Print what keeps annotations fresh in a cluster: an account, its rights, a Deployment.
+
+    Example: podium annotate manifest usage --prometheus http://prometheus.monitoring:9090 | kubectl apply -f -
+    """
+    from podium.live.annotate_manifest import manifest as objects_of
+    from podium.serving.manifests import IMAGE, to_yaml
+
+    options = ["--prometheus", prometheus] if kind is Kind.USAGE else []
+    typer.echo(to_yaml(objects_of(kind.value, options, namespace, image or IMAGE)), nl=False)
 
 
 def _source(address: str, token_file: str, ca_file: str) -> "Source":

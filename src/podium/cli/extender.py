@@ -160,8 +160,9 @@ def manifest(
     """
     from podium.cli.registry import registry_with
     from podium.extender.agents import choose
-    from podium.extender.manifest import Settings, to_yaml
+    from podium.extender.manifest import Settings
     from podium.extender.manifest import manifest as objects_of
+    from podium.serving.manifests import to_yaml
 
     registry = registry_with(plugin)
     chosen = choose(_names(agents), registry)

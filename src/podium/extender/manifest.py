@@ -11,10 +11,8 @@ without it. Ports listen to the pod's address because probes come from outside; 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
-
-import yaml
 
 from podium.client import RESOURCES, Resource
 from podium.client.experience import PODS
@@ -23,15 +21,24 @@ from podium.extender.agents import Agent
 from podium.extender.assembly import kinds_to_watch
 from podium.framework.plugin import Plugin
 from podium.plugins.reward import settings as reward
+from podium.serving.manifests import (
+    IMAGE,
+    RBAC,
+    Object,
+    account_of,
+    binding,
+    confined,
+    head,
+    rule,
+    to_yaml,
+    unprivileged,
+)
 
 FIRST_PORT = 5401
 CONFIG_FOLDER = "/etc/podium"
 CONFIG_FILE = "scheduler.yaml"
-USER = 65532
 ALONE, TOGETHER = 10, 1
 """Weights of an agent that is the only one, and of one among several."""
-
-Object = dict[str, Any]
 
 VARIABLES: Mapping[str, Mapping[str, str]] = {
     "safe": {"SAFEUTILIZATION": "90", "SAFEPERCENTILE": "30", "SAFEFORECASTWEIGHT": "20"},
@@ -48,7 +55,7 @@ class Settings(NamedTuple):
     name: str = ""
     """Of the scheduler and of all objects; empty: made of the agents' names."""
     namespace: str = "kube-system"
-    image: str = "podium:0.1.0"
+    image: str = IMAGE
     scheduler_image: str = "registry.k8s.io/kube-scheduler:v1.36.4"
     variables: Mapping[str, str] = {}
     """Besides those above, and before them; for every agent's container."""
@@ -75,10 +82,6 @@ def manifest(agents: Sequence[Agent], registry: Registry, settings: Settings) ->
         _closed_to_others(name_of(agents, settings), settings),
         _test_pod(name_of(agents, settings)),
     ]
-
-
-def to_yaml(objects: Iterable[Object]) -> str:
-    return yaml.dump_all(objects, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
 
 
 # kube-scheduler
@@ -123,8 +126,8 @@ def _extenders(agent: Agent, port: int, *, alone: bool, settings: Settings) -> l
 
 def _scheduler_config_map(agents: Sequence[Agent], settings: Settings) -> Object:
     name = name_of(agents, settings)
-    text = yaml.dump(scheduler_config(agents, settings), Dumper=_Dumper, sort_keys=False, width=120)
-    return {**_head("v1", "ConfigMap", name, settings.namespace), "data": {CONFIG_FILE: text}}
+    text = to_yaml([scheduler_config(agents, settings)])
+    return {**head("v1", "ConfigMap", name, settings.namespace), "data": {CONFIG_FILE: text}}
 
 
 # Rights
@@ -133,22 +136,16 @@ def _scheduler_config_map(agents: Sequence[Agent], settings: Settings) -> Object
 def rights(agents: Sequence[Agent], registry: Registry, settings: Settings) -> list[Object]:
     """The service account, what the agents need, and what kube-scheduler needs."""
     name, namespace = name_of(agents, settings), settings.namespace
-    account = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
-
-    def binding(kind: str, of: str, to: str, within: str = "") -> Object:
-        role = kind.removesuffix("Binding")
-        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": to}
-        head = _head("rbac.authorization.k8s.io/v1", kind, of, within)
-        return {**head, "roleRef": reference, "subjects": [account]}
-
+    account = account_of(name, namespace)
+    reader = "extension-apiserver-authentication-reader"
     return [
-        _head("v1", "ServiceAccount", name, namespace),
+        head("v1", "ServiceAccount", name, namespace),
         *agent_roles(agents, registry, settings),
-        binding("ClusterRoleBinding", name, name),
-        binding("ClusterRoleBinding", f"{name}-kube-scheduler", "system:kube-scheduler"),
-        binding("ClusterRoleBinding", f"{name}-volume-scheduler", "system:volume-scheduler"),
-        binding("RoleBinding", name, name, namespace),
-        binding("RoleBinding", f"{name}-authentication", "extension-apiserver-authentication-reader", "kube-system"),
+        binding(account, "ClusterRole", name, name),
+        binding(account, "ClusterRole", f"{name}-kube-scheduler", "system:kube-scheduler"),
+        binding(account, "ClusterRole", f"{name}-volume-scheduler", "system:volume-scheduler"),
+        binding(account, "Role", name, name, namespace),
+        binding(account, "Role", f"{name}-authentication", reader, "kube-system"),
     ]
 
 
@@ -164,21 +161,15 @@ def agent_roles(agents: Sequence[Agent], registry: Registry, settings: Settings)
     groups: dict[str, list[str]] = {}
     for resource in watched.values():
         groups.setdefault(resource.group, []).append(resource.plural)
-    reading = [_rule(group, kinds, ["list", "watch"]) for group, kinds in groups.items()]
-    keeping = [_rule("coordination.k8s.io", ["leases"], ["get", "update"], [name])]
+    reading = [rule(group, kinds, ["list", "watch"]) for group, kinds in groups.items()]
+    keeping = [rule("coordination.k8s.io", ["leases"], ["get", "update"], [name])]
     if learns:
         place = settings.variables.get(reward.VARIABLES["config_map"], reward.CONFIG_MAP)
-        keeping += [_rule("", ["configmaps"], ["create"]), _rule("", ["configmaps"], ["get", "update"], [place])]
-    head = "rbac.authorization.k8s.io/v1"
+        keeping += [rule("", ["configmaps"], ["create"]), rule("", ["configmaps"], ["get", "update"], [place])]
     return [
-        {**_head(head, "ClusterRole", name), "rules": reading},
-        {**_head(head, "Role", name, settings.namespace), "rules": keeping},
+        {**head(RBAC, "ClusterRole", name), "rules": reading},
+        {**head(RBAC, "Role", name, settings.namespace), "rules": keeping},
     ]
-
-
-def _rule(group: str, resources: Sequence[str], verbs: Sequence[str], names: Sequence[str] = ()) -> Object:
-    rule: Object = {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
-    return {**rule, "resourceNames": list(names)} if names else rule
 
 
 # The pod
@@ -191,17 +182,12 @@ def _deployment(agents: Sequence[Agent], settings: Settings) -> Object:
     spec = {
         "serviceAccountName": name,
         "priorityClassName": "system-cluster-critical",
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": USER,
-            "runAsGroup": USER,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": unprivileged(),
         "containers": containers,
         "volumes": [{"name": "config", "configMap": {"name": name}}],
     }
     return {
-        **_head("apps/v1", "Deployment", name, settings.namespace, labels),
+        **head("apps/v1", "Deployment", name, settings.namespace, labels),
         "spec": {
             "replicas": 1,
             "selector": {"matchLabels": labels},
@@ -220,7 +206,7 @@ def _scheduler(settings: Settings) -> Object:
         "livenessProbe": {"httpGet": {"path": "/livez", **port}, "initialDelaySeconds": 15, "periodSeconds": 10},
         "readinessProbe": {"httpGet": {"path": "/readyz", **port}, "periodSeconds": 10},
         "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
-        "securityContext": _confined(),
+        "securityContext": confined(),
     }
 
 
@@ -238,22 +224,14 @@ def _extender(agent: Agent, number: int, settings: Settings) -> Object:
         "livenessProbe": {"httpGet": {"path": "/version", "port": port}, "periodSeconds": 10},
         "readinessProbe": {"httpGet": {"path": "/readyz", "port": port}, "periodSeconds": 5},
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
-        "securityContext": _confined(),
-    }
-
-
-def _confined() -> Object:
-    return {
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "capabilities": {"drop": ["ALL"]},
+        "securityContext": confined(),
     }
 
 
 def _closed_to_others(name: str, settings: Settings) -> Object:
     """No other pod may ask the agents: what they learn, they learn from their scheduler."""
     spec = {"podSelector": {"matchLabels": {"app": name}}, "policyTypes": ["Ingress"], "ingress": []}
-    return {**_head("networking.k8s.io/v1", "NetworkPolicy", name, settings.namespace), "spec": spec}
+    return {**head("networking.k8s.io/v1", "NetworkPolicy", name, settings.namespace), "spec": spec}
 
 
 def _test_pod(name: str) -> Object:
@@ -263,35 +241,6 @@ def _test_pod(name: str) -> Object:
         "resources": {"requests": {"cpu": "200m", "memory": "200Mi"}},
     }
     return {
-        **_head("v1", "Pod", f"{name}-test", "default"),
+        **head("v1", "Pod", f"{name}-test", "default"),
         "spec": {"schedulerName": name, "containers": [container]},
     }
-
-
-def _head(version: str, kind: str, name: str, namespace: str = "", labels: Mapping[str, str] | None = None) -> Object:
-    metadata: Object = {"name": name}
-    if namespace:
-        metadata["namespace"] = namespace
-    if labels:
-        metadata["labels"] = dict(labels)
-    return {"apiVersion": version, "kind": kind, "metadata": metadata}
-
-
-class _Dumper(yaml.SafeDumper):
-    """Text of several lines as such, short lists on one line, nothing by reference."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-
-
-def _list(dumper: yaml.SafeDumper, items: list[Any]) -> yaml.SequenceNode:
-    short = all(isinstance(each, str) for each in items)
-    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=short)
-
-
-_Dumper.add_representer(str, _text)
-_Dumper.add_representer(list, _list)

@@ -1,0 +1,94 @@
+"""Kubernetes objects that run Podium's processes: what all of them have in common, and how they are written down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+Object = dict[str, Any]
+
+IMAGE = "podium:0.1.0"
+USER = 65532
+RBAC = "rbac.authorization.k8s.io/v1"
+
+
+def head(version: str, kind: str, name: str, namespace: str = "", labels: Mapping[str, str] | None = None) -> Object:
+    """An object of which only kind and name are said yet."""
+    metadata: Object = {"name": name}
+    if namespace:
+        metadata["namespace"] = namespace
+    if labels:
+        metadata["labels"] = dict(labels)
+    return {"apiVersion": version, "kind": kind, "metadata": metadata}
+
+
+# Rights
+
+
+def account_of(name: str, namespace: str) -> Object:
+    """A service account as the subject of a binding."""
+    return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+
+
+def rule(group: str, resources: Sequence[str], verbs: Sequence[str], names: Sequence[str] = ()) -> Object:
+    """One rule of a role."""
+    found: Object = {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
+    return {**found, "resourceNames": list(names)} if names else found
+
+
+def binding(account: Object, kind: str, name: str, role: str, namespace: str = "") -> Object:
+    """An account gets a Role or ClusterRole (`kind`); with a namespace, there only."""
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role}
+    return {**head(RBAC, f"{kind}Binding", name, namespace), "roleRef": reference, "subjects": [account]}
+
+
+# Containment
+
+
+def unprivileged() -> Object:
+    """The security context of a pod."""
+    return {
+        "runAsNonRoot": True,
+        "runAsUser": USER,
+        "runAsGroup": USER,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
+def confined() -> Object:
+    """The security context of a container."""
+    return {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+# Text
+
+
+def to_yaml(objects: Iterable[Object]) -> str:
+    """The objects as one stream of documents, made to be read."""
+    return yaml.dump_all(objects, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Text of several lines as such, lists of words on one line, nothing by reference."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+def _list(dumper: yaml.SafeDumper, items: list[Any]) -> yaml.SequenceNode:
+    words = all(isinstance(each, str) for each in items)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=words)
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(list, _list)
