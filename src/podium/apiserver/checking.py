@@ -14,6 +14,7 @@ import msgspec
 from podium.apiserver.errors import StatusError, bad_request, shown
 from podium.apiserver.kinds import Kind
 from podium.apiserver.schema import DecodingError, schema_of
+from podium.apiserver.schema.builtin import may_repeat_fields
 from podium.apiserver.schema.custom import unevaluated_rules
 from podium.apiserver.schema.custom_fields import repeated_fields
 
@@ -42,13 +43,18 @@ def check_patched(kind: Kind, obj: Obj, patch: str, options: Options) -> None:
     schema = schema_of(kind)
     before = patch or (_text(obj) if options.field_validation == "Strict" else "")
     try:
-        repeated = repeated_fields(options.raw) if options.raw is not None else []
+        repeated = _repeated(options.raw)
         _judge([*(f'duplicate field "{path}"' for path in repeated), *schema.take(obj)], options)
     except DecodingError as problem:
         told = f"Invalid value: {shown(before or _text(obj))}: {problem}"
         cause = {"reason": "FieldValueInvalid", "message": told, "field": "patch"}
         raise StatusError(422, "Invalid", f' "" is invalid: patch: {told}', {"causes": [cause]}) from None
     schema.apply_defaults(obj)
+
+
+def _repeated(raw: bytes | None) -> list[str]:
+    """The paths of fields that the text of a patch gives twice."""
+    return repeated_fields(raw) if raw and may_repeat_fields(raw, msgspec.json.decode(raw)) else []
 
 
 def _text(obj: Obj) -> str:

@@ -45,7 +45,7 @@ class BuiltInSchema:
         return scrutiny.problems
 
 
-def may_repeat_fields(raw: bytes, obj: dict[str, Any]) -> bool:
+def may_repeat_fields(raw: bytes, obj: Any) -> bool:
     """Whether a field may be given twice: the text then has more names in it than the object it was decoded to."""
     return raw.count(b'":') != msgspec.json.encode(obj).count(b'":')
 
