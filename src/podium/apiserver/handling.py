@@ -45,7 +45,7 @@ _OPTIONS: Final = {
     "PATCH": Kind("meta.k8s.io", "v1", "PatchOptions", "", "", False),
     "DELETE": _DELETE_OPTIONS,
 }
-_FIELD_VALIDATION: Final = ("", "Ignore", "Warn", "Strict")
+_FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 
 
 def handle(api: Api, request: Request) -> Response | WatchRequest:
@@ -287,7 +287,8 @@ def _options(request: Request, query: Query) -> Options:
 
 def _text(request: Request) -> bytes | None:
     """The body, where fields given twice can be found in it."""
-    return request.body if bodies.media_type(request.content_type) in ("", "application/json") else None
+    media = bodies.media_type(request.content_type)
+    return request.body if not media or media.endswith("json") else None
 
 
 def _dry_run(value: str | None, kind: Kind) -> bool:

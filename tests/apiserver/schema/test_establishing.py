@@ -112,6 +112,22 @@ def test_versions_are_one_object_and_a_changed_schema_holds_at_once() -> None:
     assert api.create(thing_kind(api), thing("b", color="x", size=1))["spec"] == {"color": "x"}
 
 
+def test_what_was_wrong_before_the_schema_changed_may_stay() -> None:
+    api = new_api()
+    api.create(DEFINITION, crd())
+    api.create(thing_kind(api), thing(size=5))
+    current = api.get(DEFINITION, "", "things.example.com")
+    schema = current["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["properties"] = {
+        "size": {"type": "integer", "maximum": 3},
+        "color": {"type": "string"},
+    }
+    api.update(DEFINITION, current)
+    assert api.patch(thing_kind(api), "default", "a", {"spec": {"color": "red"}}, MERGE)["spec"]["size"] == 5
+    with pytest.raises(StatusError, match="should be less than or equal to 3"):
+        api.patch(thing_kind(api), "default", "a", {"spec": {"size": 6}}, MERGE)
+
+
 def test_names_that_another_definition_has_are_not_accepted() -> None:
     api = new_api()
     api.create(DEFINITION, crd())

@@ -14,8 +14,9 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.apiserver.errors import Cause
+from podium.apiserver.errors import Cause, invalid_value
 from podium.apiserver.kinds import SCALE, STATUS, Kind
+from podium.apiserver.patches.go_text import go_text, go_type
 from podium.apiserver.schema.builtin import may_repeat_fields
 from podium.apiserver.schema.custom_fields import drop_nulls, fill_in, prune, repeated_fields
 from podium.apiserver.schema.custom_values import problems_of
@@ -65,6 +66,7 @@ class CustomSchema:
     def __init__(self, version: dict[str, Any]) -> None:
         schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
         self.openapi: dict[str, Any] = schema
+        self._scale: dict[str, str] = (version.get("subresources") or {}).get("scale") or {}
         self._has_rules = any(_rules_in(schema))
         meta = struct_named(_OBJECT_META)
         assert meta is not None
@@ -92,10 +94,41 @@ class CustomSchema:
 
     def validate(self, obj: dict[str, Any]) -> list[Cause]:
         """What is wrong with an object of this kind by its schema."""
-        causes = list(problems_of(obj, self.openapi, ""))
+        causes = [*problems_of(obj, self.openapi, ""), *self._scale_problems(obj)]
         if self._has_rules and any(cause.reason in _BLOCKING for cause in causes):
             causes.append(_NOT_CHECKED)
         return causes
+
+    def validate_update(self, new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
+        """What an update makes wrong; what was so before the schema changed may stay."""
+        causes = self.validate(new)
+        before = self.validate(old) if causes else []
+        return [cause for cause in causes if cause not in before or cause is _NOT_CHECKED]
+
+    def validate_status(self, new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
+        """The same for an update of the status, about which messages speak without saying so."""
+        schema = (self.openapi.get("properties") or {}).get("status") or {}
+        found = [
+            [cause._replace(field=f"status.{cause.field}") for cause in problems_of(obj.get("status", {}), schema, "")]
+            for obj in (new, old)
+        ]
+        return [cause for cause in found[0] if cause not in found[1]]
+
+    def _scale_problems(self, obj: dict[str, Any]) -> Iterator[Cause]:
+        """The number of replicas must be one, where the kind can be scaled."""
+        path: str = self._scale.get("specReplicasPath", "")
+        value: Any = obj
+        for step in path.split(".")[1:]:
+            if not isinstance(value, dict):
+                yield _accessor_error(path, value, "map[string]interface{}")
+                return
+            value = value.get(step)
+            if value is None:
+                return
+        if path and (isinstance(value, bool) or not isinstance(value, int)):
+            yield _accessor_error(path, value, "int64")
+        elif path and value < 0:
+            yield invalid_value(path, value, "should be a non-negative integer")
 
     def _take_metadata(self, obj: dict[str, Any]) -> list[str]:
         """Bring the metadata into its form; the names of fields that it does not have."""
@@ -111,6 +144,11 @@ class CustomSchema:
             struct_walk(self._meta)(obj["metadata"])
             return [problem.split('"')[1] for problem in scrutiny.problems]
         return []
+
+
+def _accessor_error(path: str, value: Any, wanted: str) -> Cause:
+    told = f"{path} accessor error: {go_text(value)} is of the type {go_type(value)}, expected {wanted}"
+    return invalid_value(path, 0, told)
 
 
 def custom_kinds(definition: dict[str, Any]) -> Iterator[CustomKind]:

@@ -7,11 +7,10 @@ the write that caused it, so that whoever has created a definition can use it at
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
-from podium.apiserver.errors import Cause
 from podium.apiserver.kinds import Kind, Kinds, built_in
 from podium.apiserver.rules.rule import Context, Rules
 from podium.apiserver.schema.custom import CustomKind, custom_kinds
@@ -224,12 +223,11 @@ DEFINITION_RULES: Final = Rules(
 
 @lru_cache(maxsize=256)
 def rules_of_custom(kind: CustomKind) -> Rules:
-    """The rules of a custom kind: its schema holds for the whole object, whatever part is written."""
-    validate: Callable[[Obj], list[Cause]] = kind.schema.validate
+    """The rules of a custom kind are its schema's."""
     return Rules(
-        validate=validate,
-        validate_update=lambda new, old: validate(new),
-        validate_status=lambda new, old: validate(new),
+        validate=kind.schema.validate,
+        validate_update=kind.schema.validate_update,
+        validate_status=kind.schema.validate_status,
         generation=True,
         update_needs_version=True,
     )
