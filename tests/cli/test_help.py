@@ -20,6 +20,7 @@ COMMANDS = [
     ["bench", "scheduler-perf"],
     ["bench", "growth"],
     ["bench", "e2e"],
+    ["bench", "embedded"],
 ]
 
 

@@ -4,17 +4,19 @@ import argparse
 import asyncio
 import random
 import signal
+from pathlib import Path
 
 import uvloop
 
 from podium.apiserver.api import Api
+from podium.apiserver.database import Database, DatabaseError
 from podium.apiserver.serving import PortInUseError, Server
 from podium.framework.clock import SystemClock
 
 
-async def serve(port: int, seed: int | None) -> None:
+async def serve(port: int, seed: int | None, database: Database | None) -> None:
     rng = random.Random(seed)
-    api = Api(clock=SystemClock(), rng=rng)
+    api = Api(clock=SystemClock(), rng=rng, database=database)
     server = Server(api, port=port, rng=rng)
     await server.start()
     print(f"serving on {server.url}", flush=True)
@@ -23,16 +25,20 @@ async def serve(port: int, seed: int | None) -> None:
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     await ended.wait()
     await server.stop()
+    if database is not None:
+        database.close()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m podium.apiserver", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="where to listen on 127.0.0.1; 0 takes any free port")
     parser.add_argument("--seed", type=int, help="of the random numbers that uids and names are made from")
+    parser.add_argument("--data", type=Path, help="a file to keep everything in; without it, it is lost at the end")
     arguments = parser.parse_args()
     try:
-        uvloop.run(serve(arguments.port, arguments.seed))
-    except PortInUseError as error:
+        database = None if arguments.data is None else Database(arguments.data)
+        uvloop.run(serve(arguments.port, arguments.seed, database))
+    except (PortInUseError, DatabaseError) as error:
         raise SystemExit(str(error)) from None
 
 

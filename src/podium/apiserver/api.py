@@ -17,6 +17,7 @@ import msgspec
 
 from podium.apiserver import deleting, forms, handling, writing
 from podium.apiserver.bootstrap import initial_objects
+from podium.apiserver.database import Database
 from podium.apiserver.deleting import Deleted, DeleteOptions
 from podium.apiserver.errors import not_found
 from podium.apiserver.kinds import BUILT_IN, Kind, Kinds
@@ -42,9 +43,18 @@ class Computed(Protocol):
 
 
 class Api:
-    """The embedded cluster's API. Uids and generated names come from `rng`, every time from `clock`."""
+    """The embedded cluster's API. Uids and generated names come from `rng`, every time from `clock`. With a `database`
+    it begins with what was stored there, and keeps it up to date."""
 
-    def __init__(self, *, clock: Clock, rng: random.Random, history: int = HISTORY, bootstrap: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        database: Database | None = None,
+        history: int = HISTORY,
+        bootstrap: bool = True,
+    ) -> None:
         self.clock = clock
         self.rng = rng
         self.kinds = Kinds(BUILT_IN)
@@ -54,7 +64,13 @@ class Api:
         self.openapi = OpenApi(self.kinds)
         self.documents: dict[tuple[int, str, str], Response] = {}
         """What discovery has made, by the generation of `kinds`."""
+        self.database = database
+        if database is not None:
+            self._load(database, custom=False)
         establishing.follow(self)
+        if database is not None:
+            self._load(database, custom=True)
+            database.follow(self.store)
         if bootstrap:
             self.bootstrap()
 
@@ -197,9 +213,20 @@ class Api:
 
     async def kept(self) -> None:
         """Return when everything written so far would survive a crash, as far as this API promises that."""
+        if self.database is not None:
+            await self.database.committed()
 
     def context(self, kind: Kind) -> Context:
         return Context(kind, self.now(), self.store, self.kinds, self.rng)
+
+    def _load(self, database: Database, *, custom: bool) -> None:
+        """Take in what was stored: custom kinds are known only after their definitions."""
+        found = []
+        for row in database.rows():
+            kind = self.kinds.by_kind(row.api_version, row.kind)
+            if kind is not None and kind.custom == custom:
+                found.append((kind, row.raw))
+        self.store.load(database.revision(), found)
 
     def now(self) -> str:
         """The time as the API writes it."""

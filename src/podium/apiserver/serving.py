@@ -17,7 +17,8 @@ from typing import Final
 from aiohttp import hdrs, web
 
 from podium.apiserver.api import Api
-from podium.apiserver.errors import StatusError, too_large
+from podium.apiserver.database import DatabaseError
+from podium.apiserver.errors import StatusError, internal_error, too_large
 from podium.apiserver.handling import failure
 from podium.apiserver.requests import Request, Response
 from podium.apiserver.watches import Watcher, WatchRequest
@@ -111,7 +112,10 @@ class Server:
         if isinstance(found, WatchRequest):
             return await self._watch(http, found)
         if method not in _WITHOUT_BODY:
-            await self._api.kept()
+            try:
+                await self._api.kept()
+            except DatabaseError as error:
+                return _written(failure(internal_error(str(error))))
         elif len(found.body) > GZIP_FROM and "gzip" in headers.get(hdrs.ACCEPT_ENCODING, ""):
             return await self._zipped(http, found)
         return _written(found)

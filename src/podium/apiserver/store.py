@@ -136,8 +136,7 @@ class Store:
         for kind, raw in objects:
             obj = _decoder.decode(raw)
             self._collection(kind).set(_stored(kind, obj, int(obj["metadata"]["resourceVersion"]), raw))
-        self.revision = max(self.revision, revision)
-        self._forgotten_at_start = self.revision
+        self.revision = self._forgotten_at_start = max(self.revision, revision)
         for collection in self._collections.values():
             collection.forget(self.revision)
 

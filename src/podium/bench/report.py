@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from podium.bench.e2e import Comparison
+from podium.bench.embedded import EmbeddedFigures
 from podium.bench.growth import Growth
 from podium.bench.runner import Measurement
 
@@ -160,6 +161,29 @@ def comparison_table(found: Comparison) -> Table:
     ratios = (found.ratio, found.cpu_ratio, peak_ratio)
     table.add_row("Podium : kube-scheduler", *(Text(f"{ratio:.2f}×", style="bold") for ratio in ratios))
     return table
+
+
+def embedded_table(found: EmbeddedFigures) -> Table:
+    """One line for each thing that was measured."""
+    table = _table("what", "value")
+    megabytes = 1e6
+    for what, value in (
+        ("nodes, pods", f"{found.nodes:,}, {found.pods:,}"),
+        ("creates/s", f"{found.creates_per_second:,.0f}"),
+        ("server CPU per create", f"{found.create_cpu_us:,.0f} µs"),
+        ("binds/s", f"{found.binds_per_second:,.0f}"),
+        ("server CPU per bind", f"{found.bind_cpu_us:,.0f} µs"),
+        ("memory (RSS)", f"{found.resident_bytes / megabytes:,.0f} MB"),
+        ("list of all pods", f"{found.list_seconds:.2f} s, {found.list_bytes / megabytes:,.0f} MB"),
+        (f"watch events/s, {found.watchers} watchers", f"{found.watch_events_per_second:,.0f}"),
+        ("server CPU per watch event", f"{found.watch_cpu_us:,.0f} µs"),
+    ):
+        table.add_row(what, value)
+    return table
+
+
+def embedded_json(found: EmbeddedFigures) -> str:
+    return msgspec.json.format(msgspec.json.encode(found)).decode()
 
 
 def comparison_json(found: Comparison) -> str:

@@ -21,7 +21,12 @@ def cpu_seconds(pid: int) -> float:
 
 def peak_bytes(pid: int) -> int:
     """The most memory the process ever held at once (VmHWM), plus the same of each descendant."""
-    return sum(_high_water_mark(each) for each in _family(pid))
+    return sum(_status_bytes(each, "VmHWM:") for each in _family(pid))
+
+
+def resident_bytes(pid: int) -> int:
+    """The memory that the process and its descendants hold now (VmRSS)."""
+    return sum(_status_bytes(each, "VmRSS:") for each in _family(pid))
 
 
 def _ticks(pid: int) -> int:
@@ -30,9 +35,9 @@ def _ticks(pid: int) -> int:
     return sum(int(field) for field in fields[11:15])  # utime, stime, and both of the children that ended
 
 
-def _high_water_mark(pid: int) -> int:
+def _status_bytes(pid: int, field: str) -> int:
     for line in (PROC / str(pid) / "status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
+        if line.startswith(field):
             return int(line.split()[1]) * 1024
     return 0
 

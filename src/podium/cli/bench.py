@@ -208,6 +208,35 @@ def e2e(
         _print(comparison_table(found))
 
 
+@app.command()
+def embedded(
+    nodes: Annotated[int, typer.Option("--nodes", min=1, help="How many nodes are created.")] = 5000,
+    pods: Annotated[int, typer.Option("--pods", min=1, help="How many pods are created and bound.")] = 50000,
+    json: Annotated[bool, typer.Option("--json", help="Print data instead of a table.")] = False,
+) -> None:
+    """Measure the embedded Kubernetes API over HTTP: writes per second, memory, a whole list, and watches.
+
+    Starts a server of its own in another process and creates nodes and pods, binds the pods, lists them, and changes
+    some while ten watchers listen. CPU is that of the server.
+
+    Example: podium bench embedded --nodes 500 --pods 5000
+    """
+    from podium.bench.embedded import ServerFailedError, run_embedded
+    from podium.bench.report import embedded_json, embedded_table
+    from podium.bench.requests import RefusedError
+
+    try:
+        with _progress(5, "phases") as tell:
+            found = run_embedded(nodes, pods, tell)
+    except (ServerFailedError, RefusedError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(ANSWER_IS_NO) from None
+    if json:
+        typer.echo(embedded_json(found))
+    else:
+        _print(embedded_table(found))
+
+
 def _checked_config(file: str | None, plugins: list[str] | None) -> tuple[str, str] | None:
     """The text of the configuration and its name, known to be right."""
     from podium.cli.files import read_text
