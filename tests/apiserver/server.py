@@ -22,9 +22,13 @@ READY = "serving on "
 
 
 class EmbeddedServer:
-    """`data` keeps the objects in a file; `flags` are more of the server's own. Start and stop it, or use `with`."""
+    """`data` keeps the objects in a file; `flags` are more of the server's own; `module` is what is run instead of the
+    API alone. Start and stop it, or use `with`."""
 
-    def __init__(self, *, data: Path | None = None, flags: Sequence[str] = ()) -> None:
+    def __init__(
+        self, *, data: Path | None = None, flags: Sequence[str] = (), module: str = "podium.apiserver"
+    ) -> None:
+        self._module = module
         self._flags = [*flags, *([] if data is None else [f"--data={data}"])]
         self._process: subprocess.Popen[str] | None = None
         self._folder: OwnedFolder | None = None
@@ -42,7 +46,7 @@ class EmbeddedServer:
         self.folder = self._folder.path
         self.log_path = self.folder / "apiserver.log"
         source = Path(__file__).parents[2] / "src"
-        command = [sys.executable, "-m", "podium.apiserver", f"--port={port}", *self._flags]
+        command = [sys.executable, "-m", self._module, f"--port={port}", *self._flags]
         environment = {**os.environ, "PYTHONPATH": str(source)}
         with self.log_path.open("w") as log:
             self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment)

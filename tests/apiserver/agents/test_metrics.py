@@ -160,7 +160,7 @@ def test_a_plugin_scores_nodes_by_the_use_that_the_embedded_cluster_serves(tmp_p
     asyncio.run(main())
 
 
-@pytest.mark.testbed
+@pytest.mark.usefixtures("testbed_programs")
 def test_kubectl_top_shows_it(tmp_path: Path) -> None:
     async def main() -> None:
         clock, rng = SystemClock(), random.Random(4)

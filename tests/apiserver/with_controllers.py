@@ -1,0 +1,40 @@
+"""`python -m tests.apiserver.with_controllers`: the embedded API with its controllers, and with nodes if asked for."""
+
+import argparse
+import asyncio
+import random
+import signal
+from contextlib import AsyncExitStack
+
+from podium.apiserver.agents import Agents, Shape
+from podium.apiserver.api import Api
+from podium.apiserver.controllers import Controllers
+from podium.apiserver.serving import Server
+from podium.framework.clock import SystemClock
+
+
+async def serve(port: int, nodes: int) -> None:
+    clock, rng = SystemClock(), random.Random()
+    api = Api(clock=clock, rng=rng)
+    server = Server(api, port=port, rng=rng)
+    await server.start()
+    async with AsyncExitStack() as stack:
+        agents = Agents(api, clock, rng)
+        await stack.enter_async_context(Controllers(api, clock, heartbeats=agents))
+        if nodes:
+            await stack.enter_async_context(agents)
+            agents.add_nodes([Shape(count=nodes)])
+        print(f"serving on {server.url}", flush=True)
+        ended = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, ended.set)
+        await ended.wait()
+    await server.stop()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--nodes", type=int, default=0)
+    arguments = parser.parse_args()
+    asyncio.run(serve(arguments.port, arguments.nodes))
