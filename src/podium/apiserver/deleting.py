@@ -129,7 +129,7 @@ def _orphans(kind: Kind, present: list[str], options: DeleteOptions) -> bool:
     if options.propagation:
         return options.propagation == "Orphan"
     # Controllers from before there was garbage collection leave their pods behind unless told otherwise.
-    return ORPHAN in present or (kind.group == "" and kind.kind == "ReplicationController")
+    return ORPHAN in present or kind.stored_in in ("replicationcontrollers", "jobs.batch")
 
 
 def _in_foreground(present: list[str], options: DeleteOptions) -> bool:

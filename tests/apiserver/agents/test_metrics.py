@@ -134,7 +134,7 @@ def test_a_plugin_scores_nodes_by_the_use_that_the_embedded_cluster_serves(tmp_p
         await server.start()
         async with Agents(api, clock, rng) as agents:
             agents.add_nodes([Shape(count=3, cpu="4")])
-            for name, cpu in (("a", "3"), ("b", "1")):
+            for name, cpu in (("a", "3"), ("b", "500m")):
                 api.create(POD, pod(name, "node-0" if name == "a" else "node-1", cpu, "1Gi"))
             while not all(stored.fields[5] == "Running" for stored in api.store.items(POD)):
                 await asyncio.sleep(0.01)

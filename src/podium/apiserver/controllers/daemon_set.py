@@ -18,6 +18,7 @@ from podium.apiserver.controllers.pod_making import create_pod, delete_pod, pod_
 from podium.apiserver.controllers.pods import Key, PodView
 from podium.apiserver.controllers.replica_set import next_available
 from podium.apiserver.controllers.world import Object, World, copied, key_of, number
+from podium.apiserver.rules.daemon_sets import GENERATION
 from podium.apiserver.store import Change
 from podium.framework.required_nodes import RequiredNodes
 from podium.kube.node import Node, Taint
@@ -26,7 +27,6 @@ from podium.kube.toleration import untolerated
 
 HASH_LABEL = "controller-revision-hash"
 GENERATION_LABEL = "pod-template-generation"
-GENERATION = "deprecated.daemonset.template.generation"
 BURST = 100
 SETTLE_SECONDS = 0.2
 FIRST_FAILURE, LAST_FAILURE = 1.0, 900.0

@@ -71,7 +71,10 @@ class Jobs:
             self._expire(key, job, status)
             return
         now = self._world.now()
-        pods = claimed_pods(self._world, job, selector_of(job["spec"]))
+        selector = selector_of(job["spec"])
+        if selector.nothing or selector.empty:  # its pods would never be told from others
+            return
+        pods = claimed_pods(self._world, job, selector)
         counts = counted(job, pods)
         uncounted = status.setdefault("uncountedTerminatedPods", {})
         if not status.get("startTime") and not _suspended(job):

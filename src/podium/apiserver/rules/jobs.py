@@ -13,9 +13,12 @@ def _prepare_for_create(job: Obj, context: Context) -> None:
         return
     metadata, template = job["metadata"], spec.setdefault("template", {})
     labels = template.setdefault("metadata", {}).setdefault("labels", {})
+    shared = metadata.get("labels") == labels  # labels of the job that were taken over from its pods
     for name, value in (("controller-uid", metadata["uid"]), ("job-name", metadata["name"])):
         labels.setdefault(f"{_PREFIX}{name}", value)
         labels.setdefault(name, value)
+    if shared:
+        metadata["labels"] = dict(labels)
     selector = spec.setdefault("selector", {})
     selector.setdefault("matchLabels", {})[f"{_PREFIX}controller-uid"] = metadata["uid"]
 

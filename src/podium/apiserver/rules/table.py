@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from podium.apiserver.kinds import Kind
+from podium.apiserver.rules.daemon_sets import DAEMON_SET_RULES
 from podium.apiserver.rules.jobs import JOB_RULES
 from podium.apiserver.rules.namespaces import NAMESPACE_RULES
 from podium.apiserver.rules.nodes import NODE_RULES
@@ -35,15 +36,7 @@ _RULES: Final[dict[str, Rules]] = {
     "deployments.apps": Rules(generation=True, empty_status={}),
     "replicasets.apps": Rules(generation=True, empty_status={"replicas": 0}),
     "statefulsets.apps": Rules(generation=True, empty_status={"replicas": 0, "availableReplicas": 0}),
-    "daemonsets.apps": Rules(
-        generation=True,
-        empty_status={
-            "currentNumberScheduled": 0,
-            "numberMisscheduled": 0,
-            "desiredNumberScheduled": 0,
-            "numberReady": 0,
-        },
-    ),
+    "daemonsets.apps": DAEMON_SET_RULES,
     "jobs.batch": JOB_RULES,
     "poddisruptionbudgets.policy": Rules(
         generation=True,
