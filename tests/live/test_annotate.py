@@ -248,11 +248,22 @@ def test_the_manifest_is_accepted_and_its_rights_are_enough(
     plane.kubectl("apply", "-f", "-", stdin=_rights_of(file))
     options = ("--prometheus", monitoring.prometheus.url, *WINDOW) if kind == "usage" else ()
     try:
-        _eventually(
-            lambda: podium("annotate", kind, *options, "--once", "--kubeconfig", str(kubeconfig)).out == "1 annotated\n"
-        )
+        process = start(kind, *options, kubeconfig=kubeconfig, folder=tmp_path)
+        try:
+            _eventually(lambda: f"{kind}-measured-at" in annotations(plane, "calm"))
+        finally:
+            process.stop()
+        assert "forbidden" not in process.log_text()
+        assert "needs the rule" not in process.log_text()
     finally:
         plane.kubectl("delete", "-f", "-", stdin=_rights_of(file))
+
+
+def start(kind: str, *options: str, kubeconfig: Path, folder: Path) -> Component:
+    """As a process that goes on, every second."""
+    command: list[str | Path] = [sys.executable, "-m", "podium", "annotate", kind, *options]
+    environment = {**podium_environment(), "ANNOTATE_FREQ": "1"}
+    return Component("annotate", [*command, "--kubeconfig", kubeconfig], folder / "log", environment=environment)
 
 
 def _rights_of(file: Path) -> str:
@@ -262,10 +273,7 @@ def _rights_of(file: Path) -> str:
 def test_it_goes_on_until_told_to_stop(empty_control_plane: ControlPlane, tmp_path: Path) -> None:
     plane = empty_control_plane
     make_nodes(plane, "n")
-    command: list[str | Path] = [sys.executable, "-m", "podium", "annotate", "allocation"]
-    command += ["--kubeconfig", plane.kubeconfig_path]
-    environment = {**podium_environment(), "ANNOTATE_FREQ": "1"}
-    process = Component("annotate", command, tmp_path / "log", environment=environment)
+    process = start("allocation", kubeconfig=plane.kubeconfig_path, folder=tmp_path)
     try:
         _eventually(lambda: annotations(plane, "n").get("requested-pods") == "0")
         plane.client.create(make_pod("p", nodeName="n"))

@@ -141,9 +141,13 @@ def allocation(
     _set_up_log(log_format, log_level)
 
     async def work(client: "Client", stop: "asyncio.Event") -> int:
+        import random
+
         from podium.framework.clock import SystemClock
 
-        return await annotate_allocation(client, gpu_resource, pace, clock=SystemClock(), stop=stop)
+        return await annotate_allocation(
+            client, gpu_resource, pace, clock=SystemClock(), rng=random.Random(), stop=stop
+        )
 
     raise typer.Exit(_run(work, kubeconfig, context))
 

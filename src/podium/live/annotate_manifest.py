@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from podium.serving.manifests import RBAC, Object, account_of, binding, confined, head, rule, unprivileged
 
 RULES = {
-    "usage": [rule("", ["nodes"], ["list", "patch"])],
-    "allocation": [rule("", ["nodes"], ["list", "patch"]), rule("", ["pods"], ["list"])],
+    "usage": [rule("", ["nodes"], ["list", "watch", "patch"])],
+    "allocation": [rule("", ["nodes"], ["list", "watch", "patch"]), rule("", ["pods"], ["list", "watch"])],
 }
 
 
