@@ -30,7 +30,8 @@ def _pod(pod: dict[str, Any]) -> None:
     if spec.get("hostNetwork"):
         for container in _containers(spec):
             for port in container.get("ports", ()):
-                port.setdefault("hostPort", port["containerPort"])
+                if port.get("containerPort"):
+                    port.setdefault("hostPort", port["containerPort"])
 
 
 def _pod_spec(spec: dict[str, Any]) -> None:

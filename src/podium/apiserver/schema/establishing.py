@@ -37,7 +37,7 @@ class Cluster(Protocol):
 def follow(api: Cluster) -> None:
     """Serve the kinds of every definition that is stored, from now on."""
     for stored in api.store.items(DEFINITION):
-        _serve(api, stored.decode())
+        serve(api, stored.decode())
     api.store.listen(lambda change: _definition_changed(api, change), DEFINITION)
     api.store.listen(lambda change: _object_changed(api, change))
 
@@ -55,7 +55,7 @@ def _definition_changed(api: Cluster, change: Change) -> None:
         return
     accepted = _accept_names(api, definition)
     if accepted:
-        _serve(api, definition)
+        serve(api, definition)
     metadata = definition["metadata"]
     if FINALIZER not in metadata.get("finalizers", ()):
         metadata["finalizers"] = [*metadata.get("finalizers", ()), FINALIZER]
@@ -63,8 +63,9 @@ def _definition_changed(api: Cluster, change: Change) -> None:
         api.store.put(DEFINITION, definition)
 
 
-def _serve(api: Cluster, definition: Obj) -> None:
-    """Make the registry have exactly the definition's kinds for its group and plural."""
+def serve(api: Cluster, definition: Obj) -> None:
+    """Make the registry have exactly the definition's kinds for its group and plural. Who fills a store with what was
+    stored before calls this first, because objects can be loaded only with their kinds."""
     wanted = list(custom_kinds(definition))
     for kind in _kinds_of(api, definition):
         if kind not in wanted:
