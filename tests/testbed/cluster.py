@@ -184,6 +184,23 @@ class ControlPlane:
                 self._await(component, ready, timeout)
         return component
 
+    def start_program(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        *,
+        url: str = "",
+        ready: str = "",
+        environment: Mapping[str, str] | None = None,
+        timeout: float = 60.0,
+    ) -> Component:
+        """Start any other program beside the control plane, and return when its log says `ready`."""
+        name = self._new_name(name)
+        component = Component(name, command, self.folder / f"{name}.log", url=url, environment=environment)
+        self._components.append(component)
+        self._await(component, lambda: ready in component.log_text(), timeout)
+        return component
+
     def kill_apiserver(self) -> None:
         """End the API server at once, as a crash would; what it has stored stays in etcd."""
         self._components[_APISERVER].kill()

@@ -126,23 +126,39 @@ def compare(
     on_phase: Callable[[str, bool], None],
 ) -> Comparison:
     """The races on a control plane that is there already; `starts` starts a scheduler by its name."""
-    on_phase(f"creating {nodes:,} nodes", False)
-    _create(plane, "/api/v1/nodes", [NODE.text(index, nodes) for index in range(nodes)])
+    create_nodes(plane, [NODE.text(index, nodes) for index in range(nodes)], on_phase)
+    races = run_races(plane, starts, pods, rounds, on_phase)
+    theirs, ours = (medians_of(races, name) for name in starts)
+    return Comparison(
+        kube_scheduler=theirs,
+        podium=ours,
+        ratio=ratio_of(ours.pods_per_s, theirs.pods_per_s),
+        cpu_ratio=ratio_of(ours.cpu_s_per_1000, theirs.cpu_s_per_1000),
+        nodes=nodes,
+        pods=pods,
+        rounds=races,
+    )
+
+
+def create_nodes(plane: ControlPlane, texts: list[bytes], on_phase: Callable[[str, bool], None]) -> None:
+    on_phase(f"creating {len(texts):,} nodes", False)
+    _create(plane, "/api/v1/nodes", texts)
+
+
+def run_races(
+    plane: ControlPlane,
+    starts: Mapping[str, Callable[[], Component]],
+    pods: int,
+    rounds: int,
+    on_phase: Callable[[str, bool], None],
+) -> list[Race]:
+    """Every scheduler in turn, `rounds` times."""
     races = []
     for number in range(1, rounds + 1):
         for name, start in starts.items():
             races.append(_race(plane, name, start, pods, partial(_say, on_phase, f"round {number} of {rounds}")))
             on_phase(f"{name}: {races[-1].pods_per_s:,.0f} pods/s", True)
-    theirs, ours = (_medians([race for race in races if race.scheduler == name]) for name in starts)
-    return Comparison(
-        kube_scheduler=theirs,
-        podium=ours,
-        ratio=_ratio(ours.pods_per_s, theirs.pods_per_s),
-        cpu_ratio=_ratio(ours.cpu_s_per_1000, theirs.cpu_s_per_1000),
-        nodes=nodes,
-        pods=pods,
-        rounds=races,
-    )
+    return races
 
 
 def _race(
@@ -218,7 +234,8 @@ def _say(on_phase: Callable[[str, bool], None], where: str, text: str) -> None:
     on_phase(f"{where}: {text}", False)
 
 
-def _medians(races: list[Race]) -> Figures:
+def medians_of(races: list[Race], scheduler: str) -> Figures:
+    races = [race for race in races if race.scheduler == scheduler]
     return Figures(
         pods_per_s=median(race.pods_per_s for race in races),
         cpu_s_per_1000=median(race.cpu_s_per_1000 for race in races),
@@ -226,7 +243,7 @@ def _medians(races: list[Race]) -> Figures:
     )
 
 
-def _ratio(ours: float, theirs: float) -> float:
+def ratio_of(ours: float, theirs: float) -> float:
     return round(ours / theirs, 3) if theirs else 0.0  # a handful of pods may cost less than the clock can count
 
 
