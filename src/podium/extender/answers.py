@@ -7,15 +7,14 @@ is asked for again with every pod.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import msgspec
+import numpy as np
 from numpy.typing import NDArray
 
+from podium.cluster import Cluster, Rows
 from podium.framework import Status
 from podium.framework.status import Code
-
-MOST_TEXTS = 1 << 20
 
 Body = bytes | list[bytes | memoryview]
 """One piece, or several to be sent one after the other."""
@@ -24,19 +23,44 @@ encode = msgspec.json.Encoder().encode
 _NO_FAILURES = b',"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}'
 
 
-class HostTexts(dict[tuple[str, int], bytes]):
-    """(node, points) → its entry in the answer to prioritize."""
+class HostTexts:
+    """The entry of every node in an answer to prioritize, by its row and its points; made when first asked for."""
 
-    def __missing__(self, key: tuple[str, int]) -> bytes:
-        name, points = key
-        if len(self) >= MOST_TEXTS:
-            self.clear()
-        text = self[key] = b'{"Host":%b,"Score":%d}' % (encode(name), points)
-        return text
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._version = -1
+        self._names: list[str] = []
+        self._texts: NDArray[np.object_] = np.empty((0, 0), dtype=object)
 
-    def listed(self, names: Sequence[str], points: NDArray[Any]) -> bytes:
-        """The answer to prioritize, in the order of the names."""
-        return b"[" + b",".join(map(self.__getitem__, zip(names, points.tolist(), strict=True))) + b"]"
+    def listed(self, rows: Rows, points: NDArray[np.int64]) -> bytes:
+        """The answer to prioritize, in the order of the rows."""
+        if not len(rows):
+            return b"[]"
+        most = int(points.max())
+        if self._version != self._cluster.order.version or most >= self._texts.shape[1]:
+            self._follow_nodes(most)
+        texts = self._texts[rows, points].tolist()
+        if None in texts:
+            texts = self._make(rows.tolist(), points.tolist())
+        return b"[" + b",".join(texts) + b"]"
+
+    def _follow_nodes(self, most: int) -> None:
+        """Forget the texts of rows that belong to other nodes now."""
+        names, known = self._cluster.names, self._texts
+        self._texts = np.full((len(names), max(most + 1, known.shape[1])), None, dtype=object)
+        same = [row for row, (name, before) in enumerate(zip(names, self._names, strict=False)) if name == before]
+        self._texts[same, : known.shape[1]] = known[same]
+        self._names = names.copy()
+        self._version = self._cluster.order.version
+
+    def _make(self, rows: list[int], points: list[int]) -> list[bytes]:
+        made = []
+        for row, number in zip(rows, points, strict=True):
+            text = self._texts[row, number]
+            if text is None:
+                text = self._texts[row, number] = b'{"Host":%b,"Score":%d}' % (encode(self._names[row]), number)
+            made.append(text)
+        return made
 
 
 def all_names(names: bytes) -> bytes:

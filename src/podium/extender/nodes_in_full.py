@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
 
 from podium.cluster import Cluster, Rows
 from podium.extender.asked import BadRequestError, Text, read_object, read_value
+from podium.extender.nodes_by_name import rows_of
 from podium.kube import Node
 
 KEPT_TEXT = 512 << 20
@@ -50,8 +50,7 @@ class NodesInFull:
         _check_names(names)
         before = self._put(nodes)
         try:
-            row_of = self._cluster.row_of
-            yield GivenNodes(names, np.array([row_of[name] for name in names], dtype=np.intp), texts)
+            yield GivenNodes(names, rows_of(names, self._cluster), texts)
         finally:
             self._put_back(before)
 

@@ -68,7 +68,7 @@ class Shared:
         self.pods = Pods()
         self.lists = NameLists(engine.cluster)
         self.in_full = NodesInFull(engine.cluster, watched=watched, beyond_rows=beyond_rows)
-        self.hosts = HostTexts()
+        self.hosts = HostTexts(engine.cluster)
         self.unready: Callable[[], str | None] = lambda: None
         """What keeps questions about names from being answered; None when nothing does."""
 
@@ -133,10 +133,9 @@ class Service:
         pod = self._shared.pods.read(asked.pod)
         if asked.nodes is None:
             named = self._named(asked)
-            return self._shared.hosts.listed(named.known, self._points(pod, named.rows))
+            return self._shared.hosts.listed(named.rows, self._points(pod, named.rows))
         with self._shared.in_full.placed(asked.nodes) as given:
-            points = self._points(pod, given.rows)
-        return self._shared.hosts.listed(given.names, points)
+            return self._shared.hosts.listed(given.rows, self._points(pod, given.rows))
 
     def _points(self, pod: Pod, rows: Rows) -> Points:
         if not len(rows):
