@@ -1,10 +1,10 @@
 """What extenders cost kube-scheduler: alone, with one that does nothing, and with Podium's agents, in one run.
 
 Every contestant is a kube-scheduler that races as in `e2e`; the extenders run from the start to the end. Nodes carry
-the annotations that the agents read. With the defaults kube-scheduler looks at a tenth of 5,000 nodes for each pod, and
-sends 500 names in each request.
+the annotations that the agents read. All kube-schedulers of a run have the same percentageOfNodesToScore: of 5,000
+nodes they look at 500 for each pod by default, and send as many names in each request.
 
-    alone      no extender: kube-scheduler also places pods alike in batches, which extenders switch off
+    alone      no extender
     nothing    the extender of `nothing`, filter and prioritize: what the protocol itself costs
     agents     safe (filter, prioritize) and congestion (prioritize), an entry each
     joined     the same as one entry, /safe+congestion
@@ -78,16 +78,18 @@ class ExtenderFigures(msgspec.Struct, frozen=True):
     in_full: InFull
     nodes: int
     pods: int
+    percentage: int
+    """percentageOfNodesToScore; 0: kube-scheduler's own choice."""
     rounds: list[Race]
 
 
-def run_extender_bench(nodes: int, pods: int, rounds: int, on_phase: Say) -> ExtenderFigures:
+def run_extender_bench(nodes: int, pods: int, rounds: int, percentage: int, on_phase: Say) -> ExtenderFigures:
     bed = load_test_bed()
     on_phase("starting the API server", False)
     try:
         with bed.ControlPlane(audit=True) as plane:
             create_nodes(plane, [annotated(index, nodes) for index in range(nodes)], on_phase)
-            return compare(plane, nodes, pods, rounds, on_phase)
+            return compare(plane, nodes, pods, rounds, percentage, on_phase)
     except bed.TestbedUnavailable as unavailable:
         raise NoTestBedError(str(unavailable)) from None
     except bed.ComponentFailed as failed:
@@ -111,24 +113,28 @@ def annotated(index: int, count: int, filler: int = 0) -> bytes:
     return msgspec.json.encode(node)
 
 
-def compare(plane: ControlPlane, nodes: int, pods: int, rounds: int, on_phase: Say) -> ExtenderFigures:
+def compare(plane: ControlPlane, nodes: int, pods: int, rounds: int, percentage: int, on_phase: Say) -> ExtenderFigures:
     """The races on a control plane whose nodes are there already."""
+
+    def start(*extenders: Mapping[str, Any]) -> Component:
+        config = {**UNLIMITED, "percentageOfNodesToScore": percentage, "extenders": list(extenders)}
+        return plane.start_scheduler(config, verbosity=0)
+
     on_phase("starting the extenders", False)
     first, second = free_ports(2)
     nothing = plane.start_program("nothing", [sys.executable, "-m", "podium.bench.nothing", str(first)], ready=SERVING)
     podium = start_podium(plane, second)
-    spent: list[float] = []
     starts: Mapping[str, Callable[[], Component]] = {
-        "alone": lambda: _start(plane, []),
-        "nothing": lambda: _start(plane, [entry(first, "nothing", "filter", "prioritize")]),
-        "agents": lambda: _start(
-            plane, [entry(second, "safe", "filter", "prioritize"), entry(second, "congestion", "prioritize")]
+        "alone": start,
+        "nothing": lambda: start(entry(first, "nothing", "filter", "prioritize")),
+        "agents": lambda: start(
+            entry(second, "safe", "filter", "prioritize"), entry(second, "congestion", "prioritize")
         ),
-        "joined": lambda: _start(plane, [entry(second, "safe+congestion", "filter", "prioritize")]),
+        "joined": lambda: start(entry(second, "safe+congestion", "filter", "prioritize")),
     }
     before = cpu_seconds(podium.pid)
     races = run_races(plane, starts, pods, rounds, on_phase)
-    spent.append(cpu_seconds(podium.pid) - before)
+    spent = cpu_seconds(podium.pid) - before
     calls = calls_of(scrape(second))
     for each in (nothing, podium):
         each.stop()
@@ -139,17 +145,14 @@ def compare(plane: ControlPlane, nodes: int, pods: int, rounds: int, on_phase: S
         ratio=ratio_of(figures["agents"].pods_per_s, alone),
         joined_ratio=ratio_of(figures["joined"].pods_per_s, alone),
         nothing_ratio=ratio_of(figures["nothing"].pods_per_s, alone),
-        agents_cpu_s_per_1000=round(sum(spent) / (2 * pods * rounds) * 1000, 3),
+        agents_cpu_s_per_1000=round(spent / (2 * pods * rounds) * 1000, 3),
         calls=calls,
         in_full=send_in_full(plane, nodes, on_phase),
         nodes=nodes,
         pods=pods,
+        percentage=percentage,
         rounds=races,
     )
-
-
-def _start(plane: ControlPlane, extenders: Sequence[Mapping[str, Any]]) -> Component:
-    return plane.start_scheduler({**UNLIMITED, "extenders": list(extenders)}, verbosity=0)
 
 
 def start_podium(plane: ControlPlane, port: int, *flags: str) -> Component:

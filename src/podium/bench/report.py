@@ -15,8 +15,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from podium.bench.e2e import Comparison
+from podium.bench.e2e import Comparison, Figures
 from podium.bench.embedded import EmbeddedFigures
+from podium.bench.extender import ExtenderFigures
 from podium.bench.growth import Growth
 from podium.bench.runner import Measurement
 
@@ -52,6 +53,12 @@ class Change(msgspec.Struct, frozen=True):
 
 
 HIGHER_IS_BETTER = {"pods_per_s"}
+EXTENDERS = {
+    "alone": "kube-scheduler alone",
+    "nothing": "with an extender that does nothing",
+    "agents": "with safe and congestion, an entry each",
+    "joined": "with safe+congestion, one entry",
+}
 
 
 def load_run(text: str, source: str) -> SavedRun:
@@ -186,7 +193,30 @@ def embedded_json(found: EmbeddedFigures) -> str:
     return msgspec.json.format(msgspec.json.encode(found)).decode()
 
 
-def comparison_json(found: Comparison) -> str:
+def extender_tables(found: ExtenderFigures) -> list[Table]:
+    """What every contestant did, how long calls took, and how all nodes in full were answered."""
+    races = _table("scheduler", "pods/s", "CPU s per 1,000 pods", "to alone")
+    for name in ("alone", "nothing", "agents", "joined"):
+        figures: Figures = getattr(found, name)
+        ran = [race for race in found.rounds if race.scheduler == name]
+        races.add_row(
+            EXTENDERS[name],
+            _with_range(figures.pods_per_s, [race.pods_per_s for race in ran], ",.0f"),
+            _with_range(figures.cpu_s_per_1000, [race.cpu_s_per_1000 for race in ran], ".2f"),
+            Text(f"{figures.pods_per_s / found.alone.pods_per_s:.2f}×", style="bold"),
+        )
+    calls = _table("what", "calls", "p50 ms", "p99 ms")
+    for call in found.calls:
+        calls.add_row(f"{call.agent} {call.verb}", f"{call.count:,}", f"{call.p50_ms:.3f}", f"{call.p99_ms:.3f}")
+    whole = _table("what", "MB", "first filter s", "filter s", "prioritize s", "peak MB")
+    full = found.in_full
+    times = (full.first_filter_s, full.filter_s, full.prioritize_s)
+    shown = (f"{seconds:.2f}" for seconds in times)
+    whole.add_row(f"{full.nodes:,} nodes in full", f"{full.megabytes:,.0f}", *shown, f"{full.peak_mb:,.0f}")
+    return [races, calls, whole]
+
+
+def comparison_json(found: Comparison | ExtenderFigures) -> str:
     return msgspec.json.format(msgspec.json.encode(found)).decode()
 
 
