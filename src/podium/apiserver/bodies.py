@@ -47,8 +47,8 @@ def check_kind(obj: dict[str, Any], kind: Kind, kinds: Kinds, *, expected: str =
         why = f"the API version in the data ({said_version}) does not match the expected API version"
         raise bad_request(f"{why} ({wanted_version})")
     short = said_version.rpartition("/")[2]
-    if kinds.by_kind(said_version, said_kind) is None:
-        why = f'no kind "{said_kind}" is registered for version "{said_version}" in scheme'
+    if kinds.by_kind(said_version, said_kind.removesuffix("List")) is None:
+        why = f'no kind "{said_kind}" is registered for version "{said_version}" in scheme "pkg/runtime/scheme.go:111"'
         raise bad_request(f'{said_kind} in version "{short}" cannot be handled as a {wanted_kind}: {why}')
     group = kind.group.partition(".")[0] or "core"
     why = f"converting ({short}.{said_kind}) to ({group}.{wanted_kind}): unknown conversion"
@@ -59,7 +59,7 @@ def _json(body: bytes, kind: str) -> Any:
     try:
         return _decoder.decode(body)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise _unrecognized(body, kind, _go_wording(str(error), body)) from None
+        raise _unrecognized(body, kind, go_wording(str(error), body)) from None
 
 
 def _yaml(body: bytes, kind: str) -> Any:
@@ -110,12 +110,15 @@ def _summary(body: bytes) -> str:
     return body[:30].hex() + " ..." if len(body) > 30 else body.hex()
 
 
-def _go_wording(error: str, body: bytes) -> str:
+def go_wording(error: str, body: bytes) -> str:
     if "truncated" in error or not body.strip():
         return "unexpected end of JSON input"
     position = error.rpartition("byte ")[2].rstrip(")")
     if position.isdigit() and int(position) < len(body):
         found = chr(body[int(position)])
+        before = body[: int(position)].rstrip()[-1:]
+        if found != '"' and before in (b"{", b",") and b"[" not in body[: int(position)]:
+            return f"invalid character '{found}' looking for beginning of object key string"
         return f"invalid character '{found}' looking for beginning of value"
     return error
 

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.apiserver.errors import conflict, forbidden, invalid_value
-from podium.apiserver.errors import invalid as invalid_object
+from podium.apiserver.errors import StatusError, conflict, forbidden
 from podium.apiserver.kinds import NAMESPACE, Kind
 from podium.apiserver.rules import Rules, rules_of
 from podium.apiserver.store import Store, Stored, encode
@@ -19,7 +18,6 @@ from podium.apiserver.timestamps import seconds_of, timestamp
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
 _LASTING_NAMESPACES: Final = ("default", "kube-system", "kube-public")
-_PROPAGATION: Final = ("Foreground", "Background", "Orphan")
 
 
 class DeleteOptions(msgspec.Struct, frozen=True):
@@ -43,10 +41,7 @@ class Deleted(msgspec.Struct, frozen=True):
 def delete(store: Store, kind: Kind, stored: Stored, options: DeleteOptions, now: float) -> Deleted:
     """Delete or mark what is stored; raises StatusError where preconditions do not hold."""
     rules = rules_of(kind)
-    check_preconditions(kind, stored, options.uid, options.resource_version)
-    if options.propagation and options.propagation not in _PROPAGATION:
-        supported = f"must be one of {', '.join(_PROPAGATION)}"
-        raise invalid_object(kind, stored.name, [invalid_value("propagationPolicy", options.propagation, supported)])
+    _check_preconditions(kind, stored, options)
     if kind == NAMESPACE and stored.name in _LASTING_NAMESPACES:
         raise forbidden(kind, stored.name, "this namespace may not be deleted")
     obj = stored.decode()
@@ -68,13 +63,32 @@ def finished(obj: dict[str, Any]) -> bool:
     return "deletionTimestamp" in metadata and not metadata.get("deletionGracePeriodSeconds") and not _kept(obj)
 
 
-def check_preconditions(kind: Kind, stored: Stored, uid: str, resource_version: str) -> None:
+def _check_preconditions(kind: Kind, stored: Stored, options: DeleteOptions) -> None:
     """Refuse where the request is about another object of the name, or about another state of it."""
-    failed = "Precondition failed: {0} in precondition: {1}, {0} in object meta: {2}"
+    uid, version = options.uid, options.resource_version
     if uid and uid != stored.uid:
-        raise conflict(kind, stored.name, failed.format("UID", uid, stored.uid))
-    if resource_version and resource_version != str(stored.revision):
-        raise conflict(kind, stored.name, failed.format("ResourceVersion", resource_version, stored.revision))
+        if kind == NAMESPACE:
+            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {stored.uid}"
+            raise conflict(kind, stored.name, why)
+        why = f"the UID in the precondition ({uid}) does not match the UID in record ({stored.uid})."
+        raise _refused(kind, stored, f"{why} The object might have been deleted and then recreated")
+    if version and version != str(stored.revision):
+        why = f"the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record"
+        raise _refused(kind, stored, f"{why} ({stored.revision}). The object might have been modified")
+
+
+def _refused(kind: Kind, stored: Stored, why: str) -> StatusError:
+    """Deletions name the kind where other conflicts name the resource."""
+    return conflict(msgspec.structs.replace(kind, plural=kind.kind), stored.name, why)
+
+
+def precondition_failed(kind: Kind, stored: Stored, uid: str, version: str) -> StatusError:
+    """The conflict of a write that is meant for another object of the name, or for another state of it."""
+    said, found = ("UID", stored.uid) if uid else ("ResourceVersion", str(stored.revision))
+    place = "/".join(filter(None, ("/registry", kind.plural, stored.namespace, stored.name)))
+    failed = f"Precondition failed: {said} in precondition: {uid or version}, {said} in object meta: {found}"
+    told = f"StorageError: invalid object, Code: 4, Key: {place}, ResourceVersion: 0, AdditionalErrorMsg: {failed}"
+    return conflict(kind, stored.name, told)
 
 
 def _mark(kind: Kind, rules: Rules, obj: dict[str, Any], options: DeleteOptions, now: float) -> bool:
@@ -97,7 +111,8 @@ def _mark(kind: Kind, rules: Rules, obj: dict[str, Any], options: DeleteOptions,
     if not graceful and not _kept(obj):
         return False
     metadata["deletionTimestamp"] = timestamp(now + grace)
-    metadata["deletionGracePeriodSeconds"] = grace
+    if kind != NAMESPACE:
+        metadata["deletionGracePeriodSeconds"] = grace
     if metadata.get("generation"):
         metadata["generation"] += 1
     return True

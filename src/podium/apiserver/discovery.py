@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from podium.apiserver.errors import method_not_allowed
+from podium.apiserver.errors import method_not_allowed, no_such_resource
 from podium.apiserver.kinds import Kind, Kinds, Subresource
 from podium.apiserver.negotiation import wants_aggregated_discovery
 from podium.apiserver.requests import Request, Response
@@ -140,6 +140,8 @@ def _versions(kinds: Kinds, group: str) -> list[str]:
 def _resources(kinds: Kinds, group: str, version: str) -> Response:
     found = [kind for kind in kinds if kind.group == group and kind.version == version]
     if not found:
+        if any(kind.group == group for kind in kinds):
+            raise no_such_resource()
         return not_found_page()
     entries = [entry for kind in found for entry in _entries(kind)]
     entries.sort(key=lambda entry: str(entry["name"]))

@@ -81,8 +81,7 @@ def apply_conflict(message: str, causes: Iterable[Cause]) -> StatusError:
 
 
 def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> StatusError:
-    sentences = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
-    told = sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
+    told = aggregated(causes)
     details = {
         **({"name": name} if name else {}),
         **({"group": kind.group} if kind.group else {}),
@@ -90,6 +89,12 @@ def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> StatusError:
         "causes": [_cause(cause) for cause in causes],
     }
     return StatusError(422, "Invalid", f'{kind.qualified_kind} "{name}" is invalid: {told}', details)
+
+
+def aggregated(causes: Sequence[Cause]) -> str:
+    """All causes in one text, each once."""
+    sentences = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
+    return sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
 
 
 def bad_request(message: str) -> StatusError:

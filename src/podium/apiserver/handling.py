@@ -15,6 +15,7 @@ from podium.apiserver.errors import (
     field_forbidden,
     internal_error,
     invalid,
+    invalid_value,
     method_not_allowed,
     not_found,
     not_supported,
@@ -45,6 +46,7 @@ _OPTIONS: Final = {
     "PATCH": Kind("meta.k8s.io", "v1", "PatchOptions", "", "", False),
     "DELETE": _DELETE_OPTIONS,
 }
+_PROPAGATION: Final = ("Foreground", "Background", "Orphan")
 _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 
 
@@ -164,7 +166,10 @@ def _watch(api: Api, request: Request, target: Target, query: Query) -> WatchReq
     streamed = flag(query, "sendInitialEvents") if "sendInitialEvents" in query else None
     _check_initial_events(streamed, match)
     listing.check_version_match(asked, match, initial_events=streamed is not None)
-    revision = listing.parsed_revision(asked)
+    try:
+        revision = listing.parsed_revision(asked)
+    except StatusError as error:  # A watch says it less well than a list.
+        raise StatusError(500, "", error.message.removeprefix("invalid resource version: ")) from None
     current = api.store.revision
     timeout = integer(query, "timeoutSeconds")
     watch = WatchRequest(
@@ -251,7 +256,8 @@ def _delete_collection(api: Api, request: Request, target: Target, query: Query)
     gone: list[Stored] = []
     for item in found.items:
         try:
-            gone.append(api.delete_stored(kind, item.namespace, item.name, options).stored)
+            api.delete_stored(kind, item.namespace, item.name, options)
+            gone.append(item)
         except StatusError as error:
             if error.code != 404:
                 raise
@@ -315,10 +321,10 @@ def _delete_options(request: Request, query: Query) -> DeleteOptions:
     propagation = said.get("propagationPolicy") or query.get("propagationPolicy", "")
     if propagation and orphan is not None:
         why = "orphanDependents and deletionPropagation cannot be both set"
-        cause = {"reason": "FieldValueInvalid", "message": f"Invalid value: {propagation}: {why}"}
-        details = {"group": "meta.k8s.io", "kind": "DeleteOptions", "causes": [{**cause, "field": "propagationPolicy"}]}
-        told = f'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: {cause["message"]}'
-        raise StatusError(422, "Invalid", told, details)
+        raise invalid(_DELETE_OPTIONS, "", [invalid_value("propagationPolicy", propagation, why)])
+    if propagation not in ("", *_PROPAGATION):
+        causes = [not_supported("propagationPolicy", propagation, (*_PROPAGATION, "nil"))]
+        raise invalid(_DELETE_OPTIONS, "", causes)
     dry_run = said.get("dryRun") or ([query["dryRun"]] if query.get("dryRun") else [])
     return DeleteOptions(
         grace_seconds=grace,

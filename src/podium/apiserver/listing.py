@@ -8,12 +8,12 @@ with another token for whoever prefers to go on with what is stored now.
 from __future__ import annotations
 
 import base64
-import binascii
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
+from podium.apiserver import bodies
 from podium.apiserver.errors import (
     Cause,
     StatusError,
@@ -157,7 +157,10 @@ def _decoded(token: str) -> _Token:
     try:
         raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
         found = msgspec.json.decode(raw, type=_Token)
-    except (binascii.Error, ValueError, msgspec.DecodeError) as error:
+    except msgspec.DecodeError as error:
+        why = bodies.go_wording(str(error), raw)
+        raise bad_request(f"invalid continue token: continue key is not valid: {why}") from None
+    except ValueError as error:
         raise bad_request(f"invalid continue token: continue key is not valid: {error}") from None
     if found.v != "meta.k8s.io/v1":
         why = f"continue key is not valid: server does not recognize this encoded version {found.v}"

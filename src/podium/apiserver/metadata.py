@@ -1,6 +1,7 @@
 """What holds for the metadata of every kind: what the server fills in, what may never change, and what is refused."""
 
 import random
+import re
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -14,6 +15,8 @@ Meta = dict[str, Any]
 _SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_GENERATED: Final = 63 - 5
 _ANNOTATIONS_LIMIT: Final = 256 << 10
+_FINALIZER_INDEX: Final = re.compile(r"metadata\.finalizers\[")
+_STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
 _SERVER_ONLY: Final = ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion")
 
 
@@ -23,7 +26,6 @@ def fill_new(metadata: Meta, kind: Kind, namespace: str, now: str, rng: random.R
         metadata["name"] = generated_name(prefix, rng)
     for field in _SERVER_ONLY:
         metadata.pop(field, None)
-    metadata.pop("generation", None)
     if kind.namespaced:
         metadata["namespace"] = namespace
     metadata["uid"] = new_uid(rng)
@@ -81,11 +83,29 @@ def metadata_causes(metadata: Meta, kind: Kind, rules: Rules) -> list[Cause]:
         causes += _owner_causes(owners)
     if finalizers := metadata.get("finalizers"):
         causes += _finalizer_causes(finalizers)
+        if not kind.custom and kind.group != "apiextensions.k8s.io":
+            causes += _unqualified_finalizer_causes(finalizers)
     return causes
 
 
-def metadata_update_causes(new: Meta, old: Meta) -> list[Cause]:
-    """What the writer changed that nobody may change, after `carry_over`."""
+def update_causes(new: Meta, old: Meta, kind: Kind, rules: Rules) -> list[Cause]:
+    """What is wrong with the metadata of a new state, after `carry_over`. Most of it is told twice, as the API does:
+    once by what holds for all kinds and once by what each kind checks."""
+    changed = _forbidden_changes(new, old)
+    common = metadata_causes(new, kind, rules)
+    if not changed and not common:
+        return common
+    owned = ("metadata.labels", "metadata.annotations", "metadata.ownerReferences")
+    again = [*changed, *(cause for cause in common if cause.field.startswith(owned))]
+    return (
+        [cause for cause in common if not _FINALIZER_INDEX.match(cause.field)]
+        + again * 2
+        + [cause for cause in common if _FINALIZER_INDEX.match(cause.field)]
+    )
+
+
+def _forbidden_changes(new: Meta, old: Meta) -> list[Cause]:
+    """What the writer changed that nobody may change."""
     causes: list[Cause] = []
     if "deletionTimestamp" in old:
         extra = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
@@ -145,3 +165,11 @@ def _finalizer_causes(finalizers: list[str]) -> Iterable[Cause]:
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         why = "finalizer orphan and foregroundDeletion cannot be both set"
         yield invalid_value("metadata.finalizers", finalizers, why)
+
+
+def _unqualified_finalizer_causes(finalizers: list[str]) -> Iterable[Cause]:
+    """Whoever has a finalizer of his own puts his domain in front."""
+    for index, finalizer in enumerate(finalizers):
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            why = "name is neither a standard finalizer name nor is it fully qualified"
+            yield invalid_value(f"metadata.finalizers[{index}]", finalizer, why)

@@ -44,7 +44,7 @@ def negotiate(accept: str, *, collection: bool, watch: bool = False) -> Form:
         shapes = ("Table", "PartialObjectMetadata") if watch else _SHAPES[collection]
         if what in shapes:
             return Form(what, said["v"])
-    raise not_acceptable()
+    raise not_acceptable(collection=collection)
 
 
 @lru_cache(maxsize=256)
@@ -64,6 +64,7 @@ def wants_aggregated_discovery(accept: str) -> str:
     return ""
 
 
-def not_acceptable() -> StatusError:
-    message = f"406: Not Acceptable\n\nAvailable representations: {_AVAILABLE}"
+def not_acceptable(*, collection: bool) -> StatusError:
+    available = _AVAILABLE if collection else _AVAILABLE.partition(",")[0]
+    message = f"406: Not Acceptable\n\nAvailable representations: {available}"
     return StatusError(406, "NotAcceptable", message, {})

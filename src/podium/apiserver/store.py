@@ -164,12 +164,14 @@ class Store:
             self._telling = False
 
 
-def encode(kind: Kind, obj: dict[str, Any], revision: int) -> Stored:
-    """The object as it will be stored; its resourceVersion, kind and apiVersion are set."""
-    obj["metadata"]["resourceVersion"] = str(revision)
+def encode(kind: Kind, obj: dict[str, Any], revision: int | None) -> Stored:
+    """The object as it will be stored; its resourceVersion, kind and apiVersion are set. Without a revision it is one
+    that only would be."""
+    if revision is not None:
+        obj["metadata"]["resourceVersion"] = str(revision)
     ordered = {"kind": kind.kind, "apiVersion": kind.api_version, **obj}
     ordered["kind"], ordered["apiVersion"] = kind.kind, kind.api_version
-    return _stored(kind, obj, revision, _encoder.encode(ordered))
+    return _stored(kind, obj, revision or 0, _encoder.encode(ordered))
 
 
 def _stored(kind: Kind, obj: dict[str, Any], revision: int, raw: bytes) -> Stored:

@@ -20,7 +20,6 @@ from podium.apiserver.errors import (
     StatusError,
     already_exists,
     bad_request,
-    conflict,
     forbidden,
     invalid,
     invalid_value,
@@ -59,11 +58,7 @@ def create(api: Api, kind: Kind, obj: Obj, namespace: str, options: Options) -> 
     rules = rules_of(kind)
     checking.check_and_default(kind, obj, options)
     meta = _metadata_of(obj)
-    if kind.namespaced:
-        if (given := meta.get("namespace")) and given != namespace:
-            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
-    elif meta.get("namespace"):
-        raise bad_request("namespace may not be set on an object that is not in one")
+    _check_namespace(kind, meta, namespace)
     if kind.namespaced:
         _admit_namespace(api, kind, namespace, meta)
     if meta.get("resourceVersion"):
@@ -90,9 +85,7 @@ def create(api: Api, kind: Kind, obj: Obj, namespace: str, options: Options) -> 
     if api.store.get(kind, meta.get("namespace"), meta["name"]) is not None:
         raise already_exists(kind, meta["name"])
     stored_kind = forms.storage_kind(kind)
-    if options.dry_run:
-        return encode(stored_kind, obj, 0)
-    return api.store.put(stored_kind, obj)
+    return encode(stored_kind, obj, None) if options.dry_run else api.store.put(stored_kind, obj)
 
 
 def update(
@@ -159,7 +152,7 @@ def replace(api: Api, kind: Kind, rules: Rules, old: Stored, obj: Obj, subresour
         rules.prepare_for_update(obj, before, context)
         if rules.generation and parts.spec_changed(kind, obj, before):
             meta["generation"] = before["metadata"].get("generation", 0) + 1
-    causes = metadata.metadata_causes(meta, kind, rules) + metadata.metadata_update_causes(meta, before["metadata"])
+    causes = metadata.update_causes(meta, before["metadata"], kind, rules)
     causes += rules.validate_status(obj, before) if subresource == "status" else rules.validate_update(obj, before)
     if causes:
         raise invalid(kind, old.name, causes)
@@ -196,23 +189,30 @@ def _check_address(kind: Kind, meta: Obj, namespace: str | None, name: str) -> N
     if given and given != name:
         raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
     if not given:
-        raise bad_request("the name of the object (based on URL) was undeterminable: name must be provided")
-    if kind.namespaced:
-        if (space := meta.get("namespace")) and space != namespace:
-            raise bad_request(
-                f"the namespace of the object ({space}) does not match the namespace on the URL ({namespace})"
-            )
+        raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+    _check_namespace(kind, meta, namespace or "")
+
+
+def _check_namespace(kind: Kind, meta: Obj, namespace: str) -> None:
+    """An object is where its path says; one that is in no namespace need not know that it is not."""
+    if not kind.namespaced:
+        meta.pop("namespace", None)
+    elif meta.get("namespace") and meta["namespace"] != namespace:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    else:
         meta["namespace"] = namespace
 
 
 def _check_version(kind: Kind, rules: Rules, old: Stored, meta: Obj, options: Options) -> None:
     if (uid := meta.get("uid")) and uid != old.uid:
-        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old.uid}"
-        raise conflict(kind, old.name, why)
+        raise deleting.precondition_failed(kind, old, uid, "")
     version = meta.get("resourceVersion")
     if version and version != "0":
+        if not (version.isascii() and version.isdigit()):
+            raise StatusError(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
         if version != str(old.revision):
             raise modified(kind, old.name)
     elif rules.update_needs_version and not options.is_patch:
         cause = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
-        raise invalid(kind, old.name, [cause])
+        # Here, and only here, the API names the resource where it names the kind elsewhere.
+        raise invalid(msgspec.structs.replace(kind, kind=kind.plural), old.name, [cause])

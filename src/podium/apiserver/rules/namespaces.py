@@ -22,7 +22,7 @@ def _prepare_for_create(obj: Obj, context: Context) -> None:
 
 
 def _prepare_for_update(new: Obj, old: Obj, context: Context) -> None:
-    new["spec"] = {**(new.get("spec") or {}), "finalizers": (old.get("spec") or {}).get("finalizers", [])}
+    new["spec"] = old.get("spec") or {}
     _label(new)
 
 

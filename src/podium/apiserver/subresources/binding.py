@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from podium.apiserver.deleting import check_preconditions
-from podium.apiserver.errors import Cause, StatusError, bad_request, not_supported, required
+from podium.apiserver.deleting import precondition_failed
+from podium.apiserver.errors import Cause, StatusError, aggregated, bad_request, not_supported, required
 from podium.apiserver.kinds import POD
 
 if TYPE_CHECKING:
@@ -24,10 +24,11 @@ def bind(api: Api, namespace: str, name: str, body: Obj, *, dry_run: bool = Fals
         raise bad_request("name in URL does not match name in Binding object")
     target = body.get("target") or {}
     if causes := _target_causes(target):
-        message = "; ".join(f"{cause.field}: {cause.message}" for cause in causes)
-        raise StatusError(500, "", message)
+        raise StatusError(500, "", aggregated(causes))
     stored = api.stored(POD, namespace, name)
-    check_preconditions(POD, stored, metadata.get("uid", ""), metadata.get("resourceVersion", ""))
+    uid, version = metadata.get("uid", ""), metadata.get("resourceVersion", "")
+    if (uid and uid != stored.uid) or (version and version != str(stored.revision)):
+        raise precondition_failed(POD, stored, uid if uid != stored.uid else "", version)
     pod = stored.decode()
     _check_unbound(name, pod)
     if dry_run:

@@ -34,7 +34,10 @@ def merged(kind: Kind, new: Obj, old: Obj, subresource: str) -> Obj:
         found = {**old, "metadata": metadata}
         return _with_status(found, new)
     if subresource == "finalize":
-        spec = {**(old.get("spec") or {}), "finalizers": (new.get("spec") or {}).get("finalizers") or []}
+        finalizers = (new.get("spec") or {}).get("finalizers")
+        spec = {**(old.get("spec") or {}), "finalizers": finalizers}
+        if not finalizers:
+            del spec["finalizers"]
         return {**old, "metadata": new["metadata"], "spec": spec}
     if kind.has_status:
         return _with_status(new, old)
