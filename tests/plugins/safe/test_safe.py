@@ -13,10 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.cluster import Cluster, Nodes
+from podium.config.durations import Duration
 from podium.config.field import FieldPath
-from podium.framework import Code, Cycle, PluginError
+from podium.framework import Code, Cycle, ManualClock, PluginError
 from podium.framework.beta import probability
 from podium.kube import Node, Pod
+from podium.kube.meta import format_time
 from podium.plugins.safe import SafeBalance, SafeOverload
 from podium.plugins.safe.risk import overload_risks
 from podium.plugins.safe.settings import SafeOverloadArgs
@@ -294,6 +296,38 @@ def test_all_nodes_at_once_are_judged_like_each_alone(
         assert found == plain_judge(cluster, row, {"cpu": cpu, "memory": memory}, shares)
 
 
+# Age
+
+
+@pytest.mark.parametrize("kind", [SafeOverload, SafeBalance])
+def test_what_was_measured_too_long_ago_is_not_believed(kind: type[SafeOverload] | type[SafeBalance]) -> None:
+    def measured(name: str, age: float | None) -> Node:
+        node = cpu_node(4000, 2500, 400, name=name)
+        if age is not None:
+            node.annotations["usage-measured-at"] = format_time(1_000_000 - age)
+        return node
+
+    nodes = [measured("new", 100), measured("old", 601), measured("unsaid", None), measured("soon", 590)]
+    cluster = make_cluster(nodes)
+    plugin, trusting = make_plugin(kind, cluster, maxAge=Duration.parse("10m")), make_plugin(kind, cluster)
+    clock = plugin.handle.clock
+    assert isinstance(clock, ManualClock)
+    known = [name for name, score in raw_scores(plugin, POD, cluster).items() if score]
+    assert known == ["new", "unsaid", "soon"]
+    assert 0 not in raw_scores(trusting, POD, cluster).values()
+
+    before = plugin.watermark(POD), trusting.watermark(POD)
+    clock.advance(10)
+    assert plugin.watermark(POD) == before[0]
+    clock.advance(1)
+    assert plugin.watermark(POD) != before[0]
+    assert raw_scores(plugin, POD, cluster)["soon"] == 0
+    cluster.set_node(measured("soon", -11))
+    assert raw_scores(plugin, POD, cluster)["soon"] > 0
+    clock.advance(10_000)
+    assert trusting.watermark(POD) == before[1]
+
+
 # Settings
 
 
@@ -318,9 +352,10 @@ def test_a_bad_variable_stops_the_start(name: str, value: str, monkeypatch: pyte
 
 
 def test_arguments_are_percentages() -> None:
-    args = SafeOverloadArgs(utilization=101, percentile=-1, forecast_weight=1000)
+    args = SafeOverloadArgs(utilization=101, percentile=-1, forecast_weight=1000, max_age=Duration(0))
     assert [str(error) for error in args.validate(FieldPath())] == [
         "utilization: Invalid value: 101: must be a percentage from 0 to 100",
         "percentile: Invalid value: -1: must be a percentage from 0 to 100",
         "forecastWeight: Invalid value: 1000: must be a percentage from 0 to 100",
+        'maxAge: Invalid value: "0s": must be greater than zero',
     ]

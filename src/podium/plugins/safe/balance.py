@@ -8,12 +8,15 @@ of the deviation, which tells small deviations apart better. A node of which not
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import numpy as np
 
 from podium.cluster import Nodes
 from podium.framework import Cycle, Handle, Plugin, Scope, Scores
 from podium.framework.environment import filled
-from podium.plugins.safe.settings import BALANCE_VARIABLES, FORECAST_WEIGHT, SafeBalanceArgs, share
+from podium.kube import Pod
+from podium.plugins.safe.settings import BALANCE_VARIABLES, FORECAST_WEIGHT, SafeBalanceArgs, seconds, share
 from podium.plugins.safe.utilization import Utilization, demand_of, lowest
 
 NAME = "SafeBalance"
@@ -29,7 +32,12 @@ class SafeBalance(Plugin):
 
     def __init__(self, args: SafeBalanceArgs, handle: Handle) -> None:
         super().__init__(filled(args, BALANCE_VARIABLES), handle)
-        self._utilization = Utilization(share(self.args.forecast_weight, FORECAST_WEIGHT))
+        settings: SafeBalanceArgs = self.args
+        weight = share(settings.forecast_weight, FORECAST_WEIGHT)
+        self._utilization = Utilization(weight, seconds(settings.max_age), handle.clock)
+
+    def watermark(self, pod: Pod) -> Hashable:
+        return self._utilization.age_mark(self.handle.cluster)
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         mu, sigma = self._utilization.of(nodes, demand_of(cycle.pod))

@@ -6,18 +6,20 @@
 The risk is that of `risk`, for the utilisation of `utilization` with the pod on the node. T is the argument
 `utilization` (SAFEUTILIZATION, 90 %), ε `percentile` (SAFEPERCENTILE, 30 %), the weight of a forecast `forecastWeight`
 (SAFEFORECASTWEIGHT, 20 %). A resource of which nothing is known refuses no node and does not count in the score; a node
-of which nothing is known scores 0. With ε = 0, a node scores in full where there is no risk at all.
+of which nothing is known scores 0. What was measured longer ago than `maxAge`, if that is set, is not known. With
+ε = 0, a node scores in full where there is no risk at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 import numpy as np
 
 from podium.cluster import Cluster, Nodes
 from podium.framework import Action, Cycle, Handle, Interest, Plugin, Resource, Scope, Scores, Status, Verdict
 from podium.framework.environment import filled
+from podium.kube import Pod
 from podium.plugins.safe.risk import overload_risks
 from podium.plugins.safe.settings import (
     FORECAST_WEIGHT,
@@ -25,6 +27,7 @@ from podium.plugins.safe.settings import (
     PERCENTILE,
     UTILIZATION,
     SafeOverloadArgs,
+    seconds,
     share,
 )
 from podium.plugins.safe.utilization import RESOURCES, Demand, Floats, Utilization, demand_of, lowest
@@ -46,16 +49,20 @@ class SafeOverload(Plugin):
         settings: SafeOverloadArgs = self.args
         self._threshold = share(settings.utilization, UTILIZATION)
         self._acceptable = share(settings.percentile, PERCENTILE)
-        self._utilization = Utilization(share(settings.forecast_weight, FORECAST_WEIGHT))
+        weight = share(settings.forecast_weight, FORECAST_WEIGHT)
+        self._utilization = Utilization(weight, seconds(settings.max_age), handle.clock)
         self._refusals = [
             Status.unresolvable(REASON.format(resource, 100 * self._acceptable)) for resource in RESOURCES
         ]
-        self._known_for: tuple[Cluster, int, Demand] | None = None
+        self._known_for: tuple[Cluster, int, Hashable, Demand] | None = None
         self._known: Floats
         """The risks of all rows, as found last: scoring asks about the nodes that filtering has just looked at."""
 
     def interests(self) -> Iterable[Interest]:
         return [Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ANNOTATION | Action.UPDATE_NODE_ALLOCATABLE)]
+
+    def watermark(self, pod: Pod) -> Hashable:
+        return self._utilization.age_mark(self.handle.cluster)
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:
         refused = self.risks(cycle, nodes) > self._acceptable
@@ -74,7 +81,7 @@ class SafeOverload(Plugin):
     def risks(self, cycle: Cycle, nodes: Nodes) -> Floats:
         """float64[resource, node]: the risk of cpu and of memory overload with the pod; NaN where nothing is known."""
         cluster, demand = nodes.cluster, demand_of(cycle.pod)
-        wanted_for = (cluster, cluster.node_changes.end, demand)
+        wanted_for = (cluster, cluster.node_changes.end, self._utilization.age_mark(cluster), demand)
         if self._known_for != wanted_for:
             few = nodes.chosen is not None and 2 * len(nodes) < cluster.columns.rows
             found = self._find(nodes if few else Nodes(cluster), demand)

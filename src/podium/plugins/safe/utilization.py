@@ -8,25 +8,29 @@
 Annotations tell what is free: `mean-free-cpu`, `std-free-cpu` and `forcasted-free-cpu` (spelt so) in thousandths, and
 the same for memory, in bytes. Without a mean, with a value that is not finite, or on a node that offers nothing of a
 resource, nothing is known of it: mu is NaN. A deviation that is missing, unreadable or negative is none; a forecast
-that is missing or unreadable changes nothing.
+that is missing or unreadable changes nothing. `usage-measured-at` says when all that was measured; where there is a
+limit to that age, what is older is not known either.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Nodes
+from podium.framework import Clock
 from podium.framework.annotated import decimal
 from podium.framework.row_numbers import RowNumbers
 from podium.kube import Pod
+from podium.kube.meta import parse_time
 from podium.kube.requests import pod_requests
 
 RESOURCES = ("cpu", "memory")
 UNKNOWN = (math.nan, math.nan)
+MEASURED_AT = "usage-measured-at"
 
 Floats = NDArray[np.float64]
 Demand = tuple[int, ...]
@@ -55,16 +59,37 @@ def free_and_deviation(annotations: Mapping[str, str], resource: str, weight: fl
 
 
 class Utilization:
-    """mu and sigma of nodes; annotations are read once per version of a node."""
+    """mu and sigma of nodes; annotations are read once per version of a node.
 
-    def __init__(self, forecast_weight: float) -> None:
+    `max_age`: seconds after which they are not believed; None: always. `age_mark` moves whenever that happens to some.
+    """
+
+    def __init__(self, forecast_weight: float, max_age: float | None, clock: Clock) -> None:
         self._weight = forecast_weight
-        self._annotated = RowNumbers(2 * len(RESOURCES), self._of_row, pods=False, dtype=np.float64)
+        self._max_age = max_age
+        self._clock = clock
+        self._annotated = RowNumbers(2 * len(RESOURCES) + 1, self._of_row, pods=False, dtype=np.float64)
+        self._mark = 0
+        self._next = (-1, math.inf)
+        """The state of the nodes, and when the next of them will be too old."""
+
+    def age_mark(self, cluster: Cluster) -> Hashable:
+        if self._max_age is None:
+            return ()
+        changes, due = self._next
+        now = self._clock.now()
+        if changes != cluster.node_changes.end or now > due:
+            self._mark += now > due
+            ends = self._annotated.over_rows(cluster)[-1] + self._max_age
+            self._next = (cluster.node_changes.end, float(ends[ends >= now].min(initial=math.inf)))
+        return self._mark
 
     def of(self, nodes: Nodes, demand: Demand) -> tuple[Floats, Floats]:
         """mu and sigma: float64[resource, node] each, NaN where nothing is known."""
         annotated = nodes.pick(self._annotated.over_rows(nodes.cluster))
-        free, deviation = annotated[::2], annotated[1::2]
+        free, deviation = annotated[:-1:2], annotated[1:-1:2]
+        if self._max_age is not None:
+            free = np.where(annotated[-1] + self._max_age < self._clock.now(), np.nan, free)
         offered = np.array([nodes.allocatable(resource) for resource in RESOURCES], dtype=np.float64)
         capacity = np.where(offered > 0, offered, np.nan)
         with np.errstate(over="ignore"):  # what is beyond all bounds is cut to them
@@ -76,10 +101,19 @@ class Utilization:
     def _of_row(self, cluster: Cluster, row: int) -> Sequence[float]:
         node = cluster.nodes[row]
         if node is None:
-            return UNKNOWN * len(RESOURCES)
-        return [
+            return (*UNKNOWN * len(RESOURCES), math.nan)
+        found = [
             number for resource in RESOURCES for number in free_and_deviation(node.annotations, resource, self._weight)
         ]
+        return [*found, _measured_at(node.annotations.get(MEASURED_AT))]
+
+
+def _measured_at(text: str | None) -> float:
+    """NaN where that is not written: then it is not known to be old."""
+    try:
+        return parse_time(text) if text is not None else math.nan
+    except ValueError:
+        return math.nan
 
 
 def lowest(points: Floats) -> NDArray[np.int64]:
