@@ -12,13 +12,14 @@ from podium.config.field import FieldError, FieldPath
 from podium.framework import PluginError
 from podium.framework.environment import filled
 
-VARIABLES = {"least_share": "LEAST", "colour": "COLOUR", "title": "TITLE"}
+VARIABLES = {"least_share": "LEAST", "colour": "COLOUR", "title": "TITLE", "loud": "LOUD"}
 
 
 class Settings(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
     least_share: int | None = None
     colour: Literal["red", "green"] | None = None
     title: str | None = None
+    loud: bool | None = None
 
     def validate(self, path: FieldPath) -> Iterable[FieldError]:
         if self.least_share is not None and self.least_share > 100:
@@ -26,8 +27,10 @@ class Settings(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
 
 
 def test_variables_fill_what_is_left_open() -> None:
-    given = {"LEAST": "7", "COLOUR": "green", "TITLE": "any text"}
-    assert filled(Settings(), VARIABLES, given) == Settings(least_share=7, colour="green", title="any text")
+    given = {"LEAST": "7", "COLOUR": "green", "TITLE": "any text", "LOUD": "true"}
+    expected = Settings(least_share=7, colour="green", title="any text", loud=True)
+    assert filled(Settings(), VARIABLES, given) == expected
+    assert filled(Settings(), VARIABLES, {"LOUD": "false"}) == Settings(loud=False)
 
 
 def test_what_the_configuration_says_wins_even_if_it_says_zero() -> None:
@@ -44,6 +47,7 @@ def test_a_variable_that_is_empty_or_missing_leaves_the_field_open() -> None:
         ({"LEAST": "many"}, 'environment variable LEAST: "many" cannot be used: write a whole number'),
         ({"LEAST": "7.5"}, 'environment variable LEAST: "7.5" cannot be used: write a whole number'),
         ({"LEAST": "101"}, "environment variable LEAST: Invalid value: 101: must be at most 100"),
+        ({"LOUD": "1"}, 'environment variable LOUD: "1" cannot be used: write true or false'),
         ({"COLOUR": "Red"}, 'environment variable COLOUR: "Red" cannot be used: write one of red, green'),
     ],
 )

@@ -52,7 +52,7 @@ def _complaints(args: Any) -> Any:
 
 
 def _read(variable: str, text: str, kind: Any) -> Any:
-    """A variable's text as a value of a field's type: a whole number, one of some words, or text; or None."""
+    """A variable's text as a value of a field's type: a whole number, true or false, one of some words, or text."""
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     wanted = next(each for each in kinds if each is not type(None))
     problem = f'environment variable {variable}: "{text}" cannot be used: '
@@ -61,6 +61,10 @@ def _read(variable: str, text: str, kind: Any) -> Any:
         if text not in words:
             raise PluginError(f"{problem}write one of {', '.join(words)}")
         return text
+    if wanted is bool:
+        if text not in ("true", "false"):
+            raise PluginError(f"{problem}write true or false")
+        return text == "true"
     if wanted is int:
         number = whole(text)
         if number is None:

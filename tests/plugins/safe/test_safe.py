@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -22,6 +24,7 @@ from podium.kube.meta import format_time
 from podium.plugins.safe import SafeBalance, SafeOverload
 from podium.plugins.safe.risk import overload_risks
 from podium.plugins.safe.settings import SafeOverloadArgs
+from podium.plugins.safe.table import table
 from podium.plugins.safe.utilization import free_and_deviation
 from tests.builders import make_cluster, make_node, make_plugin, make_pod
 from tests.framework.runtimes import make_runtime
@@ -294,6 +297,34 @@ def test_all_nodes_at_once_are_judged_like_each_alone(
     for row, node in enumerate(nodes):
         found = Judged(passing[node.name] is None, overloads[node.name] // 10, balances[node.name] // 10)
         assert found == plain_judge(cluster, row, {"cpu": cpu, "memory": memory}, shares)
+
+
+# The table in the log
+
+
+def test_the_table_of_a_distribution_is_consistent() -> None:
+    lines = [[float(each) for each in line.split()] for line in table(0.65, 0.1).splitlines()[1:]]
+    assert [line[0] for line in lines] == [pytest.approx(number / 20) for number in range(21)]
+    assert [line[2] for line in lines] == sorted(line[2] for line in lines)
+    assert 1 - lines[18][2] == pytest.approx(0.001098723, abs=1e-4)
+    assert sum(line[1] for line in lines) / 20 == pytest.approx(1, abs=0.01)
+    assert lines[0][3] == pytest.approx(0.65, abs=1e-4)
+    assert table(0.5, 0.6) == table(0.5, 0) == table(math.nan, 0.1) == ""
+
+
+def test_the_table_is_logged_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SAFEPRINTTABLE", "true")
+    said = io.StringIO()
+    log, handler = logging.getLogger("podium.plugins.safe.overload"), logging.StreamHandler(said)
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        judge(cpu_node(4000, 1600, 400), POD)
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(logging.NOTSET)
+    assert "cpu of node n1\n   x  density      cdf      mrl\n0.00" in said.getvalue()
+    assert "memory of node" not in said.getvalue()
 
 
 # Age

@@ -12,6 +12,7 @@ of which nothing is known scores 0. What was measured longer ago than `maxAge`, 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Hashable, Iterable
 
 import numpy as np
@@ -30,12 +31,16 @@ from podium.plugins.safe.settings import (
     seconds,
     share,
 )
+from podium.plugins.safe.table import table
 from podium.plugins.safe.utilization import RESOURCES, Demand, Floats, Utilization, demand_of, lowest
 
 NAME = "SafeOverload"
 REASON = "node(s) had a risk of {} overload above {:g}%"
 POINTS = 10
 """Points go from 0 to 10; each counts 10 in a score."""
+
+
+_log = logging.getLogger(__name__)
 
 
 class SafeOverload(Plugin):
@@ -92,4 +97,13 @@ class SafeOverload(Plugin):
 
     def _find(self, nodes: Nodes, demand: Demand) -> Floats:
         mu, sigma = self._utilization.of(nodes, demand)
+        if self.args.print_table:
+            self._log_tables(nodes, mu, sigma)
         return overload_risks(mu, sigma, self._threshold)
+
+    def _log_tables(self, nodes: Nodes, mu: Floats, sigma: Floats) -> None:
+        for number, resource in enumerate(RESOURCES):
+            for position, row in enumerate(nodes.rows.tolist()):
+                found = table(float(mu[number, position]), float(sigma[number, position]))
+                if found:
+                    _log.info("%s of node %s\n%s", resource, nodes.cluster.names[row], found)

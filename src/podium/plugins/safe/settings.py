@@ -21,6 +21,8 @@ class SafeOverloadArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True
     """How much a forecast counts against the mean."""
     max_age: Duration | None = None
     """Annotations that say that they were measured longer ago are not believed."""
+    print_table: bool | None = None
+    """Log the distribution behind every risk: for a look at few nodes."""
 
     def validate(self, path: FieldPath) -> Iterable[FieldError]:
         yield from _within(path.child("utilization"), self.utilization)
@@ -39,7 +41,12 @@ class SafeBalanceArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True,
 
 
 BALANCE_VARIABLES = {"forecast_weight": "SAFEFORECASTWEIGHT"}
-OVERLOAD_VARIABLES = {"utilization": "SAFEUTILIZATION", "percentile": "SAFEPERCENTILE", **BALANCE_VARIABLES}
+OVERLOAD_VARIABLES = {
+    "utilization": "SAFEUTILIZATION",
+    "percentile": "SAFEPERCENTILE",
+    "print_table": "SAFEPRINTTABLE",
+    **BALANCE_VARIABLES,
+}
 
 
 def share(percent: int | None, default: int) -> float:
