@@ -21,6 +21,7 @@ COMMANDS = [
     ["bench", "growth"],
     ["bench", "e2e"],
     ["bench", "embedded"],
+    ["chaos"],
 ]
 
 

@@ -88,7 +88,7 @@ def test_a_version_that_the_server_forgot_is_listed_anew_and_only_differences_ar
     async def test(server: Misbehaving, reflector: Reflector[Any], follower: Follower) -> None:
         await until(lambda: len(server.watched_from) == 3)
         steps = [step for step in follower.steps[4:] if not step.endswith(" x")]
-        assert steps == ["delete anew", "delete gone", "set changed", "set anew", "set new"]
+        assert steps == ["set changed", "delete anew", "set anew", "set new", "delete gone"]
         assert server.watched_from == ["9", "10", "20"]
         assert set(reflector.store) == set(follower.copy) == {"same", "changed", "anew", "new"}
         assert follower.copy["anew"].uid == "other"

@@ -32,9 +32,14 @@ class Server:
         self.hold: dict[str, asyncio.Event] = {}
         self.failures = 0
         self.arrived = asyncio.Event()
+        self.bound_elsewhere: Pod | None = None
 
     async def answer(self, request: web.Request) -> web.Response:
+        if request.method == "GET":
+            return web.Response(body=json.encode(self.bound_elsewhere))
         body = json.decode(await request.read())
+        if request.path.endswith("/binding") and self.bound_elsewhere is not None:
+            return web.json_response({"message": "assigned already"}, status=409)
         if request.path.endswith("/binding"):
             self.written.append("bound")
             return web.json_response({}, status=201)
@@ -62,8 +67,20 @@ class World:
         self.statuses = PodStatuses(client, CLOCK, lambda _pod: self.known, complaints)
         recorder = Recorder(client, host="here", clock=CLOCK, rng=random.Random(1), report=self.complaints.append)
         self.writer = LiveWriter(
-            client, CLOCK, random.Random(1), self.statuses, recorder, complaints, asyncio.ensure_future
+            client,
+            CLOCK,
+            random.Random(1),
+            self.statuses,
+            recorder,
+            complaints,
+            latest=lambda _pod: self.known,
+            learn=self._learn,
+            spawn=asyncio.ensure_future,
         )
+
+    def _learn(self, data: bytes) -> Pod:
+        self.known = json.decode(data, type=Pod)
+        return self.known
 
     @property
     def pod(self) -> Pod:
@@ -169,3 +186,29 @@ def test_what_was_just_written_is_not_written_again_before_the_watch_tells() -> 
 
     server, _world = play(story)
     assert server.written == ["first"]
+
+
+def test_a_pod_that_the_watch_shows_to_be_bound_is_not_bound_again() -> None:
+    async def story(server: Server, world: World) -> None:
+        before = world.pod
+        world.known = replace(before, spec=replace(before.spec, node_name="n1"))
+        assert await world.writer.bind(before, "n1") is None
+        elsewhere = await world.writer.bind(before, "n2")
+        assert elsewhere is not None
+        assert elsewhere.message == 'pod p1 is already assigned to node "n1"'
+
+    server, _world = play(story)
+    assert server.written == []
+
+
+def test_a_pod_found_to_be_bound_by_somebody_else_is_known_to_be_there_before_anything_is_said_of_it() -> None:
+    async def story(server: Server, world: World) -> None:
+        pod = world.pod
+        server.bound_elsewhere = replace(pod, spec=replace(pod.spec, node_name="n2"))
+        refused = await world.writer.bind(pod, "n1")
+        assert refused is not None
+        assert world.pod.node_name == "n2"
+        world.statuses.write(pod, FIRST)
+
+    server, _world = play(story)
+    assert server.written == []

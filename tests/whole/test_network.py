@@ -17,7 +17,7 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 def access() -> Access:
-    return Access("http://api:80", compression=False, connector=lambda limit: Connector(limit=limit))
+    return Access("http://api:80", compression=False, connector=Connector)
 
 
 def served(handler: Handler, seed: int = 0) -> Network:

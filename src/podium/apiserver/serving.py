@@ -136,10 +136,10 @@ class Server:
     async def _watch(self, http: web.BaseRequest, request: WatchRequest) -> web.StreamResponse:
         response = web.StreamResponse(headers={**_ALWAYS, hdrs.CONTENT_TYPE: "application/json"})
         response.enable_chunked_encoding()
-        await response.prepare(http)
         watcher = Watcher(self._api.store, request)
         self._watchers.add(watcher)
         try:
+            await response.prepare(http)
             await self._send(watcher, request, response)
             with contextlib.suppress(ConnectionError):
                 await response.write_eof()

@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from podium.cli import annotate, bench, check, explain, extender, plugins, run, shadow, telemetry
+from podium.cli import annotate, bench, chaos, check, explain, extender, plugins, run, shadow, telemetry
 from podium.cli.errors import BAD_INPUT, sentence_for
 
 app = typer.Typer(
@@ -48,6 +48,7 @@ app.add_typer(shadow.app)
 app.add_typer(telemetry.app)
 app.add_typer(annotate.app)
 app.add_typer(bench.app)
+app.command()(chaos.chaos)
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:

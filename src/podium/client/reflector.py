@@ -15,6 +15,8 @@ import random
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+import msgspec
+
 from podium.client.backoff import Backoff
 from podium.client.client import Client
 from podium.client.errors import AccessError, ApiError, ClientError, TimedOut, Unreachable
@@ -99,6 +101,13 @@ class Reflector(Generic[T]):
     @property
     def trouble(self) -> str | None:
         return self._reports.trouble
+
+    def learn(self, data: bytes) -> T | None:
+        """Take over one object (its JSON) that the server showed somebody else, if that is news; gives the object."""
+        found = self._reader.object(msgspec.Raw(data))
+        if found.object is not None:
+            self._replica.set(found)
+        return found.object
 
     async def run(self) -> None:
         """List and watch until cancelled."""

@@ -74,24 +74,28 @@ class Replica(Generic[T]):
         self._remove(key, version, known if found.object is None or uid != before.uid else found.object)
 
     async def replace(self, listed: Iterable[Found[T]], version: str) -> None:
-        """All there is, as of `version`; what has gone is told first, for it may have made room for what came."""
+        """All there is, as of `version`. What came is told before what went: whoever decides in between may take
+        something for taken that is free, but never for free what is taken."""
         present = {found.identity.key: found for found in listed}
         steps = 0
-        for key in list(self.store):
-            steps += 1
-            if steps % BATCH == 0:
-                await asyncio.sleep(0)
-            found = present.get(key)
-            known = self.store[key]
-            if found is None or found.identity.uid != self._identify(known).uid:
-                self._remove(key, version, known)
         for key, found in present.items():
             steps += 1
             if steps % BATCH == 0:
                 await asyncio.sleep(0)
-            known_now = self.store.get(key)
-            if known_now is None or self._identify(known_now).version != found.identity.version:
-                self._put(key, found)
+            known = self.store.get(key)
+            if known is not None:
+                before = self._identify(known)
+                if before.version == found.identity.version:
+                    continue
+                if before.uid != found.identity.uid:
+                    self._remove(key, version, known)
+            self._put(key, found)
+        for key in list(self.store):
+            steps += 1
+            if steps % BATCH == 0:
+                await asyncio.sleep(0)
+            if key not in present:
+                self._remove(key, version, self.store[key])
         self._gone.clear()
         self._floor = version
 

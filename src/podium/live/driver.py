@@ -68,7 +68,9 @@ class LiveScheduler:
         complaints = Complaints(clock, LOG.warning)
         self.statuses = PodStatuses(client, clock, self._latest, complaints)
         self._shadow = shadow
-        self.writer = LiveWriter(client, clock, rng, self.statuses, recorder, complaints, self._spawn)
+        self.writer = LiveWriter(
+            client, clock, rng, self.statuses, recorder, complaints, self._latest, self._learn, self._spawn
+        )
         self.engine = Scheduler(
             config,
             registry,
@@ -182,6 +184,11 @@ class LiveScheduler:
 
     # Bindings and other things under way
 
+    @property
+    def under_way(self) -> int:
+        """How many bindings and evictions have begun and not ended."""
+        return len(self._tasks)
+
     def _launch(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self._spawn(work)
         task.add_done_callback(self._bound)
@@ -207,6 +214,10 @@ class LiveScheduler:
 
     def _latest(self, pod: Pod) -> Pod | None:
         return self.informers.latest(pod)
+
+    def _learn(self, pod: bytes) -> Pod | None:
+        found: Pod | None = self.informers.by_kind[Pod].learn(pod)
+        return found
 
     def _text_of_pod(self, key: str) -> bytes | None:
         return self.informers.by_kind[Pod].raw.get(key)

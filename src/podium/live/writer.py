@@ -3,7 +3,7 @@
 A binding whose answer never came may have happened. To undo it in memory then would free room that is taken, so it is
 asked again, to the same node, until there is an answer: the API server refuses a second binding of a pod, and what the
 pod says then is the truth. So it is after an internal error of the server, which may have come too late to stop the
-binding. A pod stays placed in memory all that while.
+binding. A pod stays placed in memory all that while. Where the watch tells first what became of it, nothing is asked.
 """
 
 from __future__ import annotations
@@ -48,7 +48,11 @@ class _Binding(msgspec.Struct, rename="camel"):
 
 
 class LiveWriter:
-    """The framework's Writer over a client. `spawn` starts a task that outlives the call."""
+    """The framework's Writer over a client.
+
+    `latest` gives the newest known version of a pod; `learn` is shown the JSON of one that was asked for, and gives it;
+    `spawn` starts a task that outlives the call.
+    """
 
     def __init__(
         self,
@@ -58,6 +62,8 @@ class LiveWriter:
         statuses: PodStatuses,
         recorder: Recorder,
         complaints: Complaints,
+        latest: Callable[[Pod], Pod | None],
+        learn: Callable[[bytes], Pod | None],
         spawn: Callable[[Coroutine[Any, Any, None]], object],
     ) -> None:
         self._client = client
@@ -66,6 +72,8 @@ class LiveWriter:
         self._statuses = statuses
         self._recorder = recorder
         self._complaints = complaints
+        self._latest = latest
+        self._learn = learn
         self._spawn = spawn
         self.binding = 0
         """How many bindings are under way."""
@@ -81,6 +89,9 @@ class LiveWriter:
             pause = FIRST_PAUSE
             doubtful = False
             while True:
+                known = self._latest(pod)
+                if known is not None and known.node_name:  # the watch was quicker than the answer
+                    return None if known.node_name == node_name else Status.error(_taken(known))
                 try:
                     await self._client.post(path, body)
                     return None
@@ -100,13 +111,17 @@ class LiveWriter:
             self.binding -= 1
 
     async def _where(self, pod: Pod, node_name: str, refusal: ApiError) -> Status | None:
-        """Whether the pod is on the node after all, as the API server tells it."""
+        """Whether the pod is on the node after all, as the API server tells it.
+
+        What it tells may be newer than what the watch has brought: a pod that another leader bound is then known to be
+        where it is, before it is tried anew or said to be unscheduled.
+        """
         pause = FIRST_PAUSE
         while True:
             try:
                 answer = await self._client.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
-                found = msgspec.json.decode(answer, type=Pod)
-                bound = found.uid == pod.uid and found.node_name == node_name
+                found = self._learn(answer)
+                bound = found is not None and found.uid == pod.uid and found.node_name == node_name
                 return None if bound else self._unbound(pod, refusal)
             except ApiError as error:
                 if not worth_repeating(error):
@@ -214,3 +229,7 @@ class LiveWriter:
         except ClientError as error:
             return Status.error(str(error))
         return None
+
+
+def _taken(pod: Pod) -> str:
+    return f'pod {pod.name} is already assigned to node "{pod.node_name}"'

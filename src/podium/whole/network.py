@@ -13,9 +13,10 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import random
+import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
@@ -26,8 +27,17 @@ FASTEST, SLOWEST = 0.0002, 0.002
 """Seconds that a piece takes in one direction, on a good day."""
 SPLIT = 0.05
 """How many of the pieces longer than one byte come in two."""
+MAX_IDLE = 60.0
+"""Seconds after which aiohttp's session, as Podium sets it up, uses a connection no more."""
 
 Factory = Callable[[], asyncio.BaseProtocol]
+
+
+class Filter(Protocol):
+    in_one_piece: bool
+    """Whether what was just given must arrive as a whole or not at all."""
+
+    def __call__(self, data: bytes) -> bytes: ...
 
 
 class Network:
@@ -42,6 +52,10 @@ class Network:
         """Whether connections are refused, as by a machine on which nobody listens."""
         self.connected: Callable[[Link], None] = lambda _link: None
         """Told of every new link."""
+        self.sent: Callable[[Link, bytes], None] = lambda _link, _data: None
+        """Told of what clients write, at the moment they do."""
+        self.cut_off: dict[Process, None] = {}
+        """Processes that reach nobody: what they send is lost, and connecting takes for ever."""
 
     def listen(self, host: str, port: int, factory: Factory) -> None:
         """Answer connections to this address, within the process that calls this."""
@@ -50,6 +64,8 @@ class Network:
     async def connect(self, factory: Factory, host: str, port: int) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
         process = current_process()
         await asyncio.sleep(self.latency() + self.latency())
+        while process in self.cut_off:
+            await asyncio.sleep(0.5)
         listener = self._listening.get((host, port))
         if listener is None or self.down or (process is not None and process.killed):
             raise ConnectionRefusedError(111, "Connection refused")
@@ -96,9 +112,9 @@ class Link:
         """Whether everything from now on is lost, in both directions, and nobody is told."""
         self.slowness = 0.0
         """Seconds that each piece takes on top."""
-        name = "server" if process is None else process.name
-        self.client = End(self, {"sockname": (name, number), "peername": ("api", 80)})
-        self.server = End(self, {"sockname": ("api", 80), "peername": (name, number)})
+        self.client_name = "nobody" if process is None else process.name
+        self.client = End(self, {"sockname": (self.client_name, number), "peername": ("api", 80)})
+        self.server = End(self, {"sockname": ("api", 80), "peername": (self.client_name, number)})
         self.client.other, self.server.other = self.server, self.client
 
     def cut(self) -> None:
@@ -115,7 +131,7 @@ class End(asyncio.Transport):
     def __init__(self, link: Link, extra: dict[str, Any]) -> None:
         super().__init__(extra)
         self.link = link
-        self.filter: Callable[[bytes], bytes] | None = None
+        self.filter: Filter | None = None
         """Changes what is written from here, on its way."""
         self.cut_after: int | None = None
         """Bytes that may still be written from here before the link is cut."""
@@ -140,8 +156,13 @@ class End(asyncio.Transport):
         if self._closing or (process is not None and process.killed and self is self.link.client):
             return
         content = bytes(data)
+        if self is self.link.client:
+            self.link.network.sent(self.link, content)
         if self.filter is not None:
             content = self.filter(content)
+            if self.filter.in_one_piece:
+                self._put(content)
+                return
         if self.cut_after is not None and len(content) > self.cut_after:
             content, self.cut_after = content[: self.cut_after], 0
             self._send(content)
@@ -247,7 +268,24 @@ class End(asyncio.Transport):
 
 
 class Connector(aiohttp.BaseConnector):
-    """For aiohttp's client: connections of the loop's network, by the name of the host and without TLS."""
+    """For aiohttp's client: connections of the loop's network, by the name of the host and without TLS.
+
+    aiohttp takes the age of idle connections from the machine's own clock, so that is done here, by the loop's.
+    """
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit=limit, keepalive_timeout=None)
+        self._idle_since: weakref.WeakKeyDictionary[ResponseHandler, float] = weakref.WeakKeyDictionary()
+
+    async def _get(self, key: Any, traces: Any) -> Any:
+        idle = self._conns.get(key)
+        while idle and self._loop.time() - self._idle_since[idle[0][0]] > MAX_IDLE:
+            idle.popleft()[0].close()
+        return await super()._get(key, traces)
+
+    def _release(self, key: Any, protocol: ResponseHandler, *, should_close: bool = False) -> None:
+        self._idle_since[protocol] = self._loop.time()
+        super()._release(key, protocol, should_close=should_close)
 
     async def _create_connection(self, req: Any, traces: Any, timeout: aiohttp.ClientTimeout) -> ResponseHandler:
         try:

@@ -19,6 +19,9 @@ T = TypeVar("T")
 ENDLESS = 200_000
 """Rounds of the loop without time passing, after which somebody is taken to be running in circles."""
 
+ROUNDS = 1000
+"""Rounds of the loop that code gets to unwind before it is cancelled again."""
+
 
 class Connects(Protocol):
     """A network, as far as a loop has to know it."""
@@ -61,7 +64,10 @@ class Process:
         while self.tasks:
             for task in self.tasks:
                 task.cancel()
-            await asyncio.sleep(0)
+            for _ in range(ROUNDS):
+                await asyncio.sleep(0)
+                if not self.tasks:
+                    break
 
     def own(self, task: asyncio.Task[Any]) -> None:
         self._tasks.add(task)

@@ -1,0 +1,190 @@
+"""What the cluster of a simulation is made of, and what comes to run on it: drawn from a seed, as the API takes it.
+
+A workload is a mixture of kinds of pods with a way of living: how many run to an end, how many are deleted before
+their time, how many of those come back under the same name. About as much is asked for as the nodes have, so that some
+pods wait and every mistake in the accounts shows.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+ZONES = ("a", "b", "c")
+NAMESPACE = "default"
+HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+LASTS = "podium.dev/lasts"
+"""The annotation that says after how many seconds a pod ends by itself."""
+PRIORITIES = {"low": 10, "high": 1000, "urgent": 100_000}
+
+Object = dict[str, Any]
+Draw = Callable[[random.Random, Object], None]
+
+
+class Workload(NamedTuple):
+    """`pods`: how often each kind of pod is drawn. The rest are shares of all pods."""
+
+    name: str
+    pods: dict[Draw, float]
+    ending: float = 0.2
+    deleted: float = 0.1
+    returning: float = 0.5
+    """Of those deleted: how many come back under the same name."""
+
+
+class Arrival(NamedTuple):
+    """A pod that comes `at` seconds after the start; deleted so many seconds later, and back so many after that."""
+
+    at: float
+    pod: Object
+    deleted_after: float | None
+    back_after: float | None
+
+
+def draw_nodes(rng: random.Random) -> list[Object]:
+    return [_node(rng, number) for number in range(rng.randint(20, 40))]
+
+
+def draw_arrivals(rng: random.Random, workload: Workload, nodes: list[Object], seconds: float) -> list[Arrival]:
+    """Pods within the first `seconds`, in bursts, that ask for 60 to 130 % of the nodes' CPUs all together."""
+    offered = sum(int(node["status"]["allocatable"]["cpu"]) for node in nodes) * 1000
+    wanted = offered * rng.uniform(0.6, 1.3)
+    moments = [rng.uniform(0, seconds) for _ in range(rng.randint(5, 15))]
+    kinds, weights = list(workload.pods), list(workload.pods.values())
+    arrivals: list[Arrival] = []
+    while wanted > 0 and len(arrivals) < 300:
+        pod = _pod(rng, f"pod-{len(arrivals):03}")
+        for draw in rng.choices(kinds, weights, k=1):
+            draw(rng, pod)
+        if rng.random() < workload.ending:
+            pod["metadata"]["annotations"] = {LASTS: f"{rng.uniform(2, 40):.3f}"}
+        else:
+            wanted -= cpu_of(pod)
+        goes = rng.uniform(0.01, seconds / 2) if rng.random() < workload.deleted else None
+        back = rng.uniform(0.0, 5.0) if goes is not None and rng.random() < workload.returning else None
+        arrivals.append(Arrival(rng.choice(moments) + rng.uniform(0, 2), pod, goes, back))
+    return sorted(arrivals, key=lambda arrival: arrival.at)
+
+
+def cpu_of(pod: Object) -> int:
+    """In thousandths."""
+    cpu: str = pod["spec"]["containers"][0]["resources"]["requests"]["cpu"]
+    return int(cpu.removesuffix("m"))
+
+
+def _node(rng: random.Random, number: int) -> Object:
+    name = f"node-{number:02}"
+    cpu, memory = rng.choice([(2, 8), (4, 8), (4, 16), (8, 32)])
+    offered = {"cpu": str(cpu), "memory": f"{memory}Gi", "ephemeral-storage": "100Gi"}
+    offered["pods"] = rng.choice(["110", "110", "12", "6"])
+    labels = {HOSTNAME: name, ZONE: ZONES[number % 3], "disk": rng.choice(["ssd", "hdd"])}
+    spec = {"taints": [{"key": "dedicated", "value": "batch", "effect": "NoSchedule"}]} if rng.random() < 0.1 else {}
+    conditions = [{"type": "Ready", "status": "True"}]
+    status = {"capacity": offered, "allocatable": offered, "conditions": conditions}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "spec": spec,
+        "status": status,
+    }
+
+
+def _pod(rng: random.Random, name: str) -> Object:
+    """One that asks for a little CPU and memory, and otherwise for nothing."""
+    requests = {"cpu": f"{rng.choice([50, 100, 250, 500, 1000])}m", "memory": f"{rng.choice([64, 128, 512, 1024])}Mi"}
+    container = {"name": "main", "image": "example.test/main:1", "resources": {"requests": requests}}
+    spec = {"containers": [container], "terminationGracePeriodSeconds": 30}
+    metadata = {"name": name, "namespace": NAMESPACE, "labels": {"app": "plain"}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+# Kinds of pods: each makes a plain pod into one of its kind.
+
+
+def plain(rng: random.Random, pod: Object) -> None:
+    """As it is."""
+
+
+def large(rng: random.Random, pod: Object) -> None:
+    requests = {"cpu": f"{rng.choice([1500, 2000, 3500])}m", "memory": f"{rng.choice([2, 4, 6])}Gi"}
+    pod["spec"]["containers"][0]["resources"]["requests"] = requests
+
+
+def too_large(rng: random.Random, pod: Object) -> None:
+    """No node will ever take it."""
+    pod["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "64000m", "memory": "64Mi"}
+
+
+def choosy(rng: random.Random, pod: Object) -> None:
+    pod["spec"]["nodeSelector"] = {"disk": "ssd"}
+
+
+def batch(rng: random.Random, pod: Object) -> None:
+    pod["spec"]["tolerations"] = [{"key": "dedicated", "operator": "Exists"}]
+
+
+def with_port(rng: random.Random, pod: Object) -> None:
+    pod["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": rng.choice([8080, 8081])}]
+
+
+def important(rng: random.Random, pod: Object) -> None:
+    rng.choice([plain, large])(rng, pod)
+    pod["spec"]["priorityClassName"] = rng.choice(["low", "high", "high", "urgent"])
+
+
+def apart(rng: random.Random, pod: Object) -> None:
+    """No two of a group on one node."""
+    group = _group(rng, pod, "apart", 4)
+    pod["spec"]["affinity"] = {"podAntiAffinity": {_REQUIRED: [_term(group, HOSTNAME)]}}
+
+
+def together(rng: random.Random, pod: Object) -> None:
+    """All of a group in one zone."""
+    group = _group(rng, pod, "together", 4)
+    pod["spec"]["affinity"] = {"podAffinity": {_REQUIRED: [_term(group, ZONE)]}}
+
+
+def spread(rng: random.Random, pod: Object) -> None:
+    """A group evenly over zones, or over nodes."""
+    group = _group(rng, pod, "spread", 4)
+    rule = {"maxSkew": rng.choice([1, 2]), "topologyKey": rng.choice([ZONE, HOSTNAME])}
+    rule["whenUnsatisfiable"] = rng.choice(["DoNotSchedule", "DoNotSchedule", "ScheduleAnyway"])
+    pod["spec"]["topologySpreadConstraints"] = [{**rule, "labelSelector": {"matchLabels": {"app": group}}}]
+
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def _group(rng: random.Random, pod: Object, kind: str, number: int) -> str:
+    group = f"{kind}-{rng.randrange(number)}"
+    pod["metadata"]["labels"] = {"app": group}
+    return group
+
+
+def _term(group: str, topology_key: str) -> Object:
+    return {"labelSelector": {"matchLabels": {"app": group}}, "topologyKey": topology_key}
+
+
+WORKLOADS = {
+    workload.name: workload
+    for workload in (
+        Workload("basic", {plain: 6, large: 2, choosy: 1, batch: 1, with_port: 0.5, too_large: 0.1}),
+        Workload("preemption", {important: 6, plain: 3, too_large: 0.1}, ending=0.1),
+        Workload("affinity", {apart: 3, together: 2, spread: 4, plain: 2}, ending=0.1),
+        Workload("churn", {plain: 5, large: 2, important: 2, with_port: 1}, ending=0.4, deleted=0.4, returning=0.7),
+        Workload(
+            "mixed",
+            {plain: 4, large: 1, choosy: 1, batch: 1, with_port: 1, important: 3, apart: 1, together: 1, spread: 2},
+            deleted=0.2,
+        ),
+    )
+}
+
+
+def draw_workload(rng: random.Random) -> Workload:
+    """A mixture of its own, where none is asked for."""
+    every: list[Draw] = [plain, large, choosy, batch, with_port, important, apart, together, spread, too_large]
+    kinds = {kind: rng.random() ** 2 * (0.1 if kind is too_large else 1.0) for kind in every}
+    return Workload("drawn", kinds, rng.uniform(0, 0.4), rng.uniform(0, 0.4), rng.random())

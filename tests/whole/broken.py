@@ -1,0 +1,170 @@
+"""Podium with one mistake in it: each variant takes something away that matters only when things go wrong.
+
+Each is a function that breaks the real code through pytest's monkeypatch, and says by which invariant it must be found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+
+from podium.client import ApiError, Client, Reflector, Unreachable
+from podium.client.listing import list_all
+from podium.client.replica import Replica
+from podium.cluster import Cluster
+from podium.engine.intake import Intake
+from podium.engine.queue import SchedulingQueue
+from podium.engine.scheduler import Scheduler
+from podium.framework import Status
+from podium.framework.nominator import Nominator
+from podium.live.election import Election
+from podium.live.pod_status import PodStatuses
+from podium.live.writer import LiveWriter
+from podium.whole.invariants import NOT_OVERCOMMITTED, ONE_BINDING, ONLY_THE_LEADER
+from podium.whole.settled import NO_POD_LOST, NOTHING_LEFT, SAME_CLUSTER
+
+
+class Variant(NamedTuple):
+    mistake: str
+    make: Callable[[pytest.MonkeyPatch], None]
+    found_by: tuple[str, ...]
+    from_seed: int
+    """Where to begin: at the first that shows it, so that the tests are quick."""
+
+
+def _gives_up_unanswered_bindings(patch: pytest.MonkeyPatch) -> None:
+    original = Client.post
+
+    async def post(self: Any, path: str, *args: Any, **options: Any) -> bytes:
+        try:
+            return await original(self, path, *args, **options)
+        except Unreachable as error:
+            error.sent = error.sent and not path.endswith("/binding")
+            raise
+
+    patch.setattr(Client, "post", post)
+
+
+def _takes_a_conflict_for_success(patch: pytest.MonkeyPatch) -> None:
+    async def where(self: Any, pod: Any, node_name: str, refusal: ApiError) -> Status | None:
+        return None
+
+    patch.setattr(LiveWriter, "_where", where)
+
+
+def _takes_an_error_for_a_refusal(patch: pytest.MonkeyPatch) -> None:
+    async def where(self: Any, pod: Any, node_name: str, refusal: ApiError) -> Status | None:
+        return Status.error(refusal.message)
+
+    patch.setattr(LiveWriter, "_where", where)
+
+
+def _forgets_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Cluster, "forget", lambda self, uid: None)
+
+
+def _does_not_put_back(patch: pytest.MonkeyPatch) -> None:
+    original = Scheduler.fail
+
+    def fail(self: Any, queued: Any, status: Any, nomination: Any, diagnosis: Any = None) -> None:
+        if diagnosis is None:
+            self.queue.done(queued.pod.uid)
+        else:
+            original(self, queued, status, nomination, diagnosis)
+
+    patch.setattr(Scheduler, "fail", fail)
+
+
+def _does_not_list_again(patch: pytest.MonkeyPatch) -> None:
+    original = Reflector._list
+
+    async def list_or_not(self: Any) -> None:
+        if not self.synced.is_set():
+            await original(self)
+        else:
+            _, self._version = await list_all(self._client, self.resource, self._reader)
+
+    patch.setattr(Reflector, "_list", list_or_not)
+
+
+def _waits_for_silent_watches(patch: pytest.MonkeyPatch) -> None:
+    original = Reflector.__init__
+
+    def init(self: Any, *args: Any, **options: Any) -> None:
+        original(self, *args, **{**options, "idle": 3600.0})
+
+    patch.setattr(Reflector, "__init__", init)
+
+
+def _believes_every_event(patch: pytest.MonkeyPatch) -> None:
+    def believe(self: Any, found: Any) -> None:
+        self._put(found.identity.key, found)
+
+    patch.setattr(Replica, "set", believe)
+
+
+def _writes_without_leading(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Election, "guard", lambda self: None)
+
+
+def _leads_for_too_long(patch: pytest.MonkeyPatch) -> None:
+    original = Election.__init__
+
+    def init(self: Any, *args: Any, **options: Any) -> None:
+        original(self, *args, **options)
+        self._renew_deadline = 2 * self._lease_duration
+
+    patch.setattr(Election, "__init__", init)
+
+
+def _does_not_withdraw(patch: pytest.MonkeyPatch) -> None:
+    async def withdraw(self: Any, uid: str) -> None:
+        await asyncio.sleep(0)
+
+    patch.setattr(PodStatuses, "withdraw", withdraw)
+
+
+def _keeps_nominations(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Nominator, "remove", lambda self, uid: None)
+
+
+def _brings_nothing_back(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SchedulingQueue, "on_event", lambda self, *args, **options: False)
+
+
+def _leaves_without_a_word(patch: pytest.MonkeyPatch) -> None:
+    def delete(self: Any, pod: Any) -> None:
+        pending = self._cluster.objects.pending_pods.get(pod.key)
+        if pending is not None and pending.uid == pod.uid:
+            self._cluster.objects.pending_pods.discard(pod.key)
+            self._queue.delete(pending)
+        elif pod.uid in self._cluster.pods:
+            self._cluster.remove_pod(pod.uid)
+
+    patch.setattr(Intake, "_delete_pod", delete)
+
+
+VARIANTS = [
+    Variant(
+        "a binding without an answer is taken for one that failed",
+        _gives_up_unanswered_bindings,
+        (ONE_BINDING, NOT_OVERCOMMITTED, SAME_CLUSTER),
+        2,
+    ),
+    Variant("a conflict is taken for success", _takes_a_conflict_for_success, (NO_POD_LOST, NOTHING_LEFT), 2),
+    Variant("an error is taken for a refusal", _takes_an_error_for_a_refusal, (ONE_BINDING, NO_POD_LOST), 5),
+    Variant("a placement that failed is not forgotten", _forgets_nothing, (NOTHING_LEFT, SAME_CLUSTER), 5),
+    Variant("a pod whose binding failed is not put back", _does_not_put_back, (NO_POD_LOST, NOTHING_LEFT), 2),
+    Variant("nothing is compared after a 410", _does_not_list_again, (SAME_CLUSTER, NO_POD_LOST), 8),
+    Variant("a silent watch is waited for", _waits_for_silent_watches, (SAME_CLUSTER, NO_POD_LOST), 8),
+    Variant("old events are believed", _believes_every_event, (SAME_CLUSTER, NO_POD_LOST), 1),
+    Variant("writes are not guarded", _writes_without_leading, (ONLY_THE_LEADER,), 6),
+    Variant("a leader leads for longer than its lease", _leads_for_too_long, (ONLY_THE_LEADER,), 5),
+    Variant("writes of a status are not withdrawn", _does_not_withdraw, (NO_POD_LOST,), 21),
+    Variant("nominations stay", _keeps_nominations, (NOTHING_LEFT,), 2),
+    Variant("events do not bring pods back", _brings_nothing_back, (NO_POD_LOST,), 2),
+    Variant("a deleted pod leaves without a word", _leaves_without_a_word, (NO_POD_LOST, NOTHING_LEFT), 2),
+]
