@@ -51,12 +51,13 @@ class RewardBias(Plugin):
         """Only the nodes of which something is known are looked at one by one."""
         kind = type_of(cycle.pod.metadata.labels, cycle.pod.metadata.name)
         rewards, cluster = self.rewards, cycle.cluster
-        column = np.full(cluster.columns.rows, POINTS * self.rewards.points(kind, ""), dtype=np.int64)
-        names = cluster.names if self.args.compat else rewards.known(kind)
-        for name in names:
+        column = np.full(cluster.columns.rows, POINTS * rewards.points(kind, ""), dtype=np.int64)
+        if self.args.compat:
+            column[:] = [POINTS * rewards.points(kind, name) for name in cluster.names]
+        for name, reward in rewards.known(kind).items():
             row = cluster.row_of.get(name)
             if row is not None:
-                column[row] = POINTS * rewards.points(kind, name)
+                column[row] = POINTS * reward.points
         scores: Scores = nodes.pick(column)
         return scores
 

@@ -33,17 +33,22 @@ MILLION = 10**6
 
 
 class Reward:
-    __slots__ = ("at", "lessons", "value")
+    __slots__ = ("at", "lessons", "millionths", "value")
 
     def __init__(self, value: float, lessons: int = 0, at: float = 0.0) -> None:
-        self.value = value
         self.lessons = lessons
         self.at = at
+        self.move(value)
+
+    def move(self, value: float) -> None:
+        self.value = value
+        self.millionths = int(f"{value:.6f}".replace(".", ""))
+        """As it is written: six decimals."""
 
     @property
-    def millionths(self) -> int:
-        """As it is written: six decimals."""
-        return int(f"{self.value:.6f}".replace(".", ""))
+    def points(self) -> int:
+        """From 0 to 10: as it is written, times ten, cut."""
+        return self.millionths * 10 // MILLION
 
 
 class Rewards:
@@ -59,11 +64,11 @@ class Rewards:
         """The nodes there were when a type came first."""
 
     def points(self, kind: str, node: str) -> int:
-        """From 0 to 10: the reward as it is written, times ten, cut."""
+        """The points of a node for pods of a type."""
         if self.args.compat and kind not in self._table:
             return 0
         found = self._table.get(kind, {}).get(node)
-        return (Reward(self._start(kind, node)) if found is None else found).millionths * 10 // MILLION
+        return (Reward(self._start(kind, node)) if found is None else found).points
 
     def known(self, kind: str) -> Mapping[str, Reward]:
         """The rewards of a type, by node."""
@@ -93,7 +98,7 @@ class Rewards:
                 return False  # it stays what it is, and most pods never fail
             rewards = self._meet(table)
             known = rewards[name] = Reward(self._start(table, name))
-        known.value = (1 - rate) * known.value + rate * reward
+        known.move((1 - rate) * known.value + rate * reward)
         known.lessons += 1
         known.at = now
         self._generations[table] = self._generations.get(table, 0) + 1
