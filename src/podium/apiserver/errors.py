@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from podium.apiserver.kinds import Kind
+
+_ESCAPES: Final = {'"': r"\"", "\\": r"\\", "\n": r"\n", "\t": r"\t", "\r": r"\r"}
+# Where kube-apiserver keeps a kind, if not under its own name; messages about preconditions show it.
+_STORED_AS: Final = {"nodes": "minions", "services": "services/specs", "endpoints": "services/endpoints"}
 
 
 class Cause(NamedTuple):
@@ -60,8 +64,9 @@ def not_found(kind: Kind, name: str) -> StatusError:
     return StatusError(404, "NotFound", f'{kind.qualified} "{name}" not found', _resource(kind, name))
 
 
-def already_exists(kind: Kind, name: str) -> StatusError:
-    return StatusError(409, "AlreadyExists", f'{kind.qualified} "{name}" already exists', _resource(kind, name))
+def already_exists(kind: Kind, name: str, *, going: bool = False) -> StatusError:
+    told = f'{"object is being deleted: " if going else ""}{kind.qualified} "{name}" already exists'
+    return StatusError(409, "AlreadyExists", told, _resource(kind, name))
 
 
 def conflict(kind: Kind, name: str, why: str) -> StatusError:
@@ -72,6 +77,17 @@ def conflict(kind: Kind, name: str, why: str) -> StatusError:
 def modified(kind: Kind, name: str) -> StatusError:
     """The conflict of somebody who writes over what he has not read."""
     why = "the object has been modified; please apply your changes to the latest version and try again"
+    return conflict(kind, name, why)
+
+
+def another_object(kind: Kind, namespace: str, name: str, uid: str, stored_uid: str) -> StatusError:
+    """The conflict of somebody who means an object that had this name before."""
+    place = _STORED_AS.get(kind.qualified, kind.plural)
+    if kind.custom:
+        place = f"{kind.group}/{kind.plural}"
+    key = "/".join(filter(None, ("/registry", place, namespace, name)))
+    failed = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {stored_uid}"
+    why = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {failed}"
     return conflict(kind, name, why)
 
 
@@ -177,7 +193,25 @@ def immutable(field: str, value: object) -> Cause:
 
 def shown(value: object) -> str:
     """A value as a message shows it."""
+    if isinstance(value, str):
+        return _quoted(value)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _quoted(text: str) -> str:
+    """A string as the API quotes it: what cannot be printed is written as its code."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _resource(kind: Kind, name: str) -> dict[str, Any]:

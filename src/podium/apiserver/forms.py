@@ -49,7 +49,11 @@ def to_storage(kind: Kind, obj: dict[str, Any]) -> dict[str, Any]:
 def from_storage(kind: Kind, obj: dict[str, Any]) -> dict[str, Any]:
     """A kept object in the form of `kind`; may be the same dictionary."""
     if kind.stored_in == EVENT.stored_in and kind != EVENT:
-        obj = {_NEW_NAMES.get(key, key): value for key, value in obj.items()}
+        obj = {
+            _NEW_NAMES.get(key, key): value
+            for key, value in obj.items()
+            if value or key not in ("reportingComponent", "reportingInstance")
+        }
     obj["kind"], obj["apiVersion"] = kind.kind, kind.api_version
     return obj
 

@@ -11,11 +11,15 @@ from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
-from podium.apiserver.errors import bad_request, no_such_resource
+from podium.apiserver.errors import StatusError, bad_request, no_such_resource, not_found
 from podium.apiserver.kinds import Kind, Kinds
 
 _TRUE: Final = ("1", "t", "T", "TRUE", "true", "True", "")
 _FALSE: Final = ("0", "f", "F", "FALSE", "false", "False")
+
+
+NOWHERE: Final = StatusError(404, "NotFound", "404 page not found")
+"""A path in a group that nobody serves: the answer to it is not an object of the API."""
 
 
 class Request(msgspec.Struct):
@@ -76,13 +80,19 @@ def resolve(kinds: Kinds, path: str) -> Target:
     if not rest or not rest[0] or len(rest) > 3:
         raise no_such_resource()
     kind = kinds.by_path(group, version, rest[0])
+    if kind is None and group and not any(each.group == group for each in kinds):
+        raise NOWHERE
     name = rest[1] if len(rest) > 1 else None
     if kind is None or (in_namespace and not kind.namespaced):
         raise no_such_resource()
     if kind.namespaced and name is not None and not namespace:
         raise no_such_resource()
+    if name in (".", ".."):
+        raise bad_request(f"Name parameter invalid: \"{name}\": may not be '{name}'")
     subresource = rest[2] if len(rest) > 2 else ""
     if subresource and kind.part(subresource) is None:
+        if kind.custom and subresource in ("status", "scale"):
+            raise not_found(kind, rest[1])
         raise no_such_resource()
     return Target(kind, namespace, name, subresource)
 

@@ -110,7 +110,7 @@ def _unsupported(kind: Kind, field: str) -> str:
 def _unescaped(text: str, value: str) -> str:
     if "\\" not in value:
         if "=" in value:
-            raise bad_request(f"invalid selector: '{text}'; can't understand '{value}'")
+            raise bad_request(f"invalid field selector: unescaped character in value: {ord('=')}")
         return value
     return re.sub(r"\\([\\,=])", r"\1", value)
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import yaml
 
-from podium.apiserver.errors import StatusError, bad_request
+from podium.apiserver.errors import bad_request
 from podium.apiserver.patches.go_text import go_type
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -73,24 +73,31 @@ def _json(body: Any, prefix: str) -> Any:
     try:
         return json.loads(body)
     except ValueError as error:
-        raise _unreadable(body, error, prefix) from error
+        raise bad_request(prefix + json_complaint(body, error)) from error
 
 
-def _unreadable(body: bytes, error: ValueError, prefix: str) -> StatusError:
-    return bad_request(prefix + json_problem(body, error))
-
-
-def json_problem(body: bytes, error: ValueError) -> str:
+def json_complaint(body: bytes, error: Exception | None = None) -> str:
     """What is wrong with a text that is not JSON, in the words of the API server's decoder."""
-    text = body.decode(errors="replace")
-    if not isinstance(error, json.JSONDecodeError):
-        return "invalid character"
-    at = error.pos
+    text = body.decode("latin-1")
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as problem:
+        return _located(text, problem)
+    return str(error)
+
+
+def _located(text: str, problem: json.JSONDecodeError) -> str:
+    at = problem.pos
     while at < len(text) and text[at] in " \t\r\n":
         at += 1
-    if at >= len(text) or error.msg.startswith("Unterminated string"):
+    if at >= len(text) or problem.msg.startswith("Unterminated string"):
         return "unexpected end of JSON input"
-    where = _AFTER.get(error.msg)
+    for literal in ("null", "true", "false"):
+        if text[at] == literal[0]:
+            good = next((n for n in range(len(literal)) if text[at + n : at + n + 1] != literal[n]), 0)
+            found = text[at + good : at + good + 1] or " "
+            return f"invalid character {_quoted(found)} in literal {literal} (expecting {_quoted(literal[good])})"
+    where = _AFTER.get(problem.msg)
     if where is None:
         inside = text.rfind("{", 0, at) > text.rfind("[", 0, at)
         where = "after object key:value pair" if inside else "after array element"
@@ -98,7 +105,9 @@ def json_problem(body: bytes, error: ValueError) -> str:
 
 
 def _quoted(character: str) -> str:
-    return {"'": r"'\''", '"': "'\"'"}.get(character, f"'{character}'")
+    if character in ("'", '"'):
+        return {"'": r"'\''", '"': "'\"'"}[character]
+    return f"'{character}'" if " " <= character <= "~" else f"'\\u{ord(character):04x}'"
 
 
 def _mismatch(value: Any, expected: str) -> str:

@@ -1,7 +1,31 @@
-"""Nodes: who creates one may say its status too, as a kubelet does when it registers."""
+"""Nodes: who creates one may say its status too, as a kubelet does; podCIDR is the first of podCIDRs."""
 
 from typing import Final
 
-from podium.apiserver.rules.rule import Rules
+from podium.apiserver.rules.rule import Context, Obj, Rules
 
-NODE_RULES: Final = Rules(status_on_create=True, empty_status={})
+
+def _prepare_for_create(node: Obj, context: Context) -> None:
+    _agree_on_cidrs(node)
+
+
+def _prepare_for_update(new: Obj, old: Obj, context: Context) -> None:
+    _agree_on_cidrs(new)
+
+
+def _agree_on_cidrs(node: Obj) -> None:
+    spec = node.get("spec")
+    if not spec:
+        return
+    if spec.get("podCIDR") and not spec.get("podCIDRs"):
+        spec["podCIDRs"] = [spec["podCIDR"]]
+    elif spec.get("podCIDRs"):
+        spec["podCIDR"] = spec["podCIDRs"][0]
+
+
+NODE_RULES: Final = Rules(
+    prepare_for_create=_prepare_for_create,
+    prepare_for_update=_prepare_for_update,
+    status_on_create=True,
+    empty_status={},
+)

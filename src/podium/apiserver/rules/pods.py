@@ -40,6 +40,8 @@ def _prepare_for_status(new: Obj, old: Obj, context: Context) -> None:
     else:
         metadata.pop("ownerReferences", None)
     status = new.setdefault("status", {})
+    if status.get("podIP") and not status.get("podIPs"):
+        status["podIPs"] = [{"ip": status["podIP"]}]
     if not status.get("qosClass") and old_status.get("qosClass"):
         status["qosClass"] = old_status["qosClass"]
     if not status.get("observedGeneration") and old_status.get("observedGeneration"):

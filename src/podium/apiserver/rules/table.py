@@ -12,6 +12,7 @@ from podium.apiserver.rules.nodes import NODE_RULES
 from podium.apiserver.rules.pods import POD_RULES
 from podium.apiserver.rules.rule import PLAIN, Rules
 from podium.apiserver.rules.validation.table import CHECKS
+from podium.apiserver.rules.volumes import VOLUME_RULES
 from podium.apiserver.schema.custom import CustomKind
 from podium.apiserver.schema.establishing import DEFINITION_RULES, rules_of_custom
 
@@ -30,7 +31,7 @@ _RULES: Final[dict[str, Rules]] = {
     "resourcequotas": Rules(returns_deleted=True, empty_status={}),
     "serviceaccounts": _RETURNED,
     "services": Rules(returns_deleted=True, update_creates=True, empty_status={"loadBalancer": {}}),
-    "persistentvolumes": Rules(returns_deleted=True, empty_status={"phase": "Pending"}),
+    "persistentvolumes": VOLUME_RULES,
     "persistentvolumeclaims": Rules(returns_deleted=True, empty_status={"phase": "Pending"}),
     "replicationcontrollers": Rules(generation=True, empty_status={"replicas": 0}),
     "deployments.apps": Rules(generation=True, empty_status={}),

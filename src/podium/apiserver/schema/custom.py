@@ -34,6 +34,9 @@ _NOT_CHECKED: Final = Cause(
 _BLOCKING: Final = {f"FieldValue{word}" for word in ("NotSupported", "Required", "TooLong", "TooMany", "TypeInvalid")}
 
 
+_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+
+
 class CustomKind(Kind, frozen=True):
     """A kind that a definition brought; `definition` is the JSON of its version there."""
 
@@ -169,6 +172,7 @@ def custom_kinds(definition: dict[str, Any]) -> Iterator[CustomKind]:
                 tuple(names.get("shortNames", ())),
                 tuple(names.get("categories", ())),
                 tuple(parts),
+                _VERBS,
                 custom=True,
                 definition=msgspec.json.encode(version),
             )

@@ -94,7 +94,29 @@ def _use_budget(api: Api, pod: Obj, dry_run: bool) -> None:
     if dry_run:
         return
     status.setdefault("disruptedPods", {})[pod["metadata"]["name"]] = api.now()
+    _set_allowed(budget, status, api.now())
     api.store.put(BUDGET, budget)
+
+
+def _set_allowed(budget: Obj, status: Obj, now: str) -> None:
+    """Say in the conditions whether another disruption would be allowed."""
+    allowed = status["disruptionsAllowed"] > 0
+    condition = {
+        "type": "DisruptionAllowed",
+        "status": "True" if allowed else "False",
+        "observedGeneration": status.get("observedGeneration", 0),
+        "lastTransitionTime": now,
+        "reason": "SufficientPods" if allowed else "InsufficientPods",
+        "message": "",
+    }
+    conditions: list[Obj] = status.setdefault("conditions", [])
+    for at, present in enumerate(conditions):
+        if present.get("type") == condition["type"]:
+            if present.get("status") == condition["status"]:
+                condition["lastTransitionTime"] = present.get("lastTransitionTime", now)
+            conditions[at] = condition
+            return
+    conditions.append(condition)
 
 
 def _check_allowed(budget: Obj, status: Obj) -> None:

@@ -27,17 +27,17 @@ _DEFAULT_PATHS = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".
 def answer(api: Api, request: Request, target: Target, options: Options) -> Response:
     """GET, PUT or PATCH of `…/scale`."""
     kind, name = target.kind, target.name or ""
+    if request.method not in ("GET", "PUT", "PATCH"):
+        raise method_not_allowed()
     stored = api.stored(kind, target.namespace, name)
     current = scale_of(kind, forms.decoded(stored, kind))
     if request.method == "GET":
         return Response(200, msgspec.json.encode(current))
     if request.method == "PUT":
         asked = bodies.decoded(request.body, request.content_type, SCALE)
-    elif request.method == "PATCH":
+    else:
         media = bodies.media_type(request.content_type)
         asked = patching.merged(current, patching.decoded(request.body, media, SCALE), media, SCALE)
-    else:
-        raise method_not_allowed()
     changed = set_scale(api, kind, stored, asked, options)
     return Response(200, msgspec.json.encode(scale_of(kind, forms.decoded(changed, kind))))
 

@@ -152,7 +152,8 @@ def disruption_budget_update(new: Obj, _: Obj) -> Causes:
 
 
 def event(obj: Obj) -> Causes:
-    """In the form of the core group; the other form is checked after it is turned into this one."""
+    """In the fields of the core group; what comes through the other group is held to more."""
+    modern = str(obj.get("apiVersion", "")).startswith("events.k8s.io/")
     namespace = obj["metadata"].get("namespace", "")
     about = (obj.get("involvedObject") or {}).get("namespace", "")
     mismatch = invalid_value("involvedObject.namespace", about, "does not match event.namespace")
@@ -162,15 +163,27 @@ def event(obj: Obj) -> Causes:
     else:
         if not about and namespace not in ("default", "kube-system"):
             yield mismatch
-        yield from _modern_event(obj)
+        yield from _reported_event(obj, "reportingController" if modern else "reportingComponent")
     yield from dns_subdomain("namespace", namespace)
+    if modern:
+        yield from _strict_event(obj)
 
 
-def _modern_event(obj: Obj) -> Causes:
+def _strict_event(obj: Obj) -> Causes:
+    if not obj.get("eventTime"):
+        yield required("eventTime")
+    if obj.get("type") not in ("Normal", "Warning"):
+        yield invalid_value("type", "", f"has invalid value: {obj.get('type', '')}")
+    for name in ("firstTimestamp", "lastTimestamp", "count", "source"):
+        if obj.get(name):
+            yield invalid_value(name, "", "needs to be unset")
+
+
+def _reported_event(obj: Obj, spelt: str) -> Causes:
     reporter = obj.get("reportingComponent", "")
     if not reporter:
-        yield required("reportingComponent")
-    yield from each("reportingComponent", reporter, qualified_name_errors(reporter))
+        yield required(spelt)
+    yield from each(spelt, reporter, qualified_name_errors(reporter))
     for name, limit in (("reportingInstance", 128), ("action", 128), ("reason", 128)):
         value = obj.get(name, "")
         if not value:

@@ -1,0 +1,165 @@
+"""Custom kinds: a definition makes a kind, its schema is kept to, and it goes with the definition."""
+
+from typing import Any
+
+from tests.apiserver.contract.both import contract
+from tests.apiserver.contract.session import APPLY, JSON_PATCH, MERGE, STRATEGIC, Session
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+Object = dict[str, Any]
+
+
+def definition(group: str, **spec: Any) -> Object:
+    schema = {
+        "type": "object",
+        "properties": {
+            "spec": {
+                "type": "object",
+                "required": ["size"],
+                "properties": {
+                    "size": {"type": "integer", "minimum": 1},
+                    "color": {"type": "string", "enum": ["red", "blue"], "default": "red"},
+                    "parts": {
+                        "type": "array",
+                        "x-kubernetes-list-type": "map",
+                        "x-kubernetes-list-map-keys": ["name"],
+                        "items": {
+                            "type": "object",
+                            "required": ["name"],
+                            "properties": {"name": {"type": "string"}, "weight": {"type": "integer"}},
+                        },
+                    },
+                },
+            },
+            "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        },
+    }
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": [{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}],
+    }
+    names = {"plural": "things", "singular": "thing", "kind": "Thing", "shortNames": ["th"]}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"things.{group}"},
+        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [version], **spec},
+    }
+
+
+def defined(api: Session) -> tuple[str, str]:
+    """Defines the kind and waits until it is served; its group and the path of its collection."""
+    group = f"{api.namespace}.example.com"
+    assert api.create(DEFINITIONS, definition(group), note=False).code == 201
+    path = f"/apis/{group}/v1/namespaces/{{ns}}/things"
+    for _ in range(200):
+        if api.get(path, note=False).code == 200:
+            break
+    else:
+        raise AssertionError("the kind was never served")
+    return group, path
+
+
+def thing(group: str, name: str = "t", **spec: Any) -> Object:
+    return {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": {"name": name}, "spec": {"size": 1, **spec}}
+
+
+@contract
+def test_a_custom_object_is_defaulted_pruned_and_kept(api: Session) -> None:
+    group, path = defined(api)
+    created = api.create(path, thing(group, unknown=1))
+    assert created.body["spec"] == {"size": 1, "color": "red"}
+    api.get(f"{path}/t")
+    api.get(path)
+    api.note(created.headers.get("warning"))
+    api.create(path, thing(group, "strict", unknown=1), query={"fieldValidation": "Strict"})
+    api.delete(f"{DEFINITIONS}/things.{group}", note=False)
+
+
+@contract
+def test_a_custom_object_must_keep_to_its_schema(api: Session) -> None:
+    group, path = defined(api)
+    specs: tuple[Object, ...] = (
+        {"size": 0},
+        {"size": "x"},
+        {"size": None},
+        {"color": "green"},
+        {"parts": [{"name": "a"}, {"name": "a"}]},
+        {"parts": [{}]},
+        {"parts": "x"},
+    )
+    for spec in specs:
+        api.create(path, thing(group, **spec))
+    api.create(path, {**thing(group), "spec": {}})
+    api.create(
+        path, {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": {"name": "Bad_Name"}, "spec": {"size": 1}}
+    )
+    api.delete(f"{DEFINITIONS}/things.{group}", note=False)
+
+
+@contract
+def test_custom_objects_are_patched_but_not_strategically(api: Session) -> None:
+    group, path = defined(api)
+    api.create(path, thing(group), note=False)
+    assert api.patch(f"{path}/t", {"spec": {"size": 2}}, MERGE).body["spec"]["size"] == 2
+    assert api.patch(f"{path}/t", [{"op": "replace", "path": "/spec/size", "value": 3}], JSON_PATCH).code == 200
+    refused = api.patch(f"{path}/t", {"spec": {"size": 4}}, STRATEGIC)
+    assert refused.code == 415
+    api.patch(f"{path}/t", {"spec": {"size": 0}}, MERGE)
+    api.delete(f"{DEFINITIONS}/things.{group}", note=False)
+
+
+@contract
+def test_custom_objects_are_applied_with_their_lists_as_maps(api: Session) -> None:
+    group, path = defined(api)
+    api.apply(f"{path}/t", thing(group, parts=[{"name": "a", "weight": 1}]), "one")
+    shared = api.apply(f"{path}/t", thing(group, parts=[{"name": "b"}]), "two")
+    assert [part["name"] for part in shared.body["spec"]["parts"]] == ["a", "b"]
+    api.apply(f"{path}/t", thing(group, size=5), "two")
+    api.call("PATCH", f"{path}/t", b"{}", content_type=APPLY, query={"fieldManager": "m"})
+    api.delete(f"{DEFINITIONS}/things.{group}", note=False)
+
+
+@contract
+def test_the_status_of_a_custom_object_is_written_apart(api: Session) -> None:
+    group, path = defined(api)
+    created = api.create(path, {**thing(group), "status": {"a": 1}}).body
+    assert "status" not in created
+    assert api.patch(f"{path}/t/status", {"status": {"ready": True}}, MERGE).body["status"] == {"ready": True}
+    assert api.patch(f"{path}/t", {"spec": {"size": 7}}, MERGE).body["metadata"]["generation"] == 2
+    created["spec"]["size"] = 9
+    api.put(
+        f"{path}/t", {key: value for key, value in created.items() if key != "metadata"} | {"metadata": {"name": "t"}}
+    )
+    api.get(f"{path}/t/scale")
+    api.delete(f"{DEFINITIONS}/things.{group}", note=False)
+
+
+@contract
+def test_a_kind_goes_with_its_definition(api: Session) -> None:
+    group, path = defined(api)
+    for _ in range(400):  # discovery follows a little later
+        if api.get(f"/apis/{group}/v1", note=False).code == 200:
+            break
+    api.get(f"/apis/{group}/v1")
+    api.delete(f"{DEFINITIONS}/things.{group}", keep=("kind",))
+    for _ in range(400):
+        if api.get(path, note=False).code == 404:
+            break
+    api.get(f"/apis/{group}/v1/namespaces/{{ns}}/others")
+
+
+@contract
+def test_definitions_that_make_no_sense(api: Session) -> None:
+    group = f"{api.namespace}.example.com"
+    wrong = definition(group)
+    wrong["metadata"]["name"] = "other"
+    api.create(DEFINITIONS, wrong)
+    api.create(DEFINITIONS, definition(group, scope="Everywhere"))
+    without = definition(group)
+    del without["spec"]["versions"][0]["schema"]
+    api.create(DEFINITIONS, without)
