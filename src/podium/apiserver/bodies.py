@@ -8,11 +8,13 @@ import yaml
 from podium.apiserver import protobuf
 from podium.apiserver.errors import StatusError, bad_request, unsupported_media_type
 from podium.apiserver.kinds import Kind, Kinds
+from podium.apiserver.patches.decoding import json_complaint
 
 _JSON: Final = "application/json"
 _YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml")
 _ACCEPTED: Final = ("application/json", "application/yaml", protobuf.MEDIA_TYPE)
 _decoder: Final = msgspec.json.Decoder()
+_HEAD: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
 def media_type(content_type: str) -> str:
@@ -30,8 +32,10 @@ def decoded(body: bytes, content_type: str, kind: Kind) -> dict[str, Any]:
         value = _protobuf(body, kind)
     else:
         raise unsupported_media_type(_ACCEPTED)
+    if value is None:
+        return {}
     if not isinstance(value, dict):
-        raise _unrecognized(body, kind.kind, f"json: cannot unmarshal {_go_kind(value)} into Go value of type struct")
+        raise _unrecognized(body, kind.kind, f"json: cannot unmarshal {_go_kind(value)} into Go value of type {_HEAD}")
     return value
 
 
@@ -59,7 +63,7 @@ def _json(body: bytes, kind: str) -> Any:
     try:
         return _decoder.decode(body)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise _unrecognized(body, kind, go_wording(str(error), body)) from None
+        raise _unrecognized(body, kind, json_complaint(body, error)) from None
 
 
 def _yaml(body: bytes, kind: str) -> Any:
@@ -108,19 +112,6 @@ def _summary(body: bytes) -> str:
     if body[:1] == b"{":
         return body[:29].decode(errors="replace") + " ..." if len(body) > 30 else body.decode(errors="replace")
     return body[:30].hex() + " ..." if len(body) > 30 else body.hex()
-
-
-def go_wording(error: str, body: bytes) -> str:
-    if "truncated" in error or not body.strip():
-        return "unexpected end of JSON input"
-    position = error.rpartition("byte ")[2].rstrip(")")
-    if position.isdigit() and int(position) < len(body):
-        found = chr(body[int(position)])
-        before = body[: int(position)].rstrip()[-1:]
-        if found != '"' and before in (b"{", b",") and b"[" not in body[: int(position)]:
-            return f"invalid character '{found}' looking for beginning of object key string"
-        return f"invalid character '{found}' looking for beginning of value"
-    return error
 
 
 def _go_kind(value: object) -> str:

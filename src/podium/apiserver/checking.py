@@ -6,8 +6,9 @@ says so in the answer, Ignore drops them in silence. A value of the wrong type i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from podium.apiserver.writing import Options
 
 Obj = dict[str, Any]
+
+_MISMATCH: Final = re.compile(r"json: cannot unmarshal (\w+) into Go struct field \S+ of type (\S+)")
+_GO_WORDS: Final = {"object": "map", "array": "slice", "number": "int64"}
 
 
 def check_and_default(kind: Kind, obj: Obj, options: Options) -> None:
@@ -45,7 +49,8 @@ def check_patched(kind: Kind, obj: Obj, patch: str, options: Options) -> None:
     try:
         repeated = _repeated(options.raw)
         _judge([*(f'duplicate field "{path}"' for path in repeated), *schema.take(obj)], options)
-    except DecodingError as problem:
+    except DecodingError as error:
+        problem = _converted(str(error)) if patch else str(error)
         told = f"Invalid value: {shown(before or _text(obj))}: {problem}"
         cause = {"reason": "FieldValueInvalid", "message": told, "field": "patch"}
         raise StatusError(422, "Invalid", f' "" is invalid: patch: {told}', {"causes": [cause]}) from None
@@ -55,6 +60,19 @@ def check_patched(kind: Kind, obj: Obj, patch: str, options: Options) -> None:
 def _repeated(raw: bytes | None) -> list[str]:
     """The paths of fields that the text of a patch gives twice."""
     return repeated_fields(raw) if raw and may_repeat_fields(raw, msgspec.json.decode(raw)) else []
+
+
+def _converted(problem: str) -> str:
+    """The same complaint where a strategic merge makes it: of the value alone, without its place."""
+    found = _MISMATCH.fullmatch(problem)
+    if found is None:
+        return problem
+    word, wanted = found.groups()
+    if wanted.startswith(("[]", "map[")):
+        return f"cannot restore {'slice' if wanted.startswith('[') else 'map'} from {_GO_WORDS.get(word, word)}"
+    if wanted in ("int32", "int64", "bool", "string", "float64"):
+        return f"unrecognized type: {wanted}"
+    return problem
 
 
 def _text(obj: Obj) -> str:

@@ -13,8 +13,6 @@ from typing import Any, Final, NamedTuple
 from podium.apiserver.kinds import Kind
 
 _ESCAPES: Final = {'"': r"\"", "\\": r"\\", "\n": r"\n", "\t": r"\t", "\r": r"\r"}
-# Where kube-apiserver keeps a kind, if not under its own name; messages about preconditions show it.
-_STORED_AS: Final = {"nodes": "minions", "services": "services/specs", "endpoints": "services/endpoints"}
 
 
 class Cause(NamedTuple):
@@ -77,17 +75,6 @@ def conflict(kind: Kind, name: str, why: str) -> StatusError:
 def modified(kind: Kind, name: str) -> StatusError:
     """The conflict of somebody who writes over what he has not read."""
     why = "the object has been modified; please apply your changes to the latest version and try again"
-    return conflict(kind, name, why)
-
-
-def another_object(kind: Kind, namespace: str, name: str, uid: str, stored_uid: str) -> StatusError:
-    """The conflict of somebody who means an object that had this name before."""
-    place = _STORED_AS.get(kind.qualified, kind.plural)
-    if kind.custom:
-        place = f"{kind.group}/{kind.plural}"
-    key = "/".join(filter(None, ("/registry", place, namespace, name)))
-    failed = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {stored_uid}"
-    why = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {failed}"
     return conflict(kind, name, why)
 
 

@@ -10,6 +10,7 @@ import msgspec
 from podium.apiserver import bodies, discovery, listing, patching, reviews, showing
 from podium.apiserver.deleting import DeleteOptions
 from podium.apiserver.errors import (
+    Cause,
     StatusError,
     bad_request,
     field_forbidden,
@@ -23,7 +24,7 @@ from podium.apiserver.errors import (
 )
 from podium.apiserver.kinds import Kind
 from podium.apiserver.negotiation import PLAIN, Form, negotiate
-from podium.apiserver.requests import Request, Response, Target, flag, integer, resolve
+from podium.apiserver.requests import NOWHERE, Request, Response, Target, flag, integer, resolve
 from podium.apiserver.rules import rules_of
 from podium.apiserver.selection import selection
 from podium.apiserver.store import ForgottenError, Stored
@@ -47,6 +48,7 @@ _OPTIONS: Final = {
     "DELETE": _DELETE_OPTIONS,
 }
 _PROPAGATION: Final = ("Foreground", "Background", "Orphan")
+_LONGEST_MANAGER: Final = 128
 _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 
 
@@ -62,17 +64,32 @@ def handle(api: Api, request: Request) -> Response | WatchRequest:
 
 
 def failure(error: StatusError) -> Response:
+    if error is NOWHERE:
+        return discovery.not_found_page()
     return Response(error.code, _encode(error.status()), retry_after=error.retry_after)
 
 
 def _resource(api: Api, request: Request) -> Response | WatchRequest:
-    target = resolve(api.kinds, request.path)
-    query = request.query
+    path, query = request.path, request.query
+    if (plain := _without_watch(path)) is not None:
+        path = plain
+        query["watch"] = "true"
+    target = resolve(api.kinds, path)
+    if target.name is not None and plain is not None:
+        query["fieldSelector"] = f"metadata.name={target.name}"
+        target = target._replace(name=None)
     if target.subresource:
         return _part(api, request, target, query)
     if target.name is None:
         return _collection(api, request, target, query)
     return _object(api, request, target, query)
+
+
+def _without_watch(path: str) -> str | None:
+    """/api/v1/watch/pods, the old way to watch, without its `watch`; None for any other path."""
+    steps = path.split("/")
+    at = 3 if path.startswith("/api/") else 4
+    return "/".join(steps[:at] + steps[at + 1 :]) if len(steps) > at and steps[at] == "watch" else None
 
 
 def _collection(api: Api, request: Request, target: Target, query: Query) -> Response | WatchRequest:
@@ -154,6 +171,9 @@ def _list(api: Api, request: Request, target: Target, query: Query) -> Response:
     if computed is not None:
         objects = computed.list(target.namespace, query.get("labelSelector", ""))
         return Response(200, _encode(showing.many_objects(api, kind, objects, {}, form, include)))
+    if "sendInitialEvents" in query:
+        cause = field_forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
+        raise invalid(listing.LIST_OPTIONS, "", [cause])
     found = listing.listed(api, kind, target.namespace, query)
     return Response(200, showing.many(api, kind, found.items, found.metadata, form, include))
 
@@ -280,6 +300,8 @@ def _options(request: Request, query: Query) -> Options:
     kind = _OPTIONS[request.method]
     if validation not in _FIELD_VALIDATION:
         raise invalid(kind, "", [not_supported("fieldValidation", validation, _FIELD_VALIDATION)])
+    if causes := _manager_causes(query.get("fieldManager", "")):
+        raise invalid(kind, "", causes)
     manager = query.get("fieldManager", "") or request.user_agent.partition("/")[0]
     return Options(
         dry_run=_dry_run(query.get("dryRun"), kind),
@@ -289,6 +311,18 @@ def _options(request: Request, query: Query) -> Options:
         is_patch=request.method == "PATCH",
         raw=_text(request),
     )
+
+
+def _manager_causes(manager: str) -> list[Cause]:
+    causes = []
+    if len(manager.encode()) > _LONGEST_MANAGER:
+        told = f"Too long: may not be more than {_LONGEST_MANAGER} bytes"
+        causes.append(Cause("FieldValueTooLong", told, "fieldManager"))
+    for at, character in enumerate(manager):
+        if not character.isprintable():
+            why = f"invalid character U+{ord(character):04X} (at position {at})"
+            causes.append(invalid_value("fieldManager", manager, why))
+    return causes
 
 
 def _text(request: Request) -> bytes | None:
@@ -309,6 +343,8 @@ def _delete_options(request: Request, query: Query) -> DeleteOptions:
     said: dict[str, Any] = {}
     if request.body:
         said = bodies.decoded(request.body, request.content_type, _DELETE_OPTIONS)
+    if (said_kind := said.get("kind", "DeleteOptions")) != "DeleteOptions":
+        raise bad_request(f'no kind "{said_kind}" is registered for version "{said.get("apiVersion", "")}" in scheme')
     preconditions = said.get("preconditions") or {}
     grace = said.get("gracePeriodSeconds")
     orphan = said.get("orphanDependents")

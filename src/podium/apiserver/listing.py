@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from podium.apiserver import bodies
 from podium.apiserver.errors import (
     Cause,
     StatusError,
@@ -24,6 +23,7 @@ from podium.apiserver.errors import (
     not_supported,
 )
 from podium.apiserver.kinds import Kind
+from podium.apiserver.patches.decoding import json_complaint
 from podium.apiserver.requests import integer
 from podium.apiserver.selection import selection
 from podium.apiserver.store import ForgottenError, Stored
@@ -55,7 +55,7 @@ class _Token(msgspec.Struct):
 
 def listed(api: Api, kind: Kind, namespace: str, query: dict[str, str]) -> Listed:
     """What a list request gets; StatusError where its parameters make no sense or ask for what is forgotten."""
-    if not query:
+    if not query and not kind.custom:
         return Listed(api.store.items(kind, namespace), {"resourceVersion": str(api.store.revision)})
     chosen = selection(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
     limit = integer(query, "limit") or 0
@@ -75,6 +75,8 @@ def listed(api: Api, kind: Kind, namespace: str, query: dict[str, str]) -> Liste
         metadata["continue"] = _encoded(revision, _key(items[-1]))
         if chosen.everything:
             metadata["remainingItemCount"] = left
+    elif kind.custom:
+        metadata["continue"] = ""
     return Listed(items, metadata)
 
 
@@ -158,7 +160,7 @@ def _decoded(token: str) -> _Token:
         raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
         found = msgspec.json.decode(raw, type=_Token)
     except msgspec.DecodeError as error:
-        why = bodies.go_wording(str(error), raw)
+        why = json_complaint(raw, error)
         raise bad_request(f"invalid continue token: continue key is not valid: {why}") from None
     except ValueError as error:
         raise bad_request(f"invalid continue token: continue key is not valid: {error}") from None

@@ -21,6 +21,7 @@ from podium.apiserver.errors import (
     already_exists,
     bad_request,
     forbidden,
+    immutable,
     invalid,
     invalid_value,
     modified,
@@ -81,9 +82,10 @@ def create(api: Api, kind: Kind, obj: Obj, namespace: str, options: Options) -> 
         obj["status"] = dict(rules.empty_status)
     causes = [*metadata.metadata_causes(meta, kind, rules), *rules.validate(obj)]
     if causes:
-        raise invalid(kind, meta.get("name", ""), causes)
-    if api.store.get(kind, meta.get("namespace"), meta["name"]) is not None:
-        raise already_exists(kind, meta["name"])
+        raise invalid(forms.storage_kind(kind), meta.get("name", ""), causes)
+    present = api.store.get(kind, meta.get("namespace"), meta["name"])
+    if present is not None:
+        raise already_exists(kind, meta["name"], going=b'"deletionTimestamp":' in present.raw)
     stored_kind = forms.storage_kind(kind)
     return encode(stored_kind, obj, None) if options.dry_run else api.store.put(stored_kind, obj)
 
@@ -205,6 +207,8 @@ def _check_namespace(kind: Kind, meta: Obj, namespace: str) -> None:
 
 def _check_version(kind: Kind, rules: Rules, old: Stored, meta: Obj, options: Options) -> None:
     if (uid := meta.get("uid")) and uid != old.uid:
+        if options.is_patch:
+            raise invalid(kind, old.name, 2 * [immutable("metadata.uid", uid)])
         raise deleting.precondition_failed(kind, old, uid, "")
     version = meta.get("resourceVersion")
     if version and version != "0":

@@ -17,7 +17,7 @@ def _prepare_for_create(job: Obj, context: Context) -> None:
     for name, value in (("controller-uid", metadata["uid"]), ("job-name", metadata["name"])):
         labels.setdefault(f"{_PREFIX}{name}", value)
         labels.setdefault(name, value)
-    if shared:
+    if shared or not metadata.get("labels"):
         metadata["labels"] = dict(labels)
     selector = spec.setdefault("selector", {})
     selector.setdefault("matchLabels", {})[f"{_PREFIX}controller-uid"] = metadata["uid"]
