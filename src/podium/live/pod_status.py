@@ -75,6 +75,11 @@ class PodStatuses:
         self._waiting[pod.uid] = write if earlier is None else earlier.then(write)
         self._news.set()
 
+    @property
+    def waiting(self) -> int:
+        """How many pods there is still something to write about, being written included."""
+        return len(self._waiting.keys() | self._under_way.keys())
+
     async def withdraw(self, uid: str) -> None:
         """Write nothing more about a pod that is to be bound; returns when nothing is under way either."""
         self._waiting.pop(uid, None)

@@ -41,6 +41,9 @@ NO_POD_LOST = "no pod is lost"
 SAME_CLUSTER = "the scheduler's cluster is the API server's"
 NOTHING_LEFT = "nothing is left behind"
 
+MOST_ALIKE = 20
+"""Tasks of one kind that an idle scheduler may have."""
+
 
 class Truth:
     """The API server's nodes and pods, decoded."""
@@ -97,28 +100,34 @@ def differences(truth: Truth, engine: Scheduler) -> Iterator[str]:
     yield from _two_sets("waiting pod", {uid: pod.key for uid, pod in truth.waiting.items()}, pending)
 
 
-def left_behind(truth: Truth, process: SchedulerProcess) -> Iterator[str]:
-    """What should have been forgotten, finished or put back."""
-    live, engine = process.live, process.live.engine
+def under_way(process: SchedulerProcess) -> Iterator[str]:
+    """What has begun and not ended."""
+    live, queue = process.live, process.live.engine.queue
+    for pod in queue.in_flight.pods():
+        yield f"pod {pod.key} is still in flight"
+    if events := len(queue.in_flight.events()):
+        yield f"{events} events are kept for pods in flight"
+    for waiting in live.engine.waiting:
+        yield f"pod {waiting.pod.key} still waits for permission"
+    if live.writer.binding:
+        yield f"{live.writer.binding} bindings are under way"
+    if live.under_way:
+        yield f"{live.under_way} tasks are under way"
+    if live.statuses.waiting:
+        yield f"{live.statuses.waiting} statuses wait to be written"
+
+
+def left_behind(truth: Truth, engine: Scheduler) -> Iterator[str]:
+    """What should have been forgotten or put back."""
     for each in engine.cluster.pods.values():
         if each.assumed:
             yield f"pod {each.pod.key} is still assumed to be on {engine.cluster.names[each.row]}"
-    for pod in engine.queue.in_flight.pods():
-        yield f"pod {pod.key} is still in flight"
-    if engine.queue.in_flight.events():
-        yield f"{len(engine.queue.in_flight.events())} events are kept for pods in flight"
-    for waiting in engine.waiting:
-        yield f"pod {waiting.pod.key} still waits for permission"
     for node in engine.nominator.nodes():
         for pod in engine.nominator.on(node):
             if pod.uid not in truth.waiting:
                 yield f"pod {pod.key} is nominated to {node}, but waits no more"
     queued = {each.pod.uid: each.pod.key for each in engine.queue}
     yield from _two_sets("queued pod", {uid: pod.key for uid, pod in truth.waiting.items()}, queued)
-    if live.writer.binding:
-        yield f"{live.writer.binding} bindings are under way"
-    if live.under_way:
-        yield f"{live.under_way} tasks are under way"
 
 
 def lost_pods(truth: Truth) -> Iterator[str]:
@@ -159,9 +168,12 @@ def placeable_pods(truth: Truth, config: SchedulerConfig, registry: Registry, cl
             yield f"pod {pod.key} waits, but {cluster.names[decision.row]} would take it"
 
 
-def tasks_of(process: Process) -> Counter[str]:
-    """How many tasks of the process run which coroutine."""
-    return Counter(getattr(task.get_coro(), "__qualname__", "?") for task in process.tasks)
+def too_many_tasks(process: Process) -> Iterator[str]:
+    """Tasks that gather: an idle scheduler has some of each kind, of none more than there are kinds of objects."""
+    kinds = Counter(getattr(task.get_coro(), "__qualname__", "?") for task in process.tasks)
+    for name, number in sorted(kinds.items()):
+        if number > MOST_ALIKE:
+            yield f"{number} tasks run {name}"
 
 
 def _two_sets(what: str, there: dict[str, str], here: dict[str, str]) -> Iterator[str]:

@@ -34,6 +34,8 @@ from podium.whole.settled import (
     left_behind,
     lost_pods,
     placeable_pods,
+    too_many_tasks,
+    under_way,
 )
 from podium.whole.storms import Storm
 from podium.whole.transcript import LogToTranscript, Transcript
@@ -185,15 +187,20 @@ class Simulation:
         leaders = [each for each in schedulers.values() if each.election is None or each.election.leading()]
         if len(leaders) != 1:
             yield NOTHING_LEFT, f"{len(leaders)} schedulers lead"
+        for process, scheduler in schedulers.items():
+            for what in under_way(scheduler):
+                yield NOTHING_LEFT, f"{process.name}: {what}"
+            if len(links := network.links(process)) > MOST_CONNECTIONS:
+                yield NOTHING_LEFT, f"{process.name}: {len(links)} connections are open"
         truth = Truth(api)
         for what in lost_pods(truth):
             yield NO_POD_LOST, what
         for process, scheduler in schedulers.items():
-            for what in left_behind(truth, scheduler):
+            for what in left_behind(truth, scheduler.live.engine):
                 yield NOTHING_LEFT, f"{process.name}: {what}"
             for what in differences(truth, scheduler.live.engine):
                 yield SAME_CLUSTER, f"{process.name}: {what}"
-            if len(links := network.links(process)) > MOST_CONNECTIONS:
-                yield NOTHING_LEFT, f"{process.name}: {len(links)} connections are open"
+            for what in too_many_tasks(process):
+                yield NOTHING_LEFT, f"{process.name}: {what}"
         for what in placeable_pods(truth, self.config, self.registry, VirtualClock()):
             yield NO_POD_LOST, what
