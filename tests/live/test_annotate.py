@@ -37,23 +37,35 @@ WINDOW = ("--window", "6s", "--step", "3s", "--tolerance", "8")
 
 class Monitoring(NamedTuple):
     prometheus: PrometheusServer
-    exporter: Exporter
+    leaving: Exporter
+    """Measures the node `leaving`, until a test stops it."""
 
 
 @pytest.fixture(scope="module")
 def monitoring(prometheus_programs: None) -> Iterator[Monitoring]:
-    with Exporter() as exporter:
-        for node, processors in IDLE.items():
-            for number, share in enumerate(processors):
-                exporter.grow("node_cpu_seconds_total", share, node=node, cpu=str(number), mode="idle")
-                exporter.grow("node_cpu_seconds_total", 1 - share, node=node, cpu=str(number), mode="user")
-            exporter.set("node_memory_MemTotal_bytes", 8 * GIB, node=node)
-            exporter.set("node_memory_MemAvailable_bytes", AVAILABLE[node], node=node)
-        with PrometheusServer([Job("given", [Target(exporter.address)], honor_labels=True)]) as prometheus:
-            # A rate is right only where its whole window has been scraped.
-            counted = 'count_over_time(node_cpu_seconds_total{mode="idle",cpu="0"}[30s])'
-            prometheus.poll(counted, lambda samples: len(samples) == 2 and all(value >= 11 for _, value in samples))
-            yield Monitoring(prometheus, exporter)
+    leaving = Exporter()
+    leaving.start()
+    try:
+        with Exporter() as exporter:
+            for node, processors in IDLE.items():
+                for number, share in enumerate(processors):
+                    exporter.grow("node_cpu_seconds_total", share, node=node, cpu=str(number), mode="idle")
+                    exporter.grow("node_cpu_seconds_total", 1 - share, node=node, cpu=str(number), mode="user")
+                exporter.set("node_memory_MemTotal_bytes", 8 * GIB, node=node)
+                exporter.set("node_memory_MemAvailable_bytes", AVAILABLE[node], node=node)
+            leaving.set("node_memory_MemTotal_bytes", 8 * GIB, node="leaving")
+            leaving.set("node_memory_MemAvailable_bytes", GIB, node="leaving")
+            jobs = [
+                Job(name, [Target(each.address)], honor_labels=True)
+                for name, each in (("staying", exporter), ("leaving", leaving))
+            ]
+            with PrometheusServer(jobs) as prometheus:
+                # A rate is right only where its whole window has been scraped.
+                counted = 'count_over_time(node_cpu_seconds_total{mode="idle",cpu="0"}[30s])'
+                prometheus.poll(counted, lambda samples: len(samples) == 2 and all(value >= 11 for _, value in samples))
+                yield Monitoring(prometheus, leaving)
+    finally:
+        leaving.stop()
 
 
 def annotate(plane: ControlPlane, *arguments: str) -> Ran:
@@ -146,6 +158,20 @@ def test_what_is_no_longer_measured_is_cleared_when_it_is_too_old(
     assert annotations(plane, "old") == {"other": "stays"}
     assert annotations(plane, "recent")["mean-free-cpu"] == "1"
     assert annotations(plane, "foreign") == {"mean-free-cpu": "1"}
+
+
+def test_a_node_whose_exporter_has_gone_is_not_spoken_of_though_much_is_remembered(
+    empty_control_plane: ControlPlane, monitoring: Monitoring
+) -> None:
+    plane, prometheus = empty_control_plane, monitoring.prometheus
+    make_nodes(plane, "calm", "leaving")
+    arguments = ("usage", "--prometheus", prometheus.url, "--window", "5m", "--step", "3s")
+    assert annotate(plane, *arguments).out == "2 annotated\n"
+    assert annotations(plane, "leaving")["mean-free-memory"] == str(GIB)
+    monitoring.leaving.stop()
+    prometheus.poll('node_memory_MemTotal_bytes{node="leaving"}', lambda samples: not samples)
+    assert prometheus.query('avg_over_time(node_memory_MemAvailable_bytes{node="leaving"}[5m])')
+    assert "1 not measured" in annotate(plane, *arguments).out
 
 
 def test_a_time_that_is_half_too_old_is_written_anew_though_nothing_moved(

@@ -64,6 +64,9 @@ class Exporter:
         self._thread.start()
 
     def stop(self) -> None:
+        """May be called twice."""
+        if not self._thread.is_alive():
+            return
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
