@@ -22,6 +22,7 @@ from podium.apiserver.agents.usage import drawn_usage
 from podium.apiserver.controllers.events import Recorder
 from podium.apiserver.errors import StatusError
 from podium.apiserver.kinds import POD
+from podium.apiserver.writing import Options
 from podium.framework.clock import Clock
 from podium.kube.meta import format_time
 from podium.kube.pod import Pod
@@ -176,5 +177,5 @@ class PodLives:
             machine.remove(run)
             return False
         pod["status"] = change(pod, format_time(self._clock.now()))
-        self._api.update(POD, pod, subresource="status")
+        self._api.update_stored(POD, *run.key, pod, "status", Options())  # without copies: nobody else has this pod
         return True

@@ -9,6 +9,9 @@ from podium.apiserver.controllers.ownership import controller_reference
 from podium.apiserver.controllers.pods import PodView
 from podium.apiserver.controllers.world import Object, World, copied
 from podium.apiserver.errors import StatusError
+from podium.apiserver.kinds import POD
+from podium.apiserver.store import Stored
+from podium.apiserver.writing import Options
 
 
 def pod_from(template: Object, owner: Object, *, finalizers: Iterable[str] = ()) -> Object:
@@ -28,16 +31,16 @@ def pod_from(template: Object, owner: Object, *, finalizers: Iterable[str] = ())
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": copied(template["spec"])}
 
 
-def create_pod(world: World, recorder: Recorder, owner: Object, pod: Object) -> Object | None:
+def create_pod(world: World, recorder: Recorder, owner: Object, pod: Object) -> Stored | None:
     """Creates the pod. None when its namespace is going away: nothing more can be created there, and nobody minds."""
     try:
-        created = world.create("Pod", pod)
+        created = world.api.create_stored(POD, pod, pod["metadata"]["namespace"], Options())  # without copies
     except StatusError as error:
         if is_namespace_terminating(error):
             return None
         recorder.warning(owner, "FailedCreate", f"Error creating: {error.message}")
         raise
-    recorder.normal(owner, "SuccessfulCreate", f"Created pod: {created['metadata']['name']}")
+    recorder.normal(owner, "SuccessfulCreate", f"Created pod: {created.name}")
     return created
 
 
