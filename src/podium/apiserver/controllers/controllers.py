@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from podium.apiserver.controllers.daemon_set import DaemonSets
 from podium.apiserver.controllers.deployment import Deployments
 from podium.apiserver.controllers.disruption import DisruptionBudgets
+from podium.apiserver.controllers.event_expiry import EventExpiry
 from podium.apiserver.controllers.garbage import GarbageCollector
 from podium.apiserver.controllers.job import Jobs
 from podium.apiserver.controllers.namespaces import Namespaces
@@ -46,6 +47,7 @@ class Controllers:
             TaintEviction(self._world),
             PodGarbage(self._world),
             Volumes(self._world),
+            EventExpiry(self._world),
         )
 
     def start(self) -> None:
