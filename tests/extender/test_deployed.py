@@ -182,6 +182,47 @@ def test_two_agents_and_their_kube_scheduler_run_by_the_manifest(plane: ControlP
             each.stop()
 
 
+def test_a_kube_scheduler_with_the_agent_reward_learns_from_failures(plane: ControlPlane, tmp_path: Path) -> None:
+    plane.wipe()
+    plane.client.create_all([make_node("good"), make_node("bad")])
+    objects = objects_of("reward")
+    grant(plane, objects, of_kube_scheduler=True)
+    kubeconfig = kubeconfig_of(plane, objects, tmp_path)
+    extender, port = start_extender(plane, objects, 1, kubeconfig, tmp_path)
+    running = [extender]
+    try:
+        _until(lambda: status_of(port, "/readyz") == 200, "it is ready", extender)
+        for number in range(3):
+            plane.client.create(make_pod(f"bad-{number}", labels={"podtype": "D"}, nodeName="bad"))
+            plane.client.patch("Pod", f"bad-{number}", {"status": {"phase": "Failed"}}, subresource="status")
+        names = ["good", "bad"]
+        question = json.dumps({"Pod": make_pod("q", labels={"podtype": "D"}), "NodeNames": names}).encode()
+
+        def learnt() -> bool:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/reward/prioritize", question, timeout=5) as answer:
+                return {each["Host"]: each["Score"] for each in json.load(answer)} == {"good": 10, "bad": 7}
+
+        _until(learnt, "three failures are learnt from", extender)
+        text = next(each for each in objects if each["kind"] == "ConfigMap")["data"]["scheduler.yaml"]
+        running.append(_start_kube_scheduler(plane, text.replace(":5401/", f":{port}/"), kubeconfig, tmp_path))
+        for kind in "DE":
+            for number in range(4):
+                labels = {"podtype": kind}
+                plane.client.create(make_pod(f"{kind.lower()}-{number}", labels=labels, schedulerName="podium-reward"))
+        pods = plane.client.poll("Pod", lambda items: all("nodeName" in each["spec"] for each in items), timeout=60)
+        places = {kind: {each["spec"]["nodeName"] for each in pods if _is_new(each, kind)} for kind in "DE"}
+        assert places["D"] == {"good"}
+        assert "bad" in places["E"]
+    finally:
+        for each in reversed(running):
+            each.stop()
+
+
+def _is_new(pod: dict[str, Any], kind: str) -> bool:
+    found: bool = pod["metadata"]["name"].startswith(f"{kind.lower()}-")
+    return found
+
+
 def _start_kube_scheduler(plane: ControlPlane, config: str, kubeconfig: Path, folder: Path) -> Component:
     """As the service account; nothing of the configuration is changed but how the API server is reached."""
     from tests.testbed.build import CONTROL_PLANE, programs
