@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from podium.extender import front, server
-from podium.extender.front import Head, usual_head
+from podium.extender.front import Head, Heads, usual_head
 from podium.extender.server import Server
 from podium.serving import ServingError
 from tests.builders import make_pod
@@ -83,6 +83,17 @@ def test_a_usual_head_is_a_post_with_a_length_and_nothing_odd() -> None:
 )
 def test_any_other_head_is_left_to_the_general_server(head: bytes) -> None:
     assert usual_head(head) is None
+    heads = Heads()
+    for _ in range(2):
+        assert heads.read(b"POST /a HTTP/1.1\r\nContent-Length: 7") == Head("/a", 7)
+        assert heads.read(head) is None
+
+
+def test_heads_that_differ_in_their_length_are_read_once() -> None:
+    heads = Heads()
+    for length in (b"7", b"0", b"123456", b"+7", b"7 ", b""):
+        for form in (b"POST /a HTTP/1.1\r\nContent-Length: %b\r\nHost: x", b"POST /a HTTP/1.1\r\nContent-Length: %b"):
+            assert heads.read(form % length) == usual_head(form % length)
 
 
 def test_questions_are_answered_alike_on_both_ways_in() -> None:

@@ -22,7 +22,11 @@ LONGEST_HEAD = 16 << 10
 SLOWEST_BODY = 30.0
 """Seconds within which a request has to be here as a whole."""
 
+MOST_HEADS = 256
+
 _END = b"\r\n\r\n"
+_LENGTH = b"\r\nContent-Length: "
+_LONGEST_LENGTH = 15
 _REQUEST_LINE = re.compile(rb"POST (/[!-$&-~]*) HTTP/1\.1")
 _UNUSUAL = frozenset(
     (b"connection", b"content-encoding", b"expect", b"te", b"trailer", b"transfer-encoding", b"upgrade")
@@ -54,10 +58,33 @@ def usual_head(head: bytes) -> Head | None:
             return None
         if name == b"content-length":
             value = value.strip()
-            if length is not None or not value.isdigit() or len(value) > 15:
+            if length is not None or not value.isdigit() or len(value) > _LONGEST_LENGTH:
                 return None
             length = int(value)
     return None if length is None else Head(asked[1].decode("ascii"), length)
+
+
+class Heads:
+    """Heads seen before, by all of them but the length: what a client sends differs in nothing else."""
+
+    def __init__(self) -> None:
+        self._paths: dict[bytes, str] = {}
+
+    def read(self, head: bytes) -> Head | None:
+        """The same as `usual_head`, sooner."""
+        at = head.find(_LENGTH)
+        if at < 0:
+            return usual_head(head)
+        end = head.find(b"\r\n", at + len(_LENGTH))
+        digits = head[at + len(_LENGTH) :] if end < 0 else head[at + len(_LENGTH) : end]
+        rest = head[:at] if end < 0 else head[:at] + head[end:]
+        path = self._paths.get(rest)
+        if path is not None and digits.isdigit() and len(digits) <= _LONGEST_LENGTH:
+            return Head(path, int(digits))
+        found = usual_head(head)
+        if found is not None and len(self._paths) < MOST_HEADS:
+            self._paths[rest] = found.path
+        return found
 
 
 class InFlight:
@@ -88,6 +115,7 @@ class Connection(asyncio.Protocol):
         general: Callable[[], asyncio.Protocol],
         in_flight: InFlight,
         open_ones: set[Connection],
+        heads: Heads,
         *,
         needs_certificate: bool,
     ) -> None:
@@ -95,6 +123,7 @@ class Connection(asyncio.Protocol):
         self._general = general
         self._in_flight = in_flight
         self._open_ones = open_ones
+        self._heads = heads
         self._needs_certificate = needs_certificate
         self._transport: asyncio.Transport
         self._loop = asyncio.get_running_loop()
@@ -160,7 +189,7 @@ class Connection(asyncio.Protocol):
             else:
                 self._wait()
             return False
-        head = usual_head(data[:end])
+        head = self._heads.read(data[:end])
         endpoint = None if head is None else self._desk.find(head.path)
         if head is None or endpoint is None or head.length > self._desk.max_body:
             self._hand_over(data)

@@ -19,7 +19,7 @@ from aiohttp import web
 
 from podium.extender.answers import error
 from podium.extender.desk import Desk
-from podium.extender.front import SLOWEST_BODY, Connection, InFlight
+from podium.extender.front import SLOWEST_BODY, Connection, Heads, InFlight
 from podium.extender.measures import CONTENT_TYPE
 from podium.extender.service import Reply
 from podium.serving import ServingError
@@ -60,6 +60,7 @@ class Server:
         in_flight.others.append(lambda: len(self._general.connections))
         self._listening: asyncio.Server | None = None
         self._connections: set[Connection] = set()
+        self._heads = Heads()
 
     async def start(self) -> None:
         """Listen; raises ServingError where that cannot be done."""
@@ -84,6 +85,7 @@ class Server:
             self._general,
             self._in_flight,
             self._connections,
+            self._heads,
             needs_certificate=self._needs_certificate,
         )
 
