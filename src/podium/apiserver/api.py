@@ -20,7 +20,7 @@ from podium.apiserver.bootstrap import initial_objects
 from podium.apiserver.database import Database
 from podium.apiserver.deleting import Deleted, DeleteOptions
 from podium.apiserver.errors import not_found
-from podium.apiserver.kinds import BUILT_IN, Kind, Kinds
+from podium.apiserver.kinds import BUILT_IN, POD, Kind, Kinds
 from podium.apiserver.requests import Request, Response
 from podium.apiserver.rules import Context
 from podium.apiserver.schema import OpenApi, establishing
@@ -168,10 +168,12 @@ class Api:
 
     def bind(self, namespace: str, name: str, body: Obj, *, dry_run: bool = False) -> None:
         """Bind the pod to the node that a Binding (or just its `target`) names."""
+        writing.admit_namespace(self, POD, namespace, name)
         binding.bind(self, namespace, name, body, dry_run=dry_run)
 
     def evict(self, namespace: str, name: str, body: Obj | None = None, *, dry_run: bool = False) -> None:
         """Delete the pod unless a PodDisruptionBudget forbids that now (429)."""
+        writing.admit_namespace(self, POD, namespace, name)
         eviction.evict(self, namespace, name, body or {}, dry_run=dry_run)
 
     def handle(self, request: Request) -> Response | WatchRequest:

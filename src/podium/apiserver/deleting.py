@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.apiserver.errors import StatusError, conflict, forbidden
+from podium.apiserver.errors import StatusError, conflict
 from podium.apiserver.kinds import NAMESPACE, Kind
 from podium.apiserver.rules import Rules, rules_of
 from podium.apiserver.store import Store, Stored, encode
@@ -17,7 +17,6 @@ from podium.apiserver.timestamps import seconds_of, timestamp
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
-_LASTING_NAMESPACES: Final = ("default", "kube-system", "kube-public")
 
 
 class DeleteOptions(msgspec.Struct, frozen=True):
@@ -42,8 +41,7 @@ def delete(store: Store, kind: Kind, stored: Stored, options: DeleteOptions, now
     """Delete or mark what is stored; raises StatusError where preconditions do not hold."""
     rules = rules_of(kind)
     _check_preconditions(kind, stored, options)
-    if kind == NAMESPACE and stored.name in _LASTING_NAMESPACES:
-        raise forbidden(kind, stored.name, "this namespace may not be deleted")
+    rules.check_deletion(stored)
     obj = stored.decode()
     if not _mark(kind, rules, obj, options, now):
         if options.dry_run:

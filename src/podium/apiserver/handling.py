@@ -47,6 +47,10 @@ _OPTIONS: Final = {
     "PATCH": Kind("meta.k8s.io", "v1", "PatchOptions", "", "", False),
     "DELETE": _DELETE_OPTIONS,
 }
+_ORPHANED_PODS: Final = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
 _PROPAGATION: Final = ("Foreground", "Background", "Orphan")
 _LONGEST_MANAGER: Final = 128
 _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
@@ -259,13 +263,17 @@ def _check_patch_options(media: str, query: Query) -> None:
 
 def _delete(api: Api, request: Request, target: Target, query: Query, form: Form) -> Response:
     kind, name = target.kind, target.name or ""
-    deleted = api.delete_stored(kind, target.namespace, name, _delete_options(request, query))
+    options = _delete_options(request, query)
+    deleted = api.delete_stored(kind, target.namespace, name, options)
     if deleted.gone and not rules_of(kind).returns_deleted:
         details = {"name": name, **({"group": kind.group} if kind.group else {}), "kind": kind.plural}
         details["uid"] = deleted.stored.uid
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
         return Response(200, _encode(status))
-    return _answer(api, kind, deleted.stored, 200, form, query)
+    answer = _answer(api, kind, deleted.stored, 200, form, query)
+    if kind.qualified == "jobs.batch" and not options.propagation and options.orphan_dependents is None:
+        answer.warnings = (_ORPHANED_PODS,)
+    return answer
 
 
 def _delete_collection(api: Api, request: Request, target: Target, query: Query) -> Response:

@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from podium.apiserver.errors import Cause, field_forbidden, immutable, invalid_value, required
@@ -63,10 +63,13 @@ def metadata_causes(metadata: Meta, kind: Kind, rules: Rules) -> list[Cause]:
     """What is wrong with the metadata of a new object or of a new state."""
     causes: list[Cause] = []
     name = metadata.get("name", "")
+    if prefix := metadata.get("generateName"):
+        whole = prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
+        causes += _name_causes("metadata.generateName", prefix, rules.name_errors(whole))
     if not name:
         causes.append(required("metadata.name", "name or generateName is required"))
     else:
-        causes += [invalid_value("metadata.name", name, error) for error in rules.name_errors(name)]
+        causes += _name_causes("metadata.name", name, rules.name_errors(name))
     namespace = metadata.get("namespace", "")
     if not kind.namespaced:
         if namespace:
@@ -74,7 +77,7 @@ def metadata_causes(metadata: Meta, kind: Kind, rules: Rules) -> list[Cause]:
     elif not namespace:
         causes.append(required("metadata.namespace"))
     else:
-        causes += [invalid_value("metadata.namespace", namespace, error) for error in dns_label_errors(namespace)]
+        causes += _name_causes("metadata.namespace", namespace, dns_label_errors(namespace))
     if labels := metadata.get("labels"):
         causes += label_causes(labels, "metadata.labels")
     if annotations := metadata.get("annotations"):
@@ -117,6 +120,11 @@ def _forbidden_changes(new: Meta, old: Meta) -> list[Cause]:
         if new.get(field) != old.get(field):
             causes.append(immutable(f"metadata.{field}", new.get(field)))
     return causes
+
+
+def _name_causes(field: str, name: str, errors: Sequence[str]) -> list[Cause]:
+    """The API counts the characters of names and the bytes of labels, or says so."""
+    return [invalid_value(field, name, error.replace(" bytes", " characters")) for error in errors]
 
 
 def label_causes(labels: dict[str, str], path: str) -> Iterable[Cause]:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from podium.apiserver.errors import StatusError
+from podium.apiserver.errors import not_acceptable as no_such_form
 
 _AVAILABLE: Final = "application/json, application/json;stream=watch"
 
@@ -31,6 +32,7 @@ def negotiate(accept: str, *, collection: bool, watch: bool = False) -> Form:
     """The form of an answer about one object or a collection; StatusError 406 where none will do."""
     if not accept:
         return PLAIN
+    is_json = False
     for choice in accept.split(","):
         media, *parameters = [part.strip() for part in choice.split(";")]
         if media not in ("application/json", "*/*", "application/*"):
@@ -39,11 +41,14 @@ def negotiate(accept: str, *, collection: bool, watch: bool = False) -> Form:
         what = said.get("as", "")
         if not what:
             return PLAIN
+        is_json = True
         if said.get("g") != "meta.k8s.io" or said.get("v") not in ("v1", "v1beta1"):
             continue
         shapes = ("Table", "PartialObjectMetadata") if watch else _SHAPES[collection]
         if what in shapes:
             return Form(what, said["v"])
+    if is_json:
+        raise no_such_form(("application/json",))
     raise not_acceptable(collection=collection)
 
 

@@ -61,7 +61,7 @@ def create(api: Api, kind: Kind, obj: Obj, namespace: str, options: Options) -> 
     meta = _metadata_of(obj)
     _check_namespace(kind, meta, namespace)
     if kind.namespaced:
-        _admit_namespace(api, kind, namespace, meta)
+        admit_namespace(api, kind, namespace, meta.get("name", ""))
     if meta.get("resourceVersion"):
         raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
     context = api.context(kind)
@@ -175,7 +175,7 @@ def _metadata_of(obj: Obj) -> Obj:
     return meta
 
 
-def _admit_namespace(api: Api, kind: Kind, namespace: str, meta: Obj) -> None:
+def admit_namespace(api: Api, kind: Kind, namespace: str, name: str) -> None:
     """Nothing is created where there is no namespace, or where one is about to go."""
     space = api.store.get(NAMESPACE, "", namespace)
     if space is None:
@@ -183,7 +183,7 @@ def _admit_namespace(api: Api, kind: Kind, namespace: str, meta: Obj) -> None:
     if space.fields[0] == "Terminating":
         cause = Cause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
         why = f"unable to create new content in namespace {namespace} because it is being terminated"
-        raise forbidden(kind, meta.get("name", ""), why, [cause])
+        raise forbidden(kind, name, why, [cause])
 
 
 def _check_address(kind: Kind, meta: Obj, namespace: str | None, name: str) -> None:

@@ -6,11 +6,15 @@ name as a label, so that selectors of namespaces can name one.
 
 from typing import Final
 
+from podium.apiserver.errors import forbidden
+from podium.apiserver.kinds import NAMESPACE
 from podium.apiserver.rules.rule import Context, Obj, Rules
+from podium.apiserver.store import Stored
 from podium.kube.validation import dns_label_errors
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 FINALIZER: Final = "kubernetes"
+_LASTING: Final = ("default", "kube-system", "kube-public")
 
 
 def _prepare_for_create(obj: Obj, context: Context) -> None:
@@ -32,7 +36,13 @@ def _label(obj: Obj) -> None:
         metadata["labels"] = {**(metadata.get("labels") or {}), NAME_LABEL: metadata["name"]}
 
 
+def _check_deletion(stored: Stored) -> None:
+    if stored.name in _LASTING:
+        raise forbidden(NAMESPACE, stored.name, "this namespace may not be deleted")
+
+
 NAMESPACE_RULES: Final = Rules(
+    check_deletion=_check_deletion,
     prepare_for_create=_prepare_for_create,
     prepare_for_update=_prepare_for_update,
     name_errors=dns_label_errors,

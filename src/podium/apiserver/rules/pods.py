@@ -9,9 +9,15 @@ from typing import Final
 
 from podium.apiserver.rules.pod_priority import set_priority
 from podium.apiserver.rules.pod_qos import qos_class
+from podium.apiserver.rules.pod_runtime import set_runtime
 from podium.apiserver.rules.rule import Context, Obj, Rules
 
 _GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"
+
+
+def _admit(obj: Obj, context: Context) -> None:
+    set_priority(obj, context)
+    set_runtime(obj, context)
 
 
 def _prepare_for_create(obj: Obj, context: Context) -> None:
@@ -70,7 +76,7 @@ def _grace_seconds(pod: Obj, asked: int | None) -> int:
 
 
 POD_RULES: Final = Rules(
-    admit=set_priority,
+    admit=_admit,
     prepare_for_create=_prepare_for_create,
     prepare_for_update=_prepare_for_update,
     prepare_for_status=_prepare_for_status,

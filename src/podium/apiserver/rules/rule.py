@@ -18,7 +18,7 @@ from podium.kube.validation import dns_subdomain_errors
 
 if TYPE_CHECKING:
     from podium.apiserver.kinds import Kind, Kinds
-    from podium.apiserver.store import Store
+    from podium.apiserver.store import Store, Stored
 
 Obj = dict[str, Any]
 
@@ -49,6 +49,10 @@ def _fine_both(new: Obj, old: Obj) -> Iterable[Cause]:
     return ()
 
 
+def _deletable(stored: Stored) -> None:
+    pass
+
+
 class Rules(msgspec.Struct, frozen=True):
     """`generation`: changes of the spec are counted in metadata.generation. `status_on_create`: who creates may write
     the status too. `update_creates`: a PUT of what does not exist creates it. `update_needs_version`: a PUT must
@@ -62,6 +66,8 @@ class Rules(msgspec.Struct, frozen=True):
     validate_status: Callable[[Obj, Obj], Iterable[Cause]] = _fine_both
     admit: Callable[[Obj, Context], None] = _leave
     """Admission on create, before anything else; raises StatusError."""
+    check_deletion: Callable[[Stored], None] = _deletable
+    """Admission on delete; raises StatusError."""
     name_errors: Callable[[str], Sequence[str]] = dns_subdomain_errors
     grace_seconds: Callable[[Obj, int | None], int] | None = None
     """How long a deletion waits, from the object and from what the request asked for; None: it never does."""

@@ -10,9 +10,12 @@ from podium.apiserver.rules.jobs import JOB_RULES
 from podium.apiserver.rules.namespaces import NAMESPACE_RULES
 from podium.apiserver.rules.nodes import NODE_RULES
 from podium.apiserver.rules.pods import POD_RULES
+from podium.apiserver.rules.priority_classes import PRIORITY_CLASS_RULES
 from podium.apiserver.rules.rule import PLAIN, Rules
+from podium.apiserver.rules.secrets import SECRET_RULES
+from podium.apiserver.rules.services import SERVICE_RULES
 from podium.apiserver.rules.validation.table import CHECKS
-from podium.apiserver.rules.volumes import VOLUME_RULES
+from podium.apiserver.rules.volumes import CLAIM_RULES, VOLUME_RULES
 from podium.apiserver.schema.custom import CustomKind
 from podium.apiserver.schema.establishing import DEFINITION_RULES, rules_of_custom
 
@@ -30,9 +33,10 @@ _RULES: Final[dict[str, Rules]] = {
     "limitranges": _UPSERT,
     "resourcequotas": Rules(returns_deleted=True, empty_status={}),
     "serviceaccounts": _RETURNED,
-    "services": Rules(returns_deleted=True, update_creates=True, empty_status={"loadBalancer": {}}),
+    "services": SERVICE_RULES,
+    "secrets": SECRET_RULES,
     "persistentvolumes": VOLUME_RULES,
-    "persistentvolumeclaims": Rules(returns_deleted=True, empty_status={"phase": "Pending"}),
+    "persistentvolumeclaims": CLAIM_RULES,
     "replicationcontrollers": Rules(generation=True, empty_status={"replicas": 0}),
     "deployments.apps": Rules(generation=True, empty_status={}),
     "replicasets.apps": Rules(generation=True, empty_status={"replicas": 0}),
@@ -63,7 +67,7 @@ _RULES: Final[dict[str, Rules]] = {
     "resourceclaimtemplates.resource.k8s.io": _RETURNED,
     "resourceslices.resource.k8s.io": Rules(returns_deleted=True, generation=True),
     "customresourcedefinitions.apiextensions.k8s.io": DEFINITION_RULES,
-    "priorityclasses.scheduling.k8s.io": Rules(generation=True),
+    "priorityclasses.scheduling.k8s.io": PRIORITY_CLASS_RULES,
     "endpointslices.discovery.k8s.io": Rules(generation=True),
 }
 

@@ -37,10 +37,10 @@ def evict(api: Api, namespace: str, name: str, body: Obj, *, dry_run: bool = Fal
     dry_run = dry_run or bool(options.get("dryRun"))
     stored = api.stored(POD, namespace, name)
     pod = stored.decode()
-    _check_preconditions(stored, options.get("preconditions") or {})
     phase = (pod.get("status") or {}).get("phase")
     if phase not in ("Succeeded", "Failed", "Pending") and "deletionTimestamp" not in pod["metadata"]:
         _use_budget(api, pod, dry_run)
+    _check_preconditions(stored, options.get("preconditions") or {})
     if not dry_run:
         set_condition(pod.setdefault("status", {}), _TARGETED, api.now())
         api.store.put(POD, pod)

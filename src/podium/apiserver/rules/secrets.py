@@ -1,0 +1,20 @@
+"""Secrets: what is written as text in `stringData` is kept, encoded, in `data`, and never read back as text."""
+
+import base64
+from typing import Final
+
+from podium.apiserver.rules.rule import Context, Obj, Rules
+
+
+def _encode_texts(obj: Obj, context: Context) -> None:
+    texts = obj.pop("stringData", None)
+    if texts:
+        encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+        obj["data"] = {**(obj.get("data") or {}), **encoded}
+
+
+def _prepare_for_update(new: Obj, old: Obj, context: Context) -> None:
+    _encode_texts(new, context)
+
+
+SECRET_RULES: Final = Rules(prepare_for_create=_encode_texts, prepare_for_update=_prepare_for_update)
