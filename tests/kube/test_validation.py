@@ -66,8 +66,8 @@ def test_a_dns_label_has_no_dots_but_a_subdomain_may() -> None:
     assert dns_label_errors("my-name") == ()
     assert dns_label_errors("my.name") == ("must not contain dots",)
     assert dns_subdomain_errors("my.name") == ()
-    assert dns_label_errors("a" * 64) == ("must be no more than 63 bytes",)
-    assert dns_subdomain_errors("a" * 254) == ("must be no more than 253 bytes",)
+    assert dns_label_errors("a" * 64) == ("must be no more than 63 characters",)
+    assert dns_subdomain_errors("a" * 254) == ("must be no more than 253 characters",)
     assert "RFC 1123 label" in dns_label_errors("My_Name")[0]
 
 

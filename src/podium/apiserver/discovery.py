@@ -194,7 +194,7 @@ def _aggregated_group(name: str, kinds: list[Kind]) -> Obj:
 def _aggregated_resource(kind: Kind) -> Obj:
     return {
         "resource": kind.plural,
-        "responseKind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
+        "responseKind": _response_kind(kind, kind.group, kind.version, kind.kind),
         "scope": "Namespaced" if kind.namespaced else "Cluster",
         "singularResource": kind.singular,
         "verbs": kind.verbs,
@@ -206,9 +206,13 @@ def _aggregated_resource(kind: Kind) -> Obj:
 
 def _aggregated_part(kind: Kind, part: Subresource) -> Obj:
     own = part.kind and part.version
-    response = {
-        "group": part.group if own else kind.group,
-        "version": part.version if own else kind.version,
-        "kind": part.kind or kind.kind,
-    }
+    group, version = (part.group, part.version) if own else (kind.group, kind.version)
+    response = _response_kind(kind, group, version, part.kind or kind.kind)
     return {"subresource": part.name, "responseKind": response, "verbs": part.verbs}
+
+
+def _response_kind(kind: Kind, group: str, version: str, name: str) -> Obj:
+    """Built-in kinds leave out the group and version where they are those of the resource."""
+    if not kind.custom and (group, version) == (kind.group, kind.version):
+        group = version = ""
+    return {"group": group, "version": version, "kind": name}

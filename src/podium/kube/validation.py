@@ -37,7 +37,7 @@ def qualified_name_errors(name: str) -> tuple[str, ...]:
     if "/" in rest:
         rule = _pattern_error(_NAME_RULE, _NAME, "MyName", "my.name", "123-abc")
         return (f"a valid label key {rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",)
-    complaints = dns_subdomain_errors(prefix) if prefix else ("must be non-empty",)
+    complaints = _subdomain_errors(prefix, "bytes") if prefix else ("must be non-empty",)
     return tuple(f"prefix part {complaint}" for complaint in complaints) + _name_part_errors(rest)
 
 
@@ -68,7 +68,7 @@ def dns_label_errors(value: str) -> tuple[str, ...]:
     """What is wrong with an RFC 1123 label, such as the name of a namespace."""
     errors = []
     if _bytes(value) > 63:
-        errors.append(_too_long(63))
+        errors.append(_too_long(63, "characters"))
     if not _DNS_LABEL_RE.fullmatch(value):
         if _DNS_SUBDOMAIN_RE.fullmatch(value):
             errors.append("must not contain dots")
@@ -82,9 +82,13 @@ def dns_label_errors(value: str) -> tuple[str, ...]:
 
 def dns_subdomain_errors(value: str) -> tuple[str, ...]:
     """What is wrong with an RFC 1123 subdomain, such as the name of a node or a pod."""
+    return _subdomain_errors(value, "characters")
+
+
+def _subdomain_errors(value: str, counted: str) -> tuple[str, ...]:
     errors = []
     if _bytes(value) > 253:
-        errors.append(_too_long(253))
+        errors.append(_too_long(253, counted))
     if not _DNS_SUBDOMAIN_RE.fullmatch(value):
         characters = "lower case alphanumeric characters, '-' or '.'"
         rule = f"a lowercase RFC 1123 subdomain must consist of {characters}, and {_DNS_RULE}"
@@ -131,8 +135,8 @@ def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode())
 
 
-def _too_long(limit: int) -> str:
-    return f"must be no more than {limit} bytes"
+def _too_long(limit: int, counted: str = "bytes") -> str:
+    return f"must be no more than {limit} {counted}"  # bytes all the same, but names are said to have characters
 
 
 def _pattern_error(rule: str, pattern: str, *examples: str) -> str:

@@ -14,7 +14,7 @@ from podium.apiserver.rules.priority_classes import PRIORITY_CLASS_RULES
 from podium.apiserver.rules.rule import PLAIN, Rules
 from podium.apiserver.rules.secrets import SECRET_RULES
 from podium.apiserver.rules.services import SERVICE_RULES
-from podium.apiserver.rules.validation.table import CHECKS
+from podium.apiserver.rules.validation.table import CHECKS, STATUS_CHECKS
 from podium.apiserver.rules.volumes import CLAIM_RULES, VOLUME_RULES
 from podium.apiserver.schema.custom import CustomKind
 from podium.apiserver.schema.establishing import DEFINITION_RULES, rules_of_custom
@@ -73,6 +73,8 @@ _RULES: Final[dict[str, Rules]] = {
 
 for _place, (_check, _check_update) in CHECKS.items():
     _RULES[_place] = msgspec.structs.replace(_RULES.get(_place, PLAIN), validate=_check, validate_update=_check_update)
+for _place, _check_update in STATUS_CHECKS.items():
+    _RULES[_place] = msgspec.structs.replace(_RULES[_place], validate_status=_check_update)
 
 
 def rules_of(kind: Kind) -> Rules:

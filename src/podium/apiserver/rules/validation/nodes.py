@@ -34,6 +34,11 @@ def node(obj: Obj) -> Causes:
 
 
 def node_update(new: Obj, old: Obj) -> Causes:
+    yield from node(new)
+    yield from node_status_update(new, old)
+
+
+def node_status_update(new: Obj, old: Obj) -> Causes:
     yield from _amounts(new)
     yield from _addresses((new.get("status") or {}).get("addresses") or [])
     after, before = new.get("spec") or {}, old.get("spec") or {}

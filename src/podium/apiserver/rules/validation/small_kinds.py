@@ -85,8 +85,6 @@ def lease(obj: Obj) -> Causes:
         yield invalid_value("spec.leaseDurationSeconds", duration, "must be greater than 0")
     if transitions is not None and transitions < 0:
         yield invalid_value("spec.leaseTransitions", transitions, "must be greater than or equal to 0")
-    if spec.get("preferredHolder") and not spec.get("strategy"):
-        yield field_forbidden("spec.preferredHolder", "may only be specified if `strategy` is defined")
 
 
 def lease_update(new: Obj, _: Obj) -> Causes:

@@ -16,7 +16,7 @@ from podium.apiserver.rules.validation.wording import (
     selector,
     sorted_map,
 )
-from podium.kube.quantity import canonical, parse
+from podium.kube.quantity import canonical, parse, units
 from podium.kube.validation import qualified_name_errors
 
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -81,8 +81,10 @@ def volume(obj: Obj) -> Causes:
     if not capacity:
         yield required("spec.capacity")
     if set(capacity) != {"storage"}:
-        yield not_supported("spec.capacity", sorted_map(capacity), ("storage",))
+        yield not_supported("spec.capacity", sorted_map(capacity) or {}, ("storage",))
     for name, size in capacity.items():
+        if parse(size) < 0:
+            yield invalid_value(f"spec.capacity[{name}]", units(size), "must be a valid resource quantity")
         if parse(size) <= 0:
             yield invalid_value(f"spec.capacity[{name}]", canonical(size), NOT_POSITIVE)
     policy = spec.get("persistentVolumeReclaimPolicy")

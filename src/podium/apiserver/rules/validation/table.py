@@ -9,6 +9,7 @@ from podium.apiserver.rules.validation import nodes, pod_spec, pod_update, small
 Check = Callable[[dict[str, Any]], Iterable[Cause]]
 UpdateCheck = Callable[[dict[str, Any], dict[str, Any]], Iterable[Cause]]
 
+STATUS_CHECKS: Final[dict[str, UpdateCheck]] = {"nodes": nodes.node_status_update}
 CHECKS: Final[dict[str, tuple[Check, UpdateCheck]]] = {
     "pods": (pod_spec.pod, pod_update.pod_update),
     "nodes": (nodes.node, nodes.node_update),

@@ -98,7 +98,7 @@ def daemon_set(obj: Obj) -> Causes:
     spec = obj.get("spec") or {}
     chosen, made = spec.get("selector"), spec.get("template") or {}
     yield from selector("spec.selector", chosen)
-    if chosen is not None and not _selects(chosen, made):
+    if chosen is None or not _selects(chosen, made):
         yield invalid_value("spec.template.metadata.labels", _labels(made), MISMATCH)
     if chosen is not None and not (chosen.get("matchLabels") or chosen.get("matchExpressions")):
         yield invalid_value("spec.selector", shown_selector(chosen), "empty selector is invalid for daemonset")
@@ -176,8 +176,9 @@ def _job_restarts(spec: Obj, made: Obj) -> Causes:
 
 def _selector_and_template(spec: Obj, kind: str, owner: str) -> Causes:
     chosen, made = spec.get("selector"), spec.get("template") or {}
-    if chosen is None:
+    if chosen is None:  # selects nothing, and so not the template either
         yield required("spec.selector")
+        yield invalid_value("spec.template.metadata.labels", _labels(made), MISMATCH)
     else:
         found = list(selector("spec.selector", chosen))
         yield from found
