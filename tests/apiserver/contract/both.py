@@ -26,7 +26,7 @@ class Servers:
         self.embedded = embedded
 
     def compare(self, case: Case) -> None:
-        name = "c-" + hashlib.sha256(case.__name__.encode()).hexdigest()[:10]
+        name = "c-" + hashlib.sha256(f"{case.__module__}.{case.__name__}".encode()).hexdigest()[:10]
         expected = transcript(self.real, case, name)
         found = transcript(self.embedded, case, name)
         for at, (real, embedded) in enumerate(zip(expected, found, strict=False)):
