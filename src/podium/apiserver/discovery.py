@@ -37,6 +37,7 @@ VERSION: Final = {
     "compiler": "",
     "platform": "",
 }
+_OPEN_API_2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 _HEALTH: Final = ("/healthz", "/livez", "/readyz")
 _encode = msgspec.json.Encoder().encode
 
@@ -85,6 +86,8 @@ def _other(api: Api, request: Request, path: str) -> Response | None:
     if path.startswith("/openapi/v3"):
         document = api.openapi.answer(path)
         return not_found_page() if document is None else Response(200, document)
+    if path == "/openapi/v2":
+        return _open_api_2(request.accept)
     if path == "/version":
         return _json(VERSION)
     if path == "/":
@@ -96,6 +99,14 @@ def _other(api: Api, request: Request, path: str) -> Response | None:
     if not path.startswith(("/api/", "/apis/")):
         return not_found_page()
     return None
+
+
+def _open_api_2(accept: str) -> Response:
+    """A document without any types: who finds none there leaves checking to the server, and the rest read version 3."""
+    if _OPEN_API_2_PROTOBUF in accept:
+        return Response(200, b"\x0a\x032.0\x12\x00", _OPEN_API_2_PROTOBUF.replace("@", "."))  # "@" is no media type
+    info = {"title": "Kubernetes", "version": VERSION["gitVersion"]}
+    return _json({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}})
 
 
 def not_found_page() -> Response:

@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from podium.cli import annotate, bench, chaos, check, explain, extender, plugins, run, shadow, telemetry
+from podium.cli import annotate, bench, chaos, check, explain, extender, plugins, run, shadow, telemetry, up
 from podium.cli.errors import BAD_INPUT, sentence_for
 
 app = typer.Typer(
@@ -39,6 +39,7 @@ def podium(
         typer.echo(context.get_help())
 
 
+app.command()(up.up)
 app.command()(run.run)
 app.command()(explain.explain)
 app.command()(check.check)

@@ -1,0 +1,122 @@
+"""`podium up`: a cluster in one process."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podium.cli.errors import InputError
+from podium.cli.options import PluginOption
+
+if TYPE_CHECKING:
+    from podium.config import Registry, SchedulerConfig
+    from podium.whole.manifests import Manifest
+    from podium.whole.screen import Screen
+    from podium.whole.up import Wish
+
+NO_WORKLOAD = "none"
+
+
+def up(
+    nodes: Annotated[
+        int, typer.Option("--nodes", metavar="N", min=0, max=100_000, help="How many nodes, in three zones.")
+    ] = 12,
+    config: Annotated[
+        str | None,
+        typer.Option("--config", metavar="FILE", help="A KubeSchedulerConfiguration; else kube-scheduler's defaults."),
+    ] = None,
+    plugin: PluginOption = None,
+    workload: Annotated[
+        str | None,
+        typer.Option(
+            "--workload",
+            metavar="PATH",
+            help=f'A file or folder of manifests; else a sample; "{NO_WORKLOAD}": nothing.',
+        ),
+    ] = None,
+    speed: Annotated[
+        float, typer.Option("--speed", metavar="X", help="Pods start, run and end X times as fast.")
+    ] = 1.0,
+    port: Annotated[
+        int, typer.Option("--port", metavar="P", min=0, max=65535, help="Where the API is served; 0: any free port.")
+    ] = 7070,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="FILE", help="Keep everything in this SQLite file; else only in memory."),
+    ] = None,
+    view: Annotated[bool, typer.Option("--view/--no-view", help="The live view, where there is a terminal.")] = True,
+    demo: Annotated[
+        bool,
+        typer.Option("--demo", help="Explain what could not be placed; then end, unless there is a terminal."),
+    ] = False,
+    log_level: Annotated[
+        str, typer.Option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")
+    ] = "warning",
+) -> None:
+    """Start a cluster in this process: API, controllers, nodes, scheduler and a workload.
+
+    Nothing is installed and nothing outlives it, unless --data names a file. kubectl and every other client can use it.
+    Runs until Ctrl-C or SIGTERM (exit code 0). Bad input ends with 2.
+
+    Example: podium up --nodes 50 --workload manifests/
+    """
+    import sys
+
+    from podium.cli.configuration import read_config
+    from podium.cli.registry import registry_with
+    from podium.serving.log import LEVELS, set_up
+    from podium.whole.up import Wish
+
+    if log_level not in LEVELS:
+        raise InputError(f'--log-level "{log_level}": write one of {", ".join(LEVELS)}')
+    if not 0 < speed <= 1000:
+        raise InputError(f"--speed {speed:g}: write a number above 0, at most 1000")
+    set_up("text", log_level)
+    registry = registry_with(plugin)
+    settings = read_config(config, registry)
+    terminal = sys.stdout.isatty()
+    wish = Wish(
+        nodes=nodes,
+        workload=_manifests(workload),
+        speed=speed,
+        port=port,
+        data=Path(data) if data else None,
+        demo=demo,
+        stays=not demo or terminal,
+    )
+    raise typer.Exit(_run(settings, registry, wish, _screen(view and terminal)))
+
+
+def _manifests(workload: str | None) -> "list[Manifest]":
+    from podium.whole.manifests import SAMPLE, WorkloadError, read_workload
+
+    if workload == NO_WORKLOAD:
+        return []
+    try:
+        return read_workload(Path(workload) if workload else SAMPLE)
+    except WorkloadError as error:
+        raise InputError(f"--workload {error}") from None
+
+
+def _screen(view: bool) -> "Screen":
+    from podium.whole.screen import Lines, LiveView
+
+    return LiveView() if view else Lines()
+
+
+def _run(config: "SchedulerConfig", registry: "Registry", wish: "Wish", screen: "Screen") -> int:
+    """Run on uvloop where there is one: requests take less time on it."""
+    import asyncio
+    from contextlib import suppress
+
+    from podium.whole.up import UpError
+    from podium.whole.up import up as run_cluster
+
+    try:
+        with suppress(ImportError):
+            import uvloop
+
+            return uvloop.run(run_cluster(config, registry, wish, screen))
+        return asyncio.run(run_cluster(config, registry, wish, screen))
+    except UpError as error:
+        raise InputError(str(error)) from None
