@@ -42,6 +42,8 @@ class StatusError(Exception):
         self.details = details
         self.retry_after = retry_after
         self.continue_token = ""
+        self.warnings: tuple[str, ...] = ()
+        """What the answer warns about besides."""
 
     def status(self) -> dict[str, Any]:
         """The Status object that answers the request."""

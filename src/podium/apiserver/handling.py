@@ -70,7 +70,7 @@ def handle(api: Api, request: Request) -> Response | WatchRequest:
 def failure(error: StatusError) -> Response:
     if error is NOWHERE:
         return discovery.not_found_page()
-    return Response(error.code, _encode(error.status()), retry_after=error.retry_after)
+    return Response(error.code, _encode(error.status()), warnings=error.warnings, retry_after=error.retry_after)
 
 
 def _resource(api: Api, request: Request) -> Response | WatchRequest:
@@ -236,7 +236,11 @@ def _create(api: Api, request: Request, target: Target, query: Query) -> Respons
         api.bind(target.namespace, name, obj, dry_run=options.dry_run)
         return Response(201, _CREATED)
     form = PLAIN if request.accept == "application/json" else negotiate(request.accept, collection=False)
-    stored = api.create_stored(kind, obj, target.namespace, options)
+    try:
+        stored = api.create_stored(kind, obj, target.namespace, options)
+    except StatusError as error:
+        error.warnings = tuple(options.warnings)
+        raise
     return _answer(api, kind, stored, 201, form, query, options)
 
 

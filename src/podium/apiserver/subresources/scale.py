@@ -79,6 +79,7 @@ def set_scale(api: Api, kind: Kind, stored: Stored, asked: Obj, options: Options
     for step in steps:
         place = place.setdefault(step, {})
     place[last] = replicas
+    obj = patching.tracked(api, kind, stored, obj, "scale", options)
     return replace(api, kind, rules_of(kind), stored, obj, "", options)
 
 
