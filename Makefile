@@ -4,24 +4,21 @@
 PYTHON ?= python3
 CASES ?= 1000
 SEED ?= 1
+PORT ?= 7070
 # Two at a time: each test process starts a control plane of its own, which needs about one core.
 WORKERS ?= 2
 
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-SAMPLE := src/podium/samples/cluster.yaml
 
 .PHONY: help demo test lint format testbed unit doctest parity lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
-demo: $(READY) ## Explain a pod that fits and one that does not, on a sample cluster
-	@for pod in shop/web-4 analytics/training; do \
-		printf '\n$$ podium explain %s --from %s\n\n' $$pod $(SAMPLE); \
-		$(BIN)/podium explain $$pod --from $(SAMPLE) || [ $$? -eq 1 ] || exit 1; \
-	done
+demo: $(READY) ## A cluster in one process: see pods placed, and why one is not
+	@$(BIN)/python -m podium up --demo --port $(PORT)
 
 test: lint testbed doctest unit ## Check style, types and layers, then run all tests
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import shutil
 import sys
 import time
 from contextlib import AsyncExitStack
@@ -37,6 +38,7 @@ from podium.whole.sample_nodes import sample_shapes
 from podium.whole.screen import Screen
 
 HOST: Final = "127.0.0.1"
+_WIDTH: Final = 120
 _LOOK: Final = 0.05
 _QUIET: Final = 0.5
 """Seconds without a decision after which a workload counts as placed."""
@@ -149,14 +151,14 @@ def _create(api: Api, workload: list[Manifest]) -> int:
 
 
 def _welcome(url: str, kubeconfig: Path, api: Api, created: int) -> str:
-    nodes, pods = api.store.count(NODE), api.store.count(POD)
-    kept = f", {pods} pods" if pods else ""
-    lines = (
-        f"{nodes} nodes{kept} and {created} new objects on {url}",
-        f"export KUBECONFIG={kubeconfig}",
-        "kubectl get pods -A -o wide",
+    kept = f", {pods} pods from before" if (pods := api.store.count(POD) - created) > 0 else ""
+    return "\n".join(
+        (
+            f"{api.store.count(NODE)} nodes on {url}, {created} objects created{kept}",
+            f"export KUBECONFIG={kubeconfig}",
+            "kubectl get pods -A -o wide",
+        )
     )
-    return "\n".join(lines)
 
 
 # What is told once
@@ -194,9 +196,15 @@ async def _decided(news: News) -> None:
 
 
 async def _podium(*arguments: str) -> str:
-    """What another podium prints."""
+    """What another podium prints, as wide as this one may."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "podium", *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        sys.executable,
+        "-m",
+        "podium",
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={**os.environ, "COLUMNS": str(shutil.get_terminal_size((_WIDTH, 0)).columns)},
     )
     try:
         out, _ = await process.communicate()
