@@ -50,17 +50,17 @@ class Kubectl:
         self._environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(home)}
 
     def __call__(
-        self, *arguments: str, stdin: str | None = None, folder: Path | None = None, timeout: float = 60.0, **extra: str
+        self, *arguments: str, stdin: str | None = None, folder: Path | None = None, editor: str = "true"
     ) -> Ran:
         ran = subprocess.run(
             [self._program, *arguments],
             input=stdin,
             cwd=folder,
-            env={**self._environment, **extra},
+            env={**self._environment, "KUBE_EDITOR": editor},
             capture_output=True,
             text=True,
             check=False,
-            timeout=timeout,
+            timeout=120,
         )
         return Ran(ran.returncode, ran.stdout, ran.stderr)
 

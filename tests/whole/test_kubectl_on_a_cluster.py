@@ -32,8 +32,10 @@ def typed(kubectl: Kubectl, request: pytest.FixtureRequest) -> Typed:
     namespace = re.sub(r"[^a-z]+", "-", request.node.name.removeprefix("test_"))[:60].strip("-")
     printed(kubectl("create", "namespace", namespace))
 
-    def run(command: str, *more: str, stdin: str | None = None, errors: tuple[str, ...] = (), **extra: str) -> str:
-        return printed(kubectl("-n", namespace, *command.split(), *more, stdin=stdin, **extra), errors=errors)
+    def run(
+        command: str, *more: str, stdin: str | None = None, errors: tuple[str, ...] = (), editor: str = "true"
+    ) -> str:
+        return printed(kubectl("-n", namespace, *command.split(), *more, stdin=stdin, editor=editor), errors=errors)
 
     return run
 
@@ -88,9 +90,9 @@ def test_scaling_and_deleting_wait_for_pods(typed: Typed) -> None:
 def test_a_pod_is_waited_for_edited_and_deleted(typed: Typed) -> None:
     typed("run web --image=nginx --labels=colour=red")
     assert typed(f"wait --for=condition=Ready pod/web {TIMEOUT}") == "pod/web condition met\n"
-    assert "pod/web edited" in typed("edit pod web", KUBE_EDITOR="sed -i s/colour:.red/colour:\\ blue/")
+    assert "pod/web edited" in typed("edit pod web", editor="sed -i s/colour:.red/colour:\\ blue/")
     assert typed("get pods -l colour=blue -o name") == "pod/web\n"
-    typed("edit pod web", KUBE_EDITOR="true", errors=("Edit cancelled, no changes made.",))
+    typed("edit pod web", errors=("Edit cancelled, no changes made.",))
     assert 'pod "web" deleted' in typed("delete pod web --wait")
     assert typed("get pods -o name") == ""
 

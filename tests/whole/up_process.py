@@ -28,7 +28,7 @@ class PodiumUp:
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        self.url = self.wait_for(r"on (http://\S+)")[1]
+        self.url = self.wait_for(r"on (http://[^\s,]+)")[1]
         self.kubeconfig = Path(self.wait_for(r"export KUBECONFIG=(\S+)")[1])
         return self
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import random
 import ssl
 import zlib
@@ -80,7 +81,7 @@ class Server:
             await site.start()
         except OSError as error:
             await self._runner.cleanup()
-            raise PortInUseError(f"nothing can listen on {self._host}:{self.port}: {error.strerror}") from None
+            raise PortInUseError(f"nothing can listen on {self._host}:{self.port}: {_why(error)}") from None
         assert site._server is not None
         self.port = site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
 
@@ -182,6 +183,11 @@ class Server:
             await response.write(packer.flush())
             await response.write_eof()
         return response
+
+
+def _why(error: OSError) -> str:
+    """In the system's words: event loops add some of their own."""
+    return os.strerror(error.errno).lower() if error.errno else str(error)
 
 
 def _written(found: Response) -> web.Response:

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 from podium.apiserver.agents import Agents
 from podium.apiserver.api import Api
 from podium.apiserver.controllers import Controllers
+from podium.apiserver.database import Database, DatabaseError
 from podium.apiserver.errors import StatusError
 from podium.apiserver.kinds import NODE, POD
 from podium.apiserver.serving import PortInUseError, Server
@@ -118,7 +119,14 @@ async def _run(
 
 
 def _open(wish: Wish, stack: AsyncExitStack) -> Api:
-    return Api(clock=SystemClock(), rng=random.Random())
+    database = None
+    if wish.data is not None:
+        try:
+            database = Database(wish.data)
+        except DatabaseError as error:
+            raise UpError(f"--data {error}") from None
+        stack.callback(database.close)
+    return Api(clock=SystemClock(), rng=random.Random(), database=database)
 
 
 async def _serve(api: Api, port: int) -> Server:
