@@ -2,7 +2,7 @@
 
 It stands on aiohttp's low-level server, without routing, and answers each request in one go on the event loop. Only
 three things take time: a body that comes in pieces, an answer larger than the client reads, and a watch, which ends
-when the client leaves, when its time is up, or when it has fallen too far behind.
+when the client leaves or does not read, when its time is up, or when it has fallen too far behind.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ BODY_LIMIT: Final = 3 << 20
 """Bytes of the largest request body, as kube-apiserver has it."""
 GZIP_FROM: Final = 128 << 10
 BOOKMARK_SECONDS: Final = 60.0
+STALL_SECONDS: Final = 60.0
+"""How long a client may leave its watch unread while there is more to send."""
 _PIECE: Final = 1 << 20
 _SHORTEST_WATCH: Final = 1800.0
 """A watch that names no end lasts between this and twice this."""
@@ -51,6 +53,7 @@ class Server:
         tls: ssl.SSLContext | None = None,
         body_limit: int = BODY_LIMIT,
         bookmark_seconds: float = BOOKMARK_SECONDS,
+        stall_seconds: float = STALL_SECONDS,
         rng: random.Random | None = None,
     ) -> None:
         self._api = api
@@ -58,6 +61,7 @@ class Server:
         self._tls = tls
         self._body_limit = body_limit
         self._bookmark_seconds = bookmark_seconds
+        self._stall_seconds = stall_seconds
         self._rng = rng or random.Random()
         self._watchers: set[Watcher] = set()
         self._runner: web.ServerRunner | None = None
@@ -146,6 +150,9 @@ class Server:
                 await response.write_eof()
         except ConnectionError:
             pass  # The client has left.
+        except TimeoutError:  # It is there and does not read.
+            if http.transport is not None:
+                http.transport.abort()
         finally:
             watcher.close()
             self._watchers.discard(watcher)
@@ -158,7 +165,8 @@ class Server:
         bookmark_at = loop.time() + self._bookmark_seconds
         while True:
             if data := watcher.events():
-                await response.write(data)
+                async with asyncio.timeout(self._stall_seconds):
+                    await response.write(data)
                 continue
             now = loop.time()
             if watcher.ended or now >= ends:
