@@ -1,10 +1,12 @@
 """PodDisruptionBudgets: the numbers that evictions are decided by."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from podium.apiserver.errors import StatusError
+from podium.kube.meta import format_time
 from tests.apiserver.embedded import Embedded, deployment, in_embedded_cluster, template
 
 Object = dict[str, Any]
@@ -70,6 +72,23 @@ def test_the_scale_of_pods_that_nobody_scales_is_not_known() -> None:
                 == "SyncFailed"
             )
         )
+
+    in_embedded_cluster(story)
+
+
+def test_a_pod_that_somebody_is_about_to_evict_does_not_count_until_it_turns_out_to_stay() -> None:
+    async def story(cluster: Embedded) -> None:
+        cluster.create(budget(minAvailable=3))
+        cluster.create(deployment(replicas=4))
+        await cluster.until(lambda: numbers(cluster)[0] == 1)
+        found = cluster.get("PodDisruptionBudget", "web")
+        name = cluster.list("Pod")[0]["metadata"]["name"]
+        found["status"] |= {"disruptedPods": {name: format_time(cluster.clock.now())}, "disruptionsAllowed": 0}
+        cluster.api.update(cluster.kind("PodDisruptionBudget"), found, subresource="status")
+        await asyncio.sleep(100)
+        assert numbers(cluster) == (0, 3, 3, 4)
+        await asyncio.sleep(30)
+        assert numbers(cluster) == (1, 4, 3, 4)
 
     in_embedded_cluster(story)
 

@@ -65,6 +65,12 @@ def test_old_sets_shrink_by_what_is_unhealthy_first_and_then_by_what_is_spare() 
     assert rollout.sizes_of_old(rolling(10, 3, 2), old, replicas("new-3", 5)) == {"a-1": 0, "b-2": 3}
 
 
+def test_unhealthy_old_pods_go_only_as_far_as_there_is_room() -> None:
+    # 10 wanted, 2 may be missing, 11 there of which 1 new is not available: 11 − 8 − 1 may go
+    old = [replicas("a-1", 10, available=0)]
+    assert rollout.sizes_of_old(rolling(10, 3, 2), old, replicas("new-2", 1, available=0)) == {"a-1": 8}
+
+
 def test_nothing_shrinks_while_the_new_pods_are_not_available() -> None:
     assert rollout.sizes_of_old(rolling(10, 3, 2), [replicas("a-1", 8)], replicas("new-2", 5, available=0)) == {}
 

@@ -101,9 +101,11 @@ def test_pods_before_the_partition_keep_the_old_revision() -> None:
         rolling = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
         cluster.create(stateful_set(replicas=3, updateStrategy=rolling))
         await ready(cluster, 3)
+        before = [cluster.get("Pod", f"db-{i}")["metadata"]["uid"] for i in range(2)]
         cluster.change("StatefulSet", "db", new_image)
         await asyncio.sleep(30)
         assert images(cluster) == {"db-0": "app:1", "db-1": "app:1", "db-2": "app:2"}
+        assert [cluster.get("Pod", f"db-{i}")["metadata"]["uid"] for i in range(2)] == before
         cluster.delete("Pod", "db-0")
         await asyncio.sleep(30)
         assert images(cluster)["db-0"] == "app:1"
