@@ -158,6 +158,20 @@ def test_gates_can_only_be_taken_away(api: Session) -> None:
 
 
 @contract
+def test_the_node_affinity_of_a_gated_pod_may_only_become_narrower(api: Session) -> None:
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+
+    def chosen(*terms: list[str]) -> dict[str, Any]:
+        wanted = [{"matchExpressions": [{"key": key, "operator": "Exists"} for key in keys]} for keys in terms]
+        return {"affinity": {"nodeAffinity": {required: {"nodeSelectorTerms": wanted}}}}
+
+    api.create(PODS, pod(schedulingGates=[{"name": "example.com/g"}], **chosen(["a"])), note=False)
+    assert api.patch(f"{PODS}/p", {"spec": chosen(["a", "b"])}).code == 200
+    assert api.patch(f"{PODS}/p", {"spec": chosen(["b"])}).code == 422
+    assert api.patch(f"{PODS}/p", {"spec": chosen(["a", "b"], ["c"])}).code == 422
+
+
+@contract
 def test_the_qos_class_follows_requests_and_limits(api: Session) -> None:
     for at, resources in enumerate(
         (
@@ -250,3 +264,20 @@ def test_nodes_are_tainted_cordoned_and_given_a_status(api: Session) -> None:
     api.patch(f"{NODES}/{name}/status", {"status": status}, STRATEGIC)
     api.patch(f"{NODES}/{name}", {"status": {"allocatable": {"cpu": "9"}}})
     api.delete(f"{NODES}/{name}")
+
+
+@contract
+def test_services_get_an_address_and_keep_it(api: Session) -> None:
+    services = "/api/v1/namespaces/{ns}/services"
+    given = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
+    created = api.create(services, given, note=False).body
+    address = created["spec"]["clusterIP"]
+    assert created["spec"]["clusterIPs"] == [address]
+    shown = {**created["spec"], "clusterIP": "<address>", "clusterIPs": ["<address>"]}
+    api.note(shown, created["status"])
+    kept = api.patch(f"{services}/s", {"spec": {"selector": {"a": "b"}}}, note=False).body
+    assert kept["spec"]["clusterIP"] == address
+    headless = {**given, "metadata": {"name": "h"}, "spec": {"clusterIP": "None", "selector": {"a": "b"}}}
+    api.create(services, headless)
+    api.create(services, {**given, "metadata": {"name": "1-starts-with-a-digit"}}, note=False)
+    api.delete(f"{services}/h")

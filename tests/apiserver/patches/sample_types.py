@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from podium.apiserver.patches.openapi_types import OpenApiType
+from tests.apiserver.patches.openapi_types import OpenApiType
 
 _TEXT = {"type": "string"}
 DEFINITIONS: dict[str, Any] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from podium.apiserver.errors import field_forbidden, invalid_value, required
-from podium.apiserver.rules.validation.placement import tolerations
+from podium.apiserver.rules.validation.placement import REQUIRED, tolerations
 from podium.apiserver.rules.validation.pod_spec import spec_of_pod
 from podium.apiserver.rules.validation.wording import MAX_INT32, Causes, Obj, between, sorted_map
 
@@ -115,9 +115,43 @@ def _gated(undone: dict[str, Any], before: Obj) -> Causes:
         yield invalid_value("spec.nodeSelector", sorted_map(after) or {}, detail)
     _take_back(undone, before, "nodeSelector")
     mine, theirs = undone.get("affinity") or {}, before.get("affinity") or {}
+    yield from _only_narrower(mine.get("nodeAffinity") or {}, theirs.get("nodeAffinity") or {})
     rest = {key: value for key, value in mine.items() if key != "nodeAffinity"}
     if rest == {key: value for key, value in theirs.items() if key != "nodeAffinity"}:
         _take_back(undone, before, "affinity")
+
+
+def _only_narrower(after: Obj, before: Obj) -> Causes:
+    """Terms that were required stay, and may only ask for more."""
+    had = (before.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
+    has = (after.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
+    path = f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"
+    if had and len(had) != len(has):
+        detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        yield invalid_value(path, [_go_term(term) for term in has] or None, detail)
+        return
+    for at, (mine, theirs) in enumerate(zip(has, had, strict=False)):
+        if not _asks_for_more(mine, theirs):
+            detail = "only additions are allowed (no mutations or deletions)"
+            yield invalid_value(f"{path}[{at}]", _go_term(mine), detail)
+
+
+def _asks_for_more(after: Obj, before: Obj) -> bool:
+    parts = ("matchExpressions", "matchFields")
+    if not any(before.get(name) for name in parts):  # matched nothing, and must go on matching nothing
+        return not any(after.get(name) for name in parts)
+    return all((after.get(name) or [])[: len(before.get(name) or [])] == (before.get(name) or []) for name in parts)
+
+
+def _go_term(term: Obj) -> dict[str, Any]:
+    def requirements(name: str) -> list[dict[str, Any]] | None:
+        found = [
+            {"Key": each.get("key", ""), "Operator": each.get("operator", ""), "Values": each.get("values")}
+            for each in term.get(name) or ()
+        ]
+        return found or None
+
+    return {"MatchExpressions": requirements("matchExpressions"), "MatchFields": requirements("matchFields")}
 
 
 def _take_back(undone: dict[str, Any], before: Obj, name: str) -> None:

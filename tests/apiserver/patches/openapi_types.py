@@ -1,4 +1,4 @@
-"""The types of patches, read from OpenAPI schemas: those of the built-in kinds and those inside CRDs.
+"""Types for tests, read from small OpenAPI schemas written by hand: another implementation of what patches ask for.
 
 A list is atomic unless `x-kubernetes-list-type` says set or map; a map is atomic only where `x-kubernetes-map-type`
 says so. What has no type, or keeps unknown fields, is taken as it comes. An object without properties is free-form.
