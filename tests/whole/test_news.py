@@ -39,7 +39,7 @@ def test_a_refusal_is_told_again_only_when_the_reason_changes() -> None:
     for _ in range(2):
         cluster.status("a", {"conditions": [REFUSED]})
     assert cluster.told == [Decision(5.0, "default/a", "", "0/1 nodes are available")]
-    assert cluster.news.refused() == ["default/a"]
+    assert [(each.pod, each.why) for each in cluster.news.refused()] == [("default/a", "0/1 nodes are available")]
     cluster.status("a", {"conditions": [{**REFUSED, "message": "0/2 nodes are available"}]})
     assert [each.why for each in cluster.told] == ["0/1 nodes are available", "0/2 nodes are available"]
     assert cluster.news.undecided == 0

@@ -11,11 +11,13 @@ from podium.whole.news import Decision
 from podium.whole.picture import NodeBar, Picture
 from podium.whole.view import BAR, bar, clock, draw, line
 
+REFUSED = Decision(0.0, "shop/web", "", "0/3 nodes are available: " + "3 Insufficient cpu. " * 20)
+
 
 def picture(nodes: int = 3, decisions: int = 2) -> Picture:
     bars = [NodeBar(f"worker-{number}", "zone-a", 0.5, 0.95, 7, number == 1) for number in range(nodes)]
     said = [Decision(0.0, f"shop/web-{number}", "worker-1") for number in range(decisions)]
-    return Picture("http://127.0.0.1:7070", 75, bars, 40, 30, 4, 44, Pending(3, 2, 1, 0), said)
+    return Picture("http://127.0.0.1:7070", 75, bars, 40, 30, 4, 44, Pending(3, 2, 1, 0), [REFUSED], said)
 
 
 def drawn(shown: Picture, *, width: int = 100, height: int = 30) -> list[str]:
@@ -39,8 +41,7 @@ def test_an_empty_queue_has_nobody_in_it() -> None:
 
 
 def test_a_pod_that_fits_nowhere_is_cut_at_the_end_of_the_line() -> None:
-    refused = Decision(0.0, "shop/web", "", "0/3 nodes are available: " + "3 Insufficient cpu. " * 20)
-    lines = drawn(picture()._replace(decisions=[refused]), width=60)
+    lines = drawn(picture(), width=60)
     (found,) = [each for each in lines if each.startswith("no node shop/web  0/3 nodes")]
     assert len(found) <= 60
 

@@ -82,9 +82,10 @@ class News:
     def pods(self) -> int:
         return len(self._pods)
 
-    def refused(self) -> list[str]:
-        """The pods ("namespace/name") that no node takes."""
-        return sorted(each.key for each in self._pods.values() if each.refusal and not each.node)
+    def refused(self) -> list[Decision]:
+        """The last word on each pod that no node takes, by name."""
+        waiting = (each for each in self._pods.values() if each.refusal and not each.node)
+        return sorted(Decision(0.0, each.key, "", each.refusal) for each in waiting)
 
     def _changed(self, change: Change) -> None:
         stored = change.new

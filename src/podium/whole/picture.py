@@ -27,6 +27,8 @@ class Picture(NamedTuple):
     succeeded: int
     placed: int
     queue: Pending
+    refused: list[Decision]
+    """Those of the pods that wait because no node takes them."""
     decisions: list[Decision]
     """The newest first."""
 
@@ -41,6 +43,7 @@ def take(engine: Scheduler, news: News, address: str, uptime: float) -> Picture:
         news.phases["Succeeded"],
         news.placed,
         engine.queue.pending(),
+        news.refused(),
         list(reversed(news.decisions)),
     )
 

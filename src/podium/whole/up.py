@@ -186,7 +186,7 @@ async def _demonstrate(news: News, wish: Wish, screen: Screen, kubeconfig: Path,
     refused = news.refused()
     screen.say(f"\n{news.placed} pods placed, {len(refused)} without a node")
     if refused:
-        command = ["explain", refused[0], "--kubeconfig", str(kubeconfig)]
+        command = ["explain", refused[0].pod, "--kubeconfig", str(kubeconfig)]
         screen.say(f"\n$ podium {' '.join(command)}\n")
         screen.say(await _podium(*command))
     if not wish.stays:

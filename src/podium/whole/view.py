@@ -13,6 +13,7 @@ BAR: Final = 20
 _FULL, _EMPTY = "█", "░"
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 _DECISIONS: Final = 8
+_EACH_REFUSED: Final = 10
 _AROUND: Final = 7
 """Lines that are neither nodes nor decisions."""
 _WARM, _HOT = 0.6, 0.9
@@ -21,16 +22,17 @@ _WARM, _HOT = 0.6, 0.9
 def draw(picture: Picture, height: int) -> RenderableType:
     """The picture for a terminal of that many lines."""
     decisions = picture.decisions[: min(_DECISIONS, max(3, height // 4))]
-    room = max(3, height - _AROUND - len(decisions))
-    return Group(
+    refused = picture.refused[: max(1, height // _EACH_REFUSED)]
+    room = max(3, height - _AROUND - len(decisions) - len(refused))
+    parts: list[RenderableType] = [
         _headline(picture),
         Text(),
         _nodes(picture.nodes, room),
         Text(),
         _queue(picture),
-        Text(),
-        *map(_decision, decisions),
-    )
+        *map(_decision, refused),
+    ]
+    return Group(*parts, Text(), *map(_decision, decisions))
 
 
 def _headline(picture: Picture) -> Text:
