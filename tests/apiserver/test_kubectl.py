@@ -8,9 +8,10 @@ import shlex
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+import yaml
 
 from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.server import EmbeddedServer
@@ -225,14 +226,65 @@ def test_kubectl_prints_on_the_embedded_api_what_it_prints_on_a_real_one(
         assert ours == theirs, f"kubectl {command}"
 
 
-def _session(kubectl: Kubectl, namespace: str, commands: list[str]) -> list[str]:
+KINDS = (
+    "pods,nodes,sa,limits,quota,rc,rs,deploy,sts,ds,controllerrevisions,jobs,svc,endpointslices,cm,secrets,events,leases",
+    "pv,pvc,sc,volumeattributesclasses,volumeattachments,csinodes,csidrivers,csistoragecapacities,pdb,runtimeclasses",
+    "roles,rolebindings,deviceclasses,resourceclaims,resourceclaimtemplates,resourceslices,priorityclasses,things,plains",
+)
+WARNED = ("deprecated", "serviceAccountTokenInSecrets")
+"""Warnings about old ways that only the real server gives."""
+
+
+def test_objects_of_every_kind_look_the_same(planes: tuple[Plane, Plane], tmp_path: Path) -> None:
+    definitions = [obj for obj in _every_object("objects.yaml") if obj["kind"] == "CustomResourceDefinition"]
+    others = [
+        obj for obj in _every_object("objects.yaml") if obj["kind"] not in (*UNSERVED, "CustomResourceDefinition")
+    ]
+    for name, objects in (("definitions", definitions), ("objects", others), ("custom", _every_object("custom.yaml"))):
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump_all(objects))
+    commands = ["create -f definitions.yaml", "wait --for=condition=Established crd --all", "create -f objects.yaml"]
+    commands += ["create -f custom.yaml"]
+    for kinds in KINDS:
+        commands += [f"get {kinds} -o wide", f"get {kinds} -o yaml", f"describe {kinds}"]
+    commands += ["delete -f objects.yaml --wait=false", "delete crd --all"]
+    with ThreadPoolExecutor(2) as threads:
+        real, embedded = threads.map(lambda plane: _session(plane.kubectl, "shown", commands, tmp_path), planes)
+    for command, theirs, ours in zip(commands, real, embedded, strict=True):
+        assert ours == _without_warnings(theirs), f"kubectl {command}"
+
+
+UNSERVED = (
+    "PodTemplate",
+    "CronJob",
+    "Ingress",
+    "IngressClass",
+    "NetworkPolicy",
+    "ValidatingWebhookConfiguration",
+    "Endpoints",
+)
+
+
+def _every_object(file: str) -> list[dict[str, Any]]:
+    found = yaml.safe_load_all((MANIFESTS.parent / "tables" / file).read_text())
+    # An empty list is nothing at all where objects are kept in protobuf.
+    return [obj for obj in found if (obj["kind"], obj["metadata"]["name"]) != ("EndpointSlice", "empty")]
+
+
+def _without_warnings(printed: str) -> str:
+    lines = [
+        line for line in printed.splitlines() if not (line.startswith("Warning: ") and any(w in line for w in WARNED))
+    ]
+    return "\n".join(lines)
+
+
+def _session(kubectl: Kubectl, namespace: str, commands: list[str], folder: Path = MANIFESTS) -> list[str]:
     kubectl("create", "namespace", namespace)
     printed = []
     for command in commands:
         arguments = _arguments(command)
         if "-n" not in arguments:
             arguments = ["-n", namespace, *arguments]
-        code, out, err = kubectl(*arguments, folder=MANIFESTS).comparable()
+        code, out, err = kubectl(*arguments, folder=folder).comparable()
         printed.append(f"{out}\n{err}\n(exit code {code})")
     return printed
 
