@@ -109,8 +109,15 @@ def annotated(index: int, count: int, filler: int = 0) -> bytes:
     if filler:
         node["metadata"]["name"] = f"node-{index}"
         missing = filler - len(msgspec.json.encode(node))
-        node["metadata"]["annotations"]["filler"] = "x" * max(missing, 0)
+        images = missing // (len(msgspec.json.encode(image(0))) + 1)
+        node["status"]["images"] = [image(index % 20 + number) for number in range(images)]
     return msgspec.json.encode(node)
+
+
+def image(number: int) -> dict[str, Any]:
+    """One of the images on a node, which are most of what a node says of itself."""
+    name = f"registry.example.com/team-{number % 7}/service-{number:04}"
+    return {"names": [f"{name}@sha256:{number:064x}", f"{name}:v1.{number % 30:02}"], "sizeBytes": 100_000_000 + number}
 
 
 def compare(plane: ControlPlane, nodes: int, pods: int, rounds: int, percentage: int, on_phase: Say) -> ExtenderFigures:
