@@ -14,6 +14,10 @@ Meta = dict[str, Any]
 
 _SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_GENERATED: Final = 63 - 5
+_REPEATED_OWNERS: Final = (
+    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
+    "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+)
 _ANNOTATIONS_LIMIT: Final = 256 << 10
 _FINALIZER_INDEX: Final = re.compile(r"metadata\.finalizers\[")
 _STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
@@ -57,6 +61,22 @@ def carry_over(new: Meta, old: Meta) -> None:
     else:
         new.pop("generation", None)
     new.pop("selfLink", None)
+
+
+def without_repeated_owners(metadata: Meta) -> list[str]:
+    """Drop owners that are named twice; what to warn about."""
+    owners = metadata.get("ownerReferences")
+    if not owners or len(owners) < 2:
+        return []
+    kept: list[dict[str, Any]] = []
+    repeated = []
+    for owner in owners:
+        if owner in kept:
+            repeated.append(owner.get("uid", ""))
+        else:
+            kept.append(owner)
+    metadata["ownerReferences"] = kept
+    return [f"{_REPEATED_OWNERS}{', '.join(repeated)}"] if repeated else []
 
 
 def metadata_causes(metadata: Meta, kind: Kind, rules: Rules) -> list[Cause]:

@@ -64,6 +64,7 @@ def create(api: Api, kind: Kind, obj: Obj, namespace: str, options: Options) -> 
         admit_namespace(api, kind, namespace, meta.get("name", ""))
     if meta.get("resourceVersion"):
         raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
+    options.warnings.extend(metadata.without_repeated_owners(meta))
     context = api.context(kind)
     rules.admit(obj, context)
     generated = not meta.get("name") and bool(meta.get("generateName"))

@@ -96,6 +96,13 @@ def _subdomain_errors(value: str, counted: str) -> tuple[str, ...]:
     return tuple(errors)
 
 
+def path_segment_errors(value: str) -> tuple[str, ...]:
+    """What is wrong with a name that only has to fit into a URL, such as that of a disruption budget."""
+    if value in (".", ".."):
+        return (f"may not be '{value}'",)
+    return tuple(f"may not contain '{character}'" for character in "/%" if character in value)
+
+
 def parse_int64(text: str) -> int | None:
     """A decimal 64-bit integer with an optional sign, or None."""
     if _INTEGER_RE.fullmatch(text) and len(text) < 100 and -(2**63) <= (number := int(text)) < 2**63:

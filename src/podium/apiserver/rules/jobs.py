@@ -14,7 +14,7 @@ def _prepare_for_create(job: Obj, context: Context) -> None:
     metadata, template = job["metadata"], spec.setdefault("template", {})
     labels = template.setdefault("metadata", {}).setdefault("labels", {})
     shared = metadata.get("labels") == labels  # labels of the job that were taken over from its pods
-    for name, value in (("controller-uid", metadata["uid"]), ("job-name", metadata["name"])):
+    for name, value in (("controller-uid", metadata["uid"]), ("job-name", metadata.get("name", ""))):
         labels.setdefault(f"{_PREFIX}{name}", value)
         labels.setdefault(name, value)
     if shared or not metadata.get("labels"):

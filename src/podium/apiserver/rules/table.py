@@ -18,6 +18,7 @@ from podium.apiserver.rules.validation.table import CHECKS, STATUS_CHECKS
 from podium.apiserver.rules.volumes import CLAIM_RULES, VOLUME_RULES
 from podium.apiserver.schema.custom import CustomKind
 from podium.apiserver.schema.establishing import DEFINITION_RULES, rules_of_custom
+from podium.kube.validation import path_segment_errors
 
 _UPSERT: Final = Rules(update_creates=True)
 _GUARDED: Final = Rules(update_needs_version=True)
@@ -44,6 +45,7 @@ _RULES: Final[dict[str, Rules]] = {
     "daemonsets.apps": DAEMON_SET_RULES,
     "jobs.batch": JOB_RULES,
     "poddisruptionbudgets.policy": Rules(
+        name_errors=path_segment_errors,
         generation=True,
         update_needs_version=True,
         empty_status={"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0},

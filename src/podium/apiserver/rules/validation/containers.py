@@ -11,13 +11,22 @@ from typing import Any, Final
 from podium.apiserver.errors import duplicate, field_forbidden, invalid_value, not_supported, required
 from podium.apiserver.rules.validation.resources import requirements
 from podium.apiserver.rules.validation.volumes import descending, key_reference
-from podium.apiserver.rules.validation.wording import Causes, Obj, between, dns_label, non_negative, not_found
+from podium.apiserver.rules.validation.wording import (
+    Causes,
+    Obj,
+    between,
+    dns_label,
+    dns_subdomain,
+    non_negative,
+    not_found,
+)
 
 Containers = list[dict[str, Any]]
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 MESSAGE_POLICIES: Final = ("File", "FallbackToLogsOnError")
 PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+SCHEMES: Final = ("HTTP", "HTTPS")
 HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 RESTART_POLICIES: Final = ("Always", "Never", "OnFailure")
 _PORT_CHARACTERS: Final = re.compile("[-a-z0-9]+")
@@ -201,7 +210,10 @@ def _environment_sources(path: str, sources: list[dict[str, Any]]) -> Causes:
             yield from _environment_name(f"{field}.prefix", source["prefix"])
         given = [name for name in ("configMapRef", "secretRef") if name in source]
         for name in given:
-            if not source[name].get("name"):
+            named = source[name].get("name", "")
+            if named:
+                yield from dns_subdomain(f"{field}.{name}.name", named)
+            else:
                 yield required(f"{field}.{name}.name")
         if not given:
             yield invalid_value(path, "", "must specify one of: `configMapRef` or `secretRef`")
@@ -284,7 +296,29 @@ def _handler(path: str, handler: Obj) -> Causes:
     given = [name for name in HANDLERS if name in handler]
     if not given:
         yield required(path, "must specify a handler type")
+    if not given:
+        return
+    first, action = f"{path}.{given[0]}", handler[given[0]]
+    match given[0]:
+        case "exec":
+            if not action.get("command"):
+                yield required(f"{first}.command")
+        case "httpGet":
+            if not action.get("path"):
+                yield required(f"{first}.path")
+            yield from _port(f"{first}.port", action.get("port", 0))
+            if action.get("scheme") not in SCHEMES:
+                yield not_supported(f"{first}.scheme", action.get("scheme", ""), SCHEMES)
+        case "tcpSocket" | "grpc":
+            yield from _port(f"{first}.port", action.get("port", 0))
     for name in given[1:]:
         yield field_forbidden(f"{path}.{name}", "may not specify more than 1 handler type")
-    if given and given[0] == "exec" and not handler["exec"].get("command"):
-        yield required(f"{path}.exec.command")
+
+
+def _port(field: str, port: int | str) -> Causes:
+    """A number, or the name of one of the container's ports."""
+    if isinstance(port, str):
+        for complaint in port_name_errors(port):
+            yield invalid_value(field, port, complaint)
+    elif not 1 <= port <= 65535:
+        yield invalid_value(field, port, between(1, 65535))

@@ -13,6 +13,7 @@ from podium.apiserver.rules.validation.wording import (
     MAX_INT32,
     Causes,
     Obj,
+    address,
     between,
     dns_label,
     dns_subdomain,
@@ -88,6 +89,11 @@ def pod_spec(path: str, spec: Obj, *, pod_name: str, in_pod: bool) -> Causes:
     yield from _names_and_limits(path, spec)
     if "tolerations" in spec:
         yield from tolerations(f"{path}.tolerations", spec["tolerations"])
+    for at, alias in enumerate(spec.get("hostAliases") or ()):
+        field = f"{path}.hostAliases[{at}]"
+        yield from address(f"{field}.ip", alias.get("ip", ""))
+        for number, name in enumerate(alias.get("hostnames") or ()):
+            yield from dns_subdomain(f"{field}.hostnames[{number}]", name)
     if spec.get("priorityClassName"):
         yield from dns_subdomain(f"{path}.priorityClassName", spec["priorityClassName"])
     if spec.get("runtimeClassName") is not None:

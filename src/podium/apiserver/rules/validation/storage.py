@@ -65,9 +65,9 @@ def claim_update(new: Obj, old: Obj) -> Causes:
     if after != before:
         fields = ", ".join(f"spec.{name}" for name in sorted({*after, *before}) if after.get(name) != before.get(name))
         yield field_forbidden("spec", f"{_CLAIM_FIXED}\n{fields}")
-    mine, theirs = _storage(new.get("spec") or {}), _storage(old.get("spec") or {})
+    mine, theirs = (parse(_storage(obj.get("spec") or {}) or "0") for obj in (new, old))
     held = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
-    if mine is not None and theirs is not None and parse(mine) < parse(theirs) and parse(mine) <= parse(held):
+    if mine < theirs and mine <= parse(held):
         yield field_forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")
     yield from _unchanged("volumeMode", (new.get("spec") or {}).get("volumeMode"), before.get("volumeMode"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from ipaddress import ip_address
 from typing import Any, Final
 
 from podium.apiserver.errors import Cause, invalid_value, required, shown
@@ -47,6 +48,13 @@ def dns_label(field: str, value: str) -> Causes:
 
 def dns_subdomain(field: str, value: str) -> Causes:
     return each(field, value, dns_subdomain_errors(value))
+
+
+def address(field: str, value: str) -> Causes:
+    try:
+        ip_address(value)
+    except ValueError:
+        yield invalid_value(field, value, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
 
 
 def label_name(field: str, value: str) -> Causes:

@@ -24,6 +24,7 @@ from podium.apiserver.rules.validation.wording import (
 )
 from podium.kube.meta import LabelSelector
 from podium.kube.selector import compile_label_selector
+from podium.kube.validation import dns_label_errors
 
 MISMATCH: Final = "`selector` does not match template `labels`"
 STATEFUL_SET_MAY_CHANGE: Final = (
@@ -133,6 +134,12 @@ def job(obj: Obj) -> Causes:
     yield from selector("spec.selector", chosen)
     if chosen is not None and not _selects(chosen, made):
         yield invalid_value("spec.template.metadata.labels", _labels(made), MISMATCH)
+    if spec.get("completionMode") == "Indexed" and (spec.get("completions") or 0) > 0:
+        name = obj["metadata"].get("name", "")
+        last = f"{name}-{spec['completions'] - 1}"
+        if dns_label_errors(last):
+            detail = f"will not able to create pod with invalid DNS label: {last}"
+            yield invalid_value("metadata.name", name, detail)
 
 
 def job_update(new: Obj, old: Obj) -> Causes:
