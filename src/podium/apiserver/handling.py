@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from podium.apiserver import bodies, discovery, listing, patching, reviews, showing
-from podium.apiserver.deleting import DeleteOptions
+from podium.apiserver import bodies, checking, discovery, listing, patching, reviews, showing
 from podium.apiserver.errors import (
-    Cause,
     StatusError,
-    bad_request,
     field_forbidden,
     internal_error,
     invalid,
-    invalid_value,
     method_not_allowed,
     not_found,
-    not_supported,
-    required,
 )
-from podium.apiserver.kinds import Kind
+from podium.apiserver.kinds import ONLY_CREATE, Kind, built_in
 from podium.apiserver.negotiation import PLAIN, Form, negotiate
+from podium.apiserver.options import check_patch_options, delete_options, text_of, write_options
 from podium.apiserver.requests import NOWHERE, Request, Response, Target, flag, integer, resolve
 from podium.apiserver.rules import rules_of
 from podium.apiserver.selection import selection
@@ -40,20 +35,12 @@ Query = dict[str, str]
 _log = logging.getLogger(__name__)
 _encode = msgspec.json.Encoder().encode
 _CREATED: Final = _encode({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
-_DELETE_OPTIONS: Final = Kind("meta.k8s.io", "v1", "DeleteOptions", "deleteoptions", "deleteoptions", False)
-_OPTIONS: Final = {
-    "POST": Kind("meta.k8s.io", "v1", "CreateOptions", "", "", False),
-    "PUT": Kind("meta.k8s.io", "v1", "UpdateOptions", "", "", False),
-    "PATCH": Kind("meta.k8s.io", "v1", "PatchOptions", "", "", False),
-    "DELETE": _DELETE_OPTIONS,
-}
 _ORPHANED_PODS: Final = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
     "propagationPolicy=Orphan to suppress this warning"
 )
-_PROPAGATION: Final = ("Foreground", "Background", "Orphan")
-_LONGEST_MANAGER: Final = 128
-_FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
+_EVICTION: Final = Kind("policy", "v1", "Eviction", "evictions", "eviction", True)
+_BINDING: Final = built_in("v1", "Binding")
 
 
 def handle(api: Api, request: Request) -> Response | WatchRequest:
@@ -123,7 +110,7 @@ def _object(api: Api, request: Request, target: Target, query: Query) -> Respons
         listing.parsed_revision(query.get("resourceVersion", ""))
         return _answer(api, kind, api.stored(kind, namespace, name), 200, form, query)
     if method == "PUT" and "update" in kind.verbs:
-        options = _options(request, query)
+        options = write_options(request, query)
         obj = bodies.decoded(request.body, request.content_type, kind)
         bodies.check_kind(obj, kind, api.kinds)
         stored, created = api.update_stored(kind, namespace, name, obj, "", options)
@@ -138,16 +125,15 @@ def _object(api: Api, request: Request, target: Target, query: Query) -> Respons
 def _part(api: Api, request: Request, target: Target, query: Query) -> Response:
     kind, namespace, name, part = target.kind, target.namespace, target.name or "", target.subresource
     method = request.method
-    options = _options(request, query) if method != "GET" else Options()
+    options = write_options(request, query) if method != "GET" else Options()
     if method == "POST" and part in ("binding", "eviction"):
-        known = kind.part(part)
-        assert known is not None
-        obj = bodies.decoded(request.body, request.content_type, kind)
+        sent = _BINDING if part == "binding" else _EVICTION
+        obj = bodies.decoded(request.body, request.content_type, sent)
         if part == "binding":
-            bodies.check_kind(obj, kind, api.kinds, expected="Binding", version="v1")
-            api.bind(namespace, name, obj, dry_run=options.dry_run)
-        else:
-            api.evict(namespace, name, obj, dry_run=options.dry_run)
+            bodies.check_kind(obj, _BINDING, api.kinds)
+        checking.check_and_default(sent, obj, options)
+        act = api.bind if part == "binding" else api.evict
+        act(namespace, name, obj, dry_run=options.dry_run)
         return Response(201, _CREATED)
     if part == "scale":
         return scale.answer(api, request, target, options)
@@ -226,9 +212,11 @@ def _check_initial_events(streamed: bool | None, match: str) -> None:
 
 def _create(api: Api, request: Request, target: Target, query: Query) -> Response:
     kind = target.kind
-    options = _options(request, query) if query else Options(raw=_text(request))
+    options = write_options(request, query) if query else Options(raw=text_of(request))
     obj = bodies.decoded(request.body, request.content_type, kind)
     bodies.check_kind(obj, kind, api.kinds)
+    if kind.verbs == ONLY_CREATE:
+        checking.check_and_default(kind, obj, options)
     if (review := reviews.reviewed(kind, obj)) is not None:
         return Response(201, _encode(review))
     if kind.kind == "Binding":
@@ -245,9 +233,9 @@ def _create(api: Api, request: Request, target: Target, query: Query) -> Respons
 
 
 def _patch(api: Api, request: Request, target: Target, query: Query, form: Form) -> Response:
-    options = _options(request, query)
+    options = write_options(request, query)
     media = bodies.media_type(request.content_type)
-    _check_patch_options(media, query)
+    check_patch_options(media, query)
     body = patching.decoded(request.body, media, target.kind)
     stored, created = api.patch_stored(
         target.kind, target.namespace, target.name or "", body, media, target.subresource, options
@@ -255,19 +243,9 @@ def _patch(api: Api, request: Request, target: Target, query: Query, form: Form)
     return _answer(api, target.kind, stored, 201 if created else 200, form, query, options)
 
 
-def _check_patch_options(media: str, query: Query) -> None:
-    causes = []
-    if media == patching.APPLY and not query.get("fieldManager"):
-        causes.append(required("fieldManager", "is required for apply patch"))
-    if media != patching.APPLY and "force" in query:
-        causes.append(field_forbidden("force", "may not be specified for non-apply patch"))
-    if causes:
-        raise invalid(_OPTIONS["PATCH"], "", causes)
-
-
 def _delete(api: Api, request: Request, target: Target, query: Query, form: Form) -> Response:
     kind, name = target.kind, target.name or ""
-    options = _delete_options(request, query)
+    options = delete_options(request, query)
     deleted = api.delete_stored(kind, target.namespace, name, options)
     if deleted.gone and not rules_of(kind).returns_deleted:
         details = {"name": name, **({"group": kind.group} if kind.group else {}), "kind": kind.plural}
@@ -283,7 +261,7 @@ def _delete(api: Api, request: Request, target: Target, query: Query, form: Form
 def _delete_collection(api: Api, request: Request, target: Target, query: Query) -> Response:
     kind = target.kind
     form = negotiate(request.accept, collection=True)
-    options = _delete_options(request, query)
+    options = delete_options(request, query)
     found = listing.listed(api, kind, target.namespace, {k: v for k, v in query.items() if k in _SELECTS})
     gone: list[Stored] = []
     for item in found.items:
@@ -305,80 +283,3 @@ def _answer(
     warnings = tuple(options.warnings) if options is not None else ()
     body = showing.one(api, kind, stored, form, query.get("includeObject", ""))
     return Response(status, body, warnings=warnings)
-
-
-def _options(request: Request, query: Query) -> Options:
-    validation = query.get("fieldValidation", "")
-    kind = _OPTIONS[request.method]
-    if validation not in _FIELD_VALIDATION:
-        raise invalid(kind, "", [not_supported("fieldValidation", validation, _FIELD_VALIDATION)])
-    if causes := _manager_causes(query.get("fieldManager", "")):
-        raise invalid(kind, "", causes)
-    manager = query.get("fieldManager", "") or request.user_agent.partition("/")[0]
-    return Options(
-        dry_run=_dry_run(query.get("dryRun"), kind),
-        field_validation=validation,
-        manager=manager,
-        force=flag(query, "force"),
-        is_patch=request.method == "PATCH",
-        raw=_text(request),
-    )
-
-
-def _manager_causes(manager: str) -> list[Cause]:
-    causes = []
-    if len(manager.encode()) > _LONGEST_MANAGER:
-        told = f"Too long: may not be more than {_LONGEST_MANAGER} bytes"
-        causes.append(Cause("FieldValueTooLong", told, "fieldManager"))
-    for at, character in enumerate(manager):
-        if not character.isprintable():
-            why = f"invalid character U+{ord(character):04X} (at position {at})"
-            causes.append(invalid_value("fieldManager", manager, why))
-    return causes
-
-
-def _text(request: Request) -> bytes | None:
-    """The body, where fields given twice can be found in it."""
-    media = bodies.media_type(request.content_type)
-    return request.body if not media or media.endswith("json") else None
-
-
-def _dry_run(value: str | None, kind: Kind) -> bool:
-    if not value:
-        return False
-    if value != "All":
-        raise invalid(kind, "", [not_supported("dryRun", [value], ("All",))])
-    return True
-
-
-def _delete_options(request: Request, query: Query) -> DeleteOptions:
-    said: dict[str, Any] = {}
-    if request.body:
-        said = bodies.decoded(request.body, request.content_type, _DELETE_OPTIONS)
-    if (said_kind := said.get("kind", "DeleteOptions")) != "DeleteOptions":
-        raise bad_request(f'no kind "{said_kind}" is registered for version "{said.get("apiVersion", "")}" in scheme')
-    preconditions = said.get("preconditions") or {}
-    grace = said.get("gracePeriodSeconds")
-    orphan = said.get("orphanDependents")
-    if grace is None:
-        grace = integer(query, "gracePeriodSeconds")
-    if orphan is None and "orphanDependents" in query:
-        orphan = flag(query, "orphanDependents")
-    if grace is not None and not isinstance(grace, int):
-        raise bad_request("gracePeriodSeconds must be a whole number of seconds")
-    propagation = said.get("propagationPolicy") or query.get("propagationPolicy", "")
-    if propagation and orphan is not None:
-        why = "orphanDependents and deletionPropagation cannot be both set"
-        raise invalid(_DELETE_OPTIONS, "", [invalid_value("propagationPolicy", propagation, why)])
-    if propagation not in ("", *_PROPAGATION):
-        causes = [not_supported("propagationPolicy", propagation, (*_PROPAGATION, "nil"))]
-        raise invalid(_DELETE_OPTIONS, "", causes)
-    dry_run = said.get("dryRun") or ([query["dryRun"]] if query.get("dryRun") else [])
-    return DeleteOptions(
-        grace_seconds=grace,
-        propagation=propagation,
-        orphan_dependents=orphan,
-        uid=preconditions.get("uid") or "",
-        resource_version=preconditions.get("resourceVersion") or "",
-        dry_run=_dry_run(dry_run[0] if dry_run else None, _DELETE_OPTIONS),
-    )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from podium.apiserver import bodies, forms, patching
+from podium.apiserver import bodies, checking, forms, patching
 from podium.apiserver.errors import bad_request, invalid, invalid_value, method_not_allowed, modified
 from podium.apiserver.kinds import Kind
 from podium.apiserver.requests import Request, Response, Target
@@ -38,6 +38,8 @@ def answer(api: Api, request: Request, target: Target, options: Options) -> Resp
     else:
         media = bodies.media_type(request.content_type)
         asked = patching.merged(current, patching.decoded(request.body, media, SCALE), media, SCALE)
+        options = msgspec.structs.replace(options, raw=None)
+    checking.check_and_default(SCALE, asked, options)
     changed = set_scale(api, kind, stored, asked, options)
     return Response(200, msgspec.json.encode(scale_of(kind, forms.decoded(changed, kind))))
 
