@@ -38,13 +38,14 @@ class LeaseRenewal:
         """Renews the next node's Lease and plans the one after."""
         if not self._round:
             self._round = list(self._machines)[::-1]
-        pause = max(INTERVAL / max(1, len(self._machines)), 1 / PER_SECOND)
-        self._timeline.after(pause, self.beat)
         machine = self._machines.get(self._round.pop()) if self._round else None
-        if machine is not None and machine.stopped_at is None:
-            self._renew(machine)
+        new = machine is not None and machine.stopped_at is None and self._renew(machine)
+        # Who asks about a node expects its Lease to be there, so the first ones are made one right after the other.
+        pause = 1 / PER_SECOND if new else max(INTERVAL / max(1, len(self._machines)), 1 / PER_SECOND)
+        self._timeline.after(pause, self.beat)
 
-    def _renew(self, machine: Machine) -> None:
+    def _renew(self, machine: Machine) -> bool:
+        """Whether the Lease is a new one."""
         now = renewed_at(self._clock.now())
         holds = int(4 * max(INTERVAL, len(self._machines) / PER_SECOND))
         stored = self._api.store.get(LEASE, NAMESPACE, machine.name)
@@ -52,7 +53,7 @@ class LeaseRenewal:
             lease = stored.decode()
             lease["spec"] = {**(lease.get("spec") or {}), "renewTime": now, "leaseDurationSeconds": holds}
             self._api.update(LEASE, lease)
-            return
+            return False
         owner = {"apiVersion": "v1", "kind": "Node", "name": machine.name, "uid": machine.node.uid}
         lease = {
             "apiVersion": LEASE.api_version,
@@ -61,6 +62,7 @@ class LeaseRenewal:
             "spec": {"holderIdentity": machine.name, "leaseDurationSeconds": holds, "renewTime": now},
         }
         self._api.create(LEASE, lease, namespace=NAMESPACE)
+        return True
 
 
 def write_ready(api: Api, clock: Clock, name: str) -> None:
