@@ -18,7 +18,7 @@ from typing import Any
 from podium.apiserver.agents import Agents, Shape
 from podium.apiserver.api import Api
 from podium.apiserver.controllers import Controllers
-from podium.apiserver.kinds import POD, Kind
+from podium.apiserver.kinds import NODE, POD, Kind
 from podium.apiserver.store import Change
 from podium.framework.required_nodes import RequiredNodes
 from podium.kube.decode import decode_json
@@ -47,6 +47,7 @@ class Embedded:
         self.api.store.listen(lambda change: self.history.append(change.type.encode() + change.new.raw))
         if binds:
             self.api.store.listen(self._pod_changed, POD)
+            self.api.store.listen(self._node_changed, NODE)
 
     def kind(self, name: str) -> Kind:
         return next(kind for kind in self.api.kinds if kind.kind == name)
@@ -92,6 +93,10 @@ class Embedded:
     def _pod_changed(self, change: Change) -> None:
         if change.type != "DELETED" and not change.new.fields[0]:
             asyncio.get_running_loop().call_soon(self._bind, change.new.namespace, change.new.name)
+
+    def _node_changed(self, change: Change) -> None:
+        for stored in self.api.store.items(POD):
+            self._pod_changed(Change("MODIFIED", stored, None))
 
     def _bind(self, namespace: str, name: str) -> None:
         """To the fitting node with the fewest pods: where a scheduler would be."""

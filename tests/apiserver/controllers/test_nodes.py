@@ -72,6 +72,20 @@ def test_a_silent_node_becomes_unreachable_and_its_pods_leave_after_five_minutes
     in_embedded_cluster(story, nodes=2)
 
 
+def test_the_pods_of_a_node_that_is_back_in_time_are_ready_again() -> None:
+    async def story(cluster: Embedded) -> None:
+        cluster.create(deployment(replicas=2))
+        await cluster.until(lambda: len(list(cluster.running())) == 2)
+        before = set(cluster.phases())
+        cluster.agents.stop_node("node-0")
+        await cluster.until(lambda: "readyReplicas" not in cluster.get("Deployment", "web")["status"])
+        cluster.agents.start_node("node-0")
+        await cluster.until(lambda: cluster.get("Deployment", "web")["status"].get("readyReplicas") == 2)
+        assert set(cluster.phases()) == before
+
+    in_embedded_cluster(story, nodes=1)
+
+
 def test_a_pod_leaves_a_no_execute_taint_when_its_tolerance_ends() -> None:
     async def story(cluster: Embedded) -> None:
         for name, seconds in (("none", None), ("some", 30), ("all", -1)):

@@ -201,3 +201,18 @@ def test_claims_go_with_the_set_where_it_says_so() -> None:
         await cluster.until(lambda: not cluster.list("PersistentVolumeClaim"))
 
     in_embedded_cluster(story)
+
+
+def test_what_cannot_be_made_is_told_and_the_status_still_is_true() -> None:
+    async def story(cluster: Embedded) -> None:
+        cluster.create(stateful_set(replicas=2))
+        await ready(cluster, 2)
+        cluster.change("Pod", "db-0", lambda obj: obj["metadata"].update(labels={"taken": "away"}))
+        await asyncio.sleep(10)
+        assert status(cluster)["replicas"] == 1
+        message = 'Create Pod db-0 in StatefulSet db failed error: pods "db-0" already exists'
+        assert ("db", "FailedCreate", message) in cluster.events()
+        cluster.delete("Pod", "db-0")
+        await ready(cluster, 2)
+
+    in_embedded_cluster(story)

@@ -76,9 +76,7 @@ class Agents:
             return
         machine.stopped_at = None
         write_ready(self._api, self._clock, name)
-        due, machine.deferred = machine.deferred, []
-        for action in due:
-            self._timeline.after(0.0, action)
+        self._lives.resume(machine)
 
     def last_heartbeat(self, node: str) -> float | None:
         """When the node was last heard of: now, unless it is stopped; None for a node that is not run here."""

@@ -82,6 +82,15 @@ class PodLives:
         took = min(float(grace_seconds), run.declared.shutdown.draw(self._rng) / self._speed)
         self._plan(machine, run, took, self._gone)
 
+    def resume(self, machine: Machine) -> None:
+        """The node is back: it tells of its pods, and what fell due meanwhile happens."""
+        for run in list(machine.runs.values()):
+            if run.usage is not None and not run.leaving:
+                self._write(machine, run, pod_status.heard_again)
+        due, machine.deferred = machine.deferred, []
+        for action in due:
+            self._timeline.after(0.0, action)
+
     def _refusal(self, machine: Machine, pod: Pod) -> Rejection | None:
         used = {**machine.used, "pods": len(machine.runs)}
         taken = [port for run in machine.runs.values() for port in run.ports] if host_ports(pod) else []

@@ -63,6 +63,15 @@ def running(pod: Object, time: str, host_ip: str, pod_ip: str) -> Object:
     return status
 
 
+def heard_again(pod: Object, time: str) -> Object:
+    """The node is back: what runs is ready again, whatever others have concluded from its silence."""
+    status = dict(pod["status"])
+    containers = status.get("containerStatuses") or []
+    if containers and all("running" in each["state"] for each in containers):
+        _conditions(status, time, Ready=("True", "", ""), ContainersReady=("True", "", ""))
+    return status
+
+
 def crashed(pod: Object, time: str, exit_code: int, wait_seconds: float) -> Object:
     """A container has ended and will be started again after the wait."""
     status = dict(pod["status"])

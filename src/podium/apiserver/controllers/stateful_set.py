@@ -56,11 +56,15 @@ class StatefulSets:
         noted = (owner.get("status") or {}).get("currentRevision")
         current = next((each for each in history if each["metadata"]["name"] == noted), update)
         now = self._world.now()
+        failure: StatusError | None = None
         if "deletionTimestamp" not in owner["metadata"]:
             step = plan(owner, pods, update["metadata"]["name"], now)
             if not step.create and not step.delete:
                 step.delete = due_for_update(owner, pods, update["metadata"]["name"], now)
-            self._do(owner, step, current, update)
+            try:
+                self._do(owner, step, current, update)
+            except StatusError as error:
+                failure = error
         pods = self._world.pods.owned_by(owner["metadata"]["uid"])
         status = status_of(owner, pods, current, update, collisions, now)
         if status != owner.get("status"):
@@ -68,6 +72,8 @@ class StatefulSets:
         live = {current["metadata"]["name"], update["metadata"]["name"], status["currentRevision"]}
         live |= {pod.metadata.labels.get(REVISION_LABEL, "") for pod in pods}
         revisions.truncate(self._world, owner, history, live)
+        if failure is not None:
+            raise failure
         wait = next_available(pods, number(owner["spec"], "minReadySeconds"), now)
         if wait is not None:
             self._lane.add_after(key, wait)
