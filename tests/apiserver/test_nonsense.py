@@ -31,7 +31,7 @@ OBJECT_LIKE = st.sampled_from(["metadata", "spec", "status", "target", "deleteOp
 VALUES = st.recursive(
     SCALARS,
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=4)),
-    max_leaves=12,
+    max_leaves=8,
 )
 BODIES = st.one_of(VALUES, st.dictionaries(OBJECT_LIKE, VALUES, min_size=1), st.lists(st.dictionaries(KEYS, VALUES)))
 PATHS = st.sampled_from(
@@ -111,7 +111,7 @@ def filled() -> Api:
 API = filled()
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(METHODS, PATHS, st.one_of(st.just(""), QUERIES), BODIES)
 def test_any_json_anywhere(method_and_media: tuple[str, str], path: str, query: str, value: Any) -> None:
     method, media = method_and_media
