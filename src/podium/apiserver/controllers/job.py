@@ -13,17 +13,29 @@ from collections.abc import Sequence
 import msgspec
 
 from podium.apiserver.controllers import conditions
-from podium.apiserver.controllers.deletion_order import in_deletion_order
 from podium.apiserver.controllers.indexes import format_indexes, parse_indexes
+from podium.apiserver.controllers.job_pods import (
+    FINALIZER,
+    Counts,
+    complete,
+    counted,
+    ended,
+    finished,
+    free_indexes,
+    index_of,
+    is_failed,
+    new_pod,
+    restarted_too_often,
+    suspended,
+    too_many,
+    wanted,
+)
 from podium.apiserver.controllers.ownership import claimed_pods, selector_of
-from podium.apiserver.controllers.pod_making import create_pod, delete_pod, pod_from
+from podium.apiserver.controllers.pod_making import create_pod, delete_pod
 from podium.apiserver.controllers.pods import Key, PodView, seconds
 from podium.apiserver.controllers.world import Object, World, copied, key_of, number
 from podium.apiserver.store import Change
 
-FINALIZER = "batch.kubernetes.io/job-tracking"
-INDEX = "batch.kubernetes.io/job-completion-index"
-INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
 MANAGER = "kubernetes.io/job-controller"
 BURST = 50
 SETTLE_SECONDS = 0.1
@@ -39,16 +51,6 @@ class Backoff(msgspec.Struct):
         if not self.failures:
             return 0.0
         return self.last + min(LAST_BACKOFF, FIRST_BACKOFF * 2.0 ** min(self.failures - 1, 30)) - now
-
-
-class Counts(msgspec.Struct):
-    """A Job's pods, by what they mean for it."""
-
-    active: list[PodView]
-    terminating: int
-    succeeded: list[PodView]
-    failed: list[PodView]
-    """Ended and not yet counted."""
 
 
 class Jobs:
@@ -77,7 +79,7 @@ class Jobs:
         pods = claimed_pods(self._world, job, selector)
         counts = counted(job, pods)
         uncounted = status.setdefault("uncountedTerminatedPods", {})
-        if not status.get("startTime") and not _suspended(job):
+        if not status.get("startTime") and not suspended(job):
             status["startTime"] = self._world.timestamp()
         backoff = self._noted(job, counts, now)
         indexed = job["spec"].get("completionMode") == "Indexed"
@@ -100,7 +102,7 @@ class Jobs:
             if change < 0:
                 counts.terminating -= change
                 ready = max(0, ready + change)
-            if _complete(job, succeeded, active):
+            if complete(job, succeeded, active):
                 verdict = ("SuccessCriteriaMet", "CompletionsReached", "Reached expected number of succeeded pods")
             else:
                 self._note_suspension(job, status)
@@ -118,10 +120,10 @@ class Jobs:
             if told is not None and told["status"] == "True":
                 return kind, told.get("reason", ""), told.get("message", "")
         limit = number(job["spec"], "backoffLimit", 6)
-        if failed > limit or _restarted_too_often(job, pods, limit):
+        if failed > limit or restarted_too_often(job, pods, limit):
             return "FailureTarget", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
         deadline, started = job["spec"].get("activeDeadlineSeconds"), seconds(status.get("startTime"))
-        if deadline is not None and started is not None and not _suspended(job):
+        if deadline is not None and started is not None and not suspended(job):
             if now - started >= deadline:
                 return "FailureTarget", "DeadlineExceeded", "Job was active longer than specified deadline"
             self._lane.add_after(key, deadline - (now - started))
@@ -138,7 +140,7 @@ class Jobs:
         missing = wanted(job, succeeded, len(counts.active)) - len(counts.active)
         if job["spec"].get("podReplacementPolicy") == "Failed":
             missing -= counts.terminating
-        if missing <= 0 or _suspended(job):
+        if missing <= 0 or suspended(job):
             return 0
         if wait > 0:
             self._lane.add_after(key, wait)
@@ -160,12 +162,12 @@ class Jobs:
         backoff = self._backoffs.setdefault(job["metadata"]["uid"], Backoff())
         fresh = [pod for pod in counts.failed if pod.metadata.uid not in (uncounted.get("failed") or ())]
         if counts.succeeded:
-            latest = max(_ended(pod, now) for pod in counts.succeeded)
-            fresh = [pod for pod in fresh if _ended(pod, now) > latest]
+            latest = max(ended(pod, now) for pod in counts.succeeded)
+            fresh = [pod for pod in fresh if ended(pod, now) > latest]
             backoff.failures = 0
         if fresh:
             backoff.failures += len(fresh)
-            backoff.last = max(_ended(pod, now) for pod in fresh)
+            backoff.last = max(ended(pod, now) for pod in fresh)
         return backoff
 
     # Counting and finishing.
@@ -232,16 +234,16 @@ class Jobs:
             self._recorder.warning(job, reason, message)
 
     def _note_suspension(self, job: Object, status: Object) -> None:
-        suspended, told = _suspended(job), conditions.condition(status, "Suspended")
-        if (told is not None and told["status"] == "True") == suspended or (told is None and not suspended):
+        paused, told = suspended(job), conditions.condition(status, "Suspended")
+        if (told is not None and told["status"] == "True") == paused or (told is None and not paused):
             return
-        what = "suspended" if suspended else "resumed"
+        what = "suspended" if paused else "resumed"
         new = self._condition("Suspended", f"Job{what.title()}", f"Job {what}")
-        new["status"] = "True" if suspended else "False"
+        new["status"] = "True" if paused else "False"
         status["conditions"] = [new if each is told else each for each in status.get("conditions") or ()]
         if told is None:
             status["conditions"].append(new)
-        if suspended:
+        if paused:
             status.pop("startTime", None)
         else:
             status["startTime"] = self._world.timestamp()
@@ -308,110 +310,6 @@ class Jobs:
             if job is not None and job.uid == owner.uid and not finished(job.decode().get("status") or {}):
                 return
         self._take_off_finalizer(pod)
-
-
-def counted(job: Object, pods: Sequence[PodView]) -> Counts:
-    tracked = [pod for pod in pods if FINALIZER in pod.metadata.finalizers]
-    uncounted = (job.get("status") or {}).get("uncountedTerminatedPods") or {}
-    noted = {*(uncounted.get("succeeded") or ()), *(uncounted.get("failed") or ())}
-    fresh = [pod for pod in tracked if pod.metadata.uid not in noted]
-    return Counts(
-        active=[pod for pod in pods if pod.active],
-        terminating=sum(pod.terminating and not pod.finished for pod in pods),
-        succeeded=[pod for pod in fresh if pod.phase == "Succeeded"],
-        failed=[pod for pod in fresh if is_failed(pod, job)],
-    )
-
-
-def is_failed(pod: PodView, job: Object) -> bool:
-    """A pod that was deleted counts as failed, unless only pods that did fail are replaced."""
-    if pod.phase == "Failed":
-        return True
-    return job["spec"].get("podReplacementPolicy") != "Failed" and pod.terminating and pod.phase != "Succeeded"
-
-
-def finished(status: Object) -> bool:
-    done = (conditions.condition(status, kind) for kind in ("Complete", "Failed"))
-    return any(each is not None and each["status"] == "True" for each in done)
-
-
-def wanted(job: Object, succeeded: int, active: int) -> int:
-    """How many pods should be active."""
-    parallelism, completions = number(job["spec"], "parallelism", 1), job["spec"].get("completions")
-    if completions is None:
-        return active if succeeded else parallelism
-    return max(0, min(parallelism, int(completions) - succeeded))
-
-
-def too_many(job: Object, active: Sequence[PodView], succeeded: int, now: float) -> list[PodView]:
-    """The active pods to delete: all while suspended, doubled indexes, and then those that cost least."""
-    if _suspended(job):
-        return list(active)
-    keep, gone = list(active), []
-    if job["spec"].get("completionMode") == "Indexed":
-        by_index: dict[int | None, list[PodView]] = {}
-        for pod in active:
-            by_index.setdefault(index_of(pod), []).append(pod)
-        keep = []
-        for index, pods in by_index.items():
-            valid = index is not None and index < number(job["spec"], "completions")
-            ordered = in_deletion_order(pods, (), now)
-            gone += ordered[:-1] if valid else ordered
-            keep += ordered[-1:] if valid else []
-    surplus = len(active) - len(gone) - wanted(job, succeeded, len(active))
-    if surplus > 0:
-        gone += in_deletion_order(keep, (), now)[:surplus]
-    return gone
-
-
-def free_indexes(job: Object, active: Sequence[PodView], done: set[int]) -> list[int]:
-    taken = done | {i for pod in active if (i := index_of(pod)) is not None}
-    return [index for index in range(number(job["spec"], "completions")) if index not in taken]
-
-
-def index_of(pod: PodView) -> int | None:
-    text = pod.metadata.annotations.get(INDEX, "")
-    return int(text) if text.isascii() and text.isdigit() else None
-
-
-def new_pod(job: Object, index: int | None) -> Object:
-    pod = pod_from(job["spec"]["template"], job, finalizers=(FINALIZER,))
-    if index is None:
-        return pod
-    meta, name = pod["metadata"], job["metadata"]["name"]
-    meta["generateName"] = f"{name[: 58 - len(str(index)) - 2]}-{index}-"
-    meta.setdefault("annotations", {})[INDEX] = str(index)
-    meta.setdefault("labels", {})[INDEX] = str(index)
-    pod["spec"]["hostname"] = f"{name}-{index}"
-    variable = {"name": INDEX_VARIABLE, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}}}
-    for container in [*(pod["spec"].get("initContainers") or ()), *pod["spec"]["containers"]]:
-        variables = container.setdefault("env", [])
-        if all(each["name"] != INDEX_VARIABLE for each in variables):
-            variables.append(copied(variable))
-    return pod
-
-
-def _complete(job: Object, succeeded: int, active: int) -> bool:
-    completions = job["spec"].get("completions")
-    return active == 0 and (succeeded > 0 if completions is None else succeeded >= completions)
-
-
-def _suspended(job: Object) -> bool:
-    return bool(job["spec"].get("suspend"))
-
-
-def _restarted_too_often(job: Object, pods: Sequence[PodView], limit: int) -> bool:
-    if job["spec"]["template"]["spec"].get("restartPolicy") != "OnFailure":
-        return False
-    alive = (pod for pod in pods if pod.phase in ("Running", "Pending"))
-    restarts = sum(status.restart_count for pod in alive for status in pod.status.container_statuses)
-    return restarts > 0 if limit == 0 else restarts >= limit
-
-
-def _ended(pod: PodView, now: float) -> float:
-    ready = pod.condition("Ready")
-    since = seconds(ready.last_transition_time) if ready is not None and ready.status == "False" else None
-    return since if since is not None else now
 
 
 def _total(status: Object, uncounted: Object, field: str) -> int:

@@ -46,14 +46,6 @@ class ContainerStatus(View, frozen=True, kw_only=True):
     restart_count: int = 0
 
 
-class ClaimVolume(View, frozen=True, kw_only=True):
-    claim_name: str = ""
-
-
-class Volume(View, frozen=True, kw_only=True):
-    persistent_volume_claim: ClaimVolume | None = None
-
-
 class Affinity(View, frozen=True, kw_only=True):
     node_affinity: NodeAffinity | None = None
 
@@ -62,7 +54,6 @@ class Spec(View, frozen=True, kw_only=True):
     node_name: str = ""
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] = ()
-    volumes: tuple[Volume, ...] = ()
 
 
 class Status(View, frozen=True, kw_only=True):

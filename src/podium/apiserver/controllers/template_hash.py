@@ -20,11 +20,6 @@ def template_hash(template: Any, collisions: int | None = None) -> str:
     return "".join(_SAFE[ord(digit) % len(_SAFE)] for digit in str(value))
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether two pieces of JSON say the same, whatever the order of their fields."""
-    return bool(one == other)
-
-
 def _fnv32a(data: bytes) -> int:
     value = 0x811C9DC5
     for byte in data:
