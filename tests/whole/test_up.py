@@ -69,9 +69,13 @@ def test_ctrl_c_stops_it_in_an_orderly_way(tmp_path: Path) -> None:
 def test_a_workload_may_be_a_folder(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(POD % "a")
     (tmp_path / "b.yaml").write_text(POD % "b")
+    manifests = ROOT / "tests/apiserver/manifests"
+    for source, target in (("widget", "c"), ("definition", "d")):  # the kind is defined after its object
+        (tmp_path / f"{target}.yaml").write_text((manifests / f"{source}.yaml").read_text())
     with PodiumUp(*QUICK, "--nodes", "2", "--workload", str(tmp_path), home=tmp_path) as up:
         up.wait_for("placed default/a on ")
         up.wait_for("placed default/b on ")
+        assert get(f"{up.url}/apis/shop.example/v1/widgets")["items"][0]["metadata"]["name"] == "bolt"
         assert "2 nodes on" in up.output
 
 
