@@ -71,6 +71,9 @@ def test_what_cannot_be_applied(api: Session) -> None:
     api.apply(path, {**config_map(), "data": {"a": 1}}, "m")
     api.apply(path, {**config_map(), "data": ["a"]}, "m")
     api.apply(path, config_map("other"), "m")
+    for metadata in ("x", 5, {"name": 5}, {"name": "c", "managedFields": "x"}, None):
+        api.apply(path, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}, "m")
+    api.apply(path, {"apiVersion": "v1", "kind": 5}, "m")
     managed = config_map()
     managed["metadata"]["managedFields"] = []
     api.apply(path, managed, "m")

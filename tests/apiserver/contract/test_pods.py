@@ -49,6 +49,10 @@ def test_bindings_that_cannot_be(api: Session) -> None:
     wrong["target"]["kind"] = "Pod"
     api.create(f"{PODS}/p/binding", wrong)
     api.create(f"{PODS}/p/binding", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}})
+    api.create(f"{PODS}/p/binding", {**binding("p", "n"), "target": "n"})
+    api.create(f"{PODS}/p/binding", {**binding("p", "n"), "metadata": {"name": {}}})
+    api.create(f"{PODS}/p/eviction", {**eviction(), "deleteOptions": {"gracePeriodSeconds": "x"}})
+    api.create(f"{PODS}/p/eviction", {**eviction(), "metadata": "p"})
     gated = pod("gated", schedulingGates=[{"name": "example.com/g"}])
     api.create(PODS, gated)
     api.create(f"{PODS}/gated/binding", binding("gated", "n"))

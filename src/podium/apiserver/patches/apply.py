@@ -91,7 +91,8 @@ def server_side_apply(
     `reset` names what this endpoint does not let anyone set ("status", or "spec" on the status subresource): it is
     never owned through it.
     """
-    if (applied.get("metadata") or {}).get("managedFields") is not None:
+    metadata = applied.get("metadata")
+    if isinstance(metadata, dict) and isinstance(metadata.get("managedFields"), list):
         raise bad_request("metadata.managedFields must be nil")
     check_applied(applied, schema)
     operation = _Operation(schema, applied["apiVersion"], subresource, _roots(reset), managed_fields.timestamp(now))

@@ -24,9 +24,13 @@ def check_applied(applied: dict[str, Any], schema: FieldType) -> None:
 
 def check_type(applied: dict[str, Any], api_version: str, kind: str) -> None:
     """What is applied names its own type; it must be that of the address."""
-    given = applied.get("apiVersion") or "", applied.get("kind") or ""
+    given = _word(applied.get("apiVersion")), _word(applied.get("kind"))
     if given != (api_version, kind):
         raise bad_request(f"invalid object type: {_named_type(*given)}")
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _named_type(api_version: str, kind: str) -> str:
@@ -34,9 +38,11 @@ def _named_type(api_version: str, kind: str) -> str:
 
 
 def _subject(applied: dict[str, Any]) -> str:
-    metadata = applied.get("metadata") or {}
+    metadata = applied.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
     kind = _named_type(applied.get("apiVersion", ""), applied.get("kind", ""))
-    return f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {kind}"
+    namespace, name = (value if isinstance(value := metadata.get(key), str) else "" for key in ("namespace", "name"))
+    return f"{namespace}/{name}; {kind}"
 
 
 def _problems(value: Any, kind: FieldType | None) -> list[str]:
