@@ -43,6 +43,15 @@ def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
     closed(second)
 
 
+def test_the_same_seed_does_not_give_the_same_uid_twice(tmp_path: Path) -> None:
+    uids = set()
+    for name in ("a", "b", "c"):
+        api = opened(tmp_path / "data")
+        uids.add(api.create(CONFIG_MAP, {"metadata": {"name": name}})["metadata"]["uid"])
+        closed(api)
+    assert len(uids) == 3
+
+
 def test_custom_objects_come_back_with_their_definition(tmp_path: Path) -> None:
     first = opened(tmp_path / "data")
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

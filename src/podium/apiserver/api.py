@@ -71,6 +71,8 @@ class Api:
         if database is not None:
             self._load(database, custom=True)
             database.follow(self.store)
+            # The same seed must not give again the uids that are in the file.
+            self.rng = random.Random(f"{rng.getrandbits(64)} after revision {database.revision()}")
         if bootstrap:
             self.bootstrap()
 

@@ -86,8 +86,7 @@ class Server:
         except OSError as error:
             await self._runner.cleanup()
             raise PortInUseError(f"nothing can listen on {self._host}:{self.port}: {_why(error)}") from None
-        assert site._server is not None
-        self.port = site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
+        self.port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:
         for watcher in tuple(self._watchers):
