@@ -22,7 +22,7 @@ from podium.extender.service import Reply, Shared
 from podium.extender.writing import Writing
 from podium.framework import ManualClock
 from podium.framework.experience import Experience
-from podium.framework.plugin import Plugin, Scope
+from podium.framework.plugin import Plugin
 from podium.kube import Node, Pod
 from podium.plugins import load_registry
 from tests.builders import make_pod
@@ -76,8 +76,7 @@ class World:
         self.cluster = self.engine.cluster
         self.engine.load(map(as_object, nodes or ()))
         runtime = runtime_of(self.engine)
-        scopes = [each.filter_scope for each in runtime.at("filter")] + [e.score_scope for e in runtime.at("score")]
-        self.shared = Shared(self.engine, watched=nodes is not None, beyond_rows=Scope.CLUSTER in scopes)
+        self.shared = Shared(self.engine, watched=nodes is not None)
         self.routes = Routes(self.shared, chosen)
         self.plugins = runtime.plugins
 

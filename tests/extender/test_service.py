@@ -371,3 +371,19 @@ def test_victims_that_make_no_sense_are_refused(victims: Any, message: str) -> N
 )
 def test_binding_is_refused_where_it_was_not_allowed(asked: bytes, message: str) -> None:
     assert World("safe", nodes=NODES).ask("/scheduler/bind", asked)["Error"].startswith(message)
+
+
+def test_images_of_nodes_in_full_are_read_where_somebody_looks_at_them() -> None:
+    """And nothing else of a node is lost where nobody does."""
+    large = {"names": ["app:1"], "sizeBytes": 1000 << 20}
+    nodes = [node("with"), node("without")]
+    nodes[0]["status"] |= {"images": [large], "declaredFeatures": ["f"], "capacity": {"cpu": "5"}}
+    nodes[0]["spec"] = {"unschedulable": True, "taints": [{"key": "k", "effect": "NoSchedule"}]}
+    pod = make_pod(spec={"containers": [{"name": "c", "image": "app:1"}]})
+    world = World("ImageLocality", "safe", nodes=None)
+    assert world.points("/ImageLocality/prioritize", pod, nodes=nodes)["with"] > 0
+    assert world.cluster.nodes[0] == as_object(nodes[0])
+    world = World("safe", nodes=None)
+    world.ask("/filter", args(pod, nodes=nodes))
+    nodes[0]["status"].pop("images")
+    assert world.cluster.nodes[0] == as_object(nodes[0])

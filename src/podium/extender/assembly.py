@@ -25,9 +25,11 @@ from podium.framework.load import LoadSource
 from podium.framework.plugin import Plugin, Scope
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Node, Pod
+from podium.plugins import IN_TREE
 
 PROFILE = "podium-extender"
 """The scheduler name of the profile; no pod is expected to ask for it."""
+IMAGES = "ImageLocality"
 QUEUE, BINDER = "PrioritySort", "DefaultBinder"
 """Every profile must say how pods are queued and bound. Where no plugin of an agent binds, the usual one does."""
 
@@ -80,6 +82,18 @@ def plugin_config(text: str, source: str, registry: Registry) -> list[Any]:
 
 def runtime_of(engine: Scheduler) -> ProfileRuntime:
     return engine.profiles[PROFILE]
+
+
+def look_beyond_rows(engine: Scheduler) -> bool:
+    """Whether any plugin's answer about a node depends on others than that node."""
+    runtime = runtime_of(engine)
+    scopes = [plugin.filter_scope for plugin in runtime.at("filter")]
+    return Scope.CLUSTER in [*scopes, *(plugin.score_scope for plugin in runtime.at("score"))]
+
+
+def may_see_images(engine: Scheduler) -> bool:
+    """Whether any plugin may look at the images on nodes, as plugins from elsewhere may."""
+    return any(name == IMAGES or name not in IN_TREE for name in runtime_of(engine).plugins)
 
 
 def kinds_to_watch(plugins: Iterable[type[Plugin]]) -> list[Resource[Any]]:

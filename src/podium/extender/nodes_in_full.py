@@ -3,7 +3,7 @@
 What they say counts, not what a watch may have told of them; the pods on them are known from the watch alone. A node is
 read once for each text it comes in, and set only where it differs from what the cluster has. With a watch everything is
 undone after the answer; without one the nodes stay for the next question, and those that it does not name go, if any
-plugin looks beyond the node it judges.
+plugin looks beyond the node it judges. Images are most of a node's text; where nobody looks at them they are not read.
 """
 
 from __future__ import annotations
@@ -13,16 +13,44 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import msgspec
+from msgspec import field
 
 from podium.cluster import Cluster, Rows
 from podium.extender.asked import BadRequestError, Text, read_object, read_value
 from podium.extender.nodes_by_name import rows_of
-from podium.kube import Node
+from podium.kube import Condition, Node
+from podium.kube.meta import ClusterObject, Model, Resources
+from podium.kube.node import NodeAddress, NodeSpec, NodeStatus
 
 KEPT_TEXT = 512 << 20
 """Bytes of text by which nodes are recognised."""
 
 _decode = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+class _Status(Model, frozen=True, kw_only=True):
+    allocatable: Resources = field(default_factory=dict)
+    capacity: Resources = field(default_factory=dict)
+    conditions: tuple[Condition, ...] = ()
+    addresses: tuple[NodeAddress, ...] = ()
+    declared_features: tuple[str, ...] = ()
+
+
+class _Node(ClusterObject, frozen=True, kw_only=True):
+    """A node without its images."""
+
+    spec: NodeSpec = NodeSpec()
+    status: _Status = _Status()
+
+
+def _whole(text: bytes, what: str) -> Node:
+    return read_object(Node, text, what)
+
+
+def _without_images(text: bytes, what: str) -> Node:
+    read = read_object(_Node, text, what)
+    status = NodeStatus(**{name: getattr(read.status, name) for name in _Status.__struct_fields__})
+    return Node(metadata=read.metadata, spec=read.spec, status=status)
 
 
 class GivenNodes(NamedTuple):
@@ -32,7 +60,8 @@ class GivenNodes(NamedTuple):
 
 
 class NodesInFull:
-    def __init__(self, cluster: Cluster, *, watched: bool, beyond_rows: bool) -> None:
+    def __init__(self, cluster: Cluster, *, watched: bool, beyond_rows: bool, images: bool) -> None:
+        self._read_node = _whole if images else _without_images
         self._cluster = cluster
         self._watched = watched
         self._beyond_rows = beyond_rows
@@ -58,7 +87,7 @@ class NodesInFull:
         text = bytes(raw)
         node = self._known.get(text)
         if node is None:
-            node = read_object(Node, text, f"Nodes.items[{number}]")
+            node = self._read_node(text, f"Nodes.items[{number}]")
             self._known[text] = node
             self._bytes += len(text)
             while self._bytes > KEPT_TEXT and len(self._known) > 1:

@@ -29,7 +29,6 @@ from podium.extender.server import Server
 from podium.extender.service import Shared
 from podium.extender.writing import Writing
 from podium.framework.clock import SystemClock
-from podium.framework.plugin import Scope
 from podium.kube import Node
 from podium.serving.certificate import CertificateError, certificate_of
 from podium.serving.health import Check
@@ -118,7 +117,8 @@ class Process:
         )
         self._plugins: Mapping[str, Any] = runtime_of(self._engine).plugins
         self._informers = None if self._client is None else self._watch(self._client, rng)
-        self._shared = Shared(self._engine, watched=access is not None, beyond_rows=self._look_beyond_rows())
+        self._synced = False
+        self._shared = Shared(self._engine, watched=access is not None)
         self._shared.unready = self._not_synced
         self.measures = Measures(lambda: len(self._engine.cluster.order.rows), lambda: self._not_synced() is None)
         self.ports: list[int] = []
@@ -137,12 +137,6 @@ class Process:
             report=LOG.warning,
         )
 
-    def _look_beyond_rows(self) -> bool:
-        runtime = runtime_of(self._engine)
-        scopes = [plugin.filter_scope for plugin in runtime.at("filter")]
-        scopes += [plugin.score_scope for plugin in runtime.at("score")]
-        return Scope.CLUSTER in scopes
-
     def _nodes(self) -> Iterable[Node]:
         return [node for node in self._engine.cluster.nodes if node is not None]
 
@@ -151,7 +145,10 @@ class Process:
         return {placed.pod.key: cluster.names[placed.row] for placed in cluster.pods.values()}
 
     def _not_synced(self) -> str | None:
+        if self._synced:
+            return None
         missing = [] if self._informers is None else self._informers.waiting_for
+        self._synced = not missing
         return f"the cluster is not known yet: waiting for {', '.join(missing)}" if missing else None
 
     # Serving

@@ -39,7 +39,7 @@ from podium.extender.asked import (
     read_pod,
     read_value,
 )
-from podium.extender.assembly import BINDER, runtime_of
+from podium.extender.assembly import BINDER, look_beyond_rows, may_see_images, runtime_of
 from podium.extender.nodes_by_name import NamedNodes, NameLists
 from podium.extender.nodes_in_full import NodesInFull
 from podium.extender.part import Filtering, Points, Scoring
@@ -62,12 +62,17 @@ class Reply(NamedTuple):
 class Shared:
     """What all agents of a process have in common: the cluster, and what was read before."""
 
-    def __init__(self, engine: Scheduler, *, watched: bool, beyond_rows: bool) -> None:
+    def __init__(self, engine: Scheduler, *, watched: bool) -> None:
         self.engine = engine
         self.watched = watched
         self.pods = Pods()
         self.lists = NameLists(engine.cluster)
-        self.in_full = NodesInFull(engine.cluster, watched=watched, beyond_rows=beyond_rows)
+        self.in_full = NodesInFull(
+            engine.cluster,
+            watched=watched,
+            beyond_rows=look_beyond_rows(engine),
+            images=watched or may_see_images(engine),
+        )
         self.hosts = HostTexts(engine.cluster)
         self.unready: Callable[[], str | None] = lambda: None
         """What keeps questions about names from being answered; None when nothing does."""
