@@ -10,12 +10,11 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import shutil
-import sys
 import time
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from podium.apiserver.agents import Agents
 from podium.apiserver.api import Api
@@ -31,6 +30,7 @@ from podium.framework.clock import SystemClock
 from podium.live.endpoints import ServingOptions
 from podium.live.run import Options, Process
 from podium.serving.signals import stop_on_signals
+from podium.whole.demonstration import demonstrate
 from podium.whole.kubeconfig import write_kubeconfig
 from podium.whole.manifests import Manifest
 from podium.whole.news import News
@@ -39,12 +39,7 @@ from podium.whole.sample_nodes import sample_shapes
 from podium.whole.screen import Screen
 
 HOST: Final = "127.0.0.1"
-_WIDTH: Final = 120
 _LOOK: Final = 0.05
-_QUIET: Final = 0.5
-"""Seconds without a decision after which a workload counts as placed."""
-_LONGEST: Final = 60.0
-"""Seconds after which a demonstration goes on, placed or not."""
 
 
 class UpError(Exception):
@@ -81,36 +76,32 @@ async def up(config: SchedulerConfig, registry: Registry, wish: Wish, screen: Sc
         screen.say(_welcome(server.url, kubeconfig, api, created))
         options = Options(user_agent="podium-up", serving=ServingOptions(secure_port=0))
         scheduler = Process(config, registry, Access(server.url), options, stack)
-        shown = Shown(scheduler, news, server.url)
-        return await _run(scheduler, shown, wish, screen, kubeconfig, stop)
+        beside = [screen.run(_picture(scheduler, news, server.url)), _first_placed(news, screen)]
+        if wish.demo:
+            beside.append(_demonstrate(api, news, wish, screen, kubeconfig, stop))
+        return await _run(scheduler, beside, stop)
 
 
-class Shown:
-    """What the screen asks for again and again."""
-
-    def __init__(self, scheduler: Process, news: News, address: str) -> None:
-        self.news = news
-        self._engine = scheduler.live.engine
-        self._address = address
-        self._began = time.monotonic()
-
-    def picture(self) -> Picture:
-        return take(self._engine, self.news, self._address, time.monotonic() - self._began)
+def _picture(scheduler: Process, news: News, address: str) -> Callable[[], Picture]:
+    began = time.monotonic()
+    return lambda: take(scheduler.live.engine, news, address, time.monotonic() - began)
 
 
-async def _run(
-    scheduler: Process, shown: Shown, wish: Wish, screen: Screen, kubeconfig: Path, stop: asyncio.Event
-) -> int:
+async def _demonstrate(api: Api, news: News, wish: Wish, screen: Screen, kubeconfig: Path, stop: asyncio.Event) -> None:
+    await demonstrate(api, news, screen, kubeconfig)
+    if not wish.stays:
+        stop.set()
+
+
+async def _run(scheduler: Process, beside: Iterable[Coroutine[Any, Any, None]], stop: asyncio.Event) -> int:
     """The scheduler until it ends, and beside it what is shown."""
-    beside = [asyncio.create_task(screen.run(shown.picture)), asyncio.create_task(_first_placed(shown.news, screen))]
-    if wish.demo:
-        beside.append(asyncio.create_task(_demonstrate(shown.news, wish, screen, kubeconfig, stop)))
+    tasks = [asyncio.create_task(each) for each in beside]
     try:
         return await scheduler.run(stop)
     finally:
-        for task in beside:
+        for task in tasks:
             task.cancel()
-        for outcome in await asyncio.gather(*beside, return_exceptions=True):
+        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(outcome, Exception):
                 raise outcome
 
@@ -178,48 +169,6 @@ async def _first_placed(news: News, screen: Screen) -> None:
         await asyncio.sleep(_LOOK)
     waited = process_age() - (time.monotonic() - news.first_placed)
     screen.say(f"first pod placed {waited:.1f} s after the start")
-
-
-async def _demonstrate(news: News, wish: Wish, screen: Screen, kubeconfig: Path, stop: asyncio.Event) -> None:
-    """When everything has been decided, explain what fits nowhere; then stop, unless somebody looks on."""
-    await _decided(news)
-    refused = news.refused()
-    screen.say(f"\n{news.placed} pods placed, {len(refused)} without a node")
-    if refused:
-        command = ["explain", refused[0].pod, "--kubeconfig", str(kubeconfig)]
-        screen.say(f"\n$ podium {' '.join(command)}\n")
-        screen.say(await _podium(*command))
-    if not wish.stays:
-        stop.set()
-
-
-async def _decided(news: News) -> None:
-    """Wait until every pod has a node or a refusal, and no new ones come."""
-    end = time.monotonic() + _LONGEST
-    quiet_since, seen = time.monotonic(), -1
-    while time.monotonic() < end and (time.monotonic() - quiet_since < _QUIET or not news.pods):
-        await asyncio.sleep(_LOOK)
-        if news.undecided or news.pods != seen:
-            quiet_since, seen = time.monotonic(), news.pods
-
-
-async def _podium(*arguments: str) -> str:
-    """What another podium prints, as wide as this one may."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "podium",
-        *arguments,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env={**os.environ, "COLUMNS": str(shutil.get_terminal_size((_WIDTH, 0)).columns)},
-    )
-    try:
-        out, _ = await process.communicate()
-    except asyncio.CancelledError:
-        process.kill()
-        raise
-    return out.decode().rstrip()
 
 
 def process_age() -> float:
