@@ -42,7 +42,10 @@ def test_a_seed_that_fails_is_shown_with_the_command_that_shows_it_again(monkeyp
     ("arguments", "sentence"),
     [
         (["--seeds", "x"], '"x" are no seeds: write one (417), a range (1-1000), or several with commas'),
-        (["--workload", "x"], 'there is no workload "x": choose one of basic, preemption, affinity, churn, mixed'),
+        (
+            ["--workload", "x"],
+            'there is no workload "x": choose one of basic, preemption, affinity, churn, ',
+        ),
         (["--jobs", "0"], "should be greater than or equal to 1"),
     ],
 )

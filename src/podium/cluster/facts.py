@@ -159,6 +159,11 @@ class FactsCache:
         self._with_claims: dict[tuple[PodFacts, tuple[str, ...]], PodFacts] = {}
         self._latest: tuple[Pod | None, PodFacts | None] = None, None
 
+    def forget_notes(self) -> None:
+        """Let go of what plugins noted: it leads back to them, and thereby to the whole cluster."""
+        for facts in (*self._families.values(), *self._with_claims.values()):
+            facts.notes.clear()
+
     def of(self, pod: Pod) -> PodFacts:
         latest, facts = self._latest
         if pod is not latest or facts is None:

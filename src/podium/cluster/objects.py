@@ -83,6 +83,11 @@ class Store(Generic[T]):
         self._assumed[key] = value
         self._moved(key, before)
 
+    @property
+    def assumed(self) -> list[str]:
+        """The keys of objects about which something is assumed."""
+        return list(self._assumed)
+
     def restore(self, key: str) -> None:
         """Take an assumption back."""
         before = self._assumed.pop(key, None)

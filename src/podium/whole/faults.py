@@ -88,7 +88,7 @@ class Faults:
             PAUSED: _rate(rng, 0.03),
             COMPACTED: _rate(rng, 0.4),
             SILENT_WATCH: _rate(rng, 0.15),
-            CUT_WATCH: _rate(rng, 0.4),
+            CUT_WATCH: _rate(rng, 0.25),
         }
 
     def over(self, handler: Handler) -> Handler:
@@ -136,7 +136,7 @@ class Faults:
         if fault in _REFUSALS and fault != HIDDEN:
             return self._refusal(fault)
         if fault in (CUT_WITHIN, CUT_WATCH):
-            link.server.cut_after = self._rng.randrange(1, 300 if fault == CUT_WITHIN else 6000)
+            link.server.cut_after = self._rng.randrange(1, 300 if fault == CUT_WITHIN else 12_000)
         elif fault == SILENT_WATCH:
             asyncio.get_running_loop().call_later(self._rng.uniform(0, 20), _fall_silent, link)
         elif fault == COMPACTED:

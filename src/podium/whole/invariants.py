@@ -4,6 +4,7 @@
     no bound pod is decided for again    by a process that has heard of its binding
     only the leader writes               as it sends, the API server's lease names it and has not run out
     no node is overcommitted             as far as the sender could know: see below
+    every volume has one claim           what was given to one is never given to another
     nothing breaks                       no process ends by an error of its own, nothing is logged with a traceback
 
 A scheduler decides on what it has heard. A node may have shrunk, or taken pods of another leader, without its having
@@ -37,10 +38,11 @@ ONE_BINDING = "every pod has one binding"
 KNOWN_BOUND = "no bound pod is decided for again"
 ONLY_THE_LEADER = "only the leader writes"
 NOT_OVERCOMMITTED = "no node is overcommitted"
+ONE_CLAIM = "every volume has one claim"
 NOTHING_BREAKS = "nothing breaks"
 
 ENDED = ("Succeeded", "Failed")
-_GUARDED = (b"/binding ", b"/status ", b"DELETE /api/v1/namespaces/")
+_GUARDED = (b"/binding ", b"/status ", b"DELETE /api/v1/namespaces/", b"PATCH /api/v1/persistentvolumes/")
 
 
 class Violation(NamedTuple):
@@ -95,6 +97,7 @@ class Invariants:
         self._asked: dict[str, Process] = {}  # by uid: who asked last for a binding
         api.store.listen(self._pod_changed, kind_of(api, "v1", "Pod"))
         api.store.listen(self._node_changed, kind_of(api, "v1", "Node"))
+        api.store.listen(self._volume_changed, kind_of(api, "v1", "PersistentVolume"))
         api.store.listen(self._lease_changed, kind_of(api, "coordination.k8s.io/v1", "Lease"))
 
     def violated(self, invariant: str, what: str) -> None:
@@ -212,6 +215,13 @@ class Invariants:
             self._offered.pop(change.new.name, None)
         else:
             self._offered[change.new.name] = offered_by(change.new.decode()["status"]["allocatable"])
+
+    def _volume_changed(self, change: Change) -> None:
+        claim = (change.new.decode()["spec"].get("claimRef") or {}).get("uid")
+        before = None if change.old is None else (change.old.decode()["spec"].get("claimRef") or {}).get("uid")
+        self.checked[ONE_CLAIM] += 1
+        if before and claim != before:
+            self.violated(ONE_CLAIM, f"{change.new.name} was given to claim {before} and is now given to {claim}")
 
     # Others
 

@@ -14,11 +14,12 @@ from contextvars import Context
 from typing import Any
 
 from podium.apiserver.api import Api
+from podium.apiserver.controllers.volumes import PROVISIONER
 from podium.apiserver.errors import StatusError
 from podium.apiserver.kinds import Kind
 from podium.apiserver.store import Change, Stored
 from podium.whole.transcript import Transcript
-from podium.whole.workloads import LASTS, NAMESPACE, PRIORITIES, Arrival, Object
+from podium.whole.workloads import FIXED, LASTS, MADE, NAMESPACE, PRIORITIES, Arrival, Object, claim_of
 
 ORPHANED = 8.0
 """Seconds after which the pods of a vanished node are removed."""
@@ -36,7 +37,13 @@ class Machines:
 
     # What comes at the beginning
 
-    def build(self, nodes: list[Object]) -> None:
+    def build(self, nodes: list[Object], volumes: list[Object]) -> None:
+        storage_classes = kind_of(self._api, "storage.k8s.io/v1", "StorageClass")
+        for name, provisioner in ((FIXED, "kubernetes.io/no-provisioner"), (MADE, PROVISIONER)):
+            told = {"metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer"}
+            self._api.create(storage_classes, told)
+        for volume in volumes:
+            self._api.create(kind_of(self._api, "v1", "PersistentVolume"), volume)
         classes = kind_of(self._api, "scheduling.k8s.io/v1", "PriorityClass")
         for name, value in PRIORITIES.items():
             self._api.create(classes, {"metadata": {"name": name}, "value": value})
@@ -115,6 +122,9 @@ class Machines:
     # Pods
 
     def _create_pod(self, pod: Object) -> None:
+        for volume in pod["spec"].get("volumes", ()):
+            claim = claim_of(pod, volume["persistentVolumeClaim"]["claimName"])
+            self._api.create(kind_of(self._api, "v1", "PersistentVolumeClaim"), claim)
         self._api.create(self.pods, pod)
 
     def _create_again(self, pod: Object, attempts: int) -> None:

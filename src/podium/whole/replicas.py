@@ -8,8 +8,10 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from podium.client import Access
+from podium.cluster import Cluster
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
+from podium.engine.scheduler import Scheduler
 from podium.live.run import Options
 from podium.live.run import Process as SchedulerProcess
 from podium.live.surroundings import Surroundings
@@ -50,6 +52,7 @@ class Replicas:
         self._transcript = transcript
         self._clocks = [VirtualClock(rng.choice([0.0, rng.uniform(-3600, 3600)])) for _ in range(number)]
         self._running: dict[Process, SchedulerProcess] = {}
+        self._engines: list[Scheduler] = []
         self._started = 0
         self._tasks: list[asyncio.Task[None]] = []
         self.crashed: list[str] = []
@@ -64,6 +67,8 @@ class Replicas:
         for process in self.alive():
             await self.kill(process)
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for engine in self._engines:
+            dismantle(engine.cluster)
 
     def alive(self) -> list[Process]:
         return list(self._running)
@@ -94,8 +99,7 @@ class Replicas:
             self._transcript.note(process.name, how)
             if how.startswith("failed"):
                 self.crashed.append(f"{process.name} {how}")
-            for link in self._network.links(process):
-                link.cut()
+            await self.kill(process)  # with its main task all of a process ends
             await asyncio.sleep(self._rng.uniform(0.5, 5))
 
     async def _run(self, process: Process, clock: VirtualClock, rng: random.Random) -> int:
@@ -105,8 +109,17 @@ class Replicas:
         async with AsyncExitStack() as stack:
             scheduler = SchedulerProcess(self._config, self._registry, access, Options(), stack, surroundings)
             self._running[process] = scheduler
+            self._engines.append(scheduler.live.engine)
             self.started(process, scheduler)
             return await scheduler.run(asyncio.Event())
+
+
+def dismantle(cluster: Cluster) -> None:
+    """Let a cluster be collected: placed pods are kept out of the collector's sight, and by way of plugins' notes they
+    lead back to it. A process has one cluster for life; thousands of seeds have thousands."""
+    cluster.facts.forget_notes()
+    cluster.pods.clear()
+    cluster.pods_on.clear()
 
 
 def _nothing() -> None:

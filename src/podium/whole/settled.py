@@ -14,6 +14,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
@@ -31,16 +32,22 @@ from podium.framework.handle import Handle
 from podium.framework.nominator import Nominator
 from podium.framework.profile import ProfileRuntime
 from podium.framework.waiting import WaitingPods
-from podium.kube import Node, Pod
+from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from podium.live.run import Process as SchedulerProcess
-from podium.whole.invariants import Amounts, asked_by
+from podium.whole.invariants import Amounts, asked_by, offered_by
 from podium.whole.machines import kind_of
+from podium.whole.replicas import dismantle
 from podium.whole.virtual_time import Process
 
 NO_POD_LOST = "no pod is lost"
 SAME_CLUSTER = "the scheduler's cluster is the API server's"
 NOTHING_LEFT = "nothing is left behind"
 
+OTHERS: dict[type, tuple[str, str]] = {
+    PersistentVolume: ("v1", "PersistentVolume"),
+    PersistentVolumeClaim: ("v1", "PersistentVolumeClaim"),
+    StorageClass: ("storage.k8s.io/v1", "StorageClass"),
+}
 MOST_ALIKE = 20
 """Tasks of one kind that an idle scheduler may have."""
 
@@ -57,6 +64,11 @@ class Truth:
             stored.uid: msgspec.json.decode(stored.raw, type=Pod)
             for stored in api.store.items(kind_of(api, "v1", "Pod"))
         }
+        self.others: list[Any] = [
+            msgspec.json.decode(stored.raw, type=kind)
+            for kind, (version, name) in OTHERS.items()
+            for stored in api.store.items(kind_of(api, version, name))
+        ]
         self.waiting = {uid: pod for uid, pod in self.pods.items() if not pod.node_name and not pod.finished}
         self.placed = {uid: pod for uid, pod in self.pods.items() if pod.node_name and not pod.finished}
         self.sums: dict[str, Amounts] = {}
@@ -69,19 +81,18 @@ class Truth:
 def differences(truth: Truth, engine: Scheduler) -> Iterator[str]:
     """Where the scheduler's cluster is not the API server's."""
     cluster = engine.cluster
-    known = {name: node for row, name in enumerate(cluster.names) if (node := cluster.nodes[row]) is not None}
-    yield from _two_sets("node", {name: name for name in truth.nodes}, {name: name for name in known})
-    for name in sorted(truth.nodes.keys() & known.keys()):
-        there, here = truth.nodes[name], known[name]
+    nodes = {name: node for row, name in enumerate(cluster.names) if (node := cluster.nodes[row]) is not None}
+    yield from _two_sets("node", {name: name for name in truth.nodes}, {name: name for name in nodes})
+    for name in sorted(truth.nodes.keys() & nodes.keys()):
+        there, here = truth.nodes[name], nodes[name]
         if (there.labels, there.taints, there.unschedulable) != (here.labels, here.taints, here.unschedulable):
             yield f"node {name} is an old version of itself"
-        row = cluster.row_of[name]
-        offered = (int(cluster.resources.allocatable[0][row]), int(cluster.resources.allocatable[1][row]))
-        columns = Cluster()
-        fresh = columns.set_node(there)
-        expected = (int(columns.resources.allocatable[0][fresh]), int(columns.resources.allocatable[1][fresh]))
-        if offered != expected:
-            yield f"node {name} offers {offered}, not {expected}"
+        row, columns = cluster.row_of[name], cluster.resources
+        offered = Amounts(
+            int(columns.allocatable[0][row]), int(columns.allocatable[1][row]), int(columns.allowed_pods[row])
+        )
+        if offered != offered_by(there.status.allocatable):
+            yield f"node {name} offers {offered}, not {offered_by(there.status.allocatable)}"
     placed = {uid: each for uid, each in cluster.pods.items() if not each.assumed}
     yield from _two_sets(
         "placed pod", {u: p.key for u, p in truth.placed.items()}, {u: e.pod.key for u, e in placed.items()}
@@ -96,6 +107,13 @@ def differences(truth: Truth, engine: Scheduler) -> Iterator[str]:
         there_sum = truth.sums.get(name, Amounts(0, 0, 0))
         if here_sum != there_sum:
             yield f"on {name} {here_sum} is counted, not {there_sum}"
+    for kind, (_, name) in OTHERS.items():
+        told: list[Any] = [each for each in truth.others if type(each).__name__ == kind.__name__]
+        their = {each.key: each.metadata.resource_version for each in told}
+        store: Any = cluster.objects.store_of(kind)
+        ours = {each.key: each.metadata.resource_version for each in store}
+        if their != ours:
+            yield f"{name}s are other ones: {sorted(their.items() ^ ours.items())[:4]}"
     pending = {pod.uid: pod.key for pod in cluster.objects.pending_pods}
     yield from _two_sets("waiting pod", {uid: pod.key for uid, pod in truth.waiting.items()}, pending)
 
@@ -122,6 +140,9 @@ def left_behind(truth: Truth, engine: Scheduler) -> Iterator[str]:
     for each in engine.cluster.pods.values():
         if each.assumed:
             yield f"pod {each.pod.key} is still assumed to be on {engine.cluster.names[each.row]}"
+    for store in (engine.cluster.objects.claims, engine.cluster.objects.volumes):
+        for key in store.assumed:
+            yield f"something is still assumed about {key}"
     for node in engine.nominator.nodes():
         for pod in engine.nominator.on(node):
             if pod.uid not in truth.waiting:
@@ -151,6 +172,10 @@ def placeable_pods(truth: Truth, config: SchedulerConfig, registry: Registry, cl
     cluster, nominator = Cluster(), Nominator()
     for node in truth.nodes.values():
         cluster.set_node(node)
+    for each in truth.others:
+        store = cluster.objects.store_of(type(each))
+        assert store is not None
+        store.set(each.key, each)
     for pod in truth.pods.values():
         if pod.uid in truth.placed:
             cluster.set_pod(pod)
@@ -162,10 +187,13 @@ def placeable_pods(truth: Truth, config: SchedulerConfig, registry: Registry, cl
     )
     runtime = ProfileRuntime(config.profiles[0], registry, handle)
     sampling = Sampling(config.percentage_of_nodes_to_score, False)
-    for pod in truth.waiting.values():
-        decision = decide(runtime, Cycle(pod, cluster), sampling)
-        if decision.row is not None:
-            yield f"pod {pod.key} waits, but {cluster.names[decision.row]} would take it"
+    try:
+        for pod in truth.waiting.values():
+            decision = decide(runtime, Cycle(pod, cluster), sampling)
+            if decision.row is not None:
+                yield f"pod {pod.key} waits, but {cluster.names[decision.row]} would take it"
+    finally:
+        dismantle(cluster)
 
 
 def too_many_tasks(process: Process) -> Iterator[str]:

@@ -15,6 +15,8 @@ from typing import NamedTuple
 from aiohttp import web
 
 from podium.apiserver.api import Api
+from podium.apiserver.controllers.volumes import Volumes
+from podium.apiserver.controllers.world import World
 from podium.apiserver.serving import Server
 from podium.config.load import default_config
 from podium.config.registry import Registry
@@ -39,8 +41,8 @@ from podium.whole.settled import (
 )
 from podium.whole.storms import Storm
 from podium.whole.transcript import LogToTranscript, Transcript
-from podium.whole.virtual_time import VirtualLoop
-from podium.whole.workloads import Workload, draw_arrivals, draw_nodes, draw_workload
+from podium.whole.virtual_time import VirtualLoop, outside
+from podium.whole.workloads import Workload, draw_arrivals, draw_nodes, draw_volumes, draw_workload
 
 SETTLE = 240.0
 """Virtual seconds after the storm within which all must be well: a silent watch is noticed after 150."""
@@ -111,7 +113,11 @@ class Simulation:
         network.sent = invariants.sent
         replicas.started = invariants.look_at
         nodes = draw_nodes(self._chance("nodes"))
-        machines.build(nodes)
+        machines.build(nodes, draw_volumes(self._chance("volumes"), nodes))
+        world = World(api, VirtualClock())
+        Volumes(world)
+        world.begin()
+        controller = outside(world.work())
         answer = self._noted(faults.over(Server(api, rng=self._chance("server")).answer))
         network.listen("api", 80, web.Server(answer, handler_cancellation=True, access_log=None))
         replicas.start()
@@ -138,6 +144,7 @@ class Simulation:
         lines = list(self.transcript.lines)
         now = loop.time()
         await replicas.stop()
+        controller.cancel()
         return Outcome(
             self.seed,
             self.workload.name,

@@ -16,6 +16,8 @@ NAMESPACE = "default"
 HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 LASTS = "podium.dev/lasts"
 """The annotation that says after how many seconds a pod ends by itself."""
+FIXED, MADE = "fixed", "made"
+"""Storage classes: of local volumes that are there from the start, and of volumes made on the chosen node."""
 PRIORITIES = {"low": 10, "high": 1000, "urgent": 100_000}
 
 Object = dict[str, Any]
@@ -67,6 +69,22 @@ def draw_arrivals(rng: random.Random, workload: Workload, nodes: list[Object], s
     return sorted(arrivals, key=lambda arrival: arrival.at)
 
 
+def draw_volumes(rng: random.Random, nodes: list[Object]) -> list[Object]:
+    """Local volumes of the class FIXED, on some of the nodes."""
+    chosen = [node["metadata"]["name"] for node in nodes for _ in range(2) if rng.random() < 0.2]
+    return [_volume(f"volume-{number:02}", node) for number, node in enumerate(chosen)]
+
+
+def claim_of(pod: Object, name: str) -> Object:
+    """The claim that a pod with a volume comes with."""
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": pod["metadata"]["labels"]["app"],
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    return {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec}
+
+
 def cpu_of(pod: Object) -> int:
     """In thousandths."""
     cpu: str = pod["spec"]["containers"][0]["resources"]["requests"]["cpu"]
@@ -89,6 +107,19 @@ def _node(rng: random.Random, number: int) -> Object:
         "spec": spec,
         "status": status,
     }
+
+
+def _volume(name: str, node: str) -> Object:
+    host = {"key": HOSTNAME, "operator": "In", "values": [node]}
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": FIXED,
+        "persistentVolumeReclaimPolicy": "Retain",
+        "local": {"path": f"/disks/{name}"},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [host]}]}},
+    }
+    return {"metadata": {"name": name}, "spec": spec}
 
 
 def _pod(rng: random.Random, name: str) -> Object:
@@ -154,6 +185,13 @@ def spread(rng: random.Random, pod: Object) -> None:
     pod["spec"]["topologySpreadConstraints"] = [{**rule, "labelSelector": {"matchLabels": {"app": group}}}]
 
 
+def with_volume(rng: random.Random, pod: Object) -> None:
+    """With a claim of its own, to be bound where the pod goes: to a volume that is there, or to one that is made."""
+    name = pod["metadata"]["name"]
+    pod["metadata"]["labels"] = {"app": rng.choice([FIXED, MADE])}
+    pod["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
+
+
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -167,6 +205,9 @@ def _term(group: str, topology_key: str) -> Object:
     return {"labelSelector": {"matchLabels": {"app": group}}, "topologyKey": topology_key}
 
 
+EVERY: list[Draw] = [plain, large, choosy, batch, with_port, important, apart, together, spread, with_volume, too_large]
+RARE: dict[Draw, float] = {too_large: 0.1, with_volume: 0.4}
+
 WORKLOADS = {
     workload.name: workload
     for workload in (
@@ -174,17 +215,13 @@ WORKLOADS = {
         Workload("preemption", {important: 6, plain: 3, too_large: 0.1}, ending=0.1),
         Workload("affinity", {apart: 3, together: 2, spread: 4, plain: 2}, ending=0.1),
         Workload("churn", {plain: 5, large: 2, important: 2, with_port: 1}, ending=0.4, deleted=0.4, returning=0.7),
-        Workload(
-            "mixed",
-            {plain: 4, large: 1, choosy: 1, batch: 1, with_port: 1, important: 3, apart: 1, together: 1, spread: 2},
-            deleted=0.2,
-        ),
+        Workload("volumes", {with_volume: 2, plain: 3, important: 1, large: 1}, ending=0.1, deleted=0.3, returning=0.8),
+        Workload("mixed", {**dict.fromkeys(EVERY, 1.0), **RARE, plain: 4.0, important: 3.0}, deleted=0.2),
     )
 }
 
 
 def draw_workload(rng: random.Random) -> Workload:
     """A mixture of its own, where none is asked for."""
-    every: list[Draw] = [plain, large, choosy, batch, with_port, important, apart, together, spread, too_large]
-    kinds = {kind: rng.random() ** 2 * (0.1 if kind is too_large else 1.0) for kind in every}
+    kinds = {kind: rng.random() ** 2 * RARE.get(kind, 1.0) for kind in EVERY}
     return Workload("drawn", kinds, rng.uniform(0, 0.4), rng.uniform(0, 0.4), rng.random())
