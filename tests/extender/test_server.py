@@ -135,6 +135,31 @@ def test_a_large_answer_comes_whole() -> None:
     talk(work, max_body=16 << 20)
 
 
+def test_who_does_not_read_answers_is_not_listened_to_until_he_does() -> None:
+    async def work(server: Server, _asking: Asking) -> None:
+        nodes = [node(f"n{number}", {"filler": "x" * 10_000}) for number in range(50)]
+        question, count = post("/safe/filter", args(POD, nodes=nodes)), 40
+        reader, writer = await asyncio.open_connection(LOOPBACK, server.port)
+        writing = asyncio.create_task(_write(writer, question, count))
+        async with asyncio.timeout(10):
+            while all(connection._transport.is_reading() for connection in server._connections):
+                await asyncio.sleep(0.01)
+            for _ in range(count):
+                head = await reader.readuntil(b"\r\n\r\n")
+                await reader.readexactly(int(head.partition(b"Content-Length: ")[2].partition(b"\r\n")[0]))
+        await writing
+        assert all(connection._transport.is_reading() for connection in server._connections)
+        writer.close()
+
+    talk(work, max_body=16 << 20)
+
+
+async def _write(writer: asyncio.StreamWriter, question: bytes, count: int) -> None:
+    for _ in range(count):
+        writer.write(question)
+        await writer.drain()
+
+
 def test_a_request_that_is_too_large_gets_413_and_the_limit() -> None:
     async def work(_server: Server, asking: Asking) -> None:
         body = QUESTION + b" " * MAX_BODY

@@ -107,7 +107,7 @@ class Desk:
             self._told.clear()
         self._told[key] = now
         fields = {"agent": endpoint.agent, "verb": endpoint.verb, "error": message}
-        LOG.warning("%s of %s: %s", endpoint.verb, endpoint.agent, message, extra={"fields": fields})
+        LOG.warning("%s of %s: %s", endpoint.verb, endpoint.agent, " ".join(message.split()), extra={"fields": fields})
 
 
 def _refusal(endpoint: Endpoint, message: str) -> bytes:

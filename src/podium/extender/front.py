@@ -156,6 +156,13 @@ class Connection(asyncio.Protocol):
         if not self._busy:
             self._transport.close()
 
+    def pause_writing(self) -> None:
+        """Who does not read answers is asked nothing more."""
+        self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        self._transport.resume_reading()
+
     def data_received(self, data: bytes) -> None:
         self._pieces.append(data)
         self._have += len(data)
