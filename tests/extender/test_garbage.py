@@ -53,6 +53,8 @@ annotated = st.dictionaries(
 )
 amounts = st.sampled_from(["0", "-1", "1n", "9223372036854775807", "1e30", "100Ei", "0.5", "2"])
 
+asked_for = amounts.filter(lambda amount: amount != "-1")
+
 
 @st.composite
 def broken(draw: st.DrawFn) -> bytes:
@@ -125,7 +127,7 @@ def test_a_question_with_anything_wrong_gets_an_answer_that_makes_sense(path: st
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.sampled_from(PATHS[: len(AGENTS) + 4]), st.lists(st.tuples(annotated, amounts), max_size=4), amounts)
+@given(st.sampled_from(PATHS[: len(AGENTS) + 4]), st.lists(st.tuples(annotated, amounts), max_size=4), asked_for)
 def test_no_annotation_and_no_amount_makes_a_score_that_is_none(
     path: str, nodes: list[tuple[dict[str, str], str]], asked: str
 ) -> None:

@@ -295,6 +295,17 @@ def test_a_question_that_makes_no_sense_gets_one_sentence(body: bytes, message: 
     assert kept(world.ask("/safe/filter", args(POD, names=NAMES))) == ["quiet", "blank"]
 
 
+def test_of_pods_alike_each_is_still_looked_at_where_they_differ() -> None:
+    world = World("safe", nodes=NODES)
+    for cpu in ("500m", "lots", "500m", "lots"):
+        for name in ("p1", "p2"):
+            pod = json.loads(args(make_pod(name, requests={"cpu": cpu})))["Pod"]
+            error = world.ask("/safe/filter", args(pod, names=NAMES))["Error"]
+            assert ('quantity "lots" cannot be read' in error) == (cpu == "lots")
+            pod["status"] = {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "much"}}]}
+            assert "cannot be read" in world.ask("/safe/filter", args(pod, names=NAMES))["Error"]
+
+
 def test_no_nodes_is_no_nodes() -> None:
     for world, asked in (
         (World("safe", nodes=NODES), args(POD, names=[])),

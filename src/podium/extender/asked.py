@@ -13,6 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from podium.cluster.facts import FactsCache
 from podium.kube import DecodeError, Pod, decode_json
 from podium.kube.check import problems
 
@@ -57,37 +58,66 @@ class Remembered(dict[bytes, T], Generic[T]):
 
 
 class Pods:
-    """Pods by their JSON."""
+    """Pods by their JSON. Of pods alike, quantities and selectors are looked at once: these are the same in all."""
 
-    def __init__(self) -> None:
+    def __init__(self, facts: FactsCache) -> None:
+        self._facts = facts
         self._known: Remembered[Pod] = Remembered(MOST_PODS)
+        self._sound: Remembered[bool] = Remembered(MOST_PODS)
+        """Families of pods in which nothing was found wrong."""
 
     def read(self, text: bytes) -> Pod:
         pod = self._known.get(text)
         if pod is None:
-            pod = read_pod(text)
+            pod = decode_pod(text)
+            self._check(pod)
             if len(text) <= LONGEST_KEPT:
                 self._known.keep(text, pod)
         return pod
 
+    def _check(self, pod: Pod) -> None:
+        try:
+            family = self._facts.of(pod).family
+        except Exception:
+            check(pod, "Pod")
+            raise
+        if family not in self._sound or pod.status.container_statuses or pod.status.resources:
+            check(pod, "Pod")
+            self._sound.keep(family, True)
+
 
 def read_pod(text: Text, what: str = "Pod") -> Pod:
+    pod = decode_pod(text, what)
+    check(pod, what)
+    return pod
+
+
+def decode_pod(text: Text, what: str = "Pod") -> Pod:
     if bytes(text[:5] if isinstance(text, bytes) else text).strip() == _NULL:
         raise BadRequestError(f"{what} is missing")
-    return read_object(Pod, text, what)
+    return decode_object(Pod, text, what)
 
 
 def read_object(kind: type[T], text: Text, what: str) -> T:
     """An object of the API, with quantities and selectors that can be used."""
+    found = decode_object(kind, text, what)
+    check(found, what)
+    return found
+
+
+def decode_object(kind: type[T], text: Text, what: str) -> T:
     try:
-        found = decode_json(kind, text)  # type: ignore[arg-type]
+        return decode_json(kind, text)  # type: ignore[arg-type]
     except DecodeError as error:
         raise BadRequestError(f"{what}: {str(error).removeprefix('$.')}") from None
     except (RecursionError, UnicodeDecodeError) as error:
         raise BadRequestError(f"{what}: the JSON is broken: {error}") from None
-    for problem in problems(found):  # type: ignore[arg-type]
+
+
+def check(found: Any, what: str) -> None:
+    """Raise for the first quantity or selector that cannot be used."""
+    for problem in problems(found):
         raise BadRequestError(f"{what}: {problem.path.removeprefix('$.')}: {problem.message}")
-    return found
 
 
 def read_asked(body: bytes) -> Asked:

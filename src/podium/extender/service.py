@@ -65,7 +65,7 @@ class Shared:
     def __init__(self, engine: Scheduler, *, watched: bool) -> None:
         self.engine = engine
         self.watched = watched
-        self.pods = Pods()
+        self.pods = Pods(engine.cluster.facts)
         self.lists = NameLists(engine.cluster)
         self.in_full = NodesInFull(
             engine.cluster,
