@@ -33,6 +33,7 @@ CUT_WITHIN = "connection cut within the answer"
 LOST = "request lost without a word"
 UNANSWERED = "request carried out, answer lost without a word"
 LATE = "answer late"
+HELD = "request carried out late"
 CONFLICT, TOO_MANY, INTERNAL, UNAVAILABLE, TIMEOUT = "409", "429 with Retry-After", "500", "503", "504"
 HIDDEN = "504 though carried out"
 COMPACTED = "history compacted before a watch (410)"
@@ -46,6 +47,7 @@ REQUEST_FAULTS: dict[str, tuple[str, ...]] = {
     LOST: ASKED_ONCE,
     UNANSWERED: WRITES,
     LATE: ASKED_ONCE,
+    HELD: ASKED_ONCE,
     CONFLICT: WRITES,
     TOO_MANY: (*ASKED_ONCE, WATCH),
     INTERNAL: (*ASKED_ONCE, WATCH),
@@ -85,6 +87,7 @@ class Faults:
         self.rates = {
             **{fault: _rate(rng, 0.06) for fault in REQUEST_FAULTS},
             **{fault: _rate(rng, 0.3) for fault in EVENT_FAULTS},
+            HELD: _rate(rng, 0.2),
             PAUSED: _rate(rng, 0.03),
             COMPACTED: _rate(rng, 0.4),
             SILENT_WATCH: _rate(rng, 0.15),
@@ -143,6 +146,8 @@ class Faults:
             self._api.store.forget()
         elif fault == PAUSED and link.process is not None:
             link.process.pause(self._rng.uniform(5, 40))
+        elif fault == HELD:  # for less than a lease counts after its holder has stopped
+            await asyncio.sleep(self._rng.uniform(0.05, 4))
         response = await handler(request)
         if fault == CUT_AFTER:
             link.cut()
