@@ -10,7 +10,7 @@ from podium.plugins import load_registry
 REGISTRY = load_registry()
 
 
-@pytest.mark.parametrize("agent", AGENTS.values(), ids=str)
+@pytest.mark.parametrize("agent", AGENTS.values(), ids=list(AGENTS))
 def test_every_agent_is_made_of_plugins_that_do_what_it_offers(agent: Agent) -> None:
     assert agent.plugins and agent.summary
     for plugin in agent.predicates.values():
