@@ -1,9 +1,9 @@
 """What extenders cost kube-scheduler: alone, with one that does nothing, and with Podium's agents, in one run.
 
 Every contestant is a kube-scheduler that races as in `e2e`; the extenders run from the start to the end. Nodes carry
-the annotations that the agents read. All kube-schedulers of a run have the same percentageOfNodesToScore. As many names
-go into each request, and what kube-scheduler pays for these is most of what an extender costs; so beside extenders 2 %
-are advised for 5,000 nodes, and taken here: 100 nodes for each pod, where kube-scheduler by itself looks at 500.
+the annotations that the agents read. All kube-schedulers of a run have the same percentageOfNodesToScore: by default
+kube-scheduler's own, 500 of 5,000 nodes. As many names go into each request, and what kube-scheduler pays for these is
+most of what an extender costs.
 
     alone      no extender
     nothing    the extender of `nothing`, filter and prioritize: what the protocol itself costs

@@ -250,7 +250,7 @@ def extender(
             max=100,
             help="percentageOfNodesToScore of every kube-scheduler, also of the one alone; 0 is its own choice.",
         ),
-    ] = 2,
+    ] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print data instead of tables.")] = False,
 ) -> None:
     """What extenders cost kube-scheduler, on a real API server, in a source checkout.
