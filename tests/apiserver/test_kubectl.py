@@ -233,6 +233,8 @@ KINDS = (
 )
 WARNED = ("deprecated", "serviceAccountTokenInSecrets")
 """Warnings about old ways that only the real server gives."""
+REPAIRED = "ClusterIPNotAllocated"
+"""The event of a busy kube-apiserver that hears of a new Service before it hears of its address."""
 
 
 def test_objects_of_every_kind_look_the_same(planes: tuple[Plane, Plane], tmp_path: Path) -> None:
@@ -247,8 +249,13 @@ def test_objects_of_every_kind_look_the_same(planes: tuple[Plane, Plane], tmp_pa
     for kinds in KINDS:
         commands += [f"get {kinds} -o wide", f"get {kinds} -o yaml", f"describe {kinds}"]
     commands += ["delete -f objects.yaml --wait=false", "delete crd --all"]
-    with ThreadPoolExecutor(2) as threads:
-        real, embedded = threads.map(lambda plane: _session(plane.kubectl, "shown", commands, tmp_path), planes)
+    for namespace in ("shown", "shown-again", "shown-once-more"):
+        with ThreadPoolExecutor(2) as threads:
+            real, embedded = threads.map(
+                lambda plane, space=namespace: _session(plane.kubectl, space, commands, tmp_path), planes
+            )
+        if not any(REPAIRED in printed for printed in real):
+            break
     for command, theirs, ours in zip(commands, real, embedded, strict=True):
         assert ours == _without_warnings(theirs), f"kubectl {command}"
 
