@@ -165,23 +165,20 @@ def test_a_line_longer_than_any_object_can_be_is_a_trouble_that_says_so() -> Non
     played(test, watches=watches, longest_line=5000)
 
 
-def test_a_silent_watch_is_cut_and_begun_again() -> None:
+def test_a_silent_watch_is_cut_and_what_was_missed_is_listed() -> None:
     async def test(server: Misbehaving, reflector: Reflector[Any], follower: Follower) -> None:
         await until(lambda: follower.steps == ["set a", "set b"])
-        assert server.watched_from[:2] == ["1", "2"]
-        assert server.times_listed == 1
+        assert server.watched_from[0] == "1"
+        assert server.times_listed >= 2
 
-    watches = [
-        sent(line("ADDED", node("a", 2)), then="hold"),
-        sent(line("ADDED", node("b", 3)), then="hold"),
-    ]
-    played(test, watches=watches, idle=0.05, first=1000.0)
+    lists = [listed(version=1), listed(node("a", 2), node("b", 3), version=3)]
+    played(test, lists=lists, watches=[sent(line("ADDED", node("a", 2)), then="hold")], idle=0.05, first=1000.0)
 
 
-def test_a_version_from_which_watches_stay_silent_again_and_again_is_doubted() -> None:
+def test_a_version_from_which_watches_stay_silent_is_not_believed() -> None:
     async def test(server: Misbehaving, reflector: Reflector[Any], follower: Follower) -> None:
         await until(lambda: server.times_listed == 2)
-        assert server.watched_from[:3] == ["1000"] * 3
+        assert server.watched_from[0] == "1000"
         await until(lambda: follower.steps == ["set a", "set a"])  # the etcd behind it was restored from a backup
 
     lists = [listed(node("a", 1000), version=1000), listed(node("a", 5), version=10)]

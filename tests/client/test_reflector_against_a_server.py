@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import aiohttp
 import msgspec
 
 from podium.client import RESOURCES, Client, Reflector, Resource, load_access
@@ -20,10 +21,15 @@ PODS = RESOURCES[Pod]
 
 
 @asynccontextmanager
-async def client_of(plane: ControlPlane, proxy: TcpProxy | None = None, **who: Any) -> AsyncIterator[Client]:
+async def client_of(
+    plane: ControlPlane, proxy: TcpProxy | None = None, kept: float = 60, **who: Any
+) -> AsyncIterator[Client]:
+    """`kept`: seconds for which an idle connection may be used again."""
     server = plane.server if proxy is None else proxy.url
     kubeconfig = plane.write_kubeconfig(plane.folder / "reflector-kubeconfig", server=server, **who)
-    async with Client(load_access(str(kubeconfig))) as client:
+    access = load_access(str(kubeconfig))
+    access.connector = lambda limit: aiohttp.TCPConnector(limit=limit, keepalive_timeout=kept)
+    async with Client(access) as client:
         yield client
 
 
@@ -150,7 +156,8 @@ def test_a_connection_that_died_without_a_word_is_given_up_for_a_new_one(empty_c
 
     async def main() -> None:
         with TcpProxy(plane.server) as proxy:
-            async with client_of(plane, proxy) as disturbed, client_of(plane) as client:
+            # Connections are kept for less long than a watch may be silent: 60 s and 150 s, if not in a test.
+            async with client_of(plane, proxy, kept=0.5) as disturbed, client_of(plane) as client:
                 reflector, follower = make_reflector(disturbed, NODES, idle=1.5)
                 async with running(reflector):
                     await reflector.synced.wait()

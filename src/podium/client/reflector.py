@@ -7,6 +7,8 @@ bring nothing again and again, is the collection listed anew, and just the diffe
 What ends a watch decides how the next begins: one that brought something, or stood for a second, is followed at once;
 all else waits, for as long as the server says or else longer each time, and is a `trouble` until a watch is well again.
 A watch that is silent for longer than two bookmarks take is cut: its connection may be gone without anybody saying so.
+What was missed by then is listed, not watched: whoever decides while minutes of history are told one by one decides
+on a cluster that was.
 """
 
 import asyncio
@@ -87,7 +89,6 @@ class Reflector(Generic[T]):
         self._longest_line = longest_line
         self._version = ""  # where the next watch begins; empty when the collection has to be listed first
         self._well = False  # whether this watch brought something new, or has stood for a while
-        self._heard = False  # whether this watch brought anything
         self._fruitless = 0
 
     @property
@@ -119,7 +120,7 @@ class Reflector(Generic[T]):
     async def _round(self) -> float:
         """A list if one is needed, and a watch until it ends; the seconds to wait before the next round."""
         listing = not self._version
-        self._well = self._heard = False
+        self._well = False
         try:
             if listing:
                 await self._list()
@@ -174,7 +175,6 @@ class Reflector(Generic[T]):
 
     def _take(self, line: bytes) -> None:
         kind, found = self._reader.event(line)
-        self._heard = True
         if found.problem:
             self._report_unreadable(found)
         if kind in (ADDED, MODIFIED):
@@ -214,8 +214,8 @@ class Reflector(Generic[T]):
     def _after_break(self, error: Unreachable) -> float:
         if not self._well:
             return self._trouble_is(str(error))
-        if isinstance(error, TimedOut) and not self._heard:
-            self._doubt_version()
+        if isinstance(error, TimedOut):
+            self._version = ""
         return 0.0
 
     def _after_failure(self, reason: str) -> float:

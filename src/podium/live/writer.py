@@ -147,12 +147,18 @@ class LiveWriter:
     async def _evict_all(
         self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]
     ) -> None:
-        """All but the last at once, then the last: its going is what lets the preemptor be tried again."""
+        """All but the last at once, then the last: its going is what lets the preemptor be tried again.
+
+        One that failed is told after a moment, because the preemptor is then tried again at once.
+        """
         *others, last = victims
         problems = await asyncio.gather(*(self._evict(each, preemptor, node_name) for each in others))
         if not any(problems):
             problems = [await self._evict(last, preemptor, node_name)]
-        done(next((problem for problem in problems if problem), None))
+        failure = next((problem for problem in problems if problem), None)
+        if failure is not None:
+            await asyncio.sleep(FIRST_PAUSE)
+        done(failure)
 
     async def _evict(self, victim: Pod, preemptor: Pod, node_name: str) -> str | None:
         """Say in its status why the pod goes, and delete it; what went wrong, if anything did."""
