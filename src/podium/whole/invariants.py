@@ -11,7 +11,7 @@ A scheduler decides on what it has heard. A node may have shrunk, or taken pods 
 been told; that it could then place too much lies in the nature of the API, and kube-scheduler does the same. So a node
 is overcommitted only where the pods that the sender knew of or had bound itself are too much for what it knew the node
 to have. What must hold when all is calm again stands in `settled.py`. Gangs (all of a group or none) have no invariant
-yet, because there is no gang scheduling yet: `Invariants.bound` is where one would look.
+yet, because there is no gang scheduling yet: `Invariants._bound` is where one would look.
 """
 
 from __future__ import annotations
