@@ -7,9 +7,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from podium.bench.processes import Request, WorkloadFailedError, measure, request_for
+from podium.bench.cost import measure_cost
+from podium.bench.processes import (
+    Request,
+    WorkloadFailedError,
+    measure,
+    measure_in_turns,
+    request_for,
+    without_plugin,
+)
 from podium.bench.suite import by_name
 from podium.cli import main
+from podium.config import load_config
+from podium.plugins import load_registry
 
 BASIC = by_name("SchedulingBasic/5000Nodes_10000Pods")
 SAMPLED = """
@@ -62,11 +72,52 @@ def test_growth_measures_every_case_at_every_size(capsys: pytest.CaptureFixture[
     assert all([point["nodes"] for point in each["points"]] == [5, 10] for each in found)
 
 
+def test_workloads_in_turns_are_the_same_workloads() -> None:
+    small, large = (request_for(BASIC.at(20).with_sizes({"measured": pods})) for pods in (150, 420))
+    found = measure_in_turns([small, large])
+    assert [(each.pods, each.scheduled) for each in found] == [(150, 150), (420, 420)]
+    # What a process waited for the other one is not part of what it took.
+    assert all(each.pods / each.pods_per_s < 20 * each.pods * each.p99_us / 1e6 for each in found)
+
+
+def test_of_workloads_in_turns_one_may_fail() -> None:
+    with pytest.raises(WorkloadFailedError, match=r"^No/such: "):
+        measure_in_turns([request_for(BASIC.at(10)), Request("No/such", {})])
+
+
+def test_a_plugin_is_left_out_of_every_profile() -> None:
+    config = load_config(SAMPLED, "sampled.yaml", load_registry()).config
+    left = without_plugin(config, "NodeResourcesFit")
+    assert all("NodeResourcesFit" not in names for names in left.profiles[0].plugins.values())
+    before = {point: names for point, names in config.profiles[0].plugins.items() if "NodeResourcesFit" in names}
+    assert set(before) == {"preFilter", "filter", "preScore", "score"}
+    for point, names in before.items():
+        assert left.profiles[0].plugins[point] == tuple(name for name in names if name != "NodeResourcesFit")
+
+
+def test_what_a_plugin_costs() -> None:
+    found = measure_cost("ImageLocality", request_for(BASIC.at(10).with_sizes({"measured": 20})), rounds=2)
+    assert (found.plugin, found.workload, found.nodes, len(found.rounds)) == ("ImageLocality", BASIC.name, 10, 2)
+    assert all(each.ratio == round(each.with_us / each.without_us, 3) for each in found.rounds)
+
+
+def test_the_cost_of_a_plugin_for_people(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    podium("bench", "cost", "ImageLocality", "--nodes", "10", "--rounds", "1")
+    heading, _, row = capsys.readouterr().out.strip().splitlines()
+    assert heading.split() == ["plugin", "workload", "nodes", "p50", "µs", "without", "with", "ratio"]
+    assert row.split()[:3] == ["ImageLocality", BASIC.name, "10"]
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (("scheduler-perf", "--workload", "Nope"), 'no workload matches "Nope"; the cases are'),
         (("scheduler-perf", "--compare", "CONFIG"), "not a saved run"),
+        (("cost", "Nope"), 'there is no plugin "Nope"'),
+        (("cost", "Peaks"), 'plugin "Peaks" is not enabled in the default profile'),
+        (("cost", "Peaks", "--config", "CONFIG"), 'plugin "Peaks" is not enabled in '),
+        (("cost", "ImageLocality", "--workload", "Nope"), 'no workload matches "Nope"'),
         (("growth", "--nodes", "5"), "give --nodes twice"),
         (("growth", "--compare", "CONFIG"), "save one with podium bench growth --json"),
     ],

@@ -9,23 +9,24 @@ so it is part of what is measured.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 from msgspec.structs import replace
 
 from podium.engine.intake import Intake
+from podium.framework.clock import Clock
 from podium.framework.diagnosis import Nomination
 from podium.kube import Condition, PersistentVolume, PersistentVolumeClaim, Pod, PodStatus
+from podium.kube.meta import format_time
 
 DELETED = "2026-01-01T00:01:00Z"
-
-SCHEDULED = PodStatus(phase="Pending", conditions=(Condition(type="PodScheduled", status="True"),))
-"""The status of a pod that was bound a moment ago."""
 
 
 class Api:
     """Every pod's latest version by uid, and what is to be told about them."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self.pods: dict[str, Pod] = {}
         self.awaited: set[str] = set()
         """The pods that somebody waits to see bound."""
@@ -71,8 +72,9 @@ class Api:
     def deliver(self) -> None:
         """Tell the scheduler what became of its writes."""
         if self._bound:
+            scheduled = _scheduled(int(self._clock.now()))
             for pod, node_name in self._bound:
-                bound = replace(pod, spec=replace(pod.spec, node_name=node_name), status=SCHEDULED)
+                bound = replace(pod, spec=replace(pod.spec, node_name=node_name), status=scheduled)
                 uid = pod.metadata.uid
                 self.pods[uid] = bound
                 self.awaited.discard(uid)
@@ -120,3 +122,10 @@ class Api:
             del self.pods[uid]
             self.awaited.discard(uid)
             self.intake.delete(pod)
+
+
+@lru_cache(maxsize=1)
+def _scheduled(second: int) -> PodStatus:
+    """The status of a pod that was bound a moment ago."""
+    condition = Condition(type="PodScheduled", status="True", last_transition_time=format_time(second))
+    return PodStatus(phase="Pending", conditions=(condition,))

@@ -51,15 +51,23 @@ Stream = Iterator[object]
 class Run:
     """One scheduler, its API server, and the clock both live by."""
 
-    def __init__(self, config: SchedulerConfig, registry: Registry, on_phase: Callable[[str], None]) -> None:
-        self.api = Api()
+    def __init__(
+        self,
+        config: SchedulerConfig,
+        registry: Registry,
+        on_phase: Callable[[str], None],
+        turn: Callable[[], None] | None = None,
+    ) -> None:
+        """`turn` is called before each batch of measured pods and may take its time, which is left out."""
         self.clock = ManualClock(START)
+        self.api = Api(self.clock)
         self.load = SteadyLoad()
         self.scheduler = Scheduler(
             config, registry, clock=self.clock, writer=self.api, listener=self.api, load=self.load
         )
         self.api.intake = self.scheduler.intake
         self.on_phase = on_phase
+        self._turn = turn
         self.spent: dict[str, int] = {}
         """Nanoseconds spent on each measured pod, by uid."""
         self.nodes_scored = 0
@@ -87,6 +95,8 @@ class Run:
             self._begin(pods)
         self.api.awaited = {pod.uid for pod in pods} if wait else set()
         for start in range(0, len(arrivals), TOGETHER):
+            if measured and self._turn is not None:
+                self._wait(self._turn)
             began = perf_counter_ns()
             for *needed, pod in arrivals[start : start + TOGETHER]:
                 for each in needed:
@@ -192,6 +202,11 @@ class Run:
         return True
 
     # Around the measurement
+
+    def _wait(self, turn: Callable[[], None]) -> None:
+        began = perf_counter_ns()
+        turn()
+        self._left_out += perf_counter_ns() - began
 
     def finish(self) -> None:
         """Look once more at how many nodes are ranked, now that all pods are placed."""

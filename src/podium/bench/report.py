@@ -15,6 +15,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from podium.bench.cost import Cost
 from podium.bench.e2e import Comparison, Figures
 from podium.bench.embedded import EmbeddedFigures
 from podium.bench.extender import ExtenderFigures
@@ -152,6 +153,21 @@ def change_table(changes: Sequence[Change]) -> Table:
     return table
 
 
+def cost_table(found: Cost) -> Table:
+    """Medians, and in brackets the least and the most of all rounds."""
+    table = _table("plugin", "workload", "nodes", "p50 µs without", "with", "ratio")
+    rounds = found.rounds
+    table.add_row(
+        found.plugin,
+        Text(found.workload),
+        f"{found.nodes:,}",
+        _with_range(found.without_us, [each.without_us for each in rounds], ".1f"),
+        _with_range(found.with_us, [each.with_us for each in rounds], ".1f"),
+        Text(_with_range(found.ratio, [each.ratio for each in rounds], ".2f"), style="bold"),
+    )
+    return table
+
+
 def comparison_table(found: Comparison) -> Table:
     """Medians, and in brackets the least and the most of all races."""
     table = _table("scheduler", "pods/s", "CPU s per 1,000 pods", "peak MB", "Events")
@@ -216,7 +232,7 @@ def extender_tables(found: ExtenderFigures) -> list[Table]:
     return [races, calls, whole]
 
 
-def comparison_json(found: Comparison | ExtenderFigures) -> str:
+def comparison_json(found: Comparison | ExtenderFigures | Cost) -> str:
     return msgspec.json.format(msgspec.json.encode(found)).decode()
 
 
@@ -235,7 +251,7 @@ def _style(change: Change) -> str:
 def _table(*columns: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for column in columns:
-        if column in ("workload", "what", "scheduler"):
+        if column in ("plugin", "workload", "what", "scheduler"):
             table.add_column(column, overflow="fold")
         else:
             table.add_column(column, justify="right", no_wrap=True)

@@ -36,10 +36,12 @@ def run_workload(
     config: SchedulerConfig,
     registry: Registry,
     on_phase: Callable[[str], None] = lambda _phase: None,
+    turn: Callable[[], None] | None = None,
 ) -> Measurement:
+    """Run a workload; `turn` is called before each batch of measured pods, and its time is not counted."""
     on_phase("preparing")
     steps = _prepare(workload)
-    run = Run(config, registry, on_phase)
+    run = Run(config, registry, on_phase, turn)
     on_phase("filling the cluster")
     for step in steps:
         step(run)
