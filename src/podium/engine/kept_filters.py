@@ -122,8 +122,8 @@ class KeptFilters:
                 self._note(kept, again.rows, self._judged(kept, cycle, again))
                 continue
             for node in again.infos:
-                answer = kept.ask_one(cycle, node)
-                if answer is not None or kept.said.codes is not None:
+                answer, codes = kept.ask_one(cycle, node), kept.said.codes
+                if answer is not None or (codes is not None and codes[node.row]):
                     self._note(kept, [node.row], [node_status_of(kept.plugin, answer)])
 
     def _judged(self, kept: KeptFilter, cycle: Cycle, again: Again) -> list[Status | None]:

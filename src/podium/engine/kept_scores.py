@@ -111,7 +111,7 @@ class KeptScores:
             score = index(kept.ask_one(cycle, node))
             if not 0 <= score <= MAX_SCORE and feasible:
                 raise Unkeepable
-            part, before = score * kept.weight, int(kept.part[row])
+            part, before = score * kept.weight, kept.part.item(row)
             if part != before:
                 kept.part[row] = part
                 gain += part - before
@@ -179,7 +179,7 @@ class KeptScores:
         for row, share in zip(again.rows, shares, strict=True):
             if not 0 <= share <= MAX_SCORE and self._filters.feasible[row]:
                 raise Unkeepable  # or its highest score moved; the long way tells
-            part, before = share * kept.weight, int(parts[row])
+            part, before = share * kept.weight, parts.item(row)
             if part != before:
                 self._total[row] += part - before
                 parts[row] = part
