@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.cluster import Cluster, PodQuery, QueryTerm
+from podium.cluster import Cluster, PlacedPod, PodQuery, QueryTerm
 from podium.kube import Node, Pod
 from podium.kube.selector import EVERYTHING, Requirement, Selector
 from tests.builders import make_node, make_pod
@@ -185,6 +185,37 @@ def test_a_dry_run_leaves_no_trace(first: list[Any], guest: Pod) -> None:
             cluster.put_on(placed)
     assert contents(cluster) == before
     assert cluster.pod_changes.end == position
+
+
+class Ledger:
+    """Whoever watches pods: which are on which row, by what it is told."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.rows: dict[int, set[str]] = {}
+        cluster.watch(self)
+
+    def came(self, placed: PlacedPod) -> None:
+        there = self.rows.setdefault(placed.row, set())
+        assert placed.pod.uid not in there
+        there.add(placed.pod.uid)
+
+    def went(self, placed: PlacedPod) -> None:
+        self.rows[placed.row].remove(placed.pod.uid)
+
+
+@settings(max_examples=100, deadline=None)
+@given(steps, steps)
+def test_whoever_watches_pods_is_told_of_all_that_come_and_go(first: list[Any], second: list[Any]) -> None:
+    cluster = Cluster()
+    early = Ledger(cluster)
+    for step in first:
+        apply(cluster, step)
+    late = Ledger(cluster)
+    for step in second:
+        apply(cluster, step)
+    there = {row: set(pods) for row, pods in enumerate(cluster.pods_on) if pods}
+    assert {row: pods for row, pods in early.rows.items() if pods} == there
+    assert {row: pods for row, pods in late.rows.items() if pods} == there
 
 
 def test_rows_are_reused_and_columns_grow() -> None:

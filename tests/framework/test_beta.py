@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.framework.beta import NARROW, probabilities, probability, surely_possible
+from podium.framework.beta import NARROW, possible_from, probabilities, probability
 
 SHARES = st.floats(0, 1)
 PARAMETERS = st.floats(-4, 4).map(lambda power: 10.0**power)
@@ -74,14 +74,24 @@ def test_both_forms_agree_to_the_last_bit(asked: list[tuple[float, float, float]
     assert probabilities(x, a, b).tolist() == [probability(*each) for each in asked]
 
 
-@given(st.one_of(SHARES, st.floats(-40, 0).map(lambda power: 10.0**power)), PARAMETERS, PARAMETERS)
-def test_what_is_surely_possible_is_above_zero(x: float, a: float, b: float) -> None:
-    assert probability(x, a, b) > 0 or not surely_possible(x, a, b)
+def possible(a: float, b: float) -> float:
+    return float(possible_from(np.array([a]), np.array([b]))[0])
+
+
+@given(PARAMETERS, PARAMETERS, SHARES)
+def test_what_is_said_to_be_possible_is_above_zero(a: float, b: float, further: float) -> None:
+    least = possible(a, b)
+    for x in (least, least + further * (1 - least)):
+        assert x == 0 or probability(x, a, b) > 0
 
 
 @pytest.mark.parametrize(("x", "a", "b"), [(0.05, 40.0, 10.0), (0.9, 4.0, 6.0), (0.5, 300.0, 700.0), (0.01, 2.0, 2.0)])
-def test_the_usual_is_surely_possible(x: float, a: float, b: float) -> None:
-    assert surely_possible(x, a, b)
+def test_the_usual_is_said_to_be_possible(x: float, a: float, b: float) -> None:
+    assert x > possible(a, b)
+
+
+def test_of_odd_distributions_nothing_is_said() -> None:
+    assert [possible(a, 3.0) for a in (0.0, 1e-5, 2 * NARROW)] == [1.0] * 3
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.8])

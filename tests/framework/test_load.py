@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.cluster import Cluster
-from podium.framework.load import BasicAuth, GivenLoad, Header, Readings, Series, Source, follow
+from podium.framework.load import BasicAuth, GivenLoad, Header, News, Readings, Series, Source, follow
 from tests.builders import make_handle, make_node
 
 CPU = Series(source=Source(kind="load-watcher", address="http://watcher:2020"), query="CPU/AVG")
@@ -39,6 +39,20 @@ def test_equal_series_have_one_reading() -> None:
 def test_without_a_source_readings_stay_empty() -> None:
     readings = follow(make_handle(Cluster()), CPU)
     assert (readings.of("a"), readings.generation, readings.measured_at) == (None, 0, 0.0)
+
+
+def test_news_of_several_readings_are_counted() -> None:
+    load, news, others = GivenLoad(), News(), News()
+    handle = make_handle(Cluster())
+    handle.load = load
+    cpu, memory = (follow(handle, Series(source=CPU.source, query=query), news) for query in ("CPU/AVG", "Memory/AVG"))
+    follow(handle, CPU, others)
+    cpu.write({"a": 1.0}, 10.0)
+    cpu.write({"a": 1.0}, 10.0)  # nothing new
+    memory.write({"a": 2.0}, 10.0)
+    assert (news.count, others.count) == (2, 1)
+    cpu.give_up(older_than=20.0)
+    assert (news.count, others.count) == (3, 2)
 
 
 def test_a_column_has_a_value_for_each_known_node_and_nan_elsewhere() -> None:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from podium.config.field import FieldPath
-from podium.framework.load import GivenLoad
+from podium.framework.load import GivenLoad, News
 from podium.framework.watched_load import Utilisation, WatchedLoadArgs
 from tests.builders import make_cluster, make_handle, make_node
 
@@ -20,7 +20,7 @@ def followed(given: WatchedLoadArgs) -> list[str]:
     handle, load, source = make_handle(make_cluster([])), GivenLoad(), given.source()
     handle.load = load
     assert source is not None
-    Utilisation(handle, source, "CPU")
+    Utilisation(handle, source, "CPU", News(), deviation=True)
     return [str(series) for series in load.followed]
 
 
@@ -45,6 +45,15 @@ def followed(given: WatchedLoadArgs) -> list[str]:
 def test_where_utilisation_comes_from(given: dict[str, Any], expected: list[str]) -> None:
     assert not list(args(**given).validate(FieldPath()))
     assert followed(args(**given)) == expected
+
+
+def test_a_deviation_that_nobody_wants_is_not_asked_for() -> None:
+    handle, load = make_handle(make_cluster([])), GivenLoad()
+    handle.load = load
+    source = args(metricProvider={"type": "Prometheus"}).source()
+    assert source is not None
+    Utilisation(handle, source, "CPU", News())
+    assert [series.query for series in load.followed] == ["100 * avg_over_time(instance:node_cpu:ratio[15m])"]
 
 
 def test_prometheus_is_reached_as_the_arguments_say() -> None:
@@ -81,14 +90,12 @@ def test_an_average_counts_before_the_latest_value() -> None:
     handle.load = load
     source = args(watcherAddress="http://w:2020").source()
     assert source is not None
-    cpu = Utilisation(handle, source, "CPU")
-    average, latest, _ = load.followed.values()
-    marks = {cpu.mark}
+    news = News()
+    cpu = Utilisation(handle, source, "CPU", news)
+    average, latest = load.followed.values()
     latest.write({"a": 5.0, "b": 6.0}, 70.0)
-    marks.add(cpu.mark)
     average.write({"a": 1.0}, 60.0)
-    marks.add(cpu.mark)
-    assert len(marks) == 3
+    assert news.count == 2
     assert cpu.mean(cluster)[:2].tolist() == [cpu.mean_on("a"), cpu.mean_on("b")] == [1.0, 6.0]
     assert cpu.mean_on("c") is None
     assert cpu.mean(cluster)[2] != cpu.mean(cluster)[2]

@@ -103,7 +103,6 @@ def test_a_pod_counts_until_a_measurement_has_shown_it() -> None:
 
     assert now() == {"n": 81, "m": 81}
     new = bound("new", "n", END + 100, {"cpu": "300m"})
-    plugin.observe("Pod", None, new)
     cluster.set_pod(new)
     assert now() == {"n": 98, "m": 81}
     set_load(load, "cpu_avg", {"n": 20, "m": 20}, END + 159)
@@ -138,32 +137,48 @@ def test_a_pod_that_is_resized_counts_as_it_is_now() -> None:
     assert raw_scores(plugin, limited("300m"), cluster) == {"n": 98}
 
 
-def test_a_pod_whose_binding_is_heard_of_counts_from_then_on() -> None:
+def test_a_pod_that_does_not_say_when_it_came_counts_from_when_it_is_asked() -> None:
     cluster, load = make_cluster([machine("n")]), load_of(END, cpu_avg={"n": 20})
     plugin = measured(TargetLoadPacking, cluster, load)
     waiting, running = make_pod("p", requests={"cpu": "300m"}), make_pod("p", node="n", requests={"cpu": "300m"})
-    before = plugin.watermark(waiting)
     cluster.assume(waiting, "n")
-    plugin.observe("Pod", waiting, running)  # the clock stands at 1,000,000
     cluster.set_pod(running)
-    assert raw_scores(plugin, limited("300m"), cluster) == {"n": 98}
-    assert plugin.watermark(waiting) == before
-    set_load(load, "cpu_avg", {"n": 20}, END + 60)
-    assert raw_scores(plugin, limited("300m"), cluster) == {"n": 81}
+    for at, expected in ((END, 98), (END + 59, 98), (END + 60, 81)):  # the clock stands at 1,000,000
+        set_load(load, "cpu_avg", {"n": 20}, at)
+        assert raw_scores(plugin, limited("300m"), cluster) == {"n": expected}
 
 
-def test_a_time_that_comes_late_is_told_by_the_watermark() -> None:
-    """The pod was taken for new; its own word is that it has been there for long, and no journal tells."""
+def test_a_pod_placed_here_counts_until_the_next_measurement_whatever_it_says() -> None:
     cluster, load = make_cluster([machine("n")]), load_of(END, cpu_avg={"n": 20})
     plugin = measured(TargetLoadPacking, cluster, load)
-    waiting, running = make_pod("p", requests={"cpu": "300m"}), bound("p", "n", END - 90, {"cpu": "300m"})
-    cluster.assume(waiting, "n")
-    assert raw_scores(plugin, limited("300m"), cluster) == {"n": 98}
-    before = plugin.watermark(waiting)
-    plugin.observe("Pod", waiting, running)
-    cluster.set_pod(running)
-    assert plugin.watermark(waiting) != before
     assert raw_scores(plugin, limited("300m"), cluster) == {"n": 81}
+    cluster.assume(make_pod("p", requests={"cpu": "300m"}), "n")
+    cluster.set_pod(bound("p", "n", END - 90, {"cpu": "300m"}))
+    assert raw_scores(plugin, limited("300m"), cluster) == {"n": 98}
+    set_load(load, "cpu_avg", {"n": 20}, END + 1)
+    assert raw_scores(plugin, limited("300m"), cluster) == {"n": 81}
+
+
+def test_a_node_that_takes_the_row_of_another_has_its_own_measurement() -> None:
+    cluster, load = make_cluster([machine("n")]), load_of(END, cpu_avg={"n": 20})
+    set_load(load, "cpu_latest", {"m": 20}, END + 100)
+    plugin = measured(TargetLoadPacking, cluster, load)
+    assert raw_scores(plugin, limited("300m"), cluster) == {"n": 81}
+    cluster.remove_node("n")
+    cluster.set_node(machine("m"))
+    cluster.set_pod(bound("p", "m", END + 10, {"cpu": "300m"}))
+    assert raw_scores(plugin, limited("300m"), cluster) == {"m": 81}
+
+
+def test_a_dry_run_moves_no_sum() -> None:
+    there = bound("p", "n", END - 20, {"cpu": "300m"})
+    cluster, load = make_cluster([machine("n")], [there]), load_of(END, cpu_avg={"n": 20})
+    plugin = measured(TargetLoadPacking, cluster, load)
+    with cluster.dry_run():
+        cluster.take_off(cluster.pods[there.uid])
+        assert raw_scores(plugin, limited("300m"), cluster) == {"n": 81}
+        cluster.put_on(cluster.pods[there.uid])
+    assert raw_scores(plugin, limited("300m"), cluster) == {"n": 98}
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -53,6 +54,14 @@ class PlacedPod(msgspec.Struct, gc=False, eq=False):
     assumed: bool
 
 
+class PodWatcher(Protocol):
+    """Whoever keeps account of the pods on rows. Told in dry runs, too, where what comes goes again."""
+
+    def came(self, placed: PlacedPod) -> None: ...
+
+    def went(self, placed: PlacedPod) -> None: ...
+
+
 class Cluster:
     def __init__(self) -> None:
         self.columns = ColumnSet()
@@ -83,6 +92,7 @@ class Cluster:
         self.pods_on: list[dict[str, PlacedPod]] = []
         self.claim_rows: dict[str, dict[int, int]] = {}
         self._free_rows: list[int] = []
+        self._watchers: list[PodWatcher] = []
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -222,6 +232,12 @@ class Cluster:
             pod_class = facts.pod_class = self.counts.class_of(pod.namespace, pod.labels, terminating)
         return PlacedPod(pod, row, facts, pod_class, assumed)
 
+    def watch(self, watcher: PodWatcher) -> None:
+        """Tell somebody of all pods that come and go, beginning with those that are here."""
+        self._watchers.append(watcher)
+        for placed in self.pods.values():
+            watcher.came(placed)
+
     def put_on(self, placed: PlacedPod) -> None:
         self.pods_on[placed.row][placed.pod.uid] = placed
         self._count(placed, 1)
@@ -230,6 +246,8 @@ class Cluster:
             self.attached.add_pod(placed.pod, placed.row)
         if placed.facts.terms:
             self.terms.add(placed.facts.terms, placed.row)
+        for watcher in self._watchers:
+            watcher.came(placed)
 
     def take_off(self, placed: PlacedPod) -> None:
         del self.pods_on[placed.row][placed.pod.uid]
@@ -239,10 +257,12 @@ class Cluster:
             self.attached.remove_pod(placed.pod, placed.row)
         if placed.facts.terms:
             self.terms.remove(placed.facts.terms, placed.row)
+        for watcher in self._watchers:
+            watcher.went(placed)
 
     def count_in(self, placed: PlacedPod) -> None:
-        """Put a pod on its row as far as sums and the list of pods go: for dry runs in which nobody looks further. To
-        be undone by `count_out`, as that is by this."""
+        """Put a pod on its row as far as sums and the list of pods go: for dry runs in which nobody looks further; no
+        watcher is told. To be undone by `count_out`, as that is by this."""
         self.pods_on[placed.row][placed.pod.uid] = placed
         self.resources.add_pod(placed.facts, placed.row, 1)
 

@@ -47,20 +47,32 @@ def probability(x: float, a: float, b: float) -> float:
     return answer if 0 <= answer <= 1 else 0.0 if answer < 0.5 else 1.0
 
 
-def surely_possible(x: float, a: float, b: float) -> bool:
-    """Whether `probability` is above 0 beyond doubt, found without its fraction. False says nothing.
+def possible_from(a: Floats, b: Floats) -> Floats:
+    """Shares from which on `probability` is above 0 beyond doubt, found without its fraction; 1 where none is known.
 
     From (a + 1)/(a + b + 2) on, which is next to the mean, it is never small. Before that the fraction is a matter of
-    few powers of ten, so it is the front that decides how close to 0 the whole gets.
+    few powers of ten, so it is the front x^a·(1 − x)^b/B(a, b) that decides how close to 0 the whole gets. There 1 − x
+    is at least b/(a + b), which gives a bound for x.
     """
-    if x >= 1 or not (_ODD < a < NARROW and _ODD < b < NARROW):
-        return False
-    if x >= (a + 1) / (a + b + 2):
-        return True
-    if not x > 0:
-        return False
-    front = a * math.log(x) + b * math.log1p(-x)  # B(a, b) divides it, which is at most 1/a + 1/b
-    return front > _FAR_FROM_ZERO or front - _log_beta(a, b) > _FAR_FROM_ZERO
+    usual = (a > _ODD) & (a < NARROW) & (b > _ODD) & (b < NARROW)
+    a, b = np.where(usual, a, 1.0), np.where(usual, b, 1.0)
+    needed = (_FAR_FROM_ZERO + b * np.log((a + b) / b) - _least_minus_log_beta(a, b)) / a
+    shares = np.minimum((a + 1) / (a + b + 2), np.exp(np.minimum(needed, 0.0)))
+    return np.where(usual, shares, 1.0)
+
+
+def _least_minus_log_beta(a: Floats, b: Floats) -> Floats:
+    """What −log B(a, b) is at least, by Stirling's formula, and because B(a, b) is at most 1/a + 1/b."""
+    both = a + b
+    stirling = _stirling(both) - _stirling(a) - _stirling(b) - 1 / (12 * a) - 1 / (12 * b)
+    least: Floats = np.maximum(stirling, -np.log(1 / a + 1 / b))
+    return least
+
+
+def _stirling(z: Floats) -> Floats:
+    """At most log Γ(z), and less by at most 1/(12z)."""
+    answer: Floats = 0.5 * np.log(2 * np.pi / z) + z * np.log(z) - z
+    return answer
 
 
 def probabilities(x: Floats, a: Floats, b: Floats) -> Floats:

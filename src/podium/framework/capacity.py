@@ -13,7 +13,7 @@ from podium.kube.quantity import milli
 
 def cpu_capacity() -> RowNumbers:
     """One line: the capacity of each row; 0 where there is no node."""
-    return RowNumbers(1, _of_row, pods=False)
+    return RowNumbers(1, _of_row)
 
 
 def _of_row(cluster: Cluster, row: int) -> list[int]:

@@ -1,21 +1,25 @@
 """What a pod asks for of cpu and memory, and how far its limits let it go: what over-commitment is computed from.
 
 Sums are those of Kubernetes: app containers and sidecars together, or an init container where it needs more, plus
-overhead. For pods without sidecars and without requests of their own these are the sums of the scheduler-plugins
-project, whose own formula leaves sidecars out although they run as long as the pod does. A limit below the request, or
-none, counts as the request.
+overhead; a pod that is being resized counts with what it may have. For pods without sidecars and without requests of
+their own these are the sums of the scheduler-plugins project, whose own formula leaves sidecars out although they run
+as long as the pod does. A limit below the request, or none, counts as the request.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from podium.cluster import PodFacts
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import Cluster, PlacedPod, PodFacts
 from podium.kube import Pod
 from podium.kube.quantity import milli_of, units_of
-from podium.kube.requests import exact_limits, exact_requests
+from podium.kube.requests import exact_limits, requested
 
 _NOTE = "commitment"
+NOTHING = (0, 0)
 
 
 class Commitment(NamedTuple):
@@ -36,7 +40,44 @@ def commitment_of(pod: Pod, facts: PodFacts) -> Commitment:
 
 
 def _commitment(pod: Pod) -> Commitment:
-    requests, limits = exact_requests(pod), exact_limits(pod)
-    cpu, memory = max(0, milli_of(requests.get("cpu", 0))), max(0, units_of(requests.get("memory", 0)))
+    requests, limits = requested(pod), exact_limits(pod)
+    cpu, memory = max(0, requests.get("cpu", 0)), max(0, requests.get("memory", 0))
     cpu_limit, memory_limit = milli_of(limits.get("cpu", 0)), units_of(limits.get("memory", 0))
     return Commitment(cpu, memory, max(cpu, cpu_limit), max(memory, memory_limit))
+
+
+class Overcommitted:
+    """By how much the limits of each row's pods exceed what they ask for, together; moved by pods that come and go.
+
+    Most pods have no such limits, and most rows no such pods.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._columns = cluster.columns
+        self._rows: dict[int, tuple[int, int]] = {}
+        cluster.watch(self)
+
+    def on(self, row: int) -> tuple[int, int]:
+        """CPU in thousandths and memory in bytes."""
+        return self._rows.get(row, NOTHING)
+
+    def over_rows(self) -> NDArray[np.int64]:
+        """int64[2, rows]"""
+        answer = np.zeros((2, self._columns.rows), dtype=np.int64)
+        if self._rows:
+            answer[:, list(self._rows)] = np.array(list(self._rows.values()), dtype=np.int64).T
+        return answer
+
+    def came(self, placed: PlacedPod) -> None:
+        cpu, memory, cpu_limit, memory_limit = commitment_of(placed.pod, placed.facts)
+        if cpu_limit != cpu or memory_limit != memory:
+            there = self.on(placed.row)
+            self._rows[placed.row] = there[0] + cpu_limit - cpu, there[1] + memory_limit - memory
+
+    def went(self, placed: PlacedPod) -> None:
+        cpu, memory, cpu_limit, memory_limit = commitment_of(placed.pod, placed.facts)
+        if cpu_limit != cpu or memory_limit != memory:
+            there = self._rows.pop(placed.row)
+            left = there[0] - cpu_limit + cpu, there[1] - memory_limit + memory
+            if left != NOTHING:
+                self._rows[placed.row] = left

@@ -20,7 +20,7 @@ kept answers hold until there is news:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -39,6 +39,7 @@ __all__ = [
     "GivenLoad",
     "Header",
     "LoadSource",
+    "News",
     "NodeMatch",
     "Readings",
     "Series",
@@ -46,7 +47,6 @@ __all__ = [
     "SourceKind",
     "Tls",
     "follow",
-    "mark_of",
 ]
 
 
@@ -67,6 +67,15 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.query} of {self.source}"
 
 
+class News:
+    """Counts what is new in several readings: a watermark for whoever follows them all."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class Readings:
     """What is known of one series. Written by a source between cycles, read by plugins."""
 
@@ -80,6 +89,8 @@ class Readings:
         """By name of node; only finite numbers."""
         self.times: dict[str, float] = {}
         """When the value of a node was measured, where that is not `measured_at`."""
+        self.followers: list[News] = []
+        """Told whenever `generation` moves."""
         self.problem: str | None = None
         """Why the last refresh failed; None when it went well."""
         self._column: NDArray[np.float64] | None = None
@@ -130,7 +141,7 @@ class Readings:
         times = {} if times is None else {name: times[name] for name in known if name in times}
         if known != self.values or measured_at != self.measured_at or times != self.times:
             self.values, self.measured_at, self.times = known, measured_at, times
-            self.generation += 1
+            self._move()
 
     def give_up(self, older_than: float) -> None:
         """Forget values that were measured before a time; for sources."""
@@ -141,7 +152,12 @@ class Readings:
         if len(kept) < len(self.values):
             self.values = kept
             self.times = {name: time for name, time in self.times.items() if name in kept}
-            self.generation += 1
+            self._move()
+
+    def _move(self) -> None:
+        self.generation += 1
+        for news in self.followers:
+            news.count += 1
 
 
 class LoadSource(Protocol):
@@ -164,14 +180,9 @@ class GivenLoad:
         self.follow(series).write(dict(values), measured_at)
 
 
-def mark_of(all_readings: Iterable[Readings]) -> int:
-    """Moves with any of the readings: each generation only grows, so their sum tells."""
-    total = 0
-    for readings in all_readings:
-        total += readings.generation
-    return total
-
-
-def follow(handle: Handle, series: Series) -> Readings:
-    """The readings of a series; ones that stay empty where nobody measures load."""
-    return Readings() if handle.load is None else handle.load.follow(series)
+def follow(handle: Handle, series: Series, news: News | None = None) -> Readings:
+    """The readings of a series; ones that stay empty where nobody measures load. `news` is to count them."""
+    readings = Readings() if handle.load is None else handle.load.follow(series)
+    if news is not None:
+        readings.followers.append(news)
+    return readings

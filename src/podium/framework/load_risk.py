@@ -3,8 +3,8 @@
 The load is taken to follow a Beta distribution with that mean μ and deviation σ, as shares of what the node offers;
 with k = μ(1 − μ)/σ² − 1 it has the parameters μk and (1 − μ)k. A σ too large for any such distribution is cut at
 √(0.99·μ(1 − μ)). Without deviation the load is its mean. Where limits are below the offer, load cannot exceed them, so
-the probability is that under the condition that it does not; so there is no risk where pods have no limits above their
-requests, and nothing to be fitted but in the extreme.
+the probability is that under the condition that it does not. So there is no risk where pods have no limits above their
+requests, unless it is next to impossible that load stays below them; `weather` tells from where on it is not.
 
 `load_risk` is about one node, `LoadRisk` about all rows; they agree to the last bit. The latter remembers its answers,
 because a fit costs more than everything else about a score, and depends on nothing of the pod that is being placed.
@@ -17,10 +17,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.framework.beta import Floats, probabilities, probability, surely_possible
+from podium.framework.beta import Floats, possible_from, probabilities, probability
 
 LEAST_DEVIATION = 1e-15
 _CUT = 0.99
+_ROUNDING = 1e-9
 
 Amounts = NDArray[np.int64]
 
@@ -40,8 +41,6 @@ def load_risk(mean: float, deviation: float, requested: int, limit: int, offer: 
         return 0.0 if mu <= threshold else 1.0
     k = mu * (1 - mu) / (sigma * sigma) - 1
     a, b = mu * k, (1 - mu) * k
-    if bounded and limit == requested and surely_possible(threshold, a, b):
-        return 0.0  # load that stays below limits stays below requests
     below = probability(threshold, a, b)
     if bounded:
         within = below if limit == requested else probability(float(limit) / float(offer), a, b)
@@ -78,26 +77,40 @@ class LoadRisk:
         return self._risks
 
 
+def weather(mean: Floats, deviation: Floats) -> Floats:
+    """float64[2, rows], shares of the offer: from the first on, requests that are also limits are no risk; requests
+    below the second are surely exceeded, if there are limits. In between `load_risk` has to be asked.
+
+    Mean and deviation are in percent and NaN where nothing is known, as for `LoadRisk.over_rows`.
+    """
+    mu, sigma = _shares(np.where(np.isnan(mean), 0.0, mean), np.where(np.isnan(deviation), 0.0, deviation))
+    steady = sigma < LEAST_DEVIATION
+    calm = possible_from(*_parameters(mu, np.where(steady, 1.0, sigma)))
+    return np.array([np.where(steady, mu * (1 + _ROUNDING), calm), np.where(steady, mu * (1 - _ROUNDING), 0.0)])
+
+
 def load_risks(mean: Floats, deviation: Floats, requested: Floats, limit: Floats, offer: Floats) -> Floats:
     """`load_risk` of each."""
     some = offer > 0
     whole = np.where(some, offer, 1.0)
-    mu, sigma = np.clip(mean / 100, 0.0, 1.0), np.maximum(0.0, deviation / 100)
+    mu, sigma = _shares(mean, deviation)
     requested = np.minimum(requested, offer)
     bounded = (limit < offer) & (requested <= limit)
     threshold = requested / whole
-    sigma = np.minimum(sigma, np.sqrt(_CUT * mu * (1 - mu)))
     fixed = ~some | (mu == 0) | (bounded & (limit == 0))
     steady = ~fixed & (sigma < LEAST_DEVIATION)
     risks = np.where(steady & (mu > threshold), 1.0, 0.0)
     fitted = np.flatnonzero(~fixed & ~steady)
     if not len(fitted):
         return risks
-    mu, sigma, bounded, threshold = mu[fitted], sigma[fitted], bounded[fitted], threshold[fitted]
-    k = mu * (1 - mu) / (sigma * sigma) - 1
-    a, b = mu * k, (1 - mu) * k
+    bounded, threshold = bounded[fitted], threshold[fitted]
+    a, b = _parameters(mu[fitted], sigma[fitted])
+    equal = limit[fitted] == requested[fitted]
+    risky = ~(bounded & equal & (threshold >= possible_from(a, b)))
+    fitted, a, b = fitted[risky], a[risky], b[risky]
+    bounded, threshold, equal = bounded[risky], threshold[risky], equal[risky]
     below = within = probabilities(threshold, a, b)
-    wider = np.flatnonzero(bounded & (limit[fitted] != requested[fitted]))
+    wider = np.flatnonzero(bounded & ~equal)
     if len(wider):
         within = below.copy()
         within[wider] = probabilities((limit[fitted] / whole[fitted])[wider], a[wider], b[wider])
@@ -105,3 +118,15 @@ def load_risks(mean: Floats, deviation: Floats, requested: Floats, limit: Floats
     shares = np.clip(below / np.where(possible, within, 1.0), 0.0, 1.0)
     risks[fitted] = 1 - np.where(bounded & possible, shares, below)
     return risks
+
+
+def _shares(mean: Floats, deviation: Floats) -> tuple[Floats, Floats]:
+    """μ and σ, the latter cut."""
+    mu, sigma = np.clip(mean / 100, 0.0, 1.0), np.maximum(0.0, deviation / 100)
+    return mu, np.minimum(sigma, np.sqrt(_CUT * mu * (1 - mu)))
+
+
+def _parameters(mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
+    """a and b of the distribution."""
+    k = mu * (1 - mu) / (sigma * sigma) - 1
+    return mu * k, (1 - mu) * k

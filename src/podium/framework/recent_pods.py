@@ -3,24 +3,25 @@
 A pod counts on its node if it came there after the end of the measurement, or less than 60 seconds before it. Pods that
 are placed but not confirmed by the API server always count. When a pod came is read from the pod itself, so that a
 scheduler that was just started knows as much as one that has been running: the time of its PodScheduled condition,
-else its start time, else when it was heard that it has a node, else its creation. A pod of which none is known counts
-as there for long. Nothing is stamped with the time of a restart, which would count every running pod twice.
+else its start time, else its creation. Nothing is stamped with the time of a restart, which would count every running
+pod twice.
 
-The sums stand while no pod comes or goes and nothing new is measured; `revision` moves in the rare case that a pod's
-own time changes what was counted and the cluster's journal does not tell.
+The sums move with the pods that come and go. A pod that was placed here counts at least until the next measurement,
+which is when its own word is asked for. A measurement is compared with the pods that counted so far; all pods of a node
+are looked at only where one ended before the last one did.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable
+import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from podium.cluster import Cluster, PlacedPod
+from podium.cluster import Cluster, PlacedPod, PodFacts
 from podium.framework.clock import Clock
-from podium.framework.row_numbers import RowNumbers
+from podium.framework.load import News
 from podium.kube import Pod, parse_time
 
 UNSEEN_SECONDS = 60
@@ -28,126 +29,95 @@ UNSEEN_SECONDS = 60
 
 
 class RecentPods:
-    """`amount_of` says what a pod adds; `measured_until` when the measurement of a node, by name, ended."""
+    """`amount_of` says what a pod adds; `measured_until` when the measurement of a node, by name, ended, 0 for nodes
+    that are not measured; `news` counts what is measured."""
 
     def __init__(
-        self, clock: Clock, amount_of: Callable[[PlacedPod], int], measured_until: Callable[[str], float]
+        self,
+        cluster: Cluster,
+        clock: Clock,
+        news: News,
+        amount_of: Callable[[Pod, PodFacts], int],
+        measured_until: Callable[[str], float],
     ) -> None:
+        self._cluster = cluster
         self._clock = clock
+        self._news = news
         self._amount_of = amount_of
         self._measured_until = measured_until
-        self._sums = RowNumbers(1, self._of_row, pods=True)
-        self._mark: Hashable = None
-        self._known: dict[int, _Row] = {}
-        self._heard: dict[str, float] = {}
-        """When pods came that were seen coming, until a measurement shows them."""
-        self.revision = 0
+        self._seen = self._read = -1
+        self._counted: dict[str, tuple[PlacedPod, int, Pod | None, float]] = {}
+        """By uid the pods that count: what they add, and when they came by the version that was asked, if any was."""
+        self._until: list[float] = []
+        """When the last measurement of each row ended; never, while there was none: then there is nothing to add to."""
+        self.totals = cluster.columns.new(np.int64)
+        """The sum over the recent pods of each row, as of the last time that measurements were caught up with."""
+        cluster.watch(self)
 
-    def over_rows(self, cluster: Cluster, mark: Hashable) -> NDArray[np.int64]:
-        """int64[rows]: the sum over the recent pods of each node. `mark` moves when there are new measurements."""
-        if mark != self._mark:
-            self._catch_up(cluster, mark)
-        sums: NDArray[np.int64] = self._sums.over_rows(cluster)[0]
-        return sums
+    def catch_up(self) -> None:
+        """Take account of what is measured and of nodes that changed."""
+        cluster, count = self._cluster, self._news.count
+        changed = cluster.node_changes.since(self._read) if count == self._seen else None
+        self._seen, self._read = count, cluster.node_changes.end
+        later = False
+        for row in range(cluster.columns.rows) if changed is None else changed:
+            until, before = self._measured_until(cluster.names[row]), self._until_of(row)
+            if until > 0:
+                self._until[row] = until
+                later = later or until > before
+                if until < before:
+                    self._look_back(row)
+        if changed is None or later:
+            self._look_at_counted()
 
-    def on(self, cluster: Cluster, row: int, mark: Hashable) -> int:
-        if mark != self._mark:
-            self._catch_up(cluster, mark)
-        sum_there: int = self._sums.on(cluster, row)[0]
-        return sum_there
+    # Pods
 
-    def observe(self, cluster: Cluster, before: Pod | None, after: Pod | None) -> None:
-        """A pod came, changed or went; to be told before the cluster is."""
-        if after is None:
-            if before is not None:
-                self._heard.pop(before.uid, None)
+    def came(self, placed: PlacedPod) -> None:
+        pod = placed.pod
+        if placed.assumed:
+            self._count(placed, None, 0.0)
             return
-        if before is None or not after.node_name:
-            return
-        own = _own_time(after)
-        if before.node_name:
-            moved = _own_time(before) != own
-            if moved:
-                self._heard.pop(after.uid, None)
-        else:
-            came = self._heard[after.uid] = self._clock.now() if own is None else _seconds(own)
-            moved = self._measured_until(after.node_name) - int(came) >= UNSEEN_SECONDS
-        row = cluster.row_of.get(after.node_name)
-        if moved and row is not None:
-            if row in self._known:
-                self._known[row].forget(after.uid)
-            self._sums.ask_again([row])
-            self.revision += 1
+        came = _seconds(_own_time(pod) or pod.metadata.creation_timestamp)
+        if self._until_of(placed.row) - came < UNSEEN_SECONDS:
+            self._count(placed, pod, came)
 
-    def _catch_up(self, cluster: Cluster, mark: Hashable) -> None:
-        self._mark = mark
-        names, until_of = cluster.names, self._measured_until
-        for row, known in self._known.items():
-            if known.counted or not known.measured or until_of(names[row]) < known.until:
-                self._sums.ask_again([row])
+    def went(self, placed: PlacedPod) -> None:
+        counted = self._counted.pop(placed.pod.metadata.uid, None)
+        if counted is not None:
+            self.totals.view[placed.row] -= counted[1]
 
-    def _of_row(self, cluster: Cluster, row: int) -> list[int]:
-        known = self._known.get(row)
-        if known is None:
-            known = self._known[row] = _Row()
-        until, pods = self._measured_until(cluster.names[row]), cluster.pods_on[row]
-        known.measured = until > 0
-        if not known.measured:  # nothing that could be added to
-            return [0]
-        if until != known.until:
-            known.turn_to(until)
-        total, settled, counted = 0, known.settled, known.counted
-        if len(settled) + len(counted) > 2 * len(pods) + 16:
-            known.keep(pods)
-        for uid, placed in pods.items():
-            if uid in settled:
+    def _count(self, placed: PlacedPod, asked: Pod | None, came: float) -> None:
+        pod = placed.pod
+        amount = self._amount_of(pod, placed.facts)
+        self._counted[pod.metadata.uid] = placed, amount, asked, came
+        self.totals.view[placed.row] += amount
+
+    # Measurements
+
+    def _look_at_counted(self) -> None:
+        """Let go of the pods that measurements have shown."""
+        now = math.floor(self._clock.now())
+        for uid, (placed, amount, asked, known) in list(self._counted.items()):
+            if placed.assumed:
                 continue
-            before = counted.get(uid)
-            if before is not None and before[0] is placed:
-                total += before[1]
-            elif placed.assumed or until - int(self._came(placed.pod)) < UNSEEN_SECONDS:
-                amount = self._amount_of(placed)
-                counted[uid] = placed, amount
-                total += amount
-            else:
-                settled.add(uid)
-                self._heard.pop(uid, None)
-        return [total]
+            pod, came = placed.pod, known
+            if pod is not asked:
+                own = _own_time(pod)
+                came = _seconds(own) if own is not None else now if asked is None else known
+                self._counted[uid] = placed, amount, pod, came
+            if self._until_of(placed.row) - came >= UNSEEN_SECONDS:
+                self.went(placed)
 
-    def _came(self, pod: Pod) -> float:
-        """When the pod came to its node, in seconds since the epoch."""
-        heard = self._heard.get(pod.metadata.uid)
-        return _seconds(_own_time(pod) or pod.metadata.creation_timestamp) if heard is None else heard
+    def _look_back(self, row: int) -> None:
+        """A measurement of the row ended before the last one did: pods may count again."""
+        for uid, placed in self._cluster.pods_on[row].items():
+            if uid not in self._counted:
+                self.came(placed)
 
-
-class _Row:
-    """What was found of the pods of a row, by the last measurement there was of it."""
-
-    __slots__ = ("counted", "measured", "settled", "until")
-
-    def __init__(self) -> None:
-        self.measured = False
-        self.until = 0.0
-        self.settled: set[str] = set()
-        """Pods that this measurement has shown, and so has any that ended later."""
-        self.counted: dict[str, tuple[PlacedPod, int]] = {}
-        """Pods that it has not, with what they add."""
-
-    def turn_to(self, until: float) -> None:
-        """Another measurement."""
-        if until < self.until:
-            self.settled.clear()
-        self.counted.clear()
-        self.until = until
-
-    def forget(self, uid: str) -> None:
-        self.settled.discard(uid)
-        self.counted.pop(uid, None)
-
-    def keep(self, pods: Container[str]) -> None:
-        """Forget pods that went."""
-        for uid in [uid for uid in (*self.settled, *self.counted) if uid not in pods]:
-            self.forget(uid)
+    def _until_of(self, row: int) -> float:
+        while row >= len(self._until):
+            self._until.append(math.inf)
+        return self._until[row]
 
 
 def _own_time(pod: Pod) -> str | None:
@@ -160,8 +130,9 @@ def _own_time(pod: Pod) -> str | None:
 
 @lru_cache(maxsize=64)
 def _seconds(text: str | None) -> float:
-    """A pod's time since the epoch; many pods have the same. What cannot be read is as if the pod had always been."""
+    """A pod's time in whole seconds since the epoch; many pods have the same. What cannot be read is as if the pod had
+    always been."""
     try:
-        return 0.0 if text is None else parse_time(text)
+        return 0.0 if text is None else math.floor(parse_time(text))
     except ValueError:
         return 0.0

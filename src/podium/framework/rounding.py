@@ -36,7 +36,10 @@ def rounded_all(numbers: Floats) -> NDArray[np.int64]:
 
 def as_score(points: float) -> int:
     """A float as a score: rounded, within 0–100."""
-    return rounded(points) if 0 <= points <= MAX_SCORE else MAX_SCORE if points > MAX_SCORE else 0
+    if 0 <= points <= MAX_SCORE:
+        whole = int(points)
+        return whole + 1 if points - whole >= 0.5 else whole
+    return MAX_SCORE if points > MAX_SCORE else 0
 
 
 def as_scores(points: Floats) -> Scores:

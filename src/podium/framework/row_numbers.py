@@ -1,8 +1,7 @@
-"""Numbers about each row that the cluster does not keep itself: a node's capacity, sums over its pods.
+"""Numbers about each node that the cluster does not keep itself: its capacity, what its annotations say.
 
-They are worked out row by row, once, and again for the rows that the cluster's journals name. So what costs a look at
-every pod of a node is paid for the nodes where pods came or went, not for all nodes in every cycle. Numbers go into the
-column when somebody wants all of it: most cycles want one row.
+They are worked out row by row, once, and again for the rows that the cluster's journal of nodes names. Numbers go into
+the column when somebody wants all of it: most cycles want one row.
 """
 
 from __future__ import annotations
@@ -18,23 +17,16 @@ from podium.cluster.columns import Column
 
 
 class RowNumbers:
-    """`of_row(cluster, row)` gives the numbers of a row. `pods`: they depend on its pods, not only on its node."""
+    """`of_row(cluster, row)` gives the numbers of a row. They depend on its node alone."""
 
     def __init__(
-        self,
-        lines: int,
-        of_row: Callable[[Cluster, int], Sequence[Any]],
-        *,
-        pods: bool,
-        dtype: DTypeLike = np.int64,
+        self, lines: int, of_row: Callable[[Cluster, int], Sequence[Any]], *, dtype: DTypeLike = np.int64
     ) -> None:
         self._lines = lines
         self._dtype = dtype
         self._of_row = of_row
-        self._pods = pods
-        self._again: dict[int, None] = {}
         self._cluster: Cluster | None = None
-        self._nodes_read = self._pods_read = -1
+        self._read = -1
         self._numbers: list[Sequence[Any]] = []
         self._unwritten: dict[int, None] = {}
         self._column: Column
@@ -53,21 +45,16 @@ class RowNumbers:
         self._catch_up(cluster)
         return self._numbers[row]
 
-    def ask_again(self, rows: Iterable[int]) -> None:
-        """What the journals do not tell of moved on these rows."""
-        self._again.update(dict.fromkeys(rows))
-
     def _catch_up(self, cluster: Cluster) -> None:
-        nodes, pods = cluster.node_changes.end, cluster.pod_changes.end if self._pods else -1
-        if nodes == self._nodes_read and pods == self._pods_read and not self._again and cluster is self._cluster:
+        end = cluster.node_changes.end
+        if end == self._read and cluster is self._cluster:
             return
         if cluster is not self._cluster:
             self._cluster, self._column = cluster, cluster.columns.new(self._dtype, (self._lines,))
             self._unwritten.clear()
             self._numbers.clear()
         changed = self._changed(cluster)
-        self._again = {}
-        self._nodes_read, self._pods_read = nodes, pods
+        self._read = end
         numbers, missing = self._numbers, cluster.columns.rows - len(self._numbers)
         if missing:
             numbers += [()] * missing
@@ -76,16 +63,7 @@ class RowNumbers:
             self._unwritten[row] = None
 
     def _changed(self, cluster: Cluster) -> Iterable[int]:
-        """The rows to ask about; all of them where the journals do not reach back far enough."""
-        if not self._numbers:
-            return range(cluster.columns.rows)
-        changed = self._again
-        for journal, read in ((cluster.node_changes, self._nodes_read), (cluster.pod_changes, self._pods_read)):
-            if read == journal.end or (journal is cluster.pod_changes and not self._pods):
-                continue
-            rows = journal.since(read)
-            if rows is None or read > journal.end:
-                return range(cluster.columns.rows)
-            for row in rows:
-                changed[row] = None
-        return changed
+        """The rows to ask about; all of them where the journal does not reach back far enough."""
+        journal = cluster.node_changes
+        rows = journal.since(self._read) if self._numbers and self._read <= journal.end else None
+        return range(cluster.columns.rows) if rows is None else dict.fromkeys(rows)

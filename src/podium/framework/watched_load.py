@@ -23,7 +23,7 @@ import numpy as np
 from podium.cluster import Cluster
 from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
-from podium.framework.load import NodeMatch, Readings, Series, Source, Tls, follow, mark_of
+from podium.framework.load import News, NodeMatch, Readings, Series, Source, Tls, follow
 from podium.framework.rounding import Floats
 
 if TYPE_CHECKING:
@@ -113,20 +113,22 @@ def query_of(source: Source, resource: str, operator: str) -> str | None:
 
 
 class Utilisation:
-    """What is known of one resource. `operators`: what may stand for the mean, the first that is known counts."""
+    """What is known of one resource. `operators`: what may stand for the mean, the first that is known counts.
+    `deviation`: whether that is asked for, too. `news` counts whatever changes."""
 
     def __init__(
-        self, handle: Handle, source: Source, resource: str, operators: tuple[str, ...] = ("AVG", "Latest")
+        self,
+        handle: Handle,
+        source: Source,
+        resource: str,
+        news: News,
+        operators: tuple[str, ...] = ("AVG", "Latest"),
+        *,
+        deviation: bool = False,
     ) -> None:
-        followed = [_followed(handle, source, resource, operator) for operator in operators]
+        followed = [_followed(handle, source, resource, operator, news) for operator in operators]
         self._means = [readings for readings in followed if readings is not None] or [Readings()]
-        self._deviation = _followed(handle, source, resource, "STD") or Readings()
-        self.readings = (*self._means, self._deviation)
-
-    @property
-    def mark(self) -> int:
-        """Moves whenever a mean does, or the time it was measured."""
-        return mark_of(self._means)
+        self._deviation = (_followed(handle, source, resource, "STD", news) if deviation else None) or Readings()
 
     def mean(self, cluster: Cluster) -> Floats:
         """float64[rows] in percent, NaN where nothing is known; to be read only."""
@@ -159,9 +161,9 @@ class Utilisation:
         return 0.0
 
 
-def _followed(handle: Handle, source: Source, resource: str, operator: str) -> Readings | None:
+def _followed(handle: Handle, source: Source, resource: str, operator: str, news: News) -> Readings | None:
     query = query_of(source, resource, operator)
     if query is None:
         return None
     match = NodeMatch(label="instance") if source.kind == "prometheus" else NodeMatch()
-    return follow(handle, Series(source=source, query=query, match=match))
+    return follow(handle, Series(source=source, query=query, match=match), news)

@@ -56,7 +56,7 @@ class Congestion(Plugin):
 
     def __init__(self, args: CongestionArgs, handle: Handle) -> None:
         super().__init__(filled(args, VARIABLES), handle)
-        self._scores = RowNumbers(1, self._of_row, pods=False)
+        self._scores = RowNumbers(1, self._of_row)
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         scores: Scores = nodes.pick(self._scores.over_rows(cycle.cluster)[0])

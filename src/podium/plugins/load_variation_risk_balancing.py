@@ -21,7 +21,7 @@ import numpy as np
 from podium.cluster import Nodes
 from podium.framework import Cycle, Handle, Plugin, Scope, Scores
 from podium.framework.commitment import commitment_of
-from podium.framework.load import mark_of
+from podium.framework.load import News
 from podium.framework.rounding import Floats, as_scores
 from podium.framework.watched_load import Utilisation, WatchedLoadArgs
 from podium.kube import Pod
@@ -52,12 +52,14 @@ class LoadVariationRiskBalancing(Plugin):
     def __init__(self, args: LoadVariationRiskBalancingArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         source = args.checked_source()
-        self._cpu = Utilisation(handle, source, "CPU", ("AVG", "Latest", ""))
-        self._memory = Utilisation(handle, source, "Memory", ("AVG", "Latest", ""))
-        self._readings = self._cpu.readings + self._memory.readings
+        self._news = News()
+        self._cpu, self._memory = (
+            Utilisation(handle, source, resource, self._news, ("AVG", "Latest", ""), deviation=True)
+            for resource in ("CPU", "Memory")
+        )
 
     def watermark(self, _pod: Pod) -> Hashable:
-        return mark_of(self._readings)
+        return self._news.count
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         wanted = commitment_of(cycle.pod, cycle.facts)

@@ -17,18 +17,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
+from typing import Any
 
 import msgspec
 import numpy as np
 
-from podium.cluster import Cluster, NodeInfo, Nodes
+from podium.cluster import NodeInfo, Nodes
+from podium.cluster.resources import ALLOCATABLE, REQUESTED
 from podium.config.types import Int64
-from podium.framework import Cycle, Handle, Plugin, Scope, Scores
-from podium.framework.commitment import Commitment, commitment_of
-from podium.framework.load import mark_of
-from podium.framework.load_risk import Amounts, LoadRisk, load_risk
+from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scope, Scores
+from podium.framework.commitment import NOTHING, Overcommitted, commitment_of
+from podium.framework.load import News
+from podium.framework.load_risk import Amounts, LoadRisk, load_risk, weather
 from podium.framework.rounding import Floats, as_score, as_scores
-from podium.framework.row_numbers import RowNumbers
+from podium.framework.row_memory import RowMemory
 from podium.framework.watched_load import Utilisation, WatchedLoadArgs
 from podium.kube import Pod
 
@@ -36,6 +38,10 @@ NAME = "LowRiskOverCommitment"
 DEFAULT_WINDOW = 5
 DEFAULT_WEIGHT = 0.5
 RESOURCES = ("cpu", "memory")
+
+KnownOfRow = tuple[int, int, int, int] | None
+"""Of cpu and memory the requests from which on load is no risk, then those below which it surely exceeds them (see
+`framework.load_risk.weather`); None where the node is not measured."""
 
 
 class LowRiskOverCommitmentArgs(WatchedLoadArgs, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -60,37 +66,38 @@ class LowRiskOverCommitment(Plugin):
     def __init__(self, args: LowRiskOverCommitmentArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         source = args.checked_source()
+        self._news = News()
         self._measured = [
-            Utilisation(handle, source, resource, ("AVG", "Latest", "")) for resource in ("CPU", "Memory")
+            Utilisation(handle, source, resource, self._news, ("AVG", "Latest", ""), deviation=True)
+            for resource in ("CPU", "Memory")
         ]
         self._weights = [args.risk_limit_weights[resource] for resource in RESOURCES]
         self._widening = math.sqrt(args.smoothing_window_size)
-        self._readings = [readings for each in self._measured for readings in each.readings]
-        self._offered = RowNumbers(2, _offered_by, pods=False)
-        self._committed = RowNumbers(4, _committed_on, pods=True)
+        self._known = RowMemory(handle.cluster, self._news, self._find)
+        self._overcommitted = Overcommitted(handle.cluster)
         self._load_risks = [LoadRisk(), LoadRisk()]
 
     def watermark(self, _pod: Pod) -> Hashable:
-        return mark_of(self._readings)
+        return self._news.count
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         wanted = commitment_of(cycle.pod, cycle.facts)
         if not any(wanted):
             return np.zeros(len(nodes), dtype=np.int64)
         cluster = nodes.cluster
+        requests, excess = cluster.resources.table(RESOURCES), self._overcommitted.over_rows()
         if nodes.bare:
-            committed = np.zeros((4, cluster.columns.rows), dtype=np.int64)
-        else:
-            committed = self._committed.over_rows(cluster)
+            requests, excess = np.zeros_like(requests), np.zeros_like(excess)
         highest: Floats = np.zeros(len(nodes), dtype=np.float64)
         measured = np.zeros(len(nodes), dtype=np.bool_)
         for i, resource in enumerate(RESOURCES):
             mean, deviation = self._measured[i].mean(cluster), self._measured[i].deviation(cluster)
             offer = cluster.resources.allocatable_of(resource)
-            by_load = self._load_risks[i].over_rows(
-                mean, deviation * self._widening, committed[i], committed[i + 2], offer
+            limits = requests[i] + excess[i]
+            by_load = self._load_risks[i].over_rows(mean, deviation * self._widening, requests[i], limits, offer)
+            by_limits = _limit_risks(
+                nodes.pick(requests[i]) + wanted[i], nodes.pick(limits) + wanted[i + 2], nodes.pick(offer)
             )
-            by_limits = _limit_risks(nodes.pick(committed[i::2]), nodes.pick(offer), wanted[i], wanted[i + 2])
             weight = self._weights[i]
             risk = np.clip(weight * by_limits + (1 - weight) * nodes.pick(by_load), 0.0, 1.0)
             highest = np.maximum(highest, risk)
@@ -98,42 +105,52 @@ class LowRiskOverCommitment(Plugin):
         return as_scores(np.where(measured, 100 * (1 - highest), 0.0))
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
-        wanted = commitment_of(cycle.pod, cycle.facts)
-        if not any(wanted):
+        row = node.row
+        known, wanted = self._known.of(row), commitment_of(cycle.pod, cycle.facts)
+        if known is None or not any(wanted):
             return 0
-        row, name = node.row, node.name
-        committed, offers = self._committed.on(cycle.cluster, row), self._offered.on(cycle.cluster, row)
-        highest, known = 0.0, False
-        for i, measured in enumerate(self._measured):
-            mean, deviation = measured.mean_on(name), measured.deviation_on(name)
-            requests, limits, offer = committed[i], committed[i + 2], offers[i]
-            risk = 0.0
-            if mean is not None or deviation is not None:
-                known = True
-                widened = (deviation or 0.0) * self._widening
-                risk = (1 - self._weights[i]) * load_risk(mean or 0.0, widened, requests, limits, offer)
-            limits += wanted[i + 2]
+        numbers, excess = cycle.cluster.resources.on(row), self._overcommitted.on(row)
+        cpu, memory = numbers[REQUESTED], numbers[REQUESTED + 1]
+        if (
+            excess is NOTHING
+            and cpu >= known[0]
+            and memory >= known[1]
+            and cpu + wanted[2] <= numbers[ALLOCATABLE]
+            and memory + wanted[3] <= numbers[ALLOCATABLE + 1]
+        ):
+            return MAX_SCORE  # no risk of either kind, which is common and quickly seen
+        highest = 0.0
+        for i in 0, 1:
+            requests, offer, more, risk = numbers[REQUESTED + i], numbers[ALLOCATABLE + i], excess[i], 0.0
+            if more or requests < known[i]:
+                by_load = 1.0
+                if requests >= known[i + 2] or not requests + more:
+                    by_load = self._load_risk(i, node.name, requests, requests + more, offer)
+                risk = (1 - self._weights[i]) * by_load
+            limits = requests + more + wanted[i + 2]
             if limits > offer:
                 risk = self._weights[i] * _limit_risk(requests + wanted[i], limits, offer) + risk
-            if risk > highest:
-                highest = min(1.0, risk)
-        return as_score(100 * (1 - highest)) if known else 0
+            highest = max(highest, min(1.0, risk))
+        return as_score(100 * (1 - highest))
 
+    def _load_risk(self, i: int, name: str, requests: int, limits: int, offer: int) -> float:
+        mean, deviation = self._measured[i].mean_on(name), self._measured[i].deviation_on(name)
+        return load_risk(mean or 0.0, (deviation or 0.0) * self._widening, requests, limits, offer)
 
-def _committed_on(cluster: Cluster, row: int) -> Commitment:
-    """The sums over the pods of a row."""
-    cpu = memory = cpu_limit = memory_limit = 0
-    for placed in cluster.pods_on[row].values():
-        each = commitment_of(placed.pod, placed.facts)
-        cpu += each[0]
-        memory += each[1]
-        cpu_limit += each[2]
-        memory_limit += each[3]
-    return Commitment(cpu, memory, cpu_limit, memory_limit)
-
-
-def _offered_by(cluster: Cluster, row: int) -> list[int]:
-    return [int(cluster.resources.allocatable_of(resource)[row]) for resource in RESOURCES]
+    def _find(self, rows: slice) -> list[KnownOfRow]:
+        cluster, known, lines = self.handle.cluster, [], []
+        for measured, resource in zip(self._measured, RESOURCES, strict=True):
+            mean, deviation = measured.mean(cluster)[rows], measured.deviation(cluster)[rows]
+            known.append(~(np.isnan(mean) & np.isnan(deviation)))
+            offer = cluster.resources.allocatable_of(resource)[rows]
+            lines.append(np.ceil(weather(mean, deviation * self._widening) * offer).astype(np.int64))
+        bounds = np.concatenate(lines)[[0, 2, 1, 3]]
+        some: list[bool] = (known[0] | known[1]).tolist()
+        same: dict[Any, Any] = {}  # many nodes are alike; what is shared is at hand
+        return [
+            same.setdefault(each, each) if measured else None
+            for measured, each in zip(some, zip(*bounds.tolist(), strict=True), strict=True)
+        ]
 
 
 def _limit_risk(requests: int, limits: int, offer: int) -> float:
@@ -141,9 +158,8 @@ def _limit_risk(requests: int, limits: int, offer: int) -> float:
     return float(limits - offer) / float(limits - min(requests, offer))
 
 
-def _limit_risks(committed: Amounts, offer: Amounts, request: int, limit: int) -> Floats:
-    """The same for arrays; `committed` are the lines of requests and of limits."""
-    requests, limits = committed[0] + request, committed[1] + limit
+def _limit_risks(requests: Amounts, limits: Amounts, offer: Amounts) -> Floats:
+    """The same for arrays."""
     over = limits > offer
     room = np.where(over, limits - np.minimum(requests, offer), 1)
     risks: Floats = np.where(over, (limits - offer).astype(np.float64) / room.astype(np.float64), 0.0)

@@ -29,6 +29,7 @@ from podium.cluster import Cluster, Nodes
 from podium.config.field import FieldError, FieldPath
 from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scope, Scores
 from podium.framework.capacity import cpu_capacity
+from podium.framework.load import News
 from podium.framework.rounding import Floats
 from podium.framework.watched_load import Utilisation, address_errors, no_such_provider, watcher
 from podium.kube import Pod
@@ -89,13 +90,14 @@ class Peaks(Plugin):
         super().__init__(args, handle)
         if not args.address:
             raise ValueError("; ".join(str(error) for error in args.validate(FieldPath())))
-        self._cpu = Utilisation(handle, watcher(args.address), "CPU")
+        self._news = News()
+        self._cpu = Utilisation(handle, watcher(args.address), "CPU", self._news)
         self._capacity = cpu_capacity()
         self._models = args.model or read_models(os.environ)
         self._coefficients: tuple[int, Cluster, Floats] | None = None
 
     def watermark(self, _pod: Pod) -> Hashable:
-        return self._cpu.mark
+        return self._news.count
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         cluster = nodes.cluster

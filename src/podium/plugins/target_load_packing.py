@@ -22,13 +22,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from podium.cluster import NodeInfo, Nodes, PlacedPod
+from podium.cluster import NodeInfo, Nodes, PodFacts
 from podium.config.field import FieldError, FieldPath
 from podium.config.types import Int64
-from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Resource, Scope, Scores
+from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scope, Scores
 from podium.framework.capacity import cpu_capacity
+from podium.framework.load import News
 from podium.framework.recent_pods import RecentPods
 from podium.framework.rounding import as_score, as_scores, rounded
+from podium.framework.row_memory import RowMemory
 from podium.framework.watched_load import Utilisation, WatchedLoadArgs
 from podium.kube import Amount, Pod
 from podium.kube.quantity import QuantityError, milli
@@ -76,24 +78,23 @@ class TargetLoadPacking(Plugin):
         self._target = float(args.target_utilization)
         self._multiplier = multiplier
         self._default = milli(args.default_requests.get("cpu", 0))
-        self._cpu = Utilisation(handle, source, "CPU")
+        self._news = News()
+        self._cpu = Utilisation(handle, source, "CPU", self._news)
         self._capacity = cpu_capacity()
-        self._recent = RecentPods(handle.clock, self._predicted_of, self._cpu.measured_until)
+        self._known = RowMemory(handle.cluster, self._news, self._find)
+        self._recent = RecentPods(handle.cluster, handle.clock, self._news, self._predicted, self._cpu.measured_until)
 
     def watermark(self, _pod: Pod) -> Hashable:
-        return self._cpu.mark + self._recent.revision  # both only grow
-
-    def observe(self, resource: str, before: Any, after: Any) -> None:
-        if resource == Resource.POD:
-            self._recent.observe(self.handle.cluster, before, after)
+        return self._news.count
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         cluster = nodes.cluster
         used: Any = nodes.pick(self._cpu.mean(cluster))
         capacity = nodes.pick(self._capacity.over_rows(cluster)[0]).astype(np.float64)
-        added: Any = float(self._predicted(cycle))
+        added: Any = float(self._predicted(cycle.pod, cycle.facts))
         if not nodes.bare:
-            added = added + nodes.pick(self._recent.over_rows(cluster, self._cpu.mark))
+            self._recent.catch_up()
+            added = added + nodes.pick(self._recent.totals.view)
         target = self._target
         some = capacity > 0
         whole = np.where(some, capacity, 1.0)
@@ -103,32 +104,33 @@ class TargetLoadPacking(Plugin):
         return as_scores(np.where((load > 100) | np.isnan(used), 0.0, points))
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
-        used = self._cpu.mean_on(node.name)
-        if used is None:
+        known = self._known.of(node.row)
+        if known is None:
             return 0
-        capacity = float(self._capacity.on(cycle.cluster, node.row)[0])
-        recent = self._recent.on(cycle.cluster, node.row, self._cpu.mark)
+        used, capacity = known
         target, load = self._target, 0.0
         if capacity > 0:
-            load = 100 * (used / 100 * capacity + (float(self._predicted(cycle)) + recent)) / capacity
+            added = self._predicted(cycle.pod, cycle.facts) + self._recent.totals.view.item(node.row)
+            load = 100 * (used + added) / capacity
         if load > 100:
             return 0
-        if load <= target:
-            return as_score((100 - target) * load / target + target)
-        return as_score(target * (100 - load) / (100 - target))
+        beyond = load > target
+        return as_score(target * (100 - load) / (100 - target) if beyond else (100 - target) * load / target + target)
+
+    def _find(self, rows: slice) -> list[tuple[float, float] | None]:
+        """What nodes use of their capacity, None where that is not known."""
+        self._recent.catch_up()
+        cluster = self.handle.cluster
+        used, capacity = self._cpu.mean(cluster)[rows], self._capacity.over_rows(cluster)[0, rows].astype(np.float64)
+        both = zip((used / 100 * capacity).tolist(), capacity.tolist(), strict=True)
+        return [None if unknown else each for unknown, each in zip(np.isnan(used).tolist(), both, strict=True)]
 
     # What pods are predicted to use, in thousandths
 
-    def _predicted(self, cycle: Cycle) -> int:
-        return self._noted(cycle.pod, cycle.facts.notes)
-
-    def _predicted_of(self, placed: PlacedPod) -> int:
-        return self._noted(placed.pod, placed.facts.notes)
-
-    def _noted(self, pod: Pod, notes: dict[object, Any]) -> int:
-        known: int | None = notes.get(self)
+    def _predicted(self, pod: Pod, facts: PodFacts) -> int:
+        known: int | None = facts.notes.get(self)
         if known is None:
-            known = notes[self] = self._predict(pod)
+            known = facts.notes[self] = self._predict(pod)
         return known
 
     def _predict(self, pod: Pod) -> int:

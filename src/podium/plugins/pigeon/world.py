@@ -44,7 +44,7 @@ class World:
         self._gpu = args.gpu_resource
         self._usage = args.usage
         self._units = np.array(UNITS[: self._count], dtype=np.float64)[:, None]
-        self._annotated = RowNumbers(self._count, self._annotated_on, pods=False, dtype=np.float64)
+        self._annotated = RowNumbers(self._count, self._annotated_on, dtype=np.float64)
 
     def capacity(self, cluster: Cluster) -> Floats:
         resources = cluster.resources

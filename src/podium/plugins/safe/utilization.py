@@ -68,7 +68,7 @@ class Utilization:
         self._weight = forecast_weight
         self._max_age = max_age
         self._clock = clock
-        self._annotated = RowNumbers(2 * len(RESOURCES) + 1, self._of_row, pods=False, dtype=np.float64)
+        self._annotated = RowNumbers(2 * len(RESOURCES) + 1, self._of_row, dtype=np.float64)
         self._mark = 0
         self._next = (-1, math.inf)
         """The state of the nodes, and when the next of them will be too old."""

@@ -1,0 +1,39 @@
+"""What was found out about each row, for as long as it holds: until something new is measured, or its node changes.
+
+Cycles ask about the row where the last pod went, and with something for every row at hand they need not look twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from podium.cluster import Cluster
+from podium.framework.load import News
+
+T = TypeVar("T")
+
+
+class RowMemory(Generic[T]):
+    """`find(rows)` finds it for some rows in a row; `news` counts what is measured."""
+
+    def __init__(self, cluster: Cluster, news: News, find: Callable[[slice], list[T]]) -> None:
+        self._nodes = cluster.node_changes
+        self._news = news
+        self._find = find
+        self._seen = self._read = -1
+        self._known: list[T] = []
+
+    def of(self, row: int) -> T:
+        if self._news.count != self._seen or self._nodes.end != self._read:
+            self._catch_up()
+        return self._known[row]
+
+    def _catch_up(self) -> None:
+        changed = self._nodes.since(self._read) if self._news.count == self._seen else None
+        self._seen, self._read = self._news.count, self._nodes.end
+        if changed is None or any(row >= len(self._known) for row in changed):
+            self._known = self._find(slice(None))
+            return
+        for row in changed:
+            (self._known[row],) = self._find(slice(row, row + 1))
