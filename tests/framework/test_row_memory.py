@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from podium.cluster import Cluster
 from podium.framework.load import News
-from podium.framework.row_memory import RowMemory
+from podium.framework.row_memory import RowMemory, shared
 from tests.builders import make_cluster, make_node, make_pod
 
 
@@ -39,3 +39,9 @@ def test_a_node_that_changes_is_looked_at_alone() -> None:
     assert asked.looked == 4  # two at first, then the row that was left and taken
     cluster.set_node(make_node("d"))
     assert asked.memory.of(cluster.row_of["d"]) == ("d", 0)
+
+
+def test_equal_values_are_one_object() -> None:
+    first, second, third = shared([(1.5, 2), (3.0, 4), (1.5, float(2))])
+    assert first is third
+    assert (first, second) == ((1.5, 2), (3.0, 4))

@@ -41,7 +41,7 @@ def probability(x: float, a: float, b: float) -> float:
         return 1.0 if a < _TINY else 0.0
     if min(a, b) > NARROW:
         return _narrow(x, a, b)
-    front = float(np.exp(a * float(np.log(x)) + b * float(np.log1p(-x)) - _log_beta(a, b)))
+    front = _front(x, a, b)
     left = x < (a + 1) / (a + b + 2)
     answer = front * _fraction(x, a, b) / a if left else 1 - front * _fraction(1 - x, b, a) / b
     return answer if 0 <= answer <= 1 else 0.0 if answer < 0.5 else 1.0
@@ -91,9 +91,8 @@ def probabilities(x: Floats, a: Floats, b: Floats) -> Floats:
 
 
 def _wide(x: Floats, a: Floats, b: Floats) -> Floats:
-    log_beta = np.array([_log_beta(*each) for each in zip(a.tolist(), b.tolist(), strict=True)])
+    front = np.array(list(map(_front, x.tolist(), a.tolist(), b.tolist())))
     with np.errstate(all="ignore"):
-        front = np.exp(a * np.log(x) + b * np.log1p(-x) - log_beta)
         left = x < (a + 1) / (a + b + 2)
         near, far = np.where(left, a, b), np.where(left, b, a)
         part = front * _fractions(np.where(left, x, 1 - x), near, far) / near
@@ -102,8 +101,10 @@ def _wide(x: Floats, a: Floats, b: Floats) -> Floats:
     return inside
 
 
-def _log_beta(a: float, b: float) -> float:
-    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+def _front(x: float, a: float, b: float) -> float:
+    """x^a·(1 − x)^b/B(a, b), one by one for arrays, too: NumPy has no log Γ, and other logarithms in the last bit."""
+    log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+    return math.exp(a * math.log(x) + b * math.log1p(-x) - log_beta)
 
 
 def _fraction(x: float, a: float, b: float) -> float:

@@ -46,8 +46,10 @@ class RecentPods:
         self._amount_of = amount_of
         self._measured_until = measured_until
         self._seen = self._read = -1
-        self._counted: dict[str, tuple[PlacedPod, int, Pod | None, float]] = {}
-        """By uid the pods that count: what they add, and when they came by the version that was asked, if any was."""
+        self._counted: dict[str, PlacedPod] = {}
+        """The pods that count, by uid."""
+        self._said: dict[str, tuple[Pod, float]] = {}
+        """When those came that were asked, and the version that said so."""
         self._until: list[float] = []
         """When the last measurement of each row ended; never, while there was none: then there is nothing to add to."""
         self.totals = cluster.columns.new(np.int64)
@@ -74,38 +76,34 @@ class RecentPods:
 
     def came(self, placed: PlacedPod) -> None:
         pod = placed.pod
-        if placed.assumed:
-            self._count(placed, None, 0.0)
-            return
-        came = _seconds(_own_time(pod) or pod.metadata.creation_timestamp)
-        if self._until_of(placed.row) - came < UNSEEN_SECONDS:
-            self._count(placed, pod, came)
+        if not placed.assumed:
+            came = _seconds(_own_time(pod) or pod.metadata.creation_timestamp)
+            if self._until_of(placed.row) - came >= UNSEEN_SECONDS:
+                return
+            self._said[pod.metadata.uid] = pod, came
+        self._counted[pod.metadata.uid] = placed
+        self.totals.view[placed.row] += self._amount_of(pod, placed.facts)
 
     def went(self, placed: PlacedPod) -> None:
-        counted = self._counted.pop(placed.pod.metadata.uid, None)
-        if counted is not None:
-            self.totals.view[placed.row] -= counted[1]
-
-    def _count(self, placed: PlacedPod, asked: Pod | None, came: float) -> None:
-        pod = placed.pod
-        amount = self._amount_of(pod, placed.facts)
-        self._counted[pod.metadata.uid] = placed, amount, asked, came
-        self.totals.view[placed.row] += amount
+        uid = placed.pod.metadata.uid
+        if self._counted.pop(uid, None) is not None:
+            self._said.pop(uid, None)
+            self.totals.view[placed.row] -= self._amount_of(placed.pod, placed.facts)
 
     # Measurements
 
     def _look_at_counted(self) -> None:
         """Let go of the pods that measurements have shown."""
         now = math.floor(self._clock.now())
-        for uid, (placed, amount, asked, known) in list(self._counted.items()):
+        for uid, placed in list(self._counted.items()):
             if placed.assumed:
                 continue
-            pod, came = placed.pod, known
-            if pod is not asked:
+            pod, said = placed.pod, self._said.get(uid)
+            if said is None or said[0] is not pod:
                 own = _own_time(pod)
-                came = _seconds(own) if own is not None else now if asked is None else known
-                self._counted[uid] = placed, amount, pod, came
-            if self._until_of(placed.row) - came >= UNSEEN_SECONDS:
+                came = _seconds(own) if own is not None else now if said is None else said[1]
+                said = self._said[uid] = pod, came
+            if self._until_of(placed.row) - said[1] >= UNSEEN_SECONDS:
                 self.went(placed)
 
     def _look_back(self, row: int) -> None:

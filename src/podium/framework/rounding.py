@@ -36,10 +36,12 @@ def rounded_all(numbers: Floats) -> NDArray[np.int64]:
 
 def as_score(points: float) -> int:
     """A float as a score: rounded, within 0–100."""
-    if 0 <= points <= MAX_SCORE:
-        whole = int(points)
-        return whole + 1 if points - whole >= 0.5 else whole
-    return MAX_SCORE if points > MAX_SCORE else 0
+    if points >= MAX_SCORE:
+        return MAX_SCORE
+    if not points > 0:
+        return 0
+    whole = int(points)
+    return whole + 1 if points - whole >= 0.5 else whole
 
 
 def as_scores(points: Floats) -> Scores:

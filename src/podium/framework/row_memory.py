@@ -5,13 +5,14 @@ Cycles ask about the row where the last pod went, and with something for every r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from podium.cluster import Cluster
 from podium.framework.load import News
 
 T = TypeVar("T")
+H = TypeVar("H", bound=Hashable)
 
 
 class RowMemory(Generic[T]):
@@ -37,3 +38,10 @@ class RowMemory(Generic[T]):
             return
         for row in changed:
             (self._known[row],) = self._find(slice(row, row + 1))
+
+
+def shared(values: Iterable[H]) -> Iterator[H]:
+    """The same values, equal ones as one object: what many rows share need not be fetched from memory for each."""
+    seen: dict[H, H] = {}
+    for value in values:
+        yield seen.setdefault(value, value)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -30,7 +29,7 @@ from podium.framework.commitment import NOTHING, Overcommitted, commitment_of
 from podium.framework.load import News
 from podium.framework.load_risk import Amounts, LoadRisk, load_risk, weather
 from podium.framework.rounding import Floats, as_score, as_scores
-from podium.framework.row_memory import RowMemory
+from podium.framework.row_memory import RowMemory, shared
 from podium.framework.watched_load import Utilisation, WatchedLoadArgs
 from podium.kube import Pod
 
@@ -144,13 +143,9 @@ class LowRiskOverCommitment(Plugin):
             known.append(~(np.isnan(mean) & np.isnan(deviation)))
             offer = cluster.resources.allocatable_of(resource)[rows]
             lines.append(np.ceil(weather(mean, deviation * self._widening) * offer).astype(np.int64))
-        bounds = np.concatenate(lines)[[0, 2, 1, 3]]
+        bounds = shared(zip(*np.concatenate(lines)[[0, 2, 1, 3]].tolist(), strict=True))
         some: list[bool] = (known[0] | known[1]).tolist()
-        same: dict[Any, Any] = {}  # many nodes are alike; what is shared is at hand
-        return [
-            same.setdefault(each, each) if measured else None
-            for measured, each in zip(some, zip(*bounds.tolist(), strict=True), strict=True)
-        ]
+        return [each if measured else None for measured, each in zip(some, bounds, strict=True)]
 
 
 def _limit_risk(requests: int, limits: int, offer: int) -> float:

@@ -30,7 +30,7 @@ from podium.framework.capacity import cpu_capacity
 from podium.framework.load import News
 from podium.framework.recent_pods import RecentPods
 from podium.framework.rounding import as_score, as_scores, rounded
-from podium.framework.row_memory import RowMemory
+from podium.framework.row_memory import RowMemory, shared
 from podium.framework.watched_load import Utilisation, WatchedLoadArgs
 from podium.kube import Amount, Pod
 from podium.kube.quantity import QuantityError, milli
@@ -122,7 +122,7 @@ class TargetLoadPacking(Plugin):
         self._recent.catch_up()
         cluster = self.handle.cluster
         used, capacity = self._cpu.mean(cluster)[rows], self._capacity.over_rows(cluster)[0, rows].astype(np.float64)
-        both = zip((used / 100 * capacity).tolist(), capacity.tolist(), strict=True)
+        both = zip((used / 100 * capacity).tolist(), shared(capacity.tolist()), strict=True)
         return [None if unknown else each for unknown, each in zip(np.isnan(used).tolist(), both, strict=True)]
 
     # What pods are predicted to use, in thousandths
