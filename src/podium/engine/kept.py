@@ -47,7 +47,7 @@ class Kept:
         self._scores = KeptScores(runtime, cluster, fresh, self._filters)
         self._everything: list[KeptFilter | KeptScore] = [*self._filters.kept, *self._scores.kept]
         used = dict.fromkeys(kept.fresh for kept in self._everything)
-        self._watched = [each for each in used if each.marker is not None]
+        self._watched = [(each, each.marker) for each in used if each.marker is not None]
         self._moves = Moves(cluster)
         self._failed: Search | None = None  # the last answer, if it was that there is no node
 
@@ -120,10 +120,15 @@ class Kept:
 
     def _check_marks(self, cycle: Cycle) -> None:
         """Note with each plugin whether its mark moved."""
-        lost = [fresh for fresh in self._watched if fresh.moved(cycle)]
+        lost = []
+        for fresh, marker in self._watched:
+            mark = marker(cycle)
+            if mark is None or mark != fresh.mark:
+                fresh.mark = mark
+                lost.append(fresh)
         if lost:
             self._lose([each for each in self._everything if each.fresh in lost])
-            self._watched = [fresh for fresh in self._watched if fresh.mark != ()]
+            self._watched = [each for each in self._watched if each[0].mark != ()]
 
     def _lose(self, answers: list[KeptFilter | KeptScore]) -> None:
         """These must be asked for in full."""

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from podium.cluster import Cluster, NodeInfo, Nodes
-from podium.framework.cycle import Cycle
 from podium.framework.marks import marker_of
 
 FEW_ROWS = 4
@@ -116,11 +115,3 @@ class Freshness:
     def __init__(self, plugin: Any) -> None:
         self.marker = marker_of(plugin)
         self.mark: Hashable = None
-
-    def moved(self, cycle: Cycle) -> bool:
-        assert self.marker is not None
-        mark = self.marker(cycle)
-        if mark is None or mark != self.mark:
-            self.mark = mark
-            return True
-        return False
