@@ -19,7 +19,6 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Literal
 
 import msgspec
-import numpy as np
 from msgspec.structs import replace
 
 from podium.cluster import NodeInfo, Nodes
@@ -27,7 +26,8 @@ from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
 from podium.framework import Cycle, Handle, Plugin, PluginError, Scope, Scores
 from podium.framework.environment import filled
-from podium.framework.load import NodeMatch, Readings, Series, Source, follow
+from podium.framework.load import News, NodeMatch, Series, Source, follow
+from podium.framework.named_scores import NamedScores
 from podium.framework.promql import by, rate, selector
 from podium.framework.rounding import rounded
 from podium.framework.scaling import Better, Missing, where_missing
@@ -152,10 +152,9 @@ class MeasuredLoad(Plugin):
         source: Source = self.args.asked
         if not source.address:
             raise PluginError("set prometheusAddress, or environment variable PROMETHEUS_ADDRESS, to Prometheus' URL")
-        self._readings = [follow(handle, metric.series(source)) for metric in self.args.metrics]
-        self._scores = Readings()
-        self._missing = POINTS * ALIKE
-        self._seen: tuple[int, ...] = ()
+        self._news = News()
+        self._readings = [follow(handle, metric.series(source), self._news) for metric in self.args.metrics]
+        self._scores = NamedScores(self._news, self._find)
 
     @property
     def unready(self) -> str | None:
@@ -166,29 +165,17 @@ class MeasuredLoad(Plugin):
         return f"nothing has been measured yet: {problem}"
 
     def watermark(self, pod: Pod) -> Hashable:
-        return tuple(readings.generation for readings in self._readings)
+        return self._news.count
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores | int:
-        scores = self._refreshed()
-        if not scores.values:
-            return self._missing
-        column = nodes.pick(scores.column(cycle.cluster))
-        known: Scores = np.where(np.isnan(column), self._missing, column).astype(np.int64)
-        return known
+        return self._scores.over(nodes)
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
-        return int(self._refreshed().values.get(node.name, self._missing))
+        return self._scores.of(node.name)
 
-    def _refreshed(self) -> Readings:
-        """The scores of the newest measurements."""
-        generations = tuple(readings.generation for readings in self._readings)
-        if self._seen != generations:
-            known = self._combined()
-            measured_at = max(readings.measured_at for readings in self._readings)
-            self._scores.write({name: float(score) for name, score in known.items()}, measured_at)
-            self._missing = where_missing(known, self.args.missing) if known else POINTS * ALIKE
-            self._seen = generations
-        return self._scores
+    def _find(self) -> tuple[dict[str, int], int]:
+        known = self._combined()
+        return known, where_missing(known, self.args.missing) if known else POINTS * ALIKE
 
     def _combined(self) -> dict[str, int]:
         sums: dict[str, float] = {}

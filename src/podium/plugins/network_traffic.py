@@ -25,7 +25,8 @@ from podium.cluster import NodeInfo, Nodes
 from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
 from podium.framework import Cycle, Handle, Normalizer, Plugin, Scope, Scores
-from podium.framework.load import NodeMatch, Readings, Series, Source, follow
+from podium.framework.load import News, NodeMatch, Series, Source, follow
+from podium.framework.named_scores import NamedScores
 from podium.framework.promql import by, over_time, rate, selector
 from podium.framework.scaling import Missing
 from podium.kube import Pod
@@ -109,33 +110,23 @@ class NetworkTraffic(Plugin):
     def __init__(self, args: NetworkTrafficArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         series = Series(source=args.asked, query=query_of(args), match=NodeMatch(label=args.node_label), combine="sum")
-        self._readings = follow(handle, series)
-        self._missing = 0
-        self._seen = -1
+        self._news = News()
+        self._readings = follow(handle, series, self._news)
+        self._scores = NamedScores(self._news, self._find)
 
     def watermark(self, pod: Pod) -> Hashable:
-        return self._readings.generation
+        return self._news.count
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores | int:
-        readings = self._refreshed()
-        if not readings.values:
-            return 0
-        traffic = nodes.pick(readings.column(cycle.cluster))
-        known: Scores = np.where(np.isnan(traffic), self._missing, np.clip(traffic, 0, LARGEST)).astype(np.int64)
-        return known
+        return self._scores.over(nodes)
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
-        traffic = self._refreshed().of(node.name)
-        return self._missing if traffic is None else int(min(max(traffic, 0), LARGEST))
+        return self._scores.of(node.name)
 
-    def _refreshed(self) -> Readings:
-        readings = self._readings
-        if self._seen != readings.generation:
-            known = [min(max(value, 0.0), LARGEST) for value in readings.values.values()]
-            rule = self.args.missing
-            if not known or rule == "best":
-                self._missing = 0
-            else:
-                self._missing = int(np.median(known) if rule == "neutral" else max(known))
-            self._seen = readings.generation
-        return readings
+    def _find(self) -> tuple[dict[str, int], int]:
+        """Whole bytes, and what nodes are taken to have that nothing is known of."""
+        traffic = {name: min(max(value, 0.0), LARGEST) for name, value in self._readings.values.items()}
+        known, rule, missing = list(traffic.values()), self.args.missing, 0.0
+        if known and rule != "best":
+            missing = float(np.median(known)) if rule == "neutral" else max(known)
+        return {name: int(each) for name, each in traffic.items()}, int(missing)

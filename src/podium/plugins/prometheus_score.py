@@ -18,12 +18,12 @@ import math
 from collections.abc import Hashable, Iterable
 
 import msgspec
-import numpy as np
 
 from podium.cluster import NodeInfo, Nodes
 from podium.config.field import FieldError, FieldPath
 from podium.framework import Cycle, Handle, Plugin, Scope, Scores
-from podium.framework.load import Combine, NodeMatch, Readings, Series, Source, follow
+from podium.framework.load import Combine, News, NodeMatch, Series, Source, follow
+from podium.framework.named_scores import NamedScores
 from podium.framework.scaling import Better, Missing, Scale, scaled, where_missing
 from podium.kube import Pod
 
@@ -69,32 +69,20 @@ class PrometheusScore(Plugin):
     def __init__(self, args: PrometheusScoreArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         series = Series(source=args.source, query=args.query, match=args.match, combine=args.combine)
-        self._readings = follow(handle, series)
-        self._scores = Readings()
-        self._missing = 0
-        self._seen = -1
+        self._news = News()
+        self._readings = follow(handle, series, self._news)
+        self._scores = NamedScores(self._news, self._find)
 
     def watermark(self, pod: Pod) -> Hashable:
-        return self._readings.generation
+        return self._news.count
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores | int:
-        scores = self._refreshed()
-        if not scores.values:
-            return self._missing
-        column = nodes.pick(scores.column(cycle.cluster))
-        known: Scores = np.where(np.isnan(column), self._missing, column).astype(np.int64)
-        return known
+        return self._scores.over(nodes)
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
-        return int(self._refreshed().values.get(node.name, self._missing))
+        return self._scores.of(node.name)
 
-    def _refreshed(self) -> Readings:
-        """The scores of the newest measurement."""
-        readings, args = self._readings, self.args
-        if self._seen != readings.generation:
-            ends = (args.low or 0.0, args.high or 0.0)
-            known = scaled(readings.values, args.better, args.scale, ends)
-            self._scores.write(dict(known), readings.measured_at)
-            self._missing = where_missing(known, args.missing)
-            self._seen = readings.generation
-        return self._scores
+    def _find(self) -> tuple[dict[str, int], int]:
+        args = self.args
+        known = scaled(self._readings.values, args.better, args.scale, (args.low or 0.0, args.high or 0.0))
+        return known, where_missing(known, args.missing)

@@ -1,0 +1,40 @@
+"""Scores of nodes by their names, found for all of them at once whenever something new is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from podium.cluster import Nodes
+from podium.framework.load import News, Readings
+from podium.framework.normalize import Scores
+
+
+class NamedScores:
+    """`find()` gives the scores, and that of nodes it does not name; `news` counts what is measured."""
+
+    def __init__(self, news: News, find: Callable[[], tuple[Mapping[str, int], int]]) -> None:
+        self._news = news
+        self._find = find
+        self._scores = Readings()
+        self._missing = 0
+        self._seen = -1
+
+    def over(self, nodes: Nodes) -> Scores | int:
+        scores = self._refreshed()
+        if not scores.values:
+            return self._missing
+        column = nodes.pick(scores.column(nodes.cluster))
+        known: Scores = np.where(np.isnan(column), self._missing, column).astype(np.int64)
+        return known
+
+    def of(self, name: str) -> int:
+        return int(self._refreshed().values.get(name, self._missing))
+
+    def _refreshed(self) -> Readings:
+        if self._seen != self._news.count:
+            self._seen = self._news.count
+            scores, self._missing = self._find()
+            self._scores.write({name: float(score) for name, score in scores.items()}, float(self._seen))
+        return self._scores
