@@ -25,7 +25,7 @@ from podium.apiserver.tables.custom import custom_table
 
 API_VERSION: Final = "meta.k8s.io/v1"
 
-_TABLES: Final[Tables] = {
+TABLES: Final[Tables] = {
     **pods.TABLES,
     **workloads.TABLES,
     **clusters.TABLES,
@@ -60,7 +60,7 @@ def table(
     version: str = "v1",
 ) -> Object:
     """The objects as a Table. `headers` is False for every event of a watch but the first."""
-    shown = custom_table(printer_columns) if kind.custom else _TABLES.get((kind.group, kind.kind), _DEFAULT)
+    shown = custom_table(printer_columns) if kind.custom else TABLES.get((kind.group, kind.kind), _DEFAULT)
     conditions = pods.row_conditions if (kind.group, kind.kind) == ("", "Pod") else _no_conditions
     return {
         "kind": "Table",

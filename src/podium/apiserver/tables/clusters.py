@@ -54,13 +54,6 @@ _DISRUPTION_BUDGET: Final = (
     integer("Allowed Disruptions", "How many pods may be evicted now."),
     AGE,
 )
-_POD_GROUP: Final = (
-    NAME,
-    Column("Policy", "How the pods of the group are placed."),
-    Column("Workload", "The workload the group was made from."),
-    Column("Status", "Whether the group is placed."),
-    AGE,
-)
 _ROLE_LABEL: Final = "node-role.kubernetes.io/"
 
 
@@ -136,27 +129,6 @@ def _disruption_budget(obj: Object, now: datetime) -> Cells:
     return [obj["metadata"]["name"], *limits, status.get("disruptionsAllowed", 0), age(obj, now)]
 
 
-def _pod_group(obj: Object, now: datetime) -> Cells:
-    spec = obj.get("spec") or {}
-    policy = "Gang" if (spec.get("schedulingPolicy") or {}).get("gang") is not None else "Basic"
-    template = (spec.get("podGroupTemplateRef") or {}).get("workload") or {}
-    return [
-        obj["metadata"]["name"],
-        policy,
-        template.get("workloadName", NONE if not spec.get("podGroupTemplateRef") else ""),
-        _group_status((obj.get("status") or {}).get("conditions") or []),
-        age(obj, now),
-    ]
-
-
-def _group_status(conditions: list[Object]) -> str:
-    disruption = next((each for each in conditions if each.get("type") == "DisruptionTarget"), None)
-    if disruption is not None:
-        return str(disruption.get("reason", ""))
-    scheduled = condition(conditions, "PodGroupScheduled")
-    return {"": "Pending", "True": "Scheduled"}.get(scheduled, "Unschedulable")
-
-
 TABLES: Final[Tables] = {
     ("", "Node"): KindTable(_NODE, _node),
     ("", "Namespace"): KindTable(_NAMESPACE, _namespace),
@@ -164,8 +136,6 @@ TABLES: Final[Tables] = {
     ("", "ResourceQuota"): KindTable(_QUOTA, _quota),
     ("coordination.k8s.io", "Lease"): KindTable(_LEASE, _lease),
     ("scheduling.k8s.io", "PriorityClass"): KindTable(_PRIORITY_CLASS, _priority_class),
-    ("scheduling.k8s.io", "Workload"): KindTable((NAME, AGE), name_and_age),
-    ("scheduling.k8s.io", "PodGroup"): KindTable(_POD_GROUP, _pod_group),
     ("node.k8s.io", "RuntimeClass"): KindTable(_RUNTIME_CLASS, _runtime_class),
     ("policy", "PodDisruptionBudget"): KindTable(_DISRUPTION_BUDGET, _disruption_budget),
 }

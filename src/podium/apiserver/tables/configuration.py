@@ -1,9 +1,9 @@
-"""What pods are given and who may do what: ConfigMaps, Secrets, the bindings of roles, admission by web hooks."""
+"""What pods are given and who may do what: ConfigMaps, Secrets, the bindings of roles."""
 
 from datetime import datetime
 from typing import Final
 
-from podium.apiserver.tables.columns import AGE, NAME, Cells, Column, KindTable, Object, Tables, integer, wide
+from podium.apiserver.tables.columns import AGE, NAME, Cells, Column, KindTable, Object, Tables, wide
 from podium.apiserver.tables.formats import age
 
 _CONFIG_MAP: Final = (NAME, Column("Data", "How many keys it holds."), AGE)
@@ -13,7 +13,6 @@ _SECRET: Final = (
     Column("Data", "How many keys it holds."),
     AGE,
 )
-_WEBHOOKS: Final = (NAME, integer("Webhooks", "How many web hooks are registered."), AGE)
 
 
 def _binding_columns(kind: str) -> tuple[Column, ...]:
@@ -35,10 +34,6 @@ def _secret(obj: Object, now: datetime) -> Cells:
     return [obj["metadata"]["name"], obj.get("type", ""), len(obj.get("data") or ()), age(obj, now)]
 
 
-def _webhooks(obj: Object, now: datetime) -> Cells:
-    return [obj["metadata"]["name"], len(obj.get("webhooks") or ()), age(obj, now)]
-
-
 def _binding(obj: Object, now: datetime) -> Cells:
     role, subjects = obj.get("roleRef") or {}, obj.get("subjects") or ()
     users, groups = (
@@ -56,6 +51,4 @@ TABLES: Final[Tables] = {
     ("", "Secret"): KindTable(_SECRET, _secret),
     ("rbac.authorization.k8s.io", "RoleBinding"): KindTable(_binding_columns("role binding"), _binding),
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): KindTable(_binding_columns("cluster role binding"), _binding),
-    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): KindTable(_WEBHOOKS, _webhooks),
-    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): KindTable(_WEBHOOKS, _webhooks),
 }

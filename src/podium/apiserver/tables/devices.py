@@ -1,11 +1,11 @@
-"""Devices that pods claim (resource.k8s.io): classes, claims, what each node offers, and taints on devices."""
+"""Devices that pods claim (resource.k8s.io): classes, claims, and what each node offers."""
 
 from datetime import datetime
 from typing import Final
 
 from podium.apiserver.tables.clusters import name_and_age
 from podium.apiserver.tables.columns import AGE, NAME, Cells, Column, KindTable, Object, Tables
-from podium.apiserver.tables.formats import age, since
+from podium.apiserver.tables.formats import age
 
 _CLAIM: Final = (NAME, Column("State", "Whether the claim is pending, allocated, reserved or going."), AGE)
 _SLICE: Final = (
@@ -13,14 +13,6 @@ _SLICE: Final = (
     Column("Node", "The node whose devices these are."),
     Column("Driver", "The driver that offers them."),
     Column("Pool", "The pool they belong to."),
-    AGE,
-)
-_TAINT_RULE: Final = (
-    NAME,
-    Column("Key", "The taint's key."),
-    Column("Value", "The taint's value."),
-    Column("Effect", "What the taint does to pods that do not tolerate it."),
-    Column("TimeAdded", "How long ago the taint was added."),
     AGE,
 )
 
@@ -43,17 +35,9 @@ def _slice(obj: Object, now: datetime) -> Cells:
     return [obj["metadata"]["name"], spec.get("nodeName") or "", spec.get("driver", ""), pool, age(obj, now)]
 
 
-def _taint_rule(obj: Object, now: datetime) -> Cells:
-    taint = (obj.get("spec") or {}).get("taint") or {}
-    added = since(taint["timeAdded"], now) if taint.get("timeAdded") else ""
-    values = [taint.get(field, "") for field in ("key", "value", "effect")]
-    return [obj["metadata"]["name"], *values, added, age(obj, now)]
-
-
 TABLES: Final[Tables] = {
     ("resource.k8s.io", "DeviceClass"): KindTable((NAME, AGE), name_and_age),
     ("resource.k8s.io", "ResourceClaim"): KindTable(_CLAIM, _claim),
     ("resource.k8s.io", "ResourceClaimTemplate"): KindTable((NAME, AGE), name_and_age),
     ("resource.k8s.io", "ResourceSlice"): KindTable(_SLICE, _slice),
-    ("resource.k8s.io", "DeviceTaintRule"): KindTable(_TAINT_RULE, _taint_rule),
 }

@@ -1,10 +1,10 @@
-"""How pods are reached: Services, endpoints, Ingresses and network policies."""
+"""How pods are reached: Services and endpoints."""
 
 from datetime import datetime
 from typing import Final
 
 from podium.apiserver.tables.columns import AGE, NAME, Cells, Column, KindTable, Object, Tables, wide
-from podium.apiserver.tables.formats import NONE, UNSET, age, at_most_three, labels, load_balancer, selector
+from podium.apiserver.tables.formats import NONE, UNSET, age, at_most_three, labels, load_balancer
 
 _SERVICE: Final = (
     NAME,
@@ -23,21 +23,6 @@ _ENDPOINT_SLICE: Final = (
     Column("Endpoints", "The addresses."),
     AGE,
 )
-_INGRESS: Final = (
-    NAME,
-    Column("Class", "The class of ingress that serves it."),
-    Column("Hosts", "The host names it answers for."),
-    Column("Address", "Where it is reached."),
-    Column("Ports", "The ports it opens."),
-    AGE,
-)
-_INGRESS_CLASS: Final = (
-    NAME,
-    Column("Controller", "What serves ingresses of the class."),
-    Column("Parameters", "Where its parameters are."),
-    AGE,
-)
-_NETWORK_POLICY: Final = (NAME, Column("Pod-Selector", "The pods it is about."), AGE)
 
 
 def _service(obj: Object, now: datetime) -> Cells:
@@ -95,38 +80,8 @@ def _endpoint_slice(obj: Object, now: datetime) -> Cells:
     ]
 
 
-def _ingress(obj: Object, now: datetime) -> Cells:
-    spec = obj.get("spec") or {}
-    rules = spec.get("rules") or []
-    hosts = [rule["host"] for rule in rules if rule.get("host")]
-    shown = ",".join(hosts[:3]) or "*"
-    # What is counted as more are rules, whether or not they name a host.
-    if len(hosts) >= 3 and rules.index(next(r for r in rules if r.get("host") == hosts[2])) < len(rules) - 1:
-        shown += f" + {len(rules) - 3} more..."
-    ports = "80, 443" if spec.get("tls") else "80"
-    address = load_balancer(obj.get("status") or {})
-    return [obj["metadata"]["name"], spec.get("ingressClassName") or NONE, shown, address, ports, age(obj, now)]
-
-
-def _ingress_class(obj: Object, now: datetime) -> Cells:
-    metadata, spec = obj["metadata"], obj.get("spec") or {}
-    default = (metadata.get("annotations") or {}).get("ingressclass.kubernetes.io/is-default-class") == "true"
-    parameters, shown = spec.get("parameters"), NONE
-    if parameters is not None:
-        group = f".{parameters['apiGroup']}" if parameters.get("apiGroup") is not None else ""
-        shown = f"{parameters.get('kind', '')}{group}/{parameters.get('name', '')}"
-    return [metadata["name"] + " (default)" * default, spec.get("controller", ""), shown, age(obj, now)]
-
-
-def _network_policy(obj: Object, now: datetime) -> Cells:
-    return [obj["metadata"]["name"], selector((obj.get("spec") or {}).get("podSelector")), age(obj, now)]
-
-
 TABLES: Final[Tables] = {
     ("", "Service"): KindTable(_SERVICE, _service),
     ("", "Endpoints"): KindTable(_ENDPOINTS, _endpoints),
     ("discovery.k8s.io", "EndpointSlice"): KindTable(_ENDPOINT_SLICE, _endpoint_slice),
-    ("networking.k8s.io", "Ingress"): KindTable(_INGRESS, _ingress),
-    ("networking.k8s.io", "IngressClass"): KindTable(_INGRESS_CLASS, _ingress_class),
-    ("networking.k8s.io", "NetworkPolicy"): KindTable(_NETWORK_POLICY, _network_policy),
 }

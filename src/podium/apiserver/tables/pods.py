@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from podium.apiserver.tables.columns import AGE, NAME, Cells, Column, KindTable, Object, Tables, wide
-from podium.apiserver.tables.formats import NONE, age, condition, containers, labels, since
+from podium.apiserver.tables.formats import NONE, age, condition, since
 
 _COLUMNS: Final = (
     NAME,
@@ -21,12 +21,6 @@ _COLUMNS: Final = (
     wide("Node", "The node the pod is bound to."),
     wide("Nominated Node", "The node a preemption makes room on for this pod."),
     wide("Readiness Gates", "How many of the pod's readiness gates are open."),
-)
-_TEMPLATE_COLUMNS: Final = (
-    NAME,
-    Column("Containers", "The names of the template's containers."),
-    Column("Images", "The images of the template's containers."),
-    Column("Pod Labels", "The labels that pods of this template get."),
 )
 
 
@@ -160,14 +154,8 @@ def _readiness_gates(spec: Object, conditions: Iterable[Object]) -> str:
     return f"{opened}/{len(gates)}"
 
 
-def _template_cells(obj: Object, now: datetime) -> Cells:
-    template = obj.get("template") or {}
-    return [obj["metadata"]["name"], *containers(template), labels((template.get("metadata") or {}).get("labels"))]
-
-
 TABLES: Final[Tables] = {
     ("", "Pod"): KindTable(_COLUMNS, pod_cells),
-    ("", "PodTemplate"): KindTable(_TEMPLATE_COLUMNS, _template_cells),
 }
 
 

@@ -1,4 +1,4 @@
-"""The kinds that make pods: Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs and their revisions."""
+"""The kinds that make pods: Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, and their revisions."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -15,12 +15,10 @@ from podium.apiserver.tables.columns import (
     KindTable,
     Object,
     Tables,
-    boolean,
     integer,
 )
 from podium.apiserver.tables.formats import (
     NONE,
-    UNSET,
     age,
     bare_selector,
     condition,
@@ -29,7 +27,6 @@ from podium.apiserver.tables.formats import (
     instant,
     labels,
     selector,
-    since,
 )
 
 _TEMPLATE: Final = (CONTAINERS, IMAGES, SELECTOR)
@@ -66,16 +63,6 @@ _JOB: Final = (
     Column("Status", "What the job is doing."),
     Column("Completions", "How many of the wanted pods have succeeded."),
     Column("Duration", "How long the job took, or is taking."),
-    AGE,
-    *_TEMPLATE,
-)
-_CRON_JOB: Final = (
-    NAME,
-    Column("Schedule", "When jobs are made, in cron's form."),
-    Column("Timezone", "The time zone of the schedule."),
-    boolean("Suspend", "Whether no further jobs are made."),
-    integer("Active", "How many jobs are running."),
-    Column("Last Schedule", "How long ago a job was last made."),
     AGE,
     *_TEMPLATE,
 )
@@ -180,23 +167,6 @@ def _duration(obj: Object, now: datetime) -> str:
     return human_duration((end - instant(status["startTime"])).total_seconds())
 
 
-def _cron_job(obj: Object, now: datetime) -> Cells:
-    spec, status = obj.get("spec") or {}, obj.get("status") or {}
-    job = (spec.get("jobTemplate") or {}).get("spec") or {}
-    last, suspend = status.get("lastScheduleTime"), spec.get("suspend")
-    return [
-        obj["metadata"]["name"],
-        spec.get("schedule", ""),
-        NONE if spec.get("timeZone") is None else spec["timeZone"],
-        UNSET if suspend is None else str(suspend),
-        len(status.get("active") or ()),
-        since(last, now) if last else NONE,
-        age(obj, now),
-        *containers(job.get("template")),
-        selector(job.get("selector")),
-    ]
-
-
 def _revision(obj: Object, now: datetime) -> Cells:
     owners = obj["metadata"].get("ownerReferences") or ()
     owner = next((each for each in owners if each.get("controller")), None)
@@ -221,6 +191,5 @@ TABLES: Final[Tables] = {
     ("apps", "DaemonSet"): KindTable(_DAEMON_SET, _daemon_set),
     ("apps", "ControllerRevision"): KindTable(_REVISION, _revision),
     ("batch", "Job"): KindTable(_JOB, _job),
-    ("batch", "CronJob"): KindTable(_CRON_JOB, _cron_job),
     ("autoscaling", "Scale"): KindTable(_SCALE, _scale),
 }
