@@ -53,8 +53,8 @@ class Overcommitted:
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        self._columns = cluster.columns
         self._rows: dict[int, tuple[int, int]] = {}
+        self._column = cluster.columns.new(np.int64, (2,))
         cluster.watch(self)
 
     def on(self, row: int) -> tuple[int, int]:
@@ -62,22 +62,23 @@ class Overcommitted:
         return self._rows.get(row, NOTHING)
 
     def over_rows(self) -> NDArray[np.int64]:
-        """int64[2, rows]"""
-        answer = np.zeros((2, self._columns.rows), dtype=np.int64)
-        if self._rows:
-            answer[:, list(self._rows)] = np.array(list(self._rows.values()), dtype=np.int64).T
-        return answer
+        """int64[2, rows]; to be read only."""
+        return self._column.view
 
     def came(self, placed: PlacedPod) -> None:
-        cpu, memory, cpu_limit, memory_limit = commitment_of(placed.pod, placed.facts)
-        if cpu_limit != cpu or memory_limit != memory:
-            there = self.on(placed.row)
-            self._rows[placed.row] = there[0] + cpu_limit - cpu, there[1] + memory_limit - memory
+        self._move(placed, 1)
 
     def went(self, placed: PlacedPod) -> None:
+        self._move(placed, -1)
+
+    def _move(self, placed: PlacedPod, sign: int) -> None:
         cpu, memory, cpu_limit, memory_limit = commitment_of(placed.pod, placed.facts)
-        if cpu_limit != cpu or memory_limit != memory:
-            there = self._rows.pop(placed.row)
-            left = there[0] - cpu_limit + cpu, there[1] - memory_limit + memory
-            if left != NOTHING:
-                self._rows[placed.row] = left
+        if cpu_limit == cpu and memory_limit == memory:
+            return
+        row, there = placed.row, self.on(placed.row)
+        now = there[0] + sign * (cpu_limit - cpu), there[1] + sign * (memory_limit - memory)
+        self._column.view[:, row] = now
+        if now == NOTHING:
+            del self._rows[row]
+        else:
+            self._rows[row] = now
