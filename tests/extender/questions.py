@@ -22,6 +22,7 @@ from podium.extender.service import Reply, Shared
 from podium.extender.writing import Writing
 from podium.framework import ManualClock
 from podium.framework.experience import Experience
+from podium.framework.load import LoadSource
 from podium.framework.plugin import Plugin
 from podium.kube import Node, Pod
 from podium.plugins import load_registry
@@ -62,6 +63,7 @@ class World:
         extra: Iterable[type[Plugin]] = (),
         config: str = "",
         experience: Experience | None = None,
+        load: LoadSource | None = None,
     ) -> None:
         registry = {**load_registry(), **{plugin.name: plugin for plugin in extra}}
         chosen = choose(agents, registry)
@@ -72,6 +74,7 @@ class World:
             writer=Writing(None),
             config=(config, "agents.yaml") if config else None,
             experience=experience,
+            load=load,
         )
         self.cluster = self.engine.cluster
         self.engine.load(map(as_object, nodes or ()))

@@ -1,14 +1,15 @@
 """Answers about all nodes, kept for pods alike: a request then costs a look into an array.
 
-This is for plugins whose answer about a node depends on that node's row alone (scopes NODE, TOTALS and PODS). The
-cluster's journals tell which rows changed; only these are asked about again. A kind of pod is worth keeping answers for
-when a second pod of it comes. Kinds used longest ago are forgotten.
+This is for plugins whose answer about a node depends on that node's row alone (scopes NODE, TOTALS and PODS) and on
+what their marks tell (load that is measured, what was learnt). The cluster's journals tell which rows changed; only
+these are asked about again while the marks stand. A kind of pod is worth keeping answers for when a second pod of it
+comes. Kinds used longest ago are forgotten.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Nodes
 from podium.framework import Cycle, PluginError, Scope, Status
+from podium.framework.marks import marker_of
 
 MOST_KINDS = 64
 MOST_MET = 4096
@@ -31,6 +33,7 @@ class Kept:
     def __init__(self) -> None:
         self.numbers: Numbers = np.zeros(0, dtype=np.int64)
         self.statuses: list[Status] = []
+        self.marks: list[Hashable] = []
         self.nodes_read = self.pods_read = -1
 
 
@@ -40,6 +43,7 @@ class KeptAnswers:
         self.possible = bool(scopes) and max(scopes) < Scope.CLUSTER
         self._pods = bool(scopes) and max(scopes) > Scope.NODE
         self._see_claims = any(plugin.sees_claims for plugin in plugins)
+        self._markers = [marker for plugin in plugins if (marker := marker_of(plugin)) is not None]
         self._cluster = cluster
         self._ask = ask
         self._kept: OrderedDict[bytes, Kept] = OrderedDict()
@@ -49,6 +53,9 @@ class KeptAnswers:
         """What is kept for pods like the cycle's, up to date; None where that is not worth it, or a plugin fails."""
         kind = cycle.facts.family
         if self._see_claims and cycle.facts.claims:
+            return None
+        marks = [marker(cycle) for marker in self._markers]
+        if None in marks:
             return None
         kept = self._kept.get(kind)
         if kept is None:
@@ -60,7 +67,7 @@ class KeptAnswers:
         else:
             self._kept.move_to_end(kind)
         try:
-            self._refresh(kept, cycle)
+            self._refresh(kept, cycle, marks)
         except PluginError:  # may be about a node that nobody asks about now: the long way finds out
             del self._kept[kind]
             return None
@@ -72,13 +79,13 @@ class KeptAnswers:
             self._met.popitem(last=False)
         return first == uid
 
-    def _refresh(self, kept: Kept, cycle: Cycle) -> None:
+    def _refresh(self, kept: Kept, cycle: Cycle, marks: list[Hashable]) -> None:
         cluster = self._cluster
         nodes, pods = cluster.node_changes.end, cluster.pod_changes.end if self._pods else -1
-        if kept.nodes_read == nodes and kept.pods_read == pods:
+        if kept.nodes_read == nodes and kept.pods_read == pods and kept.marks == marks:
             return
-        changed = self._changed(kept)
-        kept.nodes_read, kept.pods_read = nodes, pods
+        changed = self._changed(kept) if kept.marks == marks else None
+        kept.nodes_read, kept.pods_read, kept.marks = nodes, pods, marks
         if changed is None or 2 * len(changed) > cluster.columns.rows:
             kept.numbers, kept.statuses = self._ask(cycle, Nodes(cluster))
             return

@@ -1,0 +1,88 @@
+"""Answers that are kept for pods alike are those of an extender that was started now."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podium.framework.load import GivenLoad
+from podium.kube import Pod
+from podium.plugins.congestion import ANNOTATION
+from tests.builders import make_pod
+from tests.extender.questions import Obj, World, args, as_object, node
+
+CONFIG = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+  - pluginConfig:
+      - name: MeasuredLoad
+        args: {prometheusAddress: "http://prometheus:9090", metrics: [{query: load}, {query: pressure, weight: 3}]}
+      - name: TargetLoadPacking
+        args: {watcherAddress: "http://watcher:2020"}
+      - name: LowRiskOverCommitment
+        args: {watcherAddress: "http://watcher:2020"}
+"""
+AGENTS = ("congestion", "load", "NodeResourcesFit", "TargetLoadPacking", "LowRiskOverCommitment")
+PATHS = [f"/{agent}/prioritize" for agent in AGENTS]
+NAMES = [f"n{i}" for i in range(4)]
+
+
+class Drive:
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.load = GivenLoad()
+        self.nodes: dict[str, Obj] = {name: self.a_node(name) for name in NAMES}
+        self.pods: dict[str, Pod] = {}
+        self.numbers = iter(range(1000))
+        self.world = World(*AGENTS, nodes=self.nodes.values(), config=CONFIG, load=self.load)
+        self.measure()
+
+    def a_node(self, name: str) -> Obj:
+        annotations = {ANNOTATION: str(self.rng.randint(0, 100))}
+        return node(name, annotations, cpu=self.rng.choice(("2", "4")), memory="8Gi", pods="20")
+
+    def step(self) -> None:
+        self.rng.choice((self.measure, self.renew, self.place, self.remove))()
+
+    def measure(self) -> None:
+        for readings in self.load.followed.values():
+            if self.rng.random() < 0.6:
+                readings.write({name: self.rng.uniform(0, 60) for name in NAMES}, self.rng.uniform(1e5, 2e5))
+
+    def renew(self) -> None:
+        name = self.rng.choice(NAMES)
+        self.nodes[name] = self.a_node(name)
+        self.world.engine.intake.set(as_object(self.nodes[name]))
+
+    def place(self) -> None:
+        pod = make_pod(f"p{next(self.numbers)}", node=self.rng.choice(NAMES), requests={"cpu": "300m"})
+        self.pods[pod.uid] = pod
+        self.world.engine.intake.set(pod)
+
+    def remove(self) -> None:
+        if self.pods:
+            uid = self.rng.choice(list(self.pods))
+            self.world.engine.intake.delete(self.pods.pop(uid))
+
+    def answers(self, world: World, name: str) -> dict[str, Any]:
+        pod = make_pod(name, requests={"cpu": "500m", "memory": "1Gi"})
+        refused = world.ask("/NodeResourcesFit/filter", args(pod, names=NAMES))["FailedNodes"]
+        return {"refused": refused, **{path: world.points(path, pod, names=NAMES) for path in PATHS}}
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32))
+def test_kept_answers_are_those_of_an_extender_started_now(seed: int) -> None:
+    drive = Drive(seed)
+    for name in ("first", "second"):  # from the second pod alike on, answers are kept
+        drive.answers(drive.world, name)
+    for number in range(20):
+        drive.step()
+        fresh = World(*AGENTS, nodes=drive.nodes.values(), config=CONFIG, load=drive.load)
+        for pod in drive.pods.values():
+            fresh.engine.intake.set(pod)
+        assert drive.answers(drive.world, f"asked-{number}") == drive.answers(fresh, "asked")
