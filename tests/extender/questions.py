@@ -144,7 +144,8 @@ async def served(world: World, *, max_body: int = MAX_BODY, **options: Any) -> A
     measures = Measures(lambda: len(world.cluster.order.rows), lambda: world.shared.unready() is None)
     desk = Desk(world.routes, measures, max_body=max_body)
     options.setdefault("readyz", {"watch": world.shared.unready})
-    server = Server(desk, InFlight(2 * max_body), host=LOOPBACK, port=options.pop("port", 0), **options)
+    in_flight = options.pop("in_flight", None) or InFlight(2 * max_body)
+    server = Server(desk, in_flight, host=LOOPBACK, port=options.pop("port", 0), **options)
     await server.start()
     try:
         async with aiohttp.ClientSession() as session:

@@ -247,6 +247,70 @@ def test_an_error_of_ours_is_an_answer_too(caplog: pytest.LogCaptureFixture) -> 
     asyncio.run(main())
 
 
+def test_an_error_of_ours_has_the_form_that_each_question_wants(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        world = World("safe", nodes=NODES)
+        world.shared.unready = lambda: 1 / 0  # type: ignore[assignment,return-value]
+        async with served(world, readyz={}) as (_server, asking):
+            answer = await asking.post("/filter", QUESTION)
+            assert (answer.status, answer.json["NodeNames"]) == (200, None)
+            assert answer.json["Error"] == "internal error: ZeroDivisionError: division by zero"
+            world.shared.unready = lambda: None
+            text = (await asking.get("/metrics")).body.decode()
+            assert 'podium_extender_requests_total{agent="safe",outcome="failed",verb="filter"} 1.0' in text
+
+    asyncio.run(main())
+
+
+def test_the_same_trouble_is_logged_once_in_a_while(caplog: pytest.LogCaptureFixture) -> None:
+    async def work(_server: Server, asking: Asking) -> None:
+        for body in (b"nonsense", b"nonsense", b"", b"nonsense"):
+            await asking.post("/congestion/prioritize", body)
+
+    talk(work)
+    said = [record.getMessage() for record in caplog.records if "prioritize of congestion" in record.getMessage()]
+    assert len(said) == 2
+    assert "is not JSON" in said[0]
+    assert "is empty" in said[1]
+
+
+def test_without_a_certificate_nothing_is_answered_where_one_is_needed() -> None:
+    async def work(server: Server, asking: Asking) -> None:
+        for path in ("/congestion/prioritize", "/metrics"):
+            answer = await (asking.get(path) if path == "/metrics" else asking.post(path, QUESTION))
+            assert (answer.status, answer.json) == (401, {"Error": "show a client certificate"})
+        assert (await asking.get("/healthz")).status == 200
+        assert b"401 Unauthorized" in await exchange(
+            server, post("/congestion/prioritize", QUESTION, "Connection: close")
+        )
+
+    talk(work, needs_certificate=True)
+
+
+def test_connections_that_were_closed_crowd_nobody_out() -> None:
+    async def main() -> None:
+        world = World("congestion", nodes=NODES)
+        in_flight = front.InFlight(MAX_BODY, most_connections=3)
+        async with served(world, in_flight=in_flight) as (server, _asking):
+            for _ in range(10):
+                reader, writer = await asyncio.open_connection(LOOPBACK, server.port)
+                writer.write(post("/prioritize", QUESTION))
+                assert b"200 OK" in await reader.readline()
+                writer.close()
+                await writer.wait_closed()
+            await asyncio.sleep(0.05)
+            assert in_flight.usual_connections == 0
+            held = [await asyncio.open_connection(LOOPBACK, server.port) for _ in range(4)]
+            for _reader, writer in held:
+                writer.write(post("/prioritize", QUESTION))
+            answers = [await reader.readline() for reader, _writer in held]
+            assert sorted(answers) == [b"HTTP/1.1 200 OK\r\n"] * 3 + [b"HTTP/1.1 503 Service Unavailable\r\n"]
+            for _reader, writer in held:
+                writer.close()
+
+    asyncio.run(main())
+
+
 # Beside the answers
 
 
