@@ -93,6 +93,12 @@ def test_a_column_brought_up_to_date_is_as_one_made_afresh(
             np.testing.assert_array_equal(readings.column(cluster), np.array(fresh))
 
 
+def test_another_cluster_has_a_column_of_its_own() -> None:
+    readings = readings_of({"a": 1.0, "b": 2.0})
+    assert readings.column(cluster_of("a", "b")).tolist() == [1.0, 2.0]
+    assert readings.column(cluster_of("b", "a")).tolist() == [2.0, 1.0]
+
+
 def test_the_generation_moves_only_with_news() -> None:
     readings = readings_of({"a": 1.0})
     assert readings.generation == 1
@@ -113,7 +119,7 @@ def test_values_that_are_too_old_are_given_up_node_by_node() -> None:
     readings.give_up(50.0)
     assert readings.generation == 1
     readings.give_up(60.0)
-    assert (readings.values, readings.generation) == ({"a": 1.0}, 2)
+    assert (readings.values, readings.times, readings.generation) == ({"a": 1.0}, {}, 2)
     readings.give_up(101.0)
     assert (readings.values, readings.generation) == ({}, 3)
     readings.give_up(200.0)

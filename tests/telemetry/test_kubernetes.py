@@ -63,6 +63,13 @@ def test_each_node_has_the_time_at_which_it_was_measured() -> None:
     assert measured.measured_at == 2000.0
 
 
+def test_the_newest_measurement_is_the_time_of_all() -> None:
+    nodes = NodeIndex([node("a"), node("b")])
+    api = Api(used("a", "1", "1"), used("b", "1", "1", "1970-01-01T00:25:00Z"))
+    assert ask(api, nodes, "CPU/Latest")["CPU/Latest"].measured_at == 1500.0
+    assert ask(Api(), nodes, "CPU/Latest")["CPU/Latest"].measured_at == 2000.0
+
+
 @pytest.mark.parametrize("query", ["CPU/AVG", "CPU/STD", "Memory/STD", "Energy/Latest", "CPU", ""])
 def test_what_metrics_server_does_not_have_stays_empty(query: str) -> None:
     assert ask(Api(used("a", "1", "1")), NodeIndex([node("a")]), query)[query].values == {}

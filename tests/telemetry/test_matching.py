@@ -109,6 +109,21 @@ def test_a_node_is_found_by_its_name_and_by_each_address_of_its_own_whatever_the
         assert find({"l": address}) == find({"l": written}) == (name if owners == {name} else None)
 
 
+@pytest.mark.parametrize(
+    ("text", "host"),
+    [
+        ("10.0.0.7:9100", "10.0.0.7"),
+        ("10.0.0.7", "10.0.0.7"),
+        ("node-a:http", "node-a:http"),
+        ("[fd00::7]:9100", "fd00::7"),
+        ("[fd00::7]", "fd00::7"),
+        ("fd00::7", "fd00::7"),
+    ],
+)
+def test_a_port_is_taken_off_where_there_is_one(text: str, host: str) -> None:
+    assert without_port(text) == host
+
+
 @given(st.text())
 def test_no_text_confuses_the_search_for_a_port(text: str) -> None:
     assert without_port(text) in text

@@ -10,12 +10,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.framework.load import Combine, NodeMatch, Series, Source
 from podium.telemetry.matching import NodeIndex, matcher
-from podium.telemetry.prometheus import Prometheus, read_vector
+from podium.telemetry.prometheus import AT_ONCE, Prometheus, read_vector
 from podium.telemetry.sample import SLICE, Measured, SourceError
 from tests.telemetry.stand_in import StandIn, node, stand_in, vector
 
@@ -51,6 +52,43 @@ def test_one_query_brings_the_values_of_all_nodes() -> None:
             (request,) = server.requests
             assert (request.method, request.path) == ("POST", "/api/v1/query")
             assert server.forms == [{"query": 'rate(x{a="ü"}[5m])', "timeout": "10000ms"}]
+
+    asyncio.run(main())
+
+
+def test_a_few_queries_are_under_way_at_the_same_time() -> None:
+    async def main() -> None:
+        going, most = 0, 0
+
+        async def reply(_request: web.Request) -> web.StreamResponse:
+            nonlocal going, most
+            going += 1
+            most = max(most, going)
+            await asyncio.sleep(0.02)
+            going -= 1
+            return web.json_response(vector(({"node": "b"}, "1")))
+
+        async with stand_in() as server:
+            server.reply = reply
+            source = Source(address=server.url)
+            prometheus = Prometheus(source)
+            wanted = [Series(source=source, query=f"q{number}") for number in range(3 * AT_ONCE)]
+            answer = await prometheus.ask(wanted, NODES, 5.0)
+            await prometheus.close()
+        assert list(answer) == wanted
+        assert all(isinstance(each, Measured) and each.values == {"b": 1.0} for each in answer.values())
+        assert most == AT_ONCE
+
+    asyncio.run(main())
+
+
+def test_long_complaints_are_cut() -> None:
+    async def main() -> None:
+        async with stand_in() as server:
+            server.says({"status": "error", "error": "x" * 5000}, status=422)
+            said = await ask(server)
+            assert "refuses the query: xxx" in said
+            assert len(said) < 400
 
     asyncio.run(main())
 

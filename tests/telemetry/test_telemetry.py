@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from podium.config.durations import Duration
-from podium.framework.load import Readings, Series, Source
+from podium.framework.load import NodeMatch, Readings, Series, Source
 from podium.kube import Node
 from podium.telemetry import Telemetry
 from podium.whole.virtual_time import run_virtually
@@ -309,6 +309,68 @@ def test_an_answer_that_says_nothing_about_any_node_is_a_problem(samples: list[A
         assert len(log) == 1
 
     with_prometheus(test)
+
+
+def test_answers_that_say_nothing_are_counted_as_failures() -> None:
+    async def test(server: StandIn, telemetry: Telemetry, log: list[str]) -> None:
+        server.says(vector())
+        readings = follow(server, telemetry)
+        (followed,) = telemetry.followed
+        await until(lambda: followed.refreshes > 2)
+        assert followed.failures == followed.refreshes
+        assert readings.problem is not None
+
+    with_prometheus(test)
+
+
+def test_where_there_are_no_nodes_yet_an_answer_is_no_problem() -> None:
+    async def main() -> None:
+        log: list[str] = []
+        async with stand_in() as server:
+            server.says(vector(({"node": "a"}, "1")))
+            telemetry = Telemetry(clock=LoopClock(), rng=random.Random(1), nodes=list, report=log.append)
+            readings = telemetry.follow(Series(source=Source(address=server.url), query="up"))
+            await telemetry.refresh()
+            await telemetry.close()
+        assert (readings.values, readings.problem, log) == ({}, None, [])
+
+    asyncio.run(main())
+
+
+def test_what_is_measured_of_pods_finds_their_nodes() -> None:
+    async def main() -> None:
+        async with stand_in() as server:
+            of_pods = [({"namespace": "shop", "pod": name}, "2") for name in ("web", "db", "gone")]
+            server.says(vector(*of_pods))
+            telemetry = Telemetry(
+                clock=LoopClock(),
+                rng=random.Random(1),
+                nodes=lambda: [node("a"), node("b")],
+                pods=lambda: {"shop/web": "a", "shop/db": "a"},
+            )
+            by_pod = NodeMatch(by="pod")
+            series = Series(source=Source(address=server.url), query="q", match=by_pod, combine="sum")
+            readings = telemetry.follow(series)
+            await telemetry.refresh()
+            await telemetry.close()
+        assert readings.values == {"a": 4.0}
+
+    asyncio.run(main())
+
+
+def test_a_refresh_that_fails_gives_up_what_is_too_old_at_once() -> None:
+    world = World()
+    readings = world.telemetry.follow(CPU)
+
+    async def main() -> None:
+        await world.telemetry.refresh()
+        assert readings.values == {"a": 25.0}
+        await asyncio.sleep(101)
+        world.api.fault = OSError("it is gone")
+        await world.telemetry.refresh()
+        assert readings.values == {}
+
+    run_virtually(main())
 
 
 def test_a_query_that_fails_does_not_spoil_the_others_of_its_source() -> None:
