@@ -14,10 +14,12 @@ are looked at only where one ended before the last one did.
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.cluster import Cluster, PlacedPod, PodFacts
 from podium.framework.clock import Clock
@@ -47,20 +49,28 @@ class RecentPods:
         self._measured_until = measured_until
         self._seen = self._read = -1
         self._counted: dict[str, PlacedPod] = {}
-        """The pods that count, by uid."""
+        """The pods that count, by uid, but for the newest."""
+        self._newest: list[PlacedPod] = []
+        """Pods placed here that count, and were not looked at since: filing each at once would cost every placement."""
         self._said: dict[str, tuple[Pod, float]] = {}
         """When those came that were asked, and the version that said so."""
         self._until: list[float] = []
         """When the last measurement of each row ended; never, while there was none: then there is nothing to add to."""
-        self.totals = cluster.columns.new(np.int64)
+        self.totals = array("q")
         """The sum over the recent pods of each row, as of the last time that measurements were caught up with."""
         cluster.watch(self)
+
+    def over_rows(self) -> NDArray[np.int64]:
+        """int64[rows]: the same of all rows, caught up with; to be read only, and now."""
+        self.catch_up()
+        return np.frombuffer(self.totals, dtype=np.int64) if self.totals else np.zeros(0, dtype=np.int64)
 
     def catch_up(self) -> None:
         """Take account of what is measured and of nodes that changed."""
         cluster, count = self._cluster, self._news.count
         changed = cluster.node_changes.since(self._read) if count == self._seen else None
         self._seen, self._read = count, cluster.node_changes.end
+        self._grow()
         later = False
         for row in range(cluster.columns.rows) if changed is None else changed:
             until, before = self._measured_until(cluster.names[row]), self._until_of(row)
@@ -75,25 +85,36 @@ class RecentPods:
     # Pods
 
     def came(self, placed: PlacedPod) -> None:
-        pod = placed.pod
-        if not placed.assumed:
+        row, pod = placed.row, placed.pod
+        if row >= len(self.totals):
+            self._grow()
+        if placed.assumed:
+            self._newest.append(placed)
+        else:
             came = _seconds(_own_time(pod) or pod.metadata.creation_timestamp)
-            if self._until_of(placed.row) - came >= UNSEEN_SECONDS:
+            if self._until_of(row) - came >= UNSEEN_SECONDS:
                 return
+            self._counted[pod.metadata.uid] = placed
             self._said[pod.metadata.uid] = pod, came
-        self._counted[pod.metadata.uid] = placed
-        self.totals.view[placed.row] += self._amount_of(pod, placed.facts)
+        self.totals[row] += self._amount_of(pod, placed.facts)
 
     def went(self, placed: PlacedPod) -> None:
+        self._file_newest()
         uid = placed.pod.metadata.uid
         if self._counted.pop(uid, None) is not None:
             self._said.pop(uid, None)
-            self.totals.view[placed.row] -= self._amount_of(placed.pod, placed.facts)
+            self.totals[placed.row] -= self._amount_of(placed.pod, placed.facts)
+
+    def _file_newest(self) -> None:
+        for placed in self._newest:
+            self._counted[placed.pod.metadata.uid] = placed
+        self._newest.clear()
 
     # Measurements
 
     def _look_at_counted(self) -> None:
         """Let go of the pods that measurements have shown."""
+        self._file_newest()
         now = math.floor(self._clock.now())
         for uid, placed in list(self._counted.items()):
             if placed.assumed:
@@ -108,9 +129,16 @@ class RecentPods:
 
     def _look_back(self, row: int) -> None:
         """A measurement of the row ended before the last one did: pods may count again."""
+        self._file_newest()
         for uid, placed in self._cluster.pods_on[row].items():
             if uid not in self._counted:
                 self.came(placed)
+
+    def _grow(self) -> None:
+        """Have a total for each row. Somebody may still hold the old ones, which then must not change their size."""
+        missing = self._cluster.columns.rows - len(self.totals)
+        if missing:
+            self.totals = array("q", [*self.totals, *[0] * missing])
 
     def _until_of(self, row: int) -> float:
         while row >= len(self._until):

@@ -93,8 +93,7 @@ class TargetLoadPacking(Plugin):
         capacity = nodes.pick(self._capacity.over_rows(cluster)[0]).astype(np.float64)
         added: Any = float(self._predicted(cycle.pod, cycle.facts))
         if not nodes.bare:
-            self._recent.catch_up()
-            added = added + nodes.pick(self._recent.totals.view)
+            added = added + nodes.pick(self._recent.over_rows())
         target = self._target
         some = capacity > 0
         whole = np.where(some, capacity, 1.0)
@@ -110,7 +109,7 @@ class TargetLoadPacking(Plugin):
         used, capacity = known
         target, load = self._target, 0.0
         if capacity > 0:
-            added = self._predicted(cycle.pod, cycle.facts) + self._recent.totals.view.item(node.row)
+            added = self._predicted(cycle.pod, cycle.facts) + self._recent.totals[node.row]
             load = 100 * (used + added) / capacity
         if load > 100:
             return 0
