@@ -150,22 +150,18 @@ def growth(
         raise InputError(str(error)) from None
     settings = _checked_config(config, plugin)
     found = []
-    with _progress(len(CASES) * len(sizes), "clusters") as tell:
+    with _failing(WorkloadFailedError), _progress(len(CASES) * len(sizes), "clusters") as tell:
         for case in CASES:
-            try:
-                found.append(
-                    measure_growth(
-                        case,
-                        sizes,
-                        pods,
-                        config=settings,
-                        plugins=plugin or (),
-                        on_point=lambda size, case=case: tell(f"{case}: {size:,} nodes", True),  # type: ignore[misc]
-                    )
+            found.append(
+                measure_growth(
+                    case,
+                    sizes,
+                    pods,
+                    config=settings,
+                    plugins=plugin or (),
+                    on_point=lambda size, case=case: tell(f"{case}: {size:,} nodes", True),  # type: ignore[misc]
                 )
-            except WorkloadFailedError as error:
-                typer.echo(str(error), err=True)
-                raise typer.Exit(ANSWER_IS_NO) from None
+            )
     changes = None if before is None else compare_growth(before, SavedGrowth(found))
     if json:
         typer.echo(to_json(found, changes))
@@ -205,14 +201,9 @@ def cost(
     except UnknownWorkloadError as error:
         raise InputError(str(error)) from None
     settings = _checked_config(config, plugin, enables=name)
-    try:
-        with _progress(rounds, "rounds") as tell:
-            found = measure_cost(
-                name, request_for(chosen, settings, plugin or ()), rounds, lambda number: tell(name, number > 0)
-            )
-    except WorkloadFailedError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(ANSWER_IS_NO) from None
+    request = request_for(chosen, settings, plugin or ())
+    with _failing(WorkloadFailedError), _progress(rounds, "rounds") as tell:
+        found = measure_cost(name, request, rounds, lambda number: tell(name, number > 0))
     if json:
         typer.echo(comparison_json(found))
     else:
@@ -238,14 +229,8 @@ def e2e(
     from podium.bench.e2e import RaceError, run_e2e
     from podium.bench.report import comparison_json, comparison_table
 
-    try:
-        with _progress(2 * rounds, "races") as tell:
-            found = run_e2e(nodes, pods, rounds, tell)
-    except NoTestBedError as error:
-        raise InputError(str(error)) from None
-    except RaceError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(ANSWER_IS_NO) from None
+    with _failing(RaceError, bad_input=NoTestBedError), _progress(2 * rounds, "races") as tell:
+        found = run_e2e(nodes, pods, rounds, tell)
     if json:
         typer.echo(comparison_json(found))
     else:
@@ -269,12 +254,8 @@ def embedded(
     from podium.bench.report import embedded_json, embedded_table
     from podium.bench.requests import RefusedError
 
-    try:
-        with _progress(5, "phases") as tell:
-            found = run_embedded(nodes, pods, tell)
-    except (ServerFailedError, RefusedError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(ANSWER_IS_NO) from None
+    with _failing(ServerFailedError, RefusedError), _progress(5, "phases") as tell:
+        found = run_embedded(nodes, pods, tell)
     if json:
         typer.echo(embedded_json(found))
     else:
@@ -309,14 +290,8 @@ def extender(
     from podium.bench.extender import run_extender_bench
     from podium.bench.report import comparison_json, extender_tables
 
-    try:
-        with _progress(4 * rounds, "races") as tell:
-            found = run_extender_bench(nodes, pods, rounds, percentage, tell)
-    except NoTestBedError as error:
-        raise InputError(str(error)) from None
-    except RaceError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(ANSWER_IS_NO) from None
+    with _failing(RaceError, bad_input=NoTestBedError), _progress(4 * rounds, "races") as tell:
+        found = run_extender_bench(nodes, pods, rounds, percentage, tell)
     if json:
         typer.echo(comparison_json(found))
         return
@@ -340,6 +315,18 @@ def _checked_config(file: str | None, plugins: list[str] | None, enables: str | 
         where = file or "the default profile, so name a --config that does"
         raise InputError(f'plugin "{enables}" is not enabled in {where}')
     return settings
+
+
+@contextmanager
+def _failing(*failures: type[Exception], bad_input: type[Exception] | tuple[()] = ()) -> Iterator[None]:
+    """What ends a measurement in one sentence."""
+    try:
+        yield
+    except bad_input as error:
+        raise InputError(str(error)) from None
+    except failures as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(ANSWER_IS_NO) from None
 
 
 @contextmanager

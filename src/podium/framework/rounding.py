@@ -40,7 +40,7 @@ def as_score(points: float) -> int:
         return MAX_SCORE
     if not points > 0:
         return 0
-    whole = int(points)
+    whole = int(points)  # as `rounded` does, without the call: scores are asked for in every cycle
     return whole + 1 if points - whole >= 0.5 else whole
 
 
