@@ -58,13 +58,16 @@ def test_one_query_brings_the_values_of_all_nodes() -> None:
 
 def test_a_few_queries_are_under_way_at_the_same_time() -> None:
     async def main() -> None:
-        going, most = 0, 0
+        going, most, all_there = 0, 0, asyncio.Event()
 
         async def reply(_request: web.Request) -> web.StreamResponse:
             nonlocal going, most
             going += 1
             most = max(most, going)
-            await asyncio.sleep(0.02)
+            if most == AT_ONCE:
+                all_there.set()
+            await all_there.wait()
+            await asyncio.sleep(0.02)  # so that one more would be seen
             going -= 1
             return web.json_response(vector(({"node": "b"}, "1")))
 
