@@ -20,12 +20,12 @@ from podium.apiserver.api import Api
 from podium.apiserver.controllers import Controllers
 from podium.apiserver.kinds import NODE, POD, Kind
 from podium.apiserver.store import Change
-from podium.framework.required_nodes import RequiredNodes
+from podium.chaos.virtual_time import run_virtually
 from podium.kube.decode import decode_json
 from podium.kube.node import Node
 from podium.kube.pod import Pod
 from podium.kube.toleration import untolerated
-from podium.whole.virtual_time import run_virtually
+from podium.placement.required_nodes import RequiredNodes
 
 Object = dict[str, Any]
 START = 1_800_000_000.0

@@ -12,7 +12,7 @@ from podium.bench.e2e import Figures, Race, create_nodes
 from podium.bench.extender import Call, ExtenderFigures, InFull, annotated, calls_of, compare, percentile
 from podium.bench.nothing import answer_to
 from podium.bench.report import comparison_json, extender_tables
-from podium.extender.measures import Measures
+from podium.extender.metrics import Measures
 from podium.kube import Node
 from tests.testbed import ControlPlane
 

@@ -9,8 +9,8 @@ from typing import cast
 
 import msgspec
 
+from podium.chaos.virtual_time import run_virtually
 from podium.client import Client, Reflector, TimedOut, Unreachable
-from podium.whole.virtual_time import run_virtually
 from tests.client.misbehaving import NODES, bookmark, node
 
 

@@ -13,13 +13,13 @@ import msgspec
 
 from podium.extender.agents import choose
 from podium.extender.assembly import build_engine, runtime_of
-from podium.extender.desk import Desk
-from podium.extender.front import InFlight
-from podium.extender.measures import Measures
+from podium.extender.binding import Writing
+from podium.extender.connections import InFlight
+from podium.extender.handler import Desk
+from podium.extender.metrics import Measures
 from podium.extender.routes import Routes
 from podium.extender.server import Server
 from podium.extender.service import Reply, Shared
-from podium.extender.writing import Writing
 from podium.framework import ManualClock
 from podium.framework.experience import Experience
 from podium.framework.load import LoadSource

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from podium.extender.desk import Desk
-from podium.extender.measures import Measures
+from podium.extender.handler import Desk
+from podium.extender.metrics import Measures
 from podium.extender.service import Reply
 from tests.builders import make_pod
 from tests.extender.questions import LOOPBACK, MAX_BODY, World, args, decoded, node, served

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from podium.extender import front, server
-from podium.extender.front import Head, Heads, usual_head
+from podium.extender import connections as front
+from podium.extender import server
+from podium.extender.connections import Head, Heads, usual_head
 from podium.extender.server import Server
 from podium.serving import ServingError
 from tests.builders import make_pod

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from tests.cli.command import podium
-from tests.live.exposition import Family, families_of
+from tests.live.metrics.exposition import Family, families_of
 from tests.testbed import Component, ControlPlane
 from tests.testbed.connections import ConnectionPool
 from tests.testbed.exporter import Exporter

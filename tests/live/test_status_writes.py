@@ -12,7 +12,7 @@ from podium.client import Client
 from podium.framework import ManualClock, Nomination
 from podium.kube import Pod
 from podium.live.complaints import Complaints
-from podium.live.events import Recorder
+from podium.live.events.recorder import Recorder
 from podium.live.pod_status import PodStatuses
 from podium.live.writer import LiveWriter
 from tests.builders import make_pod

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.cluster import Cluster
-from podium.framework.beta import probability
 from podium.framework.load import GivenLoad
 from podium.kube import Pod
+from podium.measured.beta import probability
 from podium.plugins.low_risk_over_commitment import LowRiskOverCommitment, LowRiskOverCommitmentArgs
 from tests.builders import make_cluster, make_plugin, make_pod
 from tests.plugins.ask import raw_scores

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from podium.chaos.virtual_time import run_virtually
 from podium.config.durations import Duration
 from podium.framework.load import NodeMatch, Readings, Series, Source
 from podium.kube import Node
 from podium.telemetry import Telemetry
-from podium.whole.virtual_time import run_virtually
 from tests.telemetry.stand_in import StandIn, node, stand_in, vector
 
 EPOCH = 1_000_000.0

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from podium.client import Client
     from podium.config.durations import Duration
     from podium.framework.load import Source
-    from podium.live.annotating import Pace
+    from podium.live.annotate.loop import Pace
 
 app = typer.Typer(name="annotate", no_args_is_help=True, rich_markup_mode=None)
 
@@ -89,7 +89,7 @@ def usage(
     Example: podium annotate usage --prometheus http://prometheus.monitoring:9090 --once
     """
     from podium.framework.load import NodeMatch
-    from podium.live.annotating import annotate_usage
+    from podium.live.annotate.loop import annotate_usage
     from podium.telemetry.usage import UsageSettings
 
     settings = UsageSettings(
@@ -135,7 +135,7 @@ def allocation(
 
     Example: podium annotate allocation --once
     """
-    from podium.live.annotating import annotate_allocation
+    from podium.live.annotate.loop import annotate_allocation
 
     pace = _pace(once, interval, max_age, 0.0)
     _set_up_log(log_format, log_level)
@@ -170,7 +170,7 @@ def manifest(
 
     Example: podium annotate manifest usage --prometheus http://prometheus.monitoring:9090 | kubectl apply -f -
     """
-    from podium.live.annotate_manifest import manifest as objects_of
+    from podium.live.annotate.manifest import manifest as objects_of
     from podium.serving.manifests import IMAGE, to_yaml
 
     options = ["--prometheus", prometheus] if kind is Kind.USAGE else []
@@ -196,7 +196,7 @@ def _source(address: str, token_file: str, ca_file: str) -> "Source":
 
 
 def _pace(once: bool, interval: str, max_age: str, tolerance: float) -> "Pace":
-    from podium.live.annotating import Pace
+    from podium.live.annotate.loop import Pace
 
     every, oldest = _duration("--interval", interval), _duration("--max-age", max_age)
     if not once and oldest < 2 * every:

@@ -11,7 +11,7 @@ import typer
 from podium.cli.errors import ANSWER_IS_NO, InputError
 
 if TYPE_CHECKING:
-    from podium.whole.chaos import Summary
+    from podium.chaos.seeds import Summary
 
 SHOWN = 5
 """Failed seeds that are shown in full; the others are named."""
@@ -44,7 +44,7 @@ def chaos(
     """
     import msgspec
 
-    from podium.whole.chaos import SeedsError, Summary, check_workload, parse_seeds, run_seeds
+    from podium.chaos.seeds import SeedsError, Summary, check_workload, parse_seeds, run_seeds
 
     try:
         chosen = parse_seeds(seeds)
@@ -72,8 +72,8 @@ def chaos(
 
 
 def _report(summary: "Summary", workload: str | None, asked: int, seconds: float, verbose: bool) -> None:
+    from podium.chaos.seeds import LAST_LINES, reproduce
     from podium.cli.console import console, print_table, table
-    from podium.whole.chaos import LAST_LINES, reproduce
 
     out = console()
     for title, unit, counted in (

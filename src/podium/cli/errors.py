@@ -30,8 +30,8 @@ def _families() -> tuple[type[Exception], ...]:
     from podium.extender.agents import AgentError
     from podium.framework import PluginError
     from podium.kube import DecodeError
-    from podium.live.client_authorities import LookupFailedError
-    from podium.live.extender_tls import ExtenderSettingsError
+    from podium.live.endpoints.client_certificates import LookupFailedError
+    from podium.live.extender_client.tls import ExtenderSettingsError
     from podium.plugins import PluginLoadError
     from podium.serving import ServingError
     from podium.serving.certificate import CertificateError

@@ -102,7 +102,7 @@ def run(
     from podium.cli.registry import registry_with
     from podium.client import load_access
     from podium.config.flags import with_leader_flags
-    from podium.live.endpoints import ServingOptions
+    from podium.live.endpoints.options import ServingOptions
     from podium.live.run import Options
     from podium.serving.log import FORMATS, LEVELS, set_up
 

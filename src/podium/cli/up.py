@@ -10,9 +10,9 @@ from podium.cli.options import PluginOption
 
 if TYPE_CHECKING:
     from podium.config import Registry, SchedulerConfig
-    from podium.whole.manifests import Manifest
-    from podium.whole.screen import Screen
-    from podium.whole.up import Wish
+    from podium.up.cluster import Wish
+    from podium.up.manifests import Manifest
+    from podium.up.screen import Screen
 
 NO_WORKLOAD = "none"
 
@@ -65,7 +65,7 @@ def up(
     from podium.cli.configuration import read_config
     from podium.cli.registry import registry_with
     from podium.serving.log import LEVELS, set_up
-    from podium.whole.up import Wish
+    from podium.up.cluster import Wish
 
     if log_level not in LEVELS:
         raise InputError(f'--log-level "{log_level}": write one of {", ".join(LEVELS)}')
@@ -88,7 +88,7 @@ def up(
 
 
 def _manifests(workload: str | None) -> "list[Manifest]":
-    from podium.whole.manifests import SAMPLE, WorkloadError, read_workload
+    from podium.up.manifests import SAMPLE, WorkloadError, read_workload
 
     if workload == NO_WORKLOAD:
         return []
@@ -99,7 +99,7 @@ def _manifests(workload: str | None) -> "list[Manifest]":
 
 
 def _screen(view: bool) -> "Screen":
-    from podium.whole.screen import Lines, LiveView
+    from podium.up.screen import Lines, LiveView
 
     return LiveView() if view else Lines()
 
@@ -109,8 +109,8 @@ def _run(config: "SchedulerConfig", registry: "Registry", wish: "Wish", screen: 
     import asyncio
     from contextlib import suppress
 
-    from podium.whole.up import UpError
-    from podium.whole.up import up as run_cluster
+    from podium.up.cluster import UpError
+    from podium.up.cluster import up as run_cluster
 
     try:
         with suppress(ImportError):

@@ -23,10 +23,10 @@ from podium.engine.sampling import Sampling
 from podium.engine.unblock import Remedy, remedies
 from podium.framework.clock import Clock, SystemClock
 from podium.framework.cycle import Cycle
-from podium.framework.dry_runs import Candidate
 from podium.framework.handle import Handle
 from podium.framework.load import LoadSource
 from podium.framework.nominator import Nominator
+from podium.framework.preemption.dry_runs import Candidate
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import PluginError, Status
 from podium.framework.waiting import WaitingPods

@@ -14,11 +14,11 @@ from typing import Any, Protocol
 from podium.cluster import Cluster
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
+from podium.engine.answer_cache.store import Memory
 from podium.engine.binding import Binding, run_at_once
 from podium.engine.decide import NO_NODES, decide, make_room
 from podium.engine.hints import build_hints
 from podium.engine.intake import Intake, on_node
-from podium.engine.memory import Memory
 from podium.engine.observed import ObservedIntake, SampledBinding
 from podium.engine.queue import SchedulingQueue
 from podium.engine.sampling import Sampling

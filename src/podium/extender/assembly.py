@@ -18,7 +18,7 @@ from podium.config import load_config
 from podium.config.registry import Registry
 from podium.engine.scheduler import Scheduler
 from podium.extender.agents import Agent
-from podium.extender.writing import Writing
+from podium.extender.binding import Writing
 from podium.framework.clock import Clock
 from podium.framework.experience import Experience
 from podium.framework.load import LoadSource

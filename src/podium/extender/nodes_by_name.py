@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from podium.cluster import Cluster, Rows
-from podium.extender.asked import BadRequestError, Remembered, read_value
+from podium.extender.request_parsing import BadRequestError, Remembered, read_value
 
 MOST_LISTS = 64
 _decode = msgspec.json.Decoder(list[str]).decode

@@ -16,8 +16,8 @@ import msgspec
 from msgspec import field
 
 from podium.cluster import Cluster, Rows
-from podium.extender.asked import BadRequestError, Text, read_object, read_value
 from podium.extender.nodes_by_name import rows_of
+from podium.extender.request_parsing import BadRequestError, Text, read_object, read_value
 from podium.kube import Condition, Node
 from podium.kube.meta import ClusterObject, Model, Resources
 from podium.kube.node import NodeAddress, NodeSpec, NodeStatus

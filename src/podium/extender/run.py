@@ -21,13 +21,13 @@ from podium.client.informers import Informers, custom_kinds
 from podium.config.registry import Registry
 from podium.extender.agents import Agent, Surroundings
 from podium.extender.assembly import build_engine, kinds_to_watch, runtime_of
-from podium.extender.desk import Desk
-from podium.extender.front import InFlight
-from podium.extender.measures import Measures
+from podium.extender.binding import Writing
+from podium.extender.connections import InFlight
+from podium.extender.handler import Desk
+from podium.extender.metrics import Measures
 from podium.extender.routes import Routes
 from podium.extender.server import Server
 from podium.extender.service import Shared
-from podium.extender.writing import Writing
 from podium.framework.clock import SystemClock
 from podium.kube import Node
 from podium.serving.certificate import CertificateError, certificate_of

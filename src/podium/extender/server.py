@@ -17,10 +17,10 @@ from typing import Any
 
 from aiohttp import web
 
-from podium.extender.answers import error
-from podium.extender.desk import Desk
-from podium.extender.front import SLOWEST_BODY, Connection, Heads, InFlight
-from podium.extender.measures import CONTENT_TYPE
+from podium.extender.connections import SLOWEST_BODY, Connection, Heads, InFlight
+from podium.extender.handler import Desk
+from podium.extender.metrics import CONTENT_TYPE
+from podium.extender.responses import error
 from podium.extender.service import Reply
 from podium.serving import ServingError
 from podium.serving.health import Check, Health, HealthResults

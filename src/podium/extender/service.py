@@ -17,18 +17,11 @@ import numpy as np
 from podium.cluster import Cluster, Rows
 from podium.engine.scheduler import Scheduler
 from podium.extender.agents import Agent
-from podium.extender.answers import (
-    Body,
-    HostTexts,
-    all_names,
-    all_nodes,
-    error,
-    filter_error,
-    meta_victims,
-    some_names,
-    some_nodes,
-)
-from podium.extender.asked import (
+from podium.extender.assembly import BINDER, look_beyond_rows, may_see_images, runtime_of
+from podium.extender.nodes_by_name import NamedNodes, NameLists
+from podium.extender.nodes_in_full import NodesInFull
+from podium.extender.plugin_subset import Filtering, Points, Scoring
+from podium.extender.request_parsing import (
     Asked,
     BadRequestError,
     Pods,
@@ -39,10 +32,17 @@ from podium.extender.asked import (
     read_pod,
     read_value,
 )
-from podium.extender.assembly import BINDER, look_beyond_rows, may_see_images, runtime_of
-from podium.extender.nodes_by_name import NamedNodes, NameLists
-from podium.extender.nodes_in_full import NodesInFull
-from podium.extender.part import Filtering, Points, Scoring
+from podium.extender.responses import (
+    Body,
+    HostTexts,
+    all_names,
+    all_nodes,
+    error,
+    filter_error,
+    meta_victims,
+    some_names,
+    some_nodes,
+)
 from podium.framework import Cycle, PluginError, Status
 from podium.framework.answers import call, status_of
 from podium.framework.status import SKIPPED

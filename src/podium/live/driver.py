@@ -25,9 +25,9 @@ from podium.framework.load import LoadSource
 from podium.framework.queued import QueuedPod
 from podium.kube import Node, Pod
 from podium.live.complaints import Complaints
-from podium.live.events import Recorder, failed_scheduling, scheduled
-from podium.live.http_extender import build_extenders
-from podium.live.metrics import Metrics
+from podium.live.events.recorder import Recorder, failed_scheduling, scheduled
+from podium.live.extender_client.http_extender import build_extenders
+from podium.live.metrics.registry import Metrics
 from podium.live.pod_status import PodStatuses
 from podium.live.shadow import Shadow, ShadowWriter
 from podium.live.writer import LiveWriter

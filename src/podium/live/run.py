@@ -21,15 +21,15 @@ from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.kube import Node, Pod
 from podium.live.driver import LiveScheduler
-from podium.live.election import Election, LeadershipLost
-from podium.live.endpoints import ServingOptions, build_gate
-from podium.live.events import Recorder
-from podium.live.load_metrics import show_load
-from podium.live.metrics import Metrics
-from podium.live.resource_metrics import resource_metrics
-from podium.live.serving import Serving
+from podium.live.election.election import Election, LeadershipLost
+from podium.live.endpoints.options import ServingOptions, build_gate
+from podium.live.endpoints.server import Serving
+from podium.live.environment import Surroundings, this_machine
+from podium.live.events.recorder import Recorder
+from podium.live.metrics.load import show_load
+from podium.live.metrics.registry import Metrics
+from podium.live.metrics.resources import resource_metrics
 from podium.live.shadow import Shadow, log_finding
-from podium.live.surroundings import Surroundings, this_machine
 from podium.serving.log import LOG
 from podium.serving.signals import stop_on_signals
 from podium.telemetry import Telemetry

@@ -18,8 +18,8 @@ from podium.config.field import FieldError, FieldPath
 from podium.framework import Cycle, Handle, Plugin, Scope, Scores
 from podium.framework.annotated import whole
 from podium.framework.environment import filled
-from podium.framework.rounding import rounded
 from podium.framework.row_numbers import RowNumbers
+from podium.placement.rounding import rounded
 
 NAME = "Congestion"
 ANNOTATION = "congestion-factor"

@@ -28,10 +28,10 @@ from podium.framework import (
     Resource,
     Status,
 )
-from podium.framework.dry_runs import Candidate, DryRuns, LowestPriorities
-from podium.framework.extended_preemption import asked_about_preemption, least_harmful, left_by_extenders
 from podium.framework.observer import Done
-from podium.framework.preemption import find_candidates, no_candidates_message
+from podium.framework.preemption.dry_runs import Candidate, DryRuns, LowestPriorities
+from podium.framework.preemption.extenders import asked_about_preemption, least_harmful, left_by_extenders
+from podium.framework.preemption.search import find_candidates, no_candidates_message
 from podium.kube import Pod
 
 NAME = "DefaultPreemption"

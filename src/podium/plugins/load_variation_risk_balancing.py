@@ -20,11 +20,11 @@ import numpy as np
 
 from podium.cluster import Nodes
 from podium.framework import Cycle, Handle, Plugin, Scope, Scores
-from podium.framework.commitment import commitment_of
 from podium.framework.load import News
-from podium.framework.rounding import Floats, as_scores
-from podium.framework.watched_load import Utilisation, WatchedLoadArgs
 from podium.kube import Pod
+from podium.measured.commitment import commitment_of
+from podium.measured.watched_load import Utilisation, WatchedLoadArgs
+from podium.placement.rounding import Floats, as_scores
 
 NAME = "LoadVariationRiskBalancing"
 _MIB = float(1 << 20)

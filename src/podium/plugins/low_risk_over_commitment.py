@@ -25,13 +25,13 @@ from podium.cluster import NodeInfo, Nodes
 from podium.cluster.resources import ALLOCATABLE, REQUESTED
 from podium.config.types import Int64
 from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scope, Scores
-from podium.framework.commitment import NOTHING, Overcommitted, commitment_of
 from podium.framework.load import News
-from podium.framework.load_risk import Amounts, LoadRisk, load_risk, weather
-from podium.framework.rounding import Floats, as_score, as_scores
-from podium.framework.row_memory import RowMemory, shared
-from podium.framework.watched_load import Utilisation, WatchedLoadArgs
 from podium.kube import Pod
+from podium.measured.commitment import NOTHING, Overcommitted, commitment_of
+from podium.measured.risk import Amounts, LoadRisk, load_risk, weather
+from podium.measured.row_memory import RowMemory, shared
+from podium.measured.watched_load import Utilisation, WatchedLoadArgs
+from podium.placement.rounding import Floats, as_score, as_scores
 
 NAME = "LowRiskOverCommitment"
 DEFAULT_WINDOW = 5

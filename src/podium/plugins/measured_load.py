@@ -27,11 +27,11 @@ from podium.config.field import FieldError, FieldPath
 from podium.framework import Cycle, Handle, Plugin, PluginError, Scope, Scores
 from podium.framework.environment import filled
 from podium.framework.load import News, NodeMatch, Series, Source, follow
-from podium.framework.named_scores import NamedScores
-from podium.framework.promql import by, rate, selector
-from podium.framework.rounding import rounded
-from podium.framework.scaling import Better, Missing, where_missing
 from podium.kube import Pod
+from podium.measured.named_scores import NamedScores
+from podium.measured.promql import by, rate, selector
+from podium.measured.scaling import Better, Missing, where_missing
+from podium.placement.rounding import rounded
 
 NAME = "MeasuredLoad"
 VARIABLES = {"prometheus_address": "PROMETHEUS_ADDRESS"}

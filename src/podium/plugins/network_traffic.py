@@ -26,10 +26,10 @@ from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
 from podium.framework import Cycle, Handle, Normalizer, Plugin, Scope, Scores
 from podium.framework.load import News, NodeMatch, Series, Source, follow
-from podium.framework.named_scores import NamedScores
-from podium.framework.promql import by, over_time, rate, selector
-from podium.framework.scaling import Missing
 from podium.kube import Pod
+from podium.measured.named_scores import NamedScores
+from podium.measured.promql import by, over_time, rate, selector
+from podium.measured.scaling import Missing
 
 NAME = "NetworkTraffic"
 DEFAULT_INTERFACE = "ens192"

@@ -32,7 +32,6 @@ from podium.framework import (
     Status,
     Verdict,
 )
-from podium.framework.required_nodes import RequiredNodes, required_selector
 from podium.kube import Node, NodeSelector, NodeSelectorTerm, Pod, PreferredSchedulingTerm
 from podium.kube import NodeAffinity as Affinity
 from podium.kube.selector import (
@@ -45,6 +44,7 @@ from podium.kube.selector import (
     compile_preferred_terms,
     compile_strict_node_selector,
 )
+from podium.placement.required_nodes import RequiredNodes, required_selector
 
 NAME = "NodeAffinity"
 PRE_SCORE = f"PreScore{NAME}"

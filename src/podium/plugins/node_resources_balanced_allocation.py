@@ -22,8 +22,8 @@ from podium.cluster import Cluster, Mask, NodeInfo, Nodes
 from podium.cluster.resources import Amounts, ResourceColumns
 from podium.config.field import FieldError, FieldPath
 from podium.framework import MAX_SCORE, SKIP, Cycle, Handle, Plugin, Scope, Scores, Status
-from podium.framework.usage import DEFAULT_RESOURCES, ResourceSpec, Weighed, columns_of, usage_on, weigh
 from podium.kube.requests import balanced_requests
+from podium.placement.resource_usage import DEFAULT_RESOURCES, ResourceSpec, Weighed, columns_of, usage_on, weigh
 
 NAME = "NodeResourcesBalancedAllocation"
 

@@ -28,13 +28,13 @@ import numpy as np
 from podium.cluster import Cluster, Nodes
 from podium.config.field import FieldError, FieldPath
 from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scope, Scores
-from podium.framework.capacity import cpu_capacity
 from podium.framework.load import News
-from podium.framework.rounding import Floats
-from podium.framework.watched_load import Utilisation, address_errors, no_such_provider, watcher
 from podium.kube import Pod
 from podium.kube.quantity import milli
 from podium.kube.requests import pod_requests
+from podium.measured.capacity import cpu_capacity
+from podium.measured.watched_load import Utilisation, address_errors, no_such_provider, watcher
+from podium.placement.rounding import Floats
 
 NAME = "Peaks"
 MODEL_FILE: Final = "NODE_POWER_MODEL"

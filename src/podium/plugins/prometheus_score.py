@@ -23,9 +23,9 @@ from podium.cluster import NodeInfo, Nodes
 from podium.config.field import FieldError, FieldPath
 from podium.framework import Cycle, Handle, Plugin, Scope, Scores
 from podium.framework.load import Combine, News, NodeMatch, Series, Source, follow
-from podium.framework.named_scores import NamedScores
-from podium.framework.scaling import Better, Missing, Scale, scaled, where_missing
 from podium.kube import Pod
+from podium.measured.named_scores import NamedScores
+from podium.measured.scaling import Better, Missing, Scale, scaled, where_missing
 
 NAME = "PrometheusScore"
 

@@ -26,14 +26,14 @@ from podium.cluster import NodeInfo, Nodes, PodFacts
 from podium.config.field import FieldError, FieldPath
 from podium.config.types import Int64
 from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scope, Scores
-from podium.framework.capacity import cpu_capacity
 from podium.framework.load import News
-from podium.framework.recent_pods import RecentPods
-from podium.framework.rounding import as_score, as_scores, rounded
-from podium.framework.row_memory import RowMemory, shared
-from podium.framework.watched_load import Utilisation, WatchedLoadArgs
 from podium.kube import Amount, Pod
 from podium.kube.quantity import QuantityError, milli
+from podium.measured.capacity import cpu_capacity
+from podium.measured.recent_pods import RecentPods
+from podium.measured.row_memory import RowMemory, shared
+from podium.measured.watched_load import Utilisation, WatchedLoadArgs
+from podium.placement.rounding import as_score, as_scores, rounded
 
 NAME = "TargetLoadPacking"
 DEFAULT_TARGET = 40

@@ -15,11 +15,11 @@ import numpy as np
 
 from podium.cluster import Cluster, Mask, Nodes
 from podium.framework import SKIP, Action, Cycle, Interest, Plugin, Resource, Scope, Status, Verdict
-from podium.framework.claim_concerns import CLAIM_CONCERNS
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from podium.kube.claims import not_found
 from podium.kube.csi_translation import BETA_REGION, BETA_ZONE, MULTI_ZONE_DELIMITER, REGION, ZONE
 from podium.kube.selector import Requirement
+from podium.placement.claim_concerns import CLAIM_CONCERNS
 
 NAME = "VolumeZone"
 PRE_FILTER = f"PreFilter{NAME}"

@@ -24,9 +24,9 @@ import msgspec
 from podium.config.durations import SECOND, Duration
 from podium.framework.clock import Clock
 from podium.framework.load import NodeMatch, Readings, Series, Source
-from podium.framework.promql import duration
 from podium.kube import Node
 from podium.kube.requests import offered
+from podium.measured.promql import duration
 from podium.telemetry.forecast import next_value
 from podium.telemetry.http import Server
 from podium.telemetry.matching import NodeIndex, matcher

@@ -18,9 +18,9 @@ from podium.cluster import Cluster, Nodes
 from podium.config.durations import Duration
 from podium.config.field import FieldPath
 from podium.framework import Code, Cycle, ManualClock, PluginError
-from podium.framework.beta import probability
 from podium.kube import Node, Pod
 from podium.kube.meta import format_time
+from podium.measured.beta import probability
 from podium.plugins.safe import SafeBalance, SafeOverload
 from podium.plugins.safe.risk import overload_risks
 from podium.plugins.safe.settings import SafeOverloadArgs

@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from podium.framework.required_nodes import RequiredNodes
 from podium.kube.node import Node
 from podium.kube.pod import Pod
 from podium.kube.requests import fit_requests
 from podium.kube.toleration import NO_EXECUTE, untolerated
+from podium.placement.required_nodes import RequiredNodes
 
 HostPort = tuple[str, str, int]
 """Address, protocol and port."""

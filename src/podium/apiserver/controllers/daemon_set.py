@@ -20,10 +20,10 @@ from podium.apiserver.controllers.replica_set import next_available
 from podium.apiserver.controllers.world import Object, World, copied, key_of, number
 from podium.apiserver.rules.daemon_sets import GENERATION
 from podium.apiserver.store import Change
-from podium.framework.required_nodes import RequiredNodes
 from podium.kube.node import Node, Taint
 from podium.kube.pod import Pod, Toleration
 from podium.kube.toleration import untolerated
+from podium.placement.required_nodes import RequiredNodes
 
 HASH_LABEL = "controller-revision-hash"
 GENERATION_LABEL = "pod-template-generation"

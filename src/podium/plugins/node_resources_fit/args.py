@@ -12,8 +12,8 @@ import msgspec
 
 from podium.config.field import FieldError, FieldPath
 from podium.config.names import qualified_name_errors
-from podium.framework.shape import UtilizationShapePoint, shape_errors
-from podium.framework.usage import DEFAULT_RESOURCES, ResourceSpec
+from podium.placement.resource_usage import DEFAULT_RESOURCES, ResourceSpec
+from podium.placement.shape import UtilizationShapePoint, shape_errors
 
 LEAST_ALLOCATED = "LeastAllocated"
 MOST_ALLOCATED = "MostAllocated"

@@ -25,9 +25,9 @@ from podium.framework import (
     Status,
     Verdict,
 )
-from podium.framework.shape import Shape
-from podium.framework.usage import Weighed, columns_of, usage_on, weigh
 from podium.kube.requests import score_requests
+from podium.placement.resource_usage import Weighed, columns_of, usage_on, weigh
+from podium.placement.shape import Shape
 from podium.plugins.node_resources_fit.args import (
     LEAST_ALLOCATED,
     MOST_ALLOCATED,

@@ -13,7 +13,7 @@ import numpy as np
 
 from podium.cluster.resources import Amounts
 from podium.framework import Scores
-from podium.framework.shape import MAX_UTILIZATION, Shape
+from podium.placement.shape import MAX_UTILIZATION, Shape
 from podium.plugins.node_resources_fit.strategy import percentages
 
 

@@ -17,10 +17,10 @@ import numpy as np
 from podium.cluster import Cluster, Nodes
 from podium.cluster.resources import ALLOWED_PODS, POD_COUNT
 from podium.framework import Status, Verdict
-from podium.framework.usage import LINES_OF
 from podium.framework.verdict import Codes
 from podium.kube import Pod
 from podium.kube.requests import fit_requests, is_extended_resource_name
+from podium.placement.resource_usage import LINES_OF
 
 TOO_MANY_PODS = "Too many pods"
 INSUFFICIENT = "Insufficient {}"

@@ -14,10 +14,10 @@ import numpy as np
 from podium.cluster import Cluster, NodeInfo, Nodes
 from podium.cluster.attached import UnusableVolumeError, Volumes, may_attach
 from podium.framework import SKIP, Action, Code, Cycle, Handle, Interest, Plugin, Resource, Scope, Status, Verdict
-from podium.framework.claim_concerns import CLAIM_CONCERNS
-from podium.framework.latest import Latest
 from podium.framework.verdict import Codes
 from podium.kube import Pod
+from podium.placement.claim_concerns import CLAIM_CONCERNS
+from podium.placement.latest import Latest
 from podium.plugins.node_volume_limits.hints import (
     frees_a_volume,
     frees_an_attachment,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.framework.beta import Floats, probabilities
+from podium.measured.beta import Floats, probabilities
 
 STEADY = 1e-6
 """A smaller deviation is none."""

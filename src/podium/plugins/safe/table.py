@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from podium.framework.beta import probability
+from podium.measured.beta import probability
 
 LINES = 21
 

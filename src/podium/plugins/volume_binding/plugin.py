@@ -18,8 +18,8 @@ import numpy as np
 from podium.cluster import Cluster, Nodes
 from podium.framework import SKIP, Cycle, Handle, Interest, Plugin, PluginError, Scope, Scores, Status, Verdict
 from podium.framework.handle import Effect
-from podium.framework.latest import Latest
 from podium.kube import PersistentVolumeClaim, Pod
+from podium.placement.latest import Latest
 from podium.plugins.volume_binding.args import VolumeBindingArgs
 from podium.plugins.volume_binding.choice import Choice, assume, choose, take_back
 from podium.plugins.volume_binding.claims import claims_of

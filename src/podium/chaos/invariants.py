@@ -1,0 +1,250 @@
+"""What must hold in a simulation at every write, whatever goes wrong around it.
+
+    every pod has one binding            bound once, and never asked to go elsewhere by whoever bound it
+    no bound pod is decided for again    by a process that has heard of its binding
+    only the leader writes               as it sends, the API server's lease names it and has not run out
+    no node is overcommitted             as far as the sender could know: see below
+    every volume has one claim           what was given to one is never given to another
+    nothing breaks                       no process ends by an error of its own, nothing is logged with a traceback
+
+A scheduler decides on what it has heard. A node may have shrunk, or taken pods of another leader, without its having
+been told; that it could then place too much lies in the nature of the API, and kube-scheduler does the same. So a node
+is overcommitted only where the pods that the sender knew of or had bound itself are too much for what it knew the node
+to have. What must hold when all is calm again stands in `settled.py`. Gangs (all of a group or none) have no invariant
+yet, because there is no gang scheduling yet: `Invariants._bound` is where one would look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from podium.apiserver.api import Api
+from podium.apiserver.store import Change
+from podium.chaos.machines import kind_of
+from podium.chaos.network import Link
+from podium.chaos.virtual_time import Process
+from podium.cluster import PlacedPod
+from podium.cluster.facts import PodFacts
+from podium.kube import Node, Pod
+from podium.kube.quantity import milli, units
+from podium.live.run import Process as SchedulerProcess
+
+ONE_BINDING = "every pod has one binding"
+KNOWN_BOUND = "no bound pod is decided for again"
+ONLY_THE_LEADER = "only the leader writes"
+NOT_OVERCOMMITTED = "no node is overcommitted"
+ONE_CLAIM = "every volume has one claim"
+NOTHING_BREAKS = "nothing breaks"
+
+ENDED = ("Succeeded", "Failed")
+_GUARDED = (b"/binding ", b"/status ", b"DELETE /api/v1/namespaces/", b"PATCH /api/v1/persistentvolumes/")
+
+
+class Violation(NamedTuple):
+    at: float
+    invariant: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.invariant}: {self.what}"
+
+
+class Amounts(NamedTuple):
+    """CPU in thousandths, bytes, and a number of pods."""
+
+    cpu: int
+    memory: int
+    pods: int
+
+    def plus(self, other: Amounts) -> Amounts:
+        return Amounts(self.cpu + other.cpu, self.memory + other.memory, self.pods + other.pods)
+
+    def within(self, other: Amounts) -> bool:
+        return self.cpu <= other.cpu and self.memory <= other.memory and self.pods <= other.pods
+
+
+class Bound(NamedTuple):
+    """A pod on a node, and who put it there when."""
+
+    key: str
+    node: str
+    asks: Amounts
+    by: Process | None
+    at: float
+
+
+class Invariants:
+    """`scheduler_of` gives the scheduler in a process; violations and what was checked are noted here."""
+
+    def __init__(self, api: Api, scheduler_of: Callable[[Process], SchedulerProcess | None]) -> None:
+        self._api = api
+        self._scheduler_of = scheduler_of
+        self._lease = ("", 0.0, 0.0)  # who holds it, since when it was last written, and for how long it counts
+        self.checked: Counter[str] = Counter()
+        self.violations: list[Violation] = []
+        self.excused = 0
+        """Nodes overcommitted in a way that the sender could not know of."""
+        self._pods: dict[str, Bound] = {}  # that have a node and have not ended, by uid
+        self._ever: dict[str, Bound] = {}
+        self._offered: dict[str, Amounts] = {}
+        self._knowledge: dict[tuple[str, Process], tuple[frozenset[str], Amounts | None]] = {}
+        """By pod and process: which pods it knew to be on the node it chose, and what it knew that node to have."""
+        self._asked: dict[str, Process] = {}  # by uid: who asked last for a binding
+        api.store.listen(self._pod_changed, kind_of(api, "v1", "Pod"))
+        api.store.listen(self._node_changed, kind_of(api, "v1", "Node"))
+        api.store.listen(self._volume_changed, kind_of(api, "v1", "PersistentVolume"))
+        api.store.listen(self._lease_changed, kind_of(api, "coordination.k8s.io/v1", "Lease"))
+
+    def violated(self, invariant: str, what: str) -> None:
+        self.violations.append(Violation(asyncio.get_running_loop().time(), invariant, what))
+
+    # What schedulers decide and send
+
+    def look_at(self, process: Process, scheduler: SchedulerProcess) -> None:
+        """Be told of every decision of a new scheduler, at the moment it is made."""
+        cluster = scheduler.live.engine.cluster
+        assume = cluster.assume
+
+        def assumed(pod: Pod, node_name: str, facts: PodFacts | None = None) -> PlacedPod:
+            self.decided(process, scheduler, pod, node_name)
+            return assume(pod, node_name, facts)
+
+        cluster.assume = assumed  # type: ignore[method-assign]
+
+    def sent(self, link: Link, data: bytes) -> None:
+        """For `Network.sent`."""
+        line = data[: data.find(b"\r\n")]
+        if link.process is None or line.startswith(b"GET ") or not any(part in line for part in _GUARDED):
+            return
+        self.checked[ONLY_THE_LEADER] += 1
+        scheduler = self._scheduler_of(link.process)
+        if scheduler is not None and scheduler.election is not None:
+            self._lease_is_held(link.process, scheduler.election.identity, line)
+        if b"/binding " in line:
+            self._binding_sent(link.process, data.partition(b"\r\n\r\n")[2])
+
+    def _lease_is_held(self, process: Process, identity: str, line: bytes) -> None:
+        holder, renewed, duration = self._lease
+        what = line.rpartition(b" ")[0].decode()
+        age = asyncio.get_running_loop().time() - renewed
+        if holder != identity:
+            self.violated(
+                ONLY_THE_LEADER, f"{process.name} sends {what} while the lease is held by {holder or 'nobody'}"
+            )
+        elif age > duration:
+            self.violated(ONLY_THE_LEADER, f"{process.name} sends {what} {age:.1f} s after the lease was last renewed")
+
+    def _lease_changed(self, change: Change) -> None:
+        spec = change.new.decode()["spec"]
+        now = asyncio.get_running_loop().time()
+        self._lease = (spec.get("holderIdentity") or "", now, float(spec["leaseDurationSeconds"]))
+
+    def _binding_sent(self, process: Process, body: bytes) -> None:
+        binding = msgspec.json.decode(body)
+        uid, node = binding["metadata"]["uid"], binding["target"]["name"]
+        self.checked[ONE_BINDING] += 1
+        self._asked[uid] = process
+        known = self._ever.get(uid)
+        if known is not None and known.by is process and known.node != node:
+            self.violated(ONE_BINDING, f"{process.name} bound {known.key} to {known.node} and now asks for {node}")
+
+    # What happens at the server
+
+    def _pod_changed(self, change: Change) -> None:
+        uid = change.new.uid
+        if change.type == "DELETED":
+            self._pods.pop(uid, None)
+            return
+        pod = change.new.decode()
+        node = pod["spec"].get("nodeName")
+        if not node:
+            return
+        if pod["status"].get("phase") in ENDED:
+            self._pods.pop(uid, None)
+        known = self._ever.get(uid)
+        if known is None:
+            self._bound(pod, node)
+        elif known.node != node:
+            self.violated(ONE_BINDING, f"{known.key} was on {known.node} and is now on {node}")
+
+    def _bound(self, pod: dict[str, Any], node: str) -> None:
+        meta = pod["metadata"]
+        by = self._asked.get(meta["uid"])
+        now = asyncio.get_running_loop().time()
+        bound = Bound(f"{meta['namespace']}/{meta['name']}", node, asked_by(pod), by, now)
+        self._ever[meta["uid"]] = self._pods[meta["uid"]] = bound
+        self.checked[NOT_OVERCOMMITTED] += 1
+        on_node = {uid: each for uid, each in self._pods.items() if each.node == node}
+        offered = self._offered.get(node)
+        total = _sum(on_node.values())
+        if offered is None or total.within(offered):
+            return
+        if by is not None and self._knowingly(by, bound, meta["uid"], on_node):
+            self.violated(
+                NOT_OVERCOMMITTED, f"{by.name} puts {bound.key} on {node}: {total} asked for, {offered} there"
+            )
+        else:
+            self.excused += 1
+
+    def decided(self, process: Process, scheduler: SchedulerProcess, pod: Pod, node_name: str) -> None:
+        """A scheduler has chosen a node: remember what it had heard of that node by then."""
+        heard: dict[str, Pod] = scheduler.live.informers.by_kind[Pod].store
+        self.checked[KNOWN_BOUND] += 1
+        known = heard.get(pod.key)
+        if known is not None and known.uid == pod.uid and known.node_name:
+            told = f"{process.name} decides for {pod.key} to go to {node_name}, but knows it to be on {known.node_name}"
+            self.violated(KNOWN_BOUND, told)
+        node: Node | None = scheduler.live.informers.by_kind[Node].store.get(node_name)
+        offer = None if node is None else offered_by(node.status.allocatable)
+        there = frozenset(each.uid for each in heard.values() if each.node_name == node_name)
+        self._knowledge[pod.uid, process] = (there, offer)
+
+    def _knowingly(self, by: Process, bound: Bound, uid: str, on_node: dict[str, Bound]) -> bool:
+        """Whether the sender had to know, when it chose the node, that there is no room for the pod."""
+        there, offer = self._knowledge.get((uid, by), (frozenset(), None))
+        known = [each for other, each in on_node.items() if each.by is by or other in there]
+        return offer is not None and not _sum(known).within(offer)
+
+    def _node_changed(self, change: Change) -> None:
+        if change.type == "DELETED":
+            self._offered.pop(change.new.name, None)
+        else:
+            self._offered[change.new.name] = offered_by(change.new.decode()["status"]["allocatable"])
+
+    def _volume_changed(self, change: Change) -> None:
+        claim = (change.new.decode()["spec"].get("claimRef") or {}).get("uid")
+        before = None if change.old is None else (change.old.decode()["spec"].get("claimRef") or {}).get("uid")
+        self.checked[ONE_CLAIM] += 1
+        if before and claim != before:
+            self.violated(ONE_CLAIM, f"{change.new.name} was given to claim {before} and is now given to {claim}")
+
+    # Others
+
+    def check_nothing_broke(self, told: list[str]) -> None:
+        self.checked[NOTHING_BREAKS] += 1
+        for what in told:
+            self.violated(NOTHING_BREAKS, what)
+
+
+def asked_by(pod: dict[str, Any]) -> Amounts:
+    total = Amounts(0, 0, 1)
+    for container in pod["spec"]["containers"]:
+        requests = container.get("resources", {}).get("requests", {})
+        total = total.plus(Amounts(milli(requests.get("cpu", "0")), units(requests.get("memory", "0")), 0))
+    return total
+
+
+def offered_by(allocatable: Any) -> Amounts:
+    return Amounts(milli(allocatable["cpu"]), units(allocatable["memory"]), units(allocatable["pods"]))
+
+
+def _sum(pods: Any) -> Amounts:
+    total = Amounts(0, 0, 0)
+    for each in pods:
+        total = total.plus(each.asks)
+    return total

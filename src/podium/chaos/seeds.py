@@ -1,0 +1,144 @@
+"""Many seeds: which to run, on how many cores, and what came of them all together."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import re
+import signal
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import islice
+from typing import Any
+
+from podium.chaos.simulation import Outcome, simulate
+from podium.chaos.workloads import WORKLOADS
+from podium.config.registry import Registry
+from podium.plugins import load_registry
+
+LAST_LINES = 30
+"""Lines of the transcript that are shown of a seed that failed."""
+MOST_SEEDS = 1_000_000
+
+_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+
+
+class SeedsError(ValueError):
+    """What was typed for seeds or a workload cannot be used; the text says what can."""
+
+
+def parse_seeds(text: str) -> list[int]:
+    """
+    >>> parse_seeds("3-5,9")
+    [3, 4, 5, 9]
+    """
+    seeds: list[int] = []
+    for part in text.split(","):
+        found = _RANGE.fullmatch(part.strip())
+        if found is None:
+            raise SeedsError(f'"{text}" are no seeds: write one (417), a range (1-1000), or several with commas')
+        first, last = int(found[1]), int(found[2] or found[1])
+        if last < first or last - first >= MOST_SEEDS:
+            raise SeedsError(f'"{part.strip()}" is no range of seeds: smallest first, at most {MOST_SEEDS}')
+        seeds += range(first, last + 1)
+    return seeds
+
+
+def check_workload(name: str | None) -> None:
+    if name is not None and name not in WORKLOADS:
+        raise SeedsError(f'there is no workload "{name}": choose one of {", ".join(WORKLOADS)}, or none for a mixture')
+
+
+class Summary:
+    """What all seeds so far come to."""
+
+    def __init__(self) -> None:
+        self.seeds = 0
+        self.pods = 0
+        self.bound = 0
+        self.virtual_seconds = 0.0
+        self.excused = 0
+        self.checked: Counter[str] = Counter()
+        self.injected: Counter[str] = Counter()
+        self.failed: list[Outcome] = []
+
+    def add(self, outcome: Outcome) -> None:
+        self.seeds += 1
+        self.pods += outcome.pods
+        self.bound += outcome.bound
+        self.virtual_seconds += outcome.seconds
+        self.excused += outcome.excused
+        self.checked += outcome.checked
+        self.injected += outcome.injected
+        if outcome.violations:
+            self.failed.append(outcome)
+
+    def to_data(self, workload: str | None) -> dict[str, Any]:
+        return {
+            "seeds": self.seeds,
+            "pods": self.pods,
+            "virtualSeconds": round(self.virtual_seconds),
+            "invariants": dict(sorted(self.checked.items())),
+            "faults": dict(self.injected.most_common()),
+            "failures": [
+                {
+                    "seed": outcome.seed,
+                    "reproduce": reproduce(outcome.seed, workload),
+                    "violations": [
+                        {"invariant": each.invariant, "at": round(each.at, 3), "what": each.what}
+                        for each in outcome.violations
+                    ],
+                    "lastLines": outcome.transcript[-LAST_LINES:],
+                }
+                for outcome in self.failed
+            ],
+        }
+
+
+def reproduce(seed: int, workload: str | None) -> str:
+    return f"podium chaos --seeds {seed}{f' --workload {workload}' if workload else ''} -v"
+
+
+def run_seeds(seeds: Iterable[int], workload: str | None, jobs: int, *, whole: bool = False) -> Iterator[Outcome]:
+    """Outcomes as they come, in no order when there are several jobs; transcripts only of failures, or `whole`."""
+    if jobs == 1:
+        registry = load_registry()
+        for seed in seeds:
+            yield _one(seed, workload, registry, whole)
+        return
+    context = multiprocessing.get_context("forkserver")
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_leave_signals_to_the_parent) as pool:
+        waiting = iter(seeds)
+        running = {pool.submit(_in_worker, seed, workload, whole) for seed in islice(waiting, 2 * jobs)}
+        try:
+            while running:
+                done = next(as_completed(running))
+                running.discard(done)
+                running |= {pool.submit(_in_worker, seed, workload, whole) for seed in islice(waiting, 1)}
+                yield done.result()
+        finally:
+            for each in running:
+                each.cancel()
+
+
+_registry: Registry | None = None
+
+
+def _in_worker(seed: int, workload: str | None, whole: bool) -> Outcome:
+    global _registry  # noqa: PLW0603  (plugins are loaded once for each worker)
+    if _registry is None:
+        _registry = load_registry()
+    return _one(seed, workload, _registry, whole)
+
+
+def _one(seed: int, workload: str | None, registry: Registry, whole: bool) -> Outcome:
+    outcome = simulate(seed, None if workload is None else WORKLOADS[workload], registry)
+    if whole or outcome.violations:
+        return outcome
+    return outcome._replace(transcript=[])
+
+
+def _leave_signals_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.freeze()  # what was imported stays: no need to look through it at every collection

@@ -1,0 +1,213 @@
+"""One seed: a cluster, schedulers and a storm, from a calm beginning to a calm end, and whether all went as it must.
+
+0 s ── calm ── storm ── calm ── as soon as everything is as it must be, or SETTLE seconds after the storm
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from aiohttp import web
+
+from podium.apiserver.api import Api
+from podium.apiserver.controllers.volumes import Volumes
+from podium.apiserver.controllers.world import World
+from podium.apiserver.serving import Server
+from podium.chaos.faults import Faults, Handler
+from podium.chaos.invariants import Invariants, Violation
+from podium.chaos.machines import Machines
+from podium.chaos.network import End, Network
+from podium.chaos.replicas import Replicas, VirtualClock
+from podium.chaos.settled import (
+    NO_POD_LOST,
+    NOTHING_LEFT,
+    SAME_CLUSTER,
+    Truth,
+    differences,
+    left_behind,
+    lost_pods,
+    placeable_pods,
+    too_many_tasks,
+    under_way,
+)
+from podium.chaos.storms import Storm
+from podium.chaos.transcript import LogToTranscript, Transcript
+from podium.chaos.virtual_time import VirtualLoop, outside
+from podium.chaos.workloads import Workload, draw_arrivals, draw_nodes, draw_volumes, draw_workload
+from podium.config.load import default_config
+from podium.config.registry import Registry
+from podium.config.resolved import SchedulerConfig
+from podium.serving.log import LOG
+
+SETTLE = 240.0
+"""Virtual seconds after the storm within which all must be well: a silent watch is noticed after 150."""
+LOOK_EVERY = 2.0
+LOGGERS = (LOG, logging.getLogger("aiohttp.server"), logging.getLogger("asyncio"))
+MOST_CONNECTIONS = 150
+"""Of one scheduler: as many as its pools may keep."""
+
+
+class Outcome(NamedTuple):
+    """How a seed went."""
+
+    seed: int
+    workload: str
+    violations: list[Violation]
+    checked: Counter[str]
+    injected: Counter[str]
+    pods: int
+    bound: int
+    excused: int
+    seconds: float
+    """Virtual ones."""
+    transcript: list[str]
+
+
+def simulate(seed: int, workload: Workload | None, registry: Registry) -> Outcome:
+    config = default_config(registry)
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(Simulation(seed, workload, config, registry).run())
+
+
+class Simulation:
+    def __init__(self, seed: int, workload: Workload | None, config: SchedulerConfig, registry: Registry) -> None:
+        self.seed = seed
+        self.config = config
+        self.registry = registry
+        self.transcript = Transcript()
+        self.workload = workload or draw_workload(self._chance("workload"))
+
+    def _chance(self, purpose: str) -> random.Random:
+        """A generator for each purpose, so that a change in one leaves the others as they were."""
+        return random.Random(f"{self.seed} {purpose}")
+
+    async def run(self) -> Outcome:
+        log = LogToTranscript(self.transcript)
+        before = [(logger, logger.handlers[:], logger.level, logger.propagate) for logger in LOGGERS]
+        for logger in LOGGERS:
+            logger.handlers[:], logger.propagate = [log], False
+            logger.setLevel("INFO")
+        try:
+            return await self._run(log)
+        finally:
+            for logger, handlers, level, propagate in before:
+                logger.handlers[:], logger.propagate = handlers, propagate
+                logger.setLevel(level)
+
+    async def _run(self, log: LogToTranscript) -> Outcome:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        rng = self._chance("course")
+        api = Api(clock=VirtualClock(), rng=self._chance("api"))
+        network = loop.network = Network(self._chance("network"))
+        faults = Faults(self._chance("faults"), api, self.transcript)
+        machines = Machines(api, self._chance("machines"), self.transcript)
+        number = rng.choice([1, 2])
+        replicas = Replicas(number, self.config, self.registry, self._chance("replicas"), network, self.transcript)
+        invariants = Invariants(api, replicas.scheduler_of)
+        network.sent = invariants.sent
+        replicas.started = invariants.look_at
+        nodes = draw_nodes(self._chance("nodes"))
+        machines.build(nodes, draw_volumes(self._chance("volumes"), nodes))
+        world = World(api, VirtualClock())
+        Volumes(world)
+        world.begin()
+        controller = outside(world.work())
+        answer = self._noted(faults.over(Server(api, rng=self._chance("server")).answer))
+        network.listen("api", 80, web.Server(answer, handler_cancellation=True, access_log=None))
+        replicas.start()
+
+        calm, storm = rng.uniform(3, 8), rng.uniform(40, 90)
+        arrivals = draw_arrivals(self._chance("pods"), self.workload, nodes, calm + storm - 5)
+        machines.expect(arrivals, 1.0, calm + storm)
+        weather = Storm(
+            self._chance("storm"),
+            api=api,
+            network=network,
+            faults=faults,
+            machines=machines,
+            replicas=replicas,
+            transcript=self.transcript,
+        )
+        await asyncio.sleep(calm)
+        self.transcript.note("weather", f"the storm begins: {number} scheduler(s), workload {self.workload.name}")
+        await weather.blow(storm)
+        self.transcript.note("weather", "the storm is over")
+        await self._settle(api, replicas, network, invariants)
+        invariants.check_nothing_broke(log.broken + replicas.crashed)
+        truth = Truth(api)
+        lines = list(self.transcript.lines)
+        now = loop.time()
+        await replicas.stop()
+        controller.cancel()
+        return Outcome(
+            self.seed,
+            self.workload.name,
+            invariants.violations,
+            invariants.checked,
+            faults.injected,
+            len(arrivals),
+            len(truth.placed),
+            invariants.excused,
+            now,
+            lines,
+        )
+
+    def _noted(self, handler: Handler) -> Handler:
+        """The handler, with every request in the transcript."""
+
+        async def handle(request: web.BaseRequest) -> web.StreamResponse:
+            end = request.transport
+            assert isinstance(end, End)
+            self.transcript.note(end.link.client_name, f"{request.method} {request.path_qs}")
+            response = await handler(request)
+            if response.status >= 300:
+                self.transcript.note("api", f"answers {response.status} to {request.method} {request.path}")
+            return response
+
+        return handle
+
+    async def _settle(self, api: Api, replicas: Replicas, network: Network, invariants: Invariants) -> None:
+        """Wait until everything is as it must be; what is not in time is a violation."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + SETTLE
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            problems = self._problems(api, replicas, network)
+            first = next(problems, None)
+            if first is None or loop.time() >= end:
+                break
+        for invariant in (NO_POD_LOST, SAME_CLUSTER, NOTHING_LEFT):
+            invariants.checked[invariant] += 1
+        if first is not None:
+            for invariant, what in (first, *problems):
+                invariants.violated(invariant, what)
+
+    def _problems(self, api: Api, replicas: Replicas, network: Network) -> Iterator[tuple[str, str]]:
+        """What is not as it must be: (invariant, in what way); the cheap questions first."""
+        schedulers = replicas.schedulers()
+        leaders = [each for each in schedulers.values() if each.election is None or each.election.leading()]
+        if len(leaders) != 1:
+            yield NOTHING_LEFT, f"{len(leaders)} schedulers lead"
+        for process, scheduler in schedulers.items():
+            for what in under_way(scheduler):
+                yield NOTHING_LEFT, f"{process.name}: {what}"
+            if len(links := network.links(process)) > MOST_CONNECTIONS:
+                yield NOTHING_LEFT, f"{process.name}: {len(links)} connections are open"
+        truth = Truth(api)
+        for what in lost_pods(truth):
+            yield NO_POD_LOST, what
+        for process, scheduler in schedulers.items():
+            for what in left_behind(truth, scheduler.live.engine):
+                yield NOTHING_LEFT, f"{process.name}: {what}"
+            for what in differences(truth, scheduler.live.engine):
+                yield SAME_CLUSTER, f"{process.name}: {what}"
+            for what in too_many_tasks(process):
+                yield NOTHING_LEFT, f"{process.name}: {what}"
+        for what in placeable_pods(truth, self.config, self.registry, VirtualClock()):
+            yield NO_POD_LOST, what

@@ -1,0 +1,1 @@
+"""Keeps plugin answers from pod to pod, and asks again only about rows that changed."""

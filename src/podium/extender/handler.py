@@ -1,0 +1,114 @@
+"""Every request passes here, whichever way it came in: who is asked, how long it took, what went wrong.
+
+Nothing that goes wrong in an answer leaves this without words: an exception of ours becomes an `Error` like any other,
+with its trace in the log.
+"""
+
+from __future__ import annotations
+
+import logging
+from inspect import isawaitable
+from time import perf_counter
+
+from podium.extender.metrics import Measures
+from podium.extender.responses import error, filter_error
+from podium.extender.routes import BIND, FILTER, Endpoint, Routes
+from podium.extender.service import FAILED, OK, Reply
+from podium.serving.log import LOG
+
+ANSWERED, REFUSED, FAILURE = "answered", "refused", "failed"
+TOO_LARGE, NO_SUCH_PATH, WRONG_METHOD, BUSY = 413, 404, 405, 503
+SILENCE = 10.0
+"""Seconds between two lines about the same trouble."""
+
+
+class Desk:
+    """The answers of one port."""
+
+    def __init__(self, routes: Routes, measures: Measures, *, max_body: int) -> None:
+        self.routes = routes
+        self.measures = measures
+        self.max_body = max_body
+        self._told: dict[str, float] = {}
+
+    def find(self, path: str) -> Endpoint | None:
+        return self.routes.find(path)
+
+    def answer_now(self, endpoint: Endpoint, body: bytes) -> Reply:
+        """The answer of an endpoint that does not wait for anything."""
+        began = perf_counter()
+        try:
+            reply = endpoint.answer(body)
+            assert isinstance(reply, Reply)
+        except Exception as failure:
+            reply = self._failed(endpoint, failure)
+        self._note(endpoint, reply, began, len(body))
+        return reply
+
+    async def answer(self, endpoint: Endpoint, body: bytes) -> Reply:
+        if endpoint.verb != BIND:
+            return self.answer_now(endpoint, body)
+        began = perf_counter()
+        try:
+            reply = endpoint.answer(body)
+            if isawaitable(reply):
+                reply = await reply
+        except Exception as failure:
+            reply = self._failed(endpoint, failure)
+        self._note(endpoint, reply, began, len(body))
+        return reply
+
+    def too_large(self, endpoint: Endpoint, size: int | None) -> Reply:
+        self.measures.rejected("size")
+        what = "the request" if size is None else f"the request of {size:,} bytes"
+        message = f"{what} is larger than the {self.max_body:,} bytes allowed (--max-body)"
+        self._tell(endpoint, message)
+        return Reply(TOO_LARGE, _refusal(endpoint, message), message)
+
+    def busy(self, endpoint: Endpoint) -> Reply:
+        self.measures.rejected("busy")
+        message = "too many large requests at once: try again"
+        self._tell(endpoint, message)
+        return Reply(BUSY, _refusal(endpoint, message), message)
+
+    def nowhere(self, path: str) -> Reply:
+        self.measures.rejected("path")
+        shown = ", ".join(self.routes.paths[:12])
+        return Reply(NO_SUCH_PATH, error(f"there is nothing at {path[:200]}; POST to one of {shown}"))
+
+    def wrong_method(self, method: str, path: str) -> Reply:
+        self.measures.rejected("method")
+        return Reply(WRONG_METHOD, error(f"{method} {path[:200]}: only POST is answered here"))
+
+    def _failed(self, endpoint: Endpoint, failure: Exception) -> Reply:
+        LOG.error("answering %s of %s failed", endpoint.verb, endpoint.agent, exc_info=failure)
+        message = f"internal error: {type(failure).__name__}: {failure}"
+        return Reply(OK if endpoint.verb in (FILTER, BIND) else FAILED, _refusal(endpoint, message), message)
+
+    def _note(self, endpoint: Endpoint, reply: Reply, began: float, size: int) -> None:
+        took = perf_counter() - began
+        agent, verb = endpoint.agent, endpoint.verb
+        self.measures.seconds_of(agent, verb).record(took)
+        if not reply.problem:
+            self.measures.answered(agent, verb, ANSWERED)
+        else:
+            self.measures.answered(agent, verb, FAILURE if "internal error" in reply.problem else REFUSED)
+            self._tell(endpoint, reply.problem)
+        if LOG.isEnabledFor(logging.DEBUG):
+            fields = {"agent": agent, "verb": verb, "bytes": size, "status": reply.status, "seconds": round(took, 6)}
+            LOG.debug("%s of %s answered in %.6f s", verb, agent, took, extra={"fields": fields})
+
+    def _tell(self, endpoint: Endpoint, message: str) -> None:
+        """Log a trouble, but not a thousand times a second."""
+        now, key = perf_counter(), f"{endpoint.agent} {endpoint.verb} {message}"
+        if now - self._told.get(key, -SILENCE) < SILENCE:
+            return
+        if len(self._told) > 1000:
+            self._told.clear()
+        self._told[key] = now
+        fields = {"agent": endpoint.agent, "verb": endpoint.verb, "error": message}
+        LOG.warning("%s of %s: %s", endpoint.verb, endpoint.agent, " ".join(message.split()), extra={"fields": fields})
+
+
+def _refusal(endpoint: Endpoint, message: str) -> bytes:
+    return filter_error(message) if endpoint.verb == FILTER else error(message)

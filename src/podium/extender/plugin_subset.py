@@ -1,0 +1,151 @@
+"""Some of the plugins at work, asked about given nodes: one function of an agent, or all of them.
+
+Plugins are asked the way the engine asks them (PreFilter and Filter; PreScore, Score and Normalize), about the nodes of
+the request alone. Where their answer about a node depends on that node only, and the pod is one of many alike, answers
+about all nodes are kept and only what changed since is asked again (`kept`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import Mask, Nodes, PlacedPod, Rows
+from podium.engine.decide import Search
+from podium.engine.scheduler import Scheduler
+from podium.extender.answer_cache import KeptAnswers
+from podium.extender.assembly import runtime_of
+from podium.framework import Cycle, PluginError, Status
+from podium.framework.profile import ProfileRuntime
+from podium.framework.status import Code
+from podium.kube import Pod
+
+HIGHEST = 100
+"""A plugin's highest score."""
+
+Points = NDArray[np.int64]
+
+
+class Sifted(NamedTuple):
+    """Which of the nodes asked about pass, and why others do not, by position."""
+
+    passed: Mask
+    refused: Mapping[int, Status]
+
+
+class Filtering:
+    """The filters of some plugins."""
+
+    def __init__(self, engine: Scheduler, plugins: Sequence[str]) -> None:
+        self._cluster = engine.cluster
+        self._runtime = runtime_of(engine).only(plugins)
+        self._kept = KeptAnswers(engine.cluster, self._runtime.at("filter"), self._ask_all)
+        self._keeps = self._kept.possible and not self._runtime.at("preFilter")
+
+    def sift(self, pod: Pod, rows: Rows) -> Sifted:
+        """Raises PluginError where a plugin fails."""
+        cycle = Cycle(pod, self._cluster)
+        if self._keeps and (kept := self._kept.of(cycle)) is not None:
+            numbers = kept.numbers[rows]
+            passed = numbers == 0
+            if np.count_nonzero(passed) == len(rows):
+                return Sifted(passed, {})
+            where = np.flatnonzero(numbers).tolist()
+            return Sifted(passed, {position: kept.statuses[numbers[position] - 1] for position in where})
+        return sift(self._runtime, cycle, rows)
+
+    def __bool__(self) -> bool:
+        """Whether there is any filter."""
+        return bool(self._runtime.at("filter"))
+
+    def passes_without(self, pod: Pod, row: int, uids: Sequence[str]) -> bool:
+        """Whether the node will do once these pods are gone from it."""
+        cluster, runtime = self._cluster, self._runtime
+        cycle = Cycle(pod, cluster)
+        outcome = runtime.run_pre_filter(cycle)
+        if outcome.status is not None:
+            return False
+        if outcome.node_names is not None and cluster.names[row] not in outcome.node_names:
+            return False
+        placed = [found for uid in uids if (found := cluster.pods_on[row].get(uid)) is not None]
+        off: list[PlacedPod] = []
+        with cluster.dry_run():
+            try:
+                for victim in placed:
+                    cluster.take_off(victim)
+                    off.append(victim)
+                    runtime.remove_pod(cycle, victim)
+                return runtime.run_filters_on(cycle, row) is None
+            finally:
+                for victim in reversed(off):
+                    cluster.put_on(victim)
+
+    def _ask_all(self, cycle: Cycle, nodes: Nodes) -> tuple[Points, list[Status]]:
+        """The number of each node's status, 0 where it passes."""
+        refusals = self._runtime.run_filters(cycle, nodes, self._cluster.present[nodes.rows])
+        if any(verdict.fails for _plugin, verdict in refusals.verdicts):
+            raise PluginError("some nodes cannot be judged")
+        numbers, statuses = np.zeros(self._cluster.columns.rows, dtype=np.int64), []
+        for status, rows in refusals.kinds(np.ones(len(nodes), dtype=np.bool_)):
+            statuses.append(status)
+            numbers[rows] = len(statuses)
+        return numbers[nodes.rows], statuses
+
+
+def sift(runtime: ProfileRuntime, cycle: Cycle, rows: Rows) -> Sifted:
+    """What the filters say of some nodes of the cycle's cluster."""
+    cluster = cycle.cluster
+    search = Search(cluster, runtime.run_pre_filter(cycle))
+    passed = np.ones(len(rows), dtype=np.bool_)
+    if search.outcome.status is not None:
+        passed[:] = False
+    else:
+        if search.outcome.node_names is not None:
+            wanted = search.outcome.node_names
+            passed &= np.array([cluster.names[row] in wanted for row in rows.tolist()], dtype=np.bool_)
+        search.refusals = runtime.run_filters(cycle, Nodes(cluster, rows), passed.copy())
+        passed &= search.refusals.passed
+    if passed.all():
+        return Sifted(passed, {})
+    statuses = search.statuses()
+    refused = {position: statuses.get(int(rows[position])) for position in np.flatnonzero(~passed).tolist()}
+    for status in refused.values():
+        if status.code == Code.ERROR:
+            raise PluginError(f'running "{status.plugin}" filter plugin: {status.message}')
+    return Sifted(passed, refused)
+
+
+class Scoring:
+    """The mean score of some plugins, weighted, as whole points from 0 to `most_points`, halves up."""
+
+    def __init__(self, engine: Scheduler, weights: Mapping[str, int], most_points: int) -> None:
+        self._cluster = engine.cluster
+        self._runtime = runtime_of(engine).only(weights, weights)
+        self._most = most_points
+        self._full = HIGHEST * sum(weights.values())
+        plugins = self._runtime.at("score")
+        self._kept = KeptAnswers(engine.cluster, plugins, self._ask_all)
+        normal = all(plugin.normalizer is None and not hasattr(plugin, "normalize") for plugin in plugins)
+        prepared = self._runtime.at("preFilter") or self._runtime.at("preScore")
+        self._keeps = self._kept.possible and normal and not prepared
+
+    def points(self, pod: Pod, rows: Rows) -> Points:
+        """Raises PluginError where a plugin fails."""
+        cycle = Cycle(pod, self._cluster)
+        if self._keeps and (kept := self._kept.of(cycle)) is not None:
+            return kept.numbers[rows]
+        if self._runtime.at("preFilter"):
+            self._runtime.run_pre_filter(cycle)
+        return self._ask(cycle, Nodes(self._cluster, rows))
+
+    def _ask_all(self, cycle: Cycle, nodes: Nodes) -> tuple[Points, list[Status]]:
+        return self._ask(cycle, nodes), []
+
+    def _ask(self, cycle: Cycle, nodes: Nodes) -> Points:
+        self._runtime.run_pre_score(cycle, nodes)
+        total = self._runtime.run_scores(cycle, nodes).total
+        points: Points = (2 * self._most * total + self._full) // (2 * self._full)
+        return points

@@ -1,0 +1,1 @@
+"""Searches for pods to evict so that a more important pod fits."""

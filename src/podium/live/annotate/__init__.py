@@ -1,0 +1,1 @@
+"""Writes measured use and allocation onto nodes as annotations."""

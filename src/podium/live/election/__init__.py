@@ -1,0 +1,1 @@
+"""Elects one leader among several schedulers by a Lease."""

@@ -1,0 +1,271 @@
+"""One leader among several schedulers, by a Lease that client-go's leaderelection understands and the other way round.
+
+Nobody compares clocks. A candidate that sees the Lease change waits, on its own monotonic clock, the whole duration
+written in it, and takes over only if it saw no change meanwhile. The leader in turn counts from before it *asked* for
+its last renewal, which is earlier than anybody can have seen that renewal, and stops after the shorter
+`renew_deadline`. So when a peer takes over at
+
+    seen + lease duration  ≥  asked + lease duration  >  asked + renew_deadline,
+
+`leading()` has been false for at least the difference, which is the time a write may take to arrive. It depends on
+nothing but the clock, so it is right also at the first instant after a long pause of the process.
+
+    await election.acquire()          # until we lead
+    client.guard = election.guard     # no write leaves this process unless it leads
+    await election.keep()             # renews; LeadershipLost when that is over
+    await election.release()          # at the end: hands over at once
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from podium.client import ApiError, Client, ClientError
+from podium.framework.clock import Clock
+from podium.kube.meta import ObjectReference
+from podium.live.election.lease import LeaseLock, LeaseSpec, whole_seconds
+from podium.live.events.event_object import micro_time
+
+JITTER: Final = 1.2
+TOLERATED_EXPIRY: Final = 20.0
+"""Seconds past its end for which holding a lease still counts as healthy."""
+
+INSTANT: Final = 0.001
+"""Slept past a deadline, because rounding may wake one up a hair before it."""
+
+
+class LeadershipLost(Exception):  # noqa: N818  (it reads as what happened)
+    """The lease could not be renewed in time, or somebody else holds it: one sentence says which."""
+
+
+class NotLeading(ClientError):  # noqa: N818
+    """A write was not sent because this process does not lead, or may not any more."""
+
+
+class Election:
+    """One candidate. Its client must have no guard: renewing is what leading depends on, not the other way round.
+
+    on_event: told of the Lease and "<identity> became leader" or "<identity> stopped leading".
+    on_leader: told who leads whenever that is seen to change ("" for nobody).
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        namespace: str,
+        name: str,
+        identity: str,
+        lease_duration: float,
+        renew_deadline: float,
+        retry_period: float,
+        clock: Clock,
+        rng: random.Random,
+        report: Callable[[str], None],
+        on_event: Callable[[ObjectReference, str], None] = lambda _lease, _note: None,
+        on_leader: Callable[[str], None] = lambda _identity: None,
+    ) -> None:
+        if not identity:
+            raise ValueError("an election needs an identity, by which others tell this process from themselves")
+        if not lease_duration > renew_deadline > JITTER * retry_period > 0:
+            raise ValueError(
+                f"an election needs leaseDuration > renewDeadline > {JITTER} × retryPeriod > 0, not "
+                f"{lease_duration:g} s, {renew_deadline:g} s and {retry_period:g} s"
+            )
+        self.name = name
+        self.identity = identity
+        self._where = f"lease {namespace}/{name}"
+        self._lock = LeaseLock(client, namespace, name, timeout=max(1.0, renew_deadline / 2))
+        self._lease_duration = lease_duration
+        self._renew_deadline = renew_deadline
+        self._retry_period = retry_period
+        self._clock = clock
+        self._rng = rng
+        self._report = report
+        self._on_event = on_event
+        self._on_leader = on_leader
+        self._record: LeaseSpec | None = None  # as last seen or written
+        self._seen_at = 0.0  # when it was first seen so
+        self._asked_at = 0.0  # when the last renewal that succeeded was begun
+        self._released = False
+        self._told_leader = ""
+        self._trouble: str | None = None
+
+    @property
+    def leader(self) -> str:
+        """Who led when last seen; empty for nobody."""
+        return "" if self._record is None else self._record.holder
+
+    def leading(self) -> bool:
+        """Whether this process leads, for certain and now."""
+        return self._holding and _now() < self._asked_at + self._renew_deadline
+
+    def guard(self) -> None:
+        """For `Client.guard`: raises NotLeading unless leading.
+
+        A process stopped between this and the send will send when it goes on; for that instant there is only the API
+        server, which binds no pod twice.
+        """
+        if not self.leading():
+            raise NotLeading(f"not sent: this process does not hold {self._where}")
+
+    def unhealthy(self) -> str | None:
+        """What the health check `leaderElection` says: a holder should have ended long before it fails."""
+        if self._holding and _now() - self._seen_at > self._lease_duration + TOLERATED_EXPIRY:
+            return f"failed election to renew leadership on lease {self.name}"
+        return None
+
+    async def acquire(self) -> None:
+        """Returns when this process leads. Waits as long as it takes, also for an API server that is away."""
+        self._released = False
+        while not (await self._try() and self.leading()):
+            await asyncio.sleep(self._retry_period * (1 + self._rng.random() * JITTER))
+        self._on_event(self._lock.reference, f"{self.identity} became leader")
+
+    async def keep(self) -> None:
+        """Renews for as long as it goes well; raises LeadershipLost."""
+        try:
+            while True:
+                await asyncio.sleep(min(self._retry_period, self._left() + INSTANT))
+                if not self.leading():
+                    raise LeadershipLost(self._why_lost())
+                try:
+                    async with asyncio.timeout(self._left()):
+                        await self._try()
+                except TimeoutError:
+                    self._tell("no answer in time")
+                if not self._holding:
+                    raise LeadershipLost(f"{self._where} is held by {self.leader or 'nobody'} now")
+        finally:
+            self._on_event(self._lock.reference, f"{self.identity} stopped leading")
+
+    async def release(self) -> None:
+        """Gives the lease up, so that a peer need not wait; nothing guarded may be under way any more.
+
+        `keep` may still run: it ends, and whatever renewal it has under way cannot take the lease back.
+        """
+        if not self._holding:
+            return
+        self._released = True
+        assert self._record is not None
+        moment = micro_time(self._clock.now())
+        empty = LeaseSpec(
+            holder_identity="",
+            lease_duration_seconds=1,
+            acquire_time=moment,
+            renew_time=moment,
+            lease_transitions=self._record.lease_transitions,
+        )
+        try:
+            try:
+                await self._lock.update(empty)
+            except ApiError as error:
+                if not error.conflict:
+                    raise
+                found = await self._lock.read()  # a renewal that was cancelled may have arrived
+                if found is None or found.holder != self.identity:
+                    return
+                await self._lock.update(empty)
+        except (ClientError, msgspec.MsgspecError) as error:
+            self._report(f"{self._where} was not released and must run out: {error}")
+        else:
+            self._see(empty)
+
+    @property
+    def _holding(self) -> bool:
+        return not self._released and self._record is not None and self._record.holder == self.identity
+
+    def _left(self) -> float:
+        return max(0.0, self._asked_at + self._renew_deadline - _now())
+
+    def _why_lost(self) -> str:
+        cause = f": {self._trouble}" if self._trouble else ""
+        return f"{self._where} was not renewed in {self._renew_deadline:g} s{cause}"
+
+    async def _try(self) -> bool:
+        """One attempt to acquire or renew; whether it succeeded."""
+        try:
+            won = await self._acquire_or_renew()
+        except ApiError as error:
+            if not error.conflict:  # else somebody was quicker, which the next attempt will see
+                self._tell(self._forbidden(error) if error.forbidden else str(error))
+            return False
+        except (ClientError, msgspec.MsgspecError) as error:
+            self._tell(str(error))
+            return False
+        finally:
+            self._tell_leader()
+        self._tell(None)
+        return won
+
+    async def _acquire_or_renew(self) -> bool:
+        asked = _now()
+        if self.leading():
+            try:
+                return await self._write(self._ours(self._record), asked)
+            except ApiError:  # read what it is now, as a candidate does
+                pass
+        spec = await self._lock.read()
+        if self._released:
+            return False
+        if spec is None:
+            ours = self._ours(None)
+            await self._lock.create(ours)
+            return self._won(ours, asked)
+        if spec != self._record:
+            self._see(spec)
+        wait = self._seen_at + (spec.lease_duration_seconds or 0)
+        if spec.holder not in {"", self.identity} and asked < wait:
+            return False
+        return await self._write(self._ours(spec), asked)
+
+    async def _write(self, ours: LeaseSpec, asked: float) -> bool:
+        await self._lock.update(ours)
+        return self._won(ours, asked)
+
+    def _won(self, ours: LeaseSpec, asked: float) -> bool:
+        self._see(ours)
+        self._asked_at = asked
+        return True
+
+    def _ours(self, old: LeaseSpec | None) -> LeaseSpec:
+        moment = micro_time(self._clock.now())
+        renewal = old is not None and old.holder == self.identity
+        transitions = 0 if old is None else (old.lease_transitions or 0) + (0 if renewal else 1)
+        return LeaseSpec(
+            holder_identity=self.identity,
+            lease_duration_seconds=whole_seconds(self._lease_duration),
+            acquire_time=old.acquire_time if old is not None and renewal else moment,
+            renew_time=moment,
+            lease_transitions=transitions,
+        )
+
+    def _see(self, record: LeaseSpec) -> None:
+        self._record = record
+        self._seen_at = _now()
+
+    def _tell_leader(self) -> None:
+        if self.leader != self._told_leader:
+            self._told_leader = self.leader
+            self._on_leader(self.leader)
+
+    def _tell(self, trouble: str | None) -> None:
+        """Once, until it is another."""
+        if trouble is not None and trouble != self._trouble:
+            self._report(f"{self._where}: {trouble}")
+        self._trouble = trouble
+
+    def _forbidden(self, error: ApiError) -> str:
+        return (
+            f"Podium may not take part in the election: let its role get and update leases named {self.name} and "
+            f"create leases, of the API group coordination.k8s.io, in that namespace; the API server says: {error}"
+        )
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,1 @@
+"""Serves health, metrics and configuration over HTTPS, to those who may see them."""

@@ -1,0 +1,257 @@
+"""Who asks, and may they? The API server knows; it is asked in the way kube-scheduler asks it.
+
+Who: a front proxy's word, a client certificate, or a bearer token, which a TokenReview turns into a user. Whoever shows
+something that proves wrong gets 401; whoever shows nothing is `system:anonymous`. May they: members of `system:masters`
+may everything, everybody may ask for the paths that are always allowed, and all else is for a SubjectAccessReview on
+the path to say: 403 if it says no. Answers hold for ten seconds.
+
+Without an API server nothing can be found out: tokens are wrong (401), and reviews fail (500). With none given at all,
+only what is always allowed is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import msgspec
+from aiohttp import web
+
+from podium.client import Client, ClientError
+from podium.live.endpoints.client_certificates import ClientAuthorities, FrontProxy, certificates_in
+from podium.live.endpoints.review_cache import Remembered
+from podium.serving.tls import anchor_of
+
+ALWAYS_ALLOWED = ("/healthz", "/readyz", "/livez")
+A_MOMENT = 1.0
+ANSWERS_HOLD = 10.0
+PATIENCE = 10.0
+"""Seconds within which the API server must answer."""
+MASTERS = "system:masters"
+AUTHENTICATED = "system:authenticated"
+
+_TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
+_ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+Extra = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+class User(NamedTuple):
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: Extra = ()
+
+
+ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
+
+
+class Question(NamedTuple):
+    """What a SubjectAccessReview is asked."""
+
+    user: User
+    path: str
+    verb: str
+
+
+class Answer(NamedTuple):
+    allowed: bool
+    reason: str
+
+
+class UnauthenticatedError(Exception):
+    """Something was shown that does not prove who asks."""
+
+
+class Delegated:
+    """Access control by the API server; `authentication` and `authorization` are clients to ask it with."""
+
+    def __init__(
+        self,
+        authentication: Client | None,
+        authorization: Client | None,
+        authorities: ClientAuthorities,
+        *,
+        always_allow_paths: Sequence[str] = ALWAYS_ALLOWED,
+        tolerate_lookup_failure: bool = True,
+        token_answers_hold: float = ANSWERS_HOLD,
+        access_answers_hold: float = ANSWERS_HOLD,
+        report: Callable[[str], None] = lambda _message: None,
+    ) -> None:
+        self._authentication = authentication
+        self._authorization = authorization
+        self.authorities = authorities
+        self._always_allowed = [path.removeprefix("/") for path in always_allow_paths]
+        self._tolerant = tolerate_lookup_failure
+        self._report = report
+        self._users: Remembered[str, User | None] = Remembered(token_answers_hold)
+        self._answers: Remembered[Question, Answer] = Remembered(access_answers_hold)
+        self._current: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Find out whose certificates to believe; where doing without is tolerated, an answer is waited for only a
+        moment, otherwise LookupFailedError is raised without one."""
+        if not self._tolerant:
+            await self.authorities.look_up()
+        self._current = asyncio.create_task(self.authorities.keep_current())
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.authorities.looked.wait(), A_MOMENT)
+
+    async def stop(self) -> None:
+        if self._current is not None:
+            self._current.cancel()
+            await asyncio.gather(self._current, return_exceptions=True)
+
+    async def refusal(self, request: web.Request) -> web.Response | None:
+        """The answer to a request that must not be served; None when it may."""
+        try:
+            user = await self._user(request)
+        except UnauthenticatedError:
+            return status(401, "Unauthorized", "Unauthorized")
+        path, verb = request.path, request.method.lower()
+        if MASTERS in user.groups or self._is_always_allowed(path):
+            return None
+        if self._authorization is None:
+            return _forbidden(user, path, verb, "")
+        try:
+            question = Question(user, path, verb)
+            answer = await self._answers.get(question, lambda: self._review_access(question))
+        except ClientError as error:
+            self._report(f"may {user.name} {verb} {path}? The API server cannot be asked: {error}")
+            return web.Response(status=500, text=f'Internal Server Error: "{path}": the API server cannot be asked\n')
+        return None if answer.allowed else _forbidden(user, path, verb, answer.reason)
+
+    def _is_always_allowed(self, path: str) -> bool:
+        path = path.removeprefix("/")
+        return any(
+            path.startswith(allowed[:-1]) if allowed.endswith("*") else path == allowed
+            for allowed in self._always_allowed
+        )
+
+    # Who asks
+
+    async def _user(self, request: web.Request) -> User:
+        user, doubtful = self._certified(request)
+        if user is None:
+            token = _bearer_token(request.headers.get("Authorization", ""))
+            if token and self._authentication is not None:
+                user = await self._token_user(token)
+                doubtful = doubtful or user is None
+        if user is not None:
+            known = AUTHENTICATED in user.groups or user.name == ANONYMOUS.name
+            return user if known else user._replace(groups=(*user.groups, AUTHENTICATED))
+        if doubtful:
+            raise UnauthenticatedError
+        return ANONYMOUS
+
+    def _certified(self, request: web.Request) -> tuple[User | None, bool]:
+        """Whom a client certificate proves, and whether it was one that should have and did not."""
+        transport = request.transport
+        connection = None if transport is None else transport.get_extra_info("ssl_object")
+        anchor = None if connection is None else anchor_of(connection)
+        if anchor is None:
+            return None, False
+        assert transport is not None
+        names = _subject(transport.get_extra_info("peercert") or {})
+        common_name = next(iter(names.get("commonName", ())), "")
+        proxy = self.authorities.front_proxy
+        if proxy is not None and anchor in certificates_in(proxy.authority):
+            user = _proxied(request.headers, proxy, common_name)
+            if user is not None:
+                return user, False
+        now = asyncio.get_running_loop().time()
+        if anchor not in certificates_in(self.authorities.users(now)):
+            return None, True
+        return (User(common_name, tuple(names.get("organizationName", ()))) if common_name else None), False
+
+    async def _token_user(self, token: str) -> User | None:
+        digest = hashlib.sha256(token.encode()).hexdigest()  # what is remembered must not be of use to a thief
+        try:
+            return await self._users.get(digest, lambda: self._review_token(token))
+        except ClientError as error:
+            self._report(f"a token cannot be reviewed: {error}")
+            return None
+
+    async def _review_token(self, token: str) -> User | None:
+        assert self._authentication is not None
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+        said = _status_of(await self._authentication.post(_TOKEN_REVIEWS, body, timeout=PATIENCE))
+        if not said.get("authenticated"):
+            return None
+        user: Mapping[str, Any] = said.get("user") or {}
+        extra = tuple((key, tuple(values)) for key, values in sorted((user.get("extra") or {}).items()))
+        return User(user.get("username", ""), tuple(user.get("groups") or ()), user.get("uid", ""), extra)
+
+    # May they
+
+    async def _review_access(self, question: Question) -> Answer:
+        assert self._authorization is not None
+        user = question.user
+        spec: dict[str, Any] = {
+            "user": user.name,
+            "groups": user.groups,
+            "uid": user.uid,
+            "extra": dict(user.extra),
+            "nonResourceAttributes": {"path": question.path, "verb": question.verb},
+        }
+        body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+        said = _status_of(await self._authorization.post(_ACCESS_REVIEWS, body, timeout=PATIENCE))
+        return Answer(bool(said.get("allowed")), str(said.get("reason") or ""))
+
+
+def status(code: int, reason: str, message: str, details: dict[str, str] | None = None) -> web.Response:
+    """A refusal as API servers write it."""
+    body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
+    body |= {"message": message, "reason": reason}
+    if details is not None:
+        body["details"] = details
+    content = msgspec.json.encode({**body, "code": code}) + b"\n"
+    return web.Response(status=code, body=content, content_type="application/json")
+
+
+def _forbidden(user: User, path: str, verb: str, reason: str) -> web.Response:
+    message = f'forbidden: User "{user.name}" cannot {verb} path "{path}"'
+    return status(403, "Forbidden", f"{message}: {reason}" if reason else message, {})
+
+
+def _bearer_token(header: str) -> str:
+    scheme, _, rest = header.strip().partition(" ")
+    return rest.partition(" ")[0] if scheme.lower() == "bearer" else ""
+
+
+def _subject(certificate: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The subject's names by kind."""
+    names: dict[str, list[str]] = {}
+    for part in certificate.get("subject", ()):
+        for kind, name in part:
+            names.setdefault(kind, []).append(name)
+    return names
+
+
+def _proxied(headers: Any, proxy: FrontProxy, common_name: str) -> User | None:
+    """For whom a front proxy asks; None when it may not, or does not say."""
+    if proxy.allowed_names and common_name not in proxy.allowed_names:
+        return None
+    name = next((headers[header] for header in proxy.username_headers if headers.get(header)), "")
+    if not name:
+        return None
+    groups = tuple(group for header in proxy.group_headers for group in headers.getall(header, ()))
+    uid = next((headers[header] for header in proxy.uid_headers if headers.get(header)), "")
+    extra: dict[str, list[str]] = {}
+    for prefix in proxy.extra_header_prefixes:
+        for header, value in headers.items():
+            if header.lower().startswith(prefix.lower()):
+                extra.setdefault(unquote(header[len(prefix) :]).lower(), []).append(value)
+    return User(name, groups, uid, tuple((key, tuple(values)) for key, values in sorted(extra.items())))
+
+
+def _status_of(content: bytes) -> Mapping[str, Any]:
+    try:
+        said: Mapping[str, Any] = msgspec.json.decode(content).get("status") or {}
+        return said
+    except (msgspec.MsgspecError, AttributeError):
+        raise ClientError("the API server's answer makes no sense") from None

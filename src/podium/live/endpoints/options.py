@@ -1,0 +1,71 @@
+"""The endpoints as the command line asks for them: where, under which certificate, and who is let in.
+
+The defaults are kube-scheduler's: HTTPS on port 10259 with a certificate made on the spot, health for everybody, the
+rest for those whom the API server knows and allows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
+
+from podium.client import Access, Client, load_access
+from podium.live.endpoints.access import ALWAYS_ALLOWED, Delegated
+from podium.live.endpoints.client_certificates import ClientAuthorities
+from podium.serving.certificate import certificate_of
+from podium.serving.log import LOG
+from podium.serving.tls import ServingTls
+
+QUESTIONS = 200
+"""How often a second the API server is asked at most about those who ask us: strangers must not wear it out."""
+
+
+class ServingOptions(NamedTuple):
+    """Named as the flags are."""
+
+    bind_address: str = "0.0.0.0"
+    secure_port: int = 10259
+    """0: nothing is served."""
+    tls_cert_file: str = ""
+    tls_private_key_file: str = ""
+    cert_dir: str = ""
+    client_ca_file: str = ""
+    authentication_kubeconfig: str = ""
+    authorization_kubeconfig: str = ""
+    authentication_skip_lookup: bool = False
+    authentication_tolerate_lookup_failure: bool = True
+    authorization_always_allow_paths: tuple[str, ...] = tuple(ALWAYS_ALLOWED)
+
+
+class Gate(NamedTuple):
+    """Who is let in, under which certificate, and the clients that ask the API server about it."""
+
+    control: Delegated
+    tls: ServingTls
+    clients: tuple[Client, ...]
+
+
+def build_gate(options: ServingOptions, access: Access) -> Gate:
+    """Raises CertificateError or AccessError for files that cannot be used."""
+    clients: list[Client] = []
+
+    def client_of(kubeconfig: str) -> Client:
+        clients.append(Client(load_access(kubeconfig) if kubeconfig else access, qps=QUESTIONS, burst=2 * QUESTIONS))
+        return clients[-1]
+
+    authentication = client_of(options.authentication_kubeconfig)
+    authorities = ClientAuthorities(
+        None if options.authentication_skip_lookup else authentication, options.client_ca_file, LOG.warning
+    )
+    control = Delegated(
+        authentication,
+        client_of(options.authorization_kubeconfig),
+        authorities,
+        always_allow_paths=options.authorization_always_allow_paths,
+        tolerate_lookup_failure=options.authentication_tolerate_lookup_failure,
+        report=LOG.warning,
+    )
+    source = certificate_of(options.tls_cert_file, options.tls_private_key_file, options.cert_dir)
+    now: Callable[[], float] = asyncio.get_running_loop().time
+    return Gate(control, ServingTls(source, lambda: authorities.all(now()), now, LOG.warning), tuple(clients))

@@ -1,0 +1,169 @@
+"""The endpoints of a running scheduler, on kube-scheduler's paths, over HTTPS.
+
+    /healthz /livez /readyz   is it well?
+    /metrics                  what it does, for Prometheus
+    /metrics/slis             how its health checks went
+    /metrics/resources        what the pods it knows request; empty unless this process leads
+    /configz                  the configuration in force
+
+Every request passes access control first. They are answered on the scheduler's own event loop, so nothing here may take
+long: the one answer that grows with the cluster is written in pieces.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+from aiohttp import web
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+
+from podium.live.metrics.registry import CONTENT_TYPE, Metrics
+from podium.serving import ServingError
+from podium.serving.families import Collector
+from podium.serving.health import Check, Health, HealthResults, Told
+
+PORT = 10259
+LARGEST_REQUEST = 64 << 10
+GRACE = 1.0
+"""Seconds that answers under way get at the end."""
+
+ON_EVERYTHING = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff", "Server": "podium"}
+"""Headers of every answer; which versions of what answer is nobody's business."""
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Resources = Callable[[], AsyncIterator[bytes]]
+
+
+class AccessControl(Protocol):
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+    async def refusal(self, request: web.Request) -> web.Response | None:
+        """The answer to a request that must not be served; None when it may."""
+
+
+class Serving:
+    """`healthz` and `readyz` are checks by name, `resources` writes `/metrics/resources`, `configuration` gives what
+    `/configz` shows. Without `tls` it speaks plain HTTP, which is for tests and for loopback."""
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        configuration: Callable[[], Mapping[str, Any]],
+        access: AccessControl,
+        *,
+        readyz: Mapping[str, Check],
+        healthz: Mapping[str, Check] | None = None,
+        resources: Resources | None = None,
+        tls: ssl.SSLContext | None = None,
+        host: str = "0.0.0.0",
+        port: int = PORT,
+    ) -> None:
+        self._metrics = metrics
+        self._configuration = configuration
+        self._access = access
+        self._resources = resources
+        self._tls = tls
+        self._host = host
+        self.port = port
+        """Where it listens; any free port is taken for 0."""
+        results = HealthResults()
+        self._health = [Health("healthz", healthz or {}, results), Health("livez", {}, results)]
+        self._health.append(Health("readyz", readyz, results))
+        self._slis = CollectorRegistry()
+        ProcessCollector(registry=self._slis)
+        self._slis.register(Collector(results.families))
+        self._runner: web.AppRunner | None = None
+
+    async def start(self) -> None:
+        """Listen; raises ServingError where that cannot be done."""
+        await self._access.start()
+        self._runner = web.AppRunner(self.application(), access_log=None, shutdown_timeout=GRACE, handle_signals=False)
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, self._host, self.port, ssl_context=self._tls).start()
+        except OSError as error:
+            await self.stop()
+            where = f"--bind-address {self._host} with --secure-port {self.port}"
+            raise ServingError(f"{where} cannot be listened on: {error.strerror or error}") from None
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+        await self._access.stop()
+
+    def application(self) -> web.Application:
+        app = web.Application(middlewares=[self._guard], client_max_size=LARGEST_REQUEST)
+        for health in self._health:
+            app.router.add_get(f"/{health.name}", _summary_of(health))
+            app.router.add_get(f"/{health.name}/{{check}}", _single_of(health))
+        app.router.add_get("/metrics", self._show_metrics)
+        app.router.add_get("/metrics/slis", self._show_slis)
+        app.router.add_get("/metrics/resources", self._show_resources)
+        app.router.add_get("/configz", self._show_configuration)
+        return app
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        response: web.StreamResponse | None = await self._access.refusal(request)
+        if response is None:
+            try:
+                response = await handler(request)
+            except web.HTTPNotFound:
+                response = not_found()
+            except web.HTTPException as error:
+                response = web.Response(status=error.status, text=f"{error.reason}\n", headers=error.headers)
+        if not response.prepared:
+            response.headers.update(ON_EVERYTHING)
+        return response
+
+    async def _show_metrics(self, _request: web.Request) -> web.Response:
+        return web.Response(body=self._metrics.render(), headers={"Content-Type": CONTENT_TYPE})
+
+    async def _show_slis(self, _request: web.Request) -> web.Response:
+        return web.Response(body=generate_latest(self._slis), headers={"Content-Type": CONTENT_TYPE})
+
+    async def _show_resources(self, request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": CONTENT_TYPE, **ON_EVERYTHING})
+        await response.prepare(request)
+        if self._resources is not None:
+            async with contextlib.aclosing(self._resources()) as pieces:  # type: ignore[type-var]
+                async for piece in pieces:
+                    await response.write(piece)
+                    await asyncio.sleep(0)  # the scheduler goes on in between
+        await response.write_eof()
+        return response
+
+    async def _show_configuration(self, _request: web.Request) -> web.Response:
+        content = msgspec.json.encode({"componentconfig": self._configuration()})
+        return web.Response(body=content, content_type="application/json")
+
+
+def not_found() -> web.Response:
+    return web.Response(status=404, text="404 page not found\n")
+
+
+def _summary_of(health: Health) -> Handler:
+    async def handle(request: web.Request) -> web.Response:
+        return _text(health.summary(verbose="verbose" in request.query, exclude=request.query.getall("exclude", [])))
+
+    return handle
+
+
+def _single_of(health: Health) -> Handler:
+    async def handle(request: web.Request) -> web.Response:
+        told = health.single(request.match_info["check"])
+        return not_found() if told is None else _text(told)
+
+    return handle
+
+
+def _text(told: Told) -> web.Response:
+    return web.Response(status=told.status, text=told.text)

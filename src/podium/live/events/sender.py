@@ -1,0 +1,226 @@
+"""Sends events to the API server without standing in the way of anything that matters more.
+
+A bounded queue (past its limit the *newest* is dropped and counted) and a few senders, so that at most four requests of
+this kind are ever under way. While `busy()` says that binds are queued, each sender holds back for up to a second
+before every event, unless the queue is half full. No two requests for one event are under way at once.
+
+What the server cannot take now (no answer, 5xx, 429) goes to the end of the queue, at most twelve times, and the
+sender rests: longer each time it happens in a row. What it refuses (4xx) is dropped. Creating an event that exists is
+a success, since an answer may get lost; a patch of one that is gone creates it anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from podium.client import ApiError, Client, ClientError, Unreachable
+from podium.framework.clock import Clock
+from podium.live.events.event_object import Event, EventSeries, SeriesPatch, encode, micro_time
+
+SENDERS: Final = 4
+QUEUE_LIMIT: Final = 20_000
+MAX_TRIES: Final = 12
+PATIENCE: Final = 1.0
+"""Seconds a sender holds back for binds before it sends one event all the same."""
+GLANCE: Final = 0.02
+SILENCE: Final = 60.0
+"""Seconds before a trouble is told again."""
+
+FORBIDDEN: Final = (
+    "Podium may not write events: let its role create and patch events of the API group events.k8s.io "
+    "in all namespaces, as the ClusterRole system:kube-scheduler does"
+)
+
+
+class Entry:
+    """An event and how often it was seen; `pending` while it waits in the queue or is being sent."""
+
+    __slots__ = ("count", "created", "event", "finished", "key", "last_seen", "pending", "sent", "sent_at", "tries")
+
+    def __init__(self, event: Event, key: tuple[str, ...] | None, now: float) -> None:
+        self.event = event
+        self.key = key
+        self.count = 1
+        self.last_seen = now
+        self.finished = False  # no repetition will be counted any more
+        self.pending = False
+        self.created = False
+        self.sent = 0  # the count the server knows
+        self.sent_at = now
+        self.tries = 0
+
+
+class EventSender:
+    """The queue and the senders of one recorder. `on_lost` is told of each event that was given up."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        report: Callable[[str], None],
+        busy: Callable[[], bool],
+        limit: int,
+        on_lost: Callable[[Entry], None],
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._rng = rng
+        self._report = report
+        self._busy = busy
+        self._limit = limit
+        self._on_lost = on_lost
+        self._queue: asyncio.Queue[Entry] = asyncio.Queue()
+        self._sending = 0
+        self._draining = False
+        self._told: dict[str, float] = {}
+        self.sent = 0
+        self.dropped = 0
+
+    @property
+    def waiting(self) -> int:
+        return self._queue.qsize() + self._sending
+
+    def enqueue(self, entry: Entry) -> bool:
+        """False if there was no room."""
+        if self._queue.qsize() >= self._limit:
+            self.dropped += 1
+            self._tell("dropped", f"events are lost ({self.dropped} so far): {self._limit} wait to be sent already")
+            return False
+        entry.pending = True
+        self._queue.put_nowait(entry)
+        return True
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(SENDERS):
+                tasks.create_task(self._send_all())
+
+    async def drain(self, timeout: float) -> int:
+        self._draining = True
+        try:
+            async with asyncio.timeout(timeout):
+                await self._queue.join()
+        except TimeoutError:
+            self._report(f"{self.waiting} events were not sent in the {timeout:g} s given for it at the end")
+        finally:
+            self._draining = False
+        return self.waiting
+
+    async def _send_all(self) -> None:
+        failures = 0  # in a row
+        while True:
+            entry = await self._queue.get()
+            self._sending += 1
+            await self._hold_back()
+            trouble = await self._send(entry)
+            failures = 0 if trouble is None else failures + 1
+            if trouble is not None:
+                self._tell("unsent", f"events cannot be sent: {trouble}")
+                await asyncio.sleep(self._rest(failures))
+            self._sending -= 1
+            self._settle(entry, trouble is None)
+            self._queue.task_done()
+
+    async def _hold_back(self) -> None:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + PATIENCE
+        while self._busy() and self._queue.qsize() < self._limit // 2 and loop.time() < end and not self._draining:
+            await asyncio.sleep(GLANCE)
+
+    def _rest(self, failures: int) -> float:
+        """Half a second, doubling to 15: twelve in a row take about two minutes, as with client-go."""
+        return min(15.0, 0.25 * 2.0 ** min(failures, 6)) * self._rng.uniform(1.0, 1.25)
+
+    async def _send(self, entry: Entry) -> str | None:
+        """Sends what is new of it; what stood in the way if it should be tried again."""
+        count, seen = entry.count, entry.last_seen
+        series = EventSeries(count=count, last_observed_time=micro_time(seen)) if count > 1 else None
+        try:
+            if series is None or not entry.created or not await self._patch(entry.event, series):
+                await self._create(entry.event, series)
+        except ApiError as error:
+            if error.conflict:
+                entry.created = True
+                if series is not None:  # exists, but not with this count
+                    return str(error)
+            elif error.status >= 500 or error.too_many:
+                return str(error)
+            else:
+                self._refused(entry, error)
+                return None
+        except Unreachable as error:
+            return str(error)
+        except ClientError:  # not leading any more: whoever leads now speaks for the pods
+            self._lose(entry)
+            return None
+        entry.created = True
+        entry.sent = count
+        entry.sent_at = self._clock.now()
+        self.sent += 1
+        return None
+
+    async def _create(self, event: Event, series: EventSeries | None) -> None:
+        whole = event if series is None else msgspec.structs.replace(event, series=series)
+        await self._client.post(_events_of(event), encode(whole))
+
+    async def _patch(self, event: Event, series: EventSeries) -> bool:
+        """False if the event has expired meanwhile, or was deleted."""
+        try:
+            await self._client.patch(f"{_events_of(event)}/{event.metadata.name}", encode(SeriesPatch(series=series)))
+        except ApiError as error:
+            if error.not_found:
+                return False
+            raise
+        return True
+
+    def _settle(self, entry: Entry, done: bool) -> None:
+        """Back into the queue if it must be tried again, or if there is more to say of it by now."""
+        if not done:
+            entry.tries += 1
+            if entry.tries < MAX_TRIES:
+                self._queue.put_nowait(entry)
+            else:
+                self._lose(entry)
+            return
+        entry.tries = 0
+        entry.pending = False
+        if entry.count > entry.sent and (entry.sent == 1 or entry.finished):
+            self.enqueue(entry)
+
+    def _refused(self, entry: Entry, error: ApiError) -> None:
+        self._lose(entry)
+        if error.not_found or _namespace_ends(error.details):
+            return  # without its namespace there is nobody to tell
+        if not error.forbidden:
+            event = entry.event
+            about = f"{event.reason} of {event.regarding.namespace}/{event.regarding.name}"
+            self._tell("refused", f"event {about} was refused: {error}")
+        elif "forbidden" not in self._told:
+            self._tell("forbidden", f"{FORBIDDEN}; the API server says: {error}")
+
+    def _lose(self, entry: Entry) -> None:
+        self.dropped += 1
+        entry.pending = False
+        entry.sent = entry.count
+        self._on_lost(entry)
+
+    def _tell(self, kind: str, sentence: str) -> None:
+        now = self._clock.now()
+        if now - self._told.get(kind, -SILENCE) >= SILENCE:
+            self._told[kind] = now
+            self._report(sentence)
+
+
+def _events_of(event: Event) -> str:
+    return f"/apis/events.k8s.io/v1/namespaces/{event.metadata.namespace}/events"
+
+
+def _namespace_ends(details: dict[str, Any]) -> bool:
+    return any(cause.get("reason") == "NamespaceTerminating" for cause in details.get("causes") or ())

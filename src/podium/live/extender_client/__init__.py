@@ -1,0 +1,1 @@
+"""Calls the HTTP extenders of a configuration."""

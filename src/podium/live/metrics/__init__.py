@@ -1,0 +1,1 @@
+"""Serves kube-scheduler's metrics, and Podium's own."""

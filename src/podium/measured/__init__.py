@@ -1,0 +1,1 @@
+"""Arithmetic on the measured load of nodes that several plugins share: distributions, queries, recent pods."""

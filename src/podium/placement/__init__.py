@@ -1,0 +1,1 @@
+"""Rules and arithmetic of placing pods that several plugins share."""

@@ -1,0 +1,73 @@
+"""`make demo`: when the workload has been decided, explain a pod that fits nowhere, by the command one would type."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from podium.apiserver.api import Api
+from podium.apiserver.kinds import built_in
+from podium.up.news import News
+from podium.up.screen import Screen
+
+_LOOK: Final = 0.05
+_QUIET: Final = 0.5
+"""Seconds without a new pod after which a workload counts as decided."""
+_LONGEST: Final = 60.0
+"""Seconds after which the demonstration goes on, decided or not."""
+_WIDTH: Final = 120
+_REPLICATED: Final = (built_in("apps/v1", "Deployment"), built_in("apps/v1", "StatefulSet"))
+
+
+async def demonstrate(api: Api, news: News, screen: Screen, kubeconfig: Path) -> None:
+    """Returns when there is nothing more to show."""
+    await _until_decided(api, news)
+    refused = news.refused()
+    screen.say(f"\n{news.placed} pods placed, {len(refused)} without a node")
+    if refused:
+        command = ["explain", refused[0].pod, "--kubeconfig", str(kubeconfig)]
+        screen.say(f"\n$ podium {' '.join(command)}\n")
+        screen.say(await _podium(*command))
+
+
+async def _until_decided(api: Api, news: News) -> None:
+    """Wait until every pod has a node or a refusal, and no new ones come for a moment."""
+    end = time.monotonic() + _LONGEST
+    quiet_since, seen = time.monotonic(), -1
+    while time.monotonic() < end and (time.monotonic() - quiet_since < _QUIET or not news.pods):
+        await asyncio.sleep(_LOOK)
+        if news.pods != seen or news.undecided or not _made(api):
+            quiet_since, seen = time.monotonic(), news.pods
+
+
+def _made(api: Api) -> bool:
+    """Whether every pod is there that Deployments and StatefulSets ask for."""
+    return all(
+        (obj.get("status") or {}).get("replicas", 0) == obj["spec"].get("replicas", 1)
+        for kind in _REPLICATED
+        for obj in api.list(kind)
+    )
+
+
+async def _podium(*arguments: str) -> str:
+    """What another podium prints, as wide as this one may."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "podium",
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={**os.environ, "COLUMNS": str(shutil.get_terminal_size((_WIDTH, 0)).columns)},
+    )
+    try:
+        out, _ = await process.communicate()
+    except asyncio.CancelledError:
+        process.kill()
+        raise
+    return out.decode().rstrip()

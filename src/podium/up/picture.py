@@ -1,0 +1,78 @@
+"""What the live view shows at one moment: plain values, taken from the engine and the news, ready to be drawn."""
+
+from typing import NamedTuple
+
+from podium.engine.queue import Pending
+from podium.engine.scheduler import Scheduler
+from podium.up.news import Decision, News
+
+
+class NodeBar(NamedTuple):
+    """A node: which share of its CPU and memory pods have asked for, and how many pods it has."""
+
+    name: str
+    zone: str
+    cpu: float
+    memory: float
+    pods: int
+    cordoned: bool
+
+
+class Picture(NamedTuple):
+    address: str
+    uptime: float
+    nodes: list[NodeBar]
+    pods: int
+    running: int
+    succeeded: int
+    placed: int
+    queue: Pending
+    refused: list[Decision]
+    """Those of the pods that wait because no node takes them."""
+    decisions: list[Decision]
+    """The newest first."""
+
+
+def take(engine: Scheduler, news: News, address: str, uptime: float) -> Picture:
+    return Picture(
+        address,
+        uptime,
+        _bars(engine),
+        news.pods,
+        news.phases["Running"],
+        news.phases["Succeeded"],
+        news.placed,
+        engine.queue.pending(),
+        news.refused(),
+        list(reversed(news.decisions)),
+    )
+
+
+def _bars(engine: Scheduler) -> list[NodeBar]:
+    cluster = engine.cluster
+    resources = cluster.resources
+    shares = {
+        name: resources.requested_of(name) / resources.allocatable_of(name).clip(min=1) for name in ("cpu", "memory")
+    }
+    bars = []
+    for row in cluster.order.rows.tolist():
+        node = cluster.nodes[row]
+        zone = "" if node is None else node.metadata.labels.get("topology.kubernetes.io/zone", "")
+        bars.append(
+            NodeBar(
+                cluster.names[row],
+                zone,
+                float(shares["cpu"][row]),
+                float(shares["memory"][row]),
+                int(resources.pod_count[row]),
+                bool(cluster.unschedulable[row]),
+            )
+        )
+    return sorted(bars, key=_in_order)
+
+
+def _in_order(bar: NodeBar) -> tuple[str, int, str]:
+    """By name, where node-10 comes after node-9."""
+    stem = bar.name.rstrip("0123456789")
+    number = bar.name[len(stem) :]
+    return stem, int(number) if number else -1, bar.name

@@ -1,0 +1,81 @@
+"""What `podium up` shows while it runs: a live view where a terminal is attached, else one line for each decision."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from podium.serving.log import LOG
+from podium.up.news import Decision
+from podium.up.picture import Picture
+from podium.up.view import draw, line
+
+REDRAWN: Final = 0.25
+"""Seconds between two pictures."""
+
+
+class Screen(Protocol):
+    def say(self, text: str) -> None:
+        """Something to be read once."""
+
+    def tell(self, decision: Decision) -> None: ...
+
+    async def run(self, picture: Callable[[], Picture]) -> None:
+        """Show what goes on until cancelled."""
+
+
+class Lines:
+    """Plain lines on standard output."""
+
+    def __init__(self) -> None:
+        self._console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+    def say(self, text: str) -> None:
+        self._console.print(text)
+
+    def tell(self, decision: Decision) -> None:
+        self._console.print(line(decision))
+
+    async def run(self, picture: Callable[[], Picture]) -> None:
+        await asyncio.Event().wait()
+
+
+class LiveView:
+    """A picture that is drawn again and again at the foot of the terminal; what is said stands above it."""
+
+    def __init__(self) -> None:
+        self._console = Console(highlight=False, markup=False, emoji=False)
+
+    def say(self, text: str) -> None:
+        self._console.print(Text.from_ansi(text), soft_wrap=True)
+
+    def tell(self, decision: Decision) -> None:
+        """The picture has them."""
+
+    async def run(self, picture: Callable[[], Picture]) -> None:
+        with Live(console=self._console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live:
+            before = list(LOG.handlers)
+            LOG.handlers[:] = [_Above(self)]
+            try:
+                while True:
+                    live.update(draw(picture(), self._console.height), refresh=True)
+                    await asyncio.sleep(REDRAWN)
+            finally:
+                LOG.handlers[:] = before
+
+
+class _Above(logging.Handler):
+    """Log lines above the picture, where they do not tear it."""
+
+    def __init__(self, view: LiveView) -> None:
+        super().__init__()
+        self._view = view
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._view.say(f"{record.levelname.lower()}: {record.getMessage()}")

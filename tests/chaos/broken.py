@@ -1,0 +1,162 @@
+"""Podium with one mistake in it: each variant takes something away that matters only when things go wrong.
+
+Each is a function that breaks the real code through pytest's monkeypatch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+
+from podium.client import ApiError, Client, Reflector, Unreachable
+from podium.client.listing import list_all
+from podium.client.replica import Replica
+from podium.cluster import Cluster
+from podium.engine.intake import Intake
+from podium.engine.queue import SchedulingQueue
+from podium.engine.scheduler import Scheduler
+from podium.framework import Status
+from podium.framework.nominator import Nominator
+from podium.live.election.election import Election
+from podium.live.pod_status import PodStatuses
+from podium.live.writer import LiveWriter
+
+
+class Variant(NamedTuple):
+    mistake: str
+    make: Callable[[pytest.MonkeyPatch], None]
+    from_seed: int
+    """Where to begin: at the first that shows it, so that the tests are quick."""
+
+
+def _gives_up_unanswered_bindings(patch: pytest.MonkeyPatch) -> None:
+    original = Client.post
+
+    async def post(self: Any, path: str, *args: Any, **options: Any) -> bytes:
+        try:
+            return await original(self, path, *args, **options)
+        except Unreachable as error:
+            error.sent = error.sent and not path.endswith("/binding")
+            raise
+
+    patch.setattr(Client, "post", post)
+
+
+def _takes_a_conflict_for_success(patch: pytest.MonkeyPatch) -> None:
+    async def where(self: Any, pod: Any, node_name: str, refusal: ApiError) -> Status | None:
+        return None
+
+    patch.setattr(LiveWriter, "_where", where)
+
+
+def _takes_an_error_for_a_refusal(patch: pytest.MonkeyPatch) -> None:
+    async def where(self: Any, pod: Any, node_name: str, refusal: ApiError) -> Status | None:
+        return Status.error(refusal.message)
+
+    patch.setattr(LiveWriter, "_where", where)
+
+
+def _forgets_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Cluster, "forget", lambda self, uid: None)
+
+
+def _does_not_put_back(patch: pytest.MonkeyPatch) -> None:
+    original = Scheduler.fail
+
+    def fail(self: Any, queued: Any, status: Any, nomination: Any, diagnosis: Any = None) -> None:
+        if diagnosis is None:
+            self.queue.done(queued.pod.uid)
+        else:
+            original(self, queued, status, nomination, diagnosis)
+
+    patch.setattr(Scheduler, "fail", fail)
+
+
+def _does_not_list_again(patch: pytest.MonkeyPatch) -> None:
+    original = Reflector._list
+
+    async def list_or_not(self: Any) -> None:
+        if not self.synced.is_set():
+            await original(self)
+        else:
+            _, self._version = await list_all(self._client, self.resource, self._reader)
+
+    patch.setattr(Reflector, "_list", list_or_not)
+
+
+def _waits_for_silent_watches(patch: pytest.MonkeyPatch) -> None:
+    original = Reflector.__init__
+
+    def init(self: Any, *args: Any, **options: Any) -> None:
+        original(self, *args, **{**options, "idle": 3600.0})
+
+    patch.setattr(Reflector, "__init__", init)
+
+
+def _believes_every_event(patch: pytest.MonkeyPatch) -> None:
+    def believe(self: Any, found: Any) -> None:
+        self._put(found.identity.key, found)
+
+    patch.setattr(Replica, "set", believe)
+
+
+def _writes_without_leading(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Election, "guard", lambda self: None)
+
+
+def _leads_for_too_long(patch: pytest.MonkeyPatch) -> None:
+    original = Election.__init__
+
+    def init(self: Any, *args: Any, **options: Any) -> None:
+        original(self, *args, **options)
+        self._renew_deadline = 2 * self._lease_duration
+
+    patch.setattr(Election, "__init__", init)
+
+
+def _does_not_withdraw(patch: pytest.MonkeyPatch) -> None:
+    async def withdraw(self: Any, uid: str) -> None:
+        await asyncio.sleep(0)
+
+    patch.setattr(PodStatuses, "withdraw", withdraw)
+
+
+def _keeps_nominations(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Nominator, "remove", lambda self, uid: None)
+
+
+def _brings_nothing_back(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SchedulingQueue, "on_event", lambda self, *args, **options: False)
+
+
+def _leaves_without_a_word(patch: pytest.MonkeyPatch) -> None:
+    def delete(self: Any, pod: Any) -> None:
+        pending = self._cluster.objects.pending_pods.get(pod.key)
+        if pending is not None and pending.uid == pod.uid:
+            self._cluster.objects.pending_pods.discard(pod.key)
+            self._queue.delete(pending)
+        elif pod.uid in self._cluster.pods:
+            self._cluster.remove_pod(pod.uid)
+
+    patch.setattr(Intake, "_delete_pod", delete)
+
+
+VARIANTS = [
+    Variant("a binding without an answer is taken for one that failed", _gives_up_unanswered_bindings, 2),
+    Variant("a conflict is taken for success", _takes_a_conflict_for_success, 2),
+    Variant("an error is taken for a refusal", _takes_an_error_for_a_refusal, 7),
+    Variant("a placement that failed is not forgotten", _forgets_nothing, 1),
+    Variant("a pod whose binding failed is not put back", _does_not_put_back, 2),
+    Variant("nothing is compared after a 410", _does_not_list_again, 3),
+    Variant("a silent watch is waited for", _waits_for_silent_watches, 1),
+    Variant("old events are believed", _believes_every_event, 1),
+    Variant("writes are not guarded", _writes_without_leading, 4),
+    Variant("a leader leads for longer than its lease", _leads_for_too_long, 5),
+    Variant("writes of a status are not withdrawn", _does_not_withdraw, 3),
+    Variant("nominations stay", _keeps_nominations, 2),
+    Variant("events do not bring pods back", _brings_nothing_back, 2),
+    Variant("a deleted pod leaves without a word", _leaves_without_a_word, 2),
+]

@@ -1,0 +1,209 @@
+"""The endpoints: what they say and how, and what becomes of wrong requests."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from podium.framework import ManualClock
+from podium.live.metrics.registry import Metrics
+from podium.live.metrics.resources import resource_metrics
+from podium.serving import ServingError
+from tests.builders import make_pod
+from tests.live.endpoints.servings import CONFIGURATION, Reply, ask, served
+from tests.live.metrics.exposition import families_of
+
+
+def get(path: str, **options: Any) -> Reply:
+    async def main() -> Reply:
+        async with served(**options) as address:
+            return await ask(f"{address}{path}")
+
+    return asyncio.run(main())
+
+
+# Health
+
+
+def well() -> None:
+    return None
+
+
+def broken() -> str:
+    return "handlers are not fully synchronized"
+
+
+CHECKS: dict[str, Callable[[], str | None]] = {"shutdown": well, "sched-handler-sync": well}
+SICK = {**CHECKS, "sched-handler-sync": broken}
+
+
+@pytest.mark.parametrize(
+    ("path", "checks", "status", "text"),
+    [
+        ("/livez", CHECKS, 200, "ok"),
+        ("/livez?verbose", CHECKS, 200, "[+]ping ok\nlivez check passed\n"),
+        ("/healthz?verbose", CHECKS, 200, "[+]ping ok\nhealthz check passed\n"),
+        ("/readyz", CHECKS, 200, "ok"),
+        ("/readyz?verbose", CHECKS, 200, "[+]shutdown ok\n[+]sched-handler-sync ok\nreadyz check passed\n"),
+        (
+            "/readyz",
+            SICK,
+            500,
+            "[+]shutdown ok\n[-]sched-handler-sync failed: reason withheld\nreadyz check failed\n",
+        ),
+        ("/readyz?exclude=sched-handler-sync", SICK, 200, "ok"),
+        (
+            "/readyz?verbose&exclude=shutdown",
+            CHECKS,
+            200,
+            "[+]shutdown excluded: ok\n[+]sched-handler-sync ok\nreadyz check passed\n",
+        ),
+        (
+            "/readyz?exclude=nope&verbose",
+            CHECKS,
+            200,
+            "[+]shutdown ok\n[+]sched-handler-sync ok\n"
+            'warn: some health checks cannot be excluded: no matches for "nope"\nreadyz check passed\n',
+        ),
+        ("/readyz/shutdown", SICK, 200, "ok"),
+        ("/readyz/sched-handler-sync", SICK, 500, "internal server error: handlers are not fully synchronized\n"),
+        ("/readyz/nope", CHECKS, 404, "404 page not found\n"),
+        ("/healthz/ping", CHECKS, 200, "ok"),
+    ],
+)
+def test_health_is_told_as_kubernetes_tells_it(path: str, checks: Any, status: int, text: str) -> None:
+    reply = get(path, readyz=checks)
+    assert (reply.status, reply.text) == (status, text)
+    assert reply.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert reply.headers["Cache-Control"] == "no-cache, private"
+    assert reply.headers["Server"] == "podium"
+
+
+def test_healthz_asks_about_the_lease_where_there_is_one() -> None:
+    lost = {"leaderElection": lambda: "failed election to renew leadership on lease podium"}
+    reply = get("/healthz", healthz=lost)
+    assert (reply.status, reply.text) == (500, "[-]leaderElection failed: reason withheld\nhealthz check failed\n")
+
+
+def test_a_check_that_raises_counts_as_failed() -> None:
+    def raises() -> None:
+        raise ValueError("no")
+
+    assert get("/readyz", readyz={"odd": raises}).status == 500
+
+
+# The rest
+
+
+def test_metrics_are_shown_in_the_format_of_prometheus() -> None:
+    reply = get("/metrics", metrics=Metrics(ManualClock(), now=lambda: 0.0))
+    assert reply.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert "scheduler_pod_scheduling_attempts" in families_of(reply.text)
+
+
+def test_slis_tell_how_health_checks_went() -> None:
+    async def main() -> str:
+        async with served(readyz=SICK) as address:
+            await ask(f"{address}/readyz")
+            await ask(f"{address}/readyz/shutdown")
+            return (await ask(f"{address}/metrics/slis")).text
+
+    families = families_of(asyncio.run(main()))
+    latest, counted = families["kubernetes_healthcheck"], families["kubernetes_healthchecks_total"]
+    assert latest.value(type="readyz", name="shutdown") == 1
+    assert latest.value(type="readyz", name="sched-handler-sync") == 0
+    assert counted.value(type="readyz", name="shutdown", status="success") == 2
+    assert counted.value(name="sched-handler-sync", status="error") == 1
+    assert "process_start_time_seconds" in families
+
+
+def test_the_configuration_in_force_is_shown() -> None:
+    reply = get("/configz")
+    assert json.loads(reply.text) == {"componentconfig": CONFIGURATION}
+    assert reply.headers["Content-Type"].startswith("application/json")
+
+
+@pytest.mark.parametrize("path", ["/", "/nope", "/metrics/", "/metrics/nope", "/readyz/a/b"])
+def test_other_paths_are_not_found(path: str) -> None:
+    reply = get(path)
+    assert (reply.status, reply.text) == (404, "404 page not found\n")
+
+
+def test_other_methods_are_not_allowed() -> None:
+    async def main() -> Reply:
+        async with served() as address:
+            return await ask(f"{address}/metrics", method="POST")
+
+    assert asyncio.run(main()).status == 405
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    async def main() -> None:
+        async with served() as address:
+            port = int(address.rpartition(":")[2])
+            with pytest.raises(ServingError, match=rf"--bind-address 127\.0\.0\.1 with --secure-port {port} cannot be"):
+                async with served(port=port):
+                    pass
+
+    asyncio.run(main())
+
+
+# What pods request
+
+
+def test_requests_and_limits_of_pods_are_shown_with_their_units() -> None:
+    containers = [
+        {
+            "name": "c",
+            "resources": {
+                "requests": {
+                    "cpu": "1500m",
+                    "memory": "1Gi",
+                    "hugepages-2Mi": "4Mi",
+                    "example.com/gpu": 1,
+                    "storage": 0,
+                },
+                "limits": {"cpu": 2, "attachable-volumes-csi": 3},
+            },
+        }
+    ]
+    pod = make_pod(spec={"containers": containers, "overhead": {"cpu": "250m", "memory": "1Ki"}, "nodeName": "n1"})
+    ended = make_pod("ended", requests={"cpu": 1}, node="n1", status={"phase": "Succeeded"})
+    waiting = make_pod("waiting", requests={"cpu": 1}, priority=7)
+
+    async def main() -> str:
+        pods = [pod, ended, waiting]
+        async with served(resources=lambda: resource_metrics(lambda: pods, lambda: True)) as address:
+            return (await ask(f"{address}/metrics/resources")).text
+
+    families = families_of(asyncio.run(main()))
+
+    def amounts(name: str, pod: str) -> dict[tuple[str, str], float]:
+        values = families[name].values
+        found = [(dict(labels), value) for labels, value in values.items()]
+        return {(has["resource"], has["unit"]): value for has, value in found if has["pod"] == pod}
+
+    assert amounts("kube_pod_resource_request", "p1") == {
+        ("cpu", "cores"): 1.75,
+        ("memory", "bytes"): 2**30 + 1024,
+        ("hugepages-2Mi", "bytes"): 4 * 2**20,
+        ("example.com/gpu", ""): 1,
+    }
+    assert amounts("kube_pod_resource_limit", "p1") == {
+        ("cpu", "cores"): 2.25,
+        ("attachable-volumes-csi", "integer"): 3,
+    }
+    assert amounts("kube_pod_resource_request", "ended") == {}
+    requested = families["kube_pod_resource_request"].values
+    (waiting_labels,) = (dict(labels) for labels in requested if ("pod", "waiting") in labels)
+    assert (waiting_labels["node"], waiting_labels["priority"]) == ("", "7")
+    assert waiting_labels["scheduler"] == "default-scheduler"
+
+
+def test_only_the_leader_shows_what_pods_request() -> None:
+    reply = get("/metrics/resources", resources=lambda: resource_metrics(lambda: [make_pod()], lambda: False))
+    assert (reply.status, reply.text) == (200, "")
