@@ -30,16 +30,15 @@ from podium.apiserver.subresources import binding, eviction
 from podium.apiserver.timestamps import timestamp
 from podium.apiserver.watches import WatchRequest
 from podium.framework.clock import Clock
-
-Obj = dict[str, Any]
+from podium.kube.json_object import JsonObject
 
 
 class Computed(Protocol):
     """Objects that exist only in the answer."""
 
-    def get(self, namespace: str, name: str) -> Obj | None: ...
+    def get(self, namespace: str, name: str) -> JsonObject | None: ...
 
-    def list(self, namespace: str, label_selector: str) -> builtins.list[Obj]: ...
+    def list(self, namespace: str, label_selector: str) -> builtins.list[JsonObject]: ...
 
 
 class Api:
@@ -87,37 +86,37 @@ class Api:
     def create(
         self,
         kind: Kind,
-        obj: Obj,
+        obj: JsonObject,
         *,
         namespace: str | None = None,
         dry_run: bool = False,
         field_validation: str = "",
         manager: str = "",
-    ) -> Obj:
+    ) -> JsonObject:
         """Create the object in `namespace`, or in the one its metadata names, or in "default"."""
         space = namespace or (obj.get("metadata") or {}).get("namespace") or "default"
         options = writing.Options(dry_run=dry_run, field_validation=field_validation, manager=manager)
         return forms.decoded(self.create_stored(kind, copied(obj), space, options), kind)
 
-    def get(self, kind: Kind, namespace: str | None, name: str) -> Obj:
+    def get(self, kind: Kind, namespace: str | None, name: str) -> JsonObject:
         return forms.decoded(self.stored(kind, namespace, name), kind)
 
     def list(
         self, kind: Kind, namespace: str | None = None, *, label_selector: str = "", field_selector: str = ""
-    ) -> builtins.list[Obj]:
+    ) -> builtins.list[JsonObject]:
         chosen = selection(kind, label_selector, field_selector)
         return [forms.decoded(stored, kind) for stored in self.store.items(kind, namespace) if chosen.matches(stored)]
 
     def update(
         self,
         kind: Kind,
-        obj: Obj,
+        obj: JsonObject,
         *,
         subresource: str = "",
         dry_run: bool = False,
         field_validation: str = "",
         manager: str = "",
-    ) -> Obj:
+    ) -> JsonObject:
         """Replace the object, or its `subresource`; a resourceVersion that is given must be the current one."""
         given = obj.get("metadata") or {}
         options = writing.Options(dry_run=dry_run, field_validation=field_validation, manager=manager)
@@ -138,7 +137,7 @@ class Api:
         force: bool = False,
         dry_run: bool = False,
         field_validation: str = "",
-    ) -> Obj:
+    ) -> JsonObject:
         """Change part of the object; `content_type` says in which way (application/merge-patch+json, …)."""
         options = writing.Options(
             dry_run=dry_run, field_validation=field_validation, manager=manager, force=force, is_patch=True
@@ -157,7 +156,7 @@ class Api:
         uid: str = "",
         resource_version: str = "",
         dry_run: bool = False,
-    ) -> Obj:
+    ) -> JsonObject:
         """Delete the object, or mark it where something must happen first; its last state comes back."""
         options = DeleteOptions(
             grace_seconds=grace_seconds,
@@ -168,12 +167,12 @@ class Api:
         )
         return forms.decoded(self.delete_stored(kind, namespace, name, options).stored, kind)
 
-    def bind(self, namespace: str, name: str, body: Obj, *, dry_run: bool = False) -> None:
+    def bind(self, namespace: str, name: str, body: JsonObject, *, dry_run: bool = False) -> None:
         """Bind the pod to the node that a Binding (or just its `target`) names."""
         writing.admit_namespace(self, POD, namespace, name)
         binding.bind(self, namespace, name, body, dry_run=dry_run)
 
-    def evict(self, namespace: str, name: str, body: Obj | None = None, *, dry_run: bool = False) -> None:
+    def evict(self, namespace: str, name: str, body: JsonObject | None = None, *, dry_run: bool = False) -> None:
         """Delete the pod unless a PodDisruptionBudget forbids that now (429)."""
         writing.admit_namespace(self, POD, namespace, name)
         eviction.evict(self, namespace, name, body or {}, dry_run=dry_run)
@@ -190,11 +189,11 @@ class Api:
             raise not_found(kind, name)
         return found
 
-    def create_stored(self, kind: Kind, obj: Obj, namespace: str, options: writing.Options) -> Stored:
+    def create_stored(self, kind: Kind, obj: JsonObject, namespace: str, options: writing.Options) -> Stored:
         return writing.create(self, kind, obj, namespace, options)
 
     def update_stored(
-        self, kind: Kind, namespace: str | None, name: str, obj: Obj, subresource: str, options: writing.Options
+        self, kind: Kind, namespace: str | None, name: str, obj: JsonObject, subresource: str, options: writing.Options
     ) -> tuple[Stored, bool]:
         """What is stored now, and whether the update created it."""
         return writing.update(self, kind, namespace, name, obj, subresource, options)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -18,17 +18,17 @@ from podium.apiserver.schema import DecodingError, schema_of
 from podium.apiserver.schema.builtin import may_repeat_fields
 from podium.apiserver.schema.custom import unevaluated_rules
 from podium.apiserver.schema.custom_fields import repeated_fields
+from podium.kube.json_object import JsonObject
 
 if TYPE_CHECKING:
     from podium.apiserver.writing import Options
 
-Obj = dict[str, Any]
 
 _MISMATCH: Final = re.compile(r"json: cannot unmarshal (\w+) into Go struct field \S+ of type (\S+)")
 _GO_WORDS: Final = {"object": "map", "array": "slice", "number": "int64"}
 
 
-def check_and_default(kind: Kind, obj: Obj, options: Options) -> None:
+def check_and_default(kind: Kind, obj: JsonObject, options: Options) -> None:
     """Check a whole object as it was sent against its schema and fill in defaults, in place."""
     schema = schema_of(kind)
     taken_for = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}'
@@ -42,7 +42,7 @@ def check_and_default(kind: Kind, obj: Obj, options: Options) -> None:
         options.warnings.extend(unevaluated_rules(obj))
 
 
-def check_patched(kind: Kind, obj: Obj, patch: str, options: Options) -> None:
+def check_patched(kind: Kind, obj: JsonObject, patch: str, options: Options) -> None:
     """The same for an object as a patch leaves it; a message shows `patch`, or else what it has made of the object."""
     schema = schema_of(kind)
     before = patch or (_text(obj) if options.field_validation == "Strict" else "")
@@ -75,7 +75,7 @@ def _converted(problem: str) -> str:
     return problem
 
 
-def _text(obj: Obj) -> str:
+def _text(obj: JsonObject) -> str:
     return msgspec.json.encode(obj).decode()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -16,11 +16,11 @@ from podium.apiserver.errors import method_not_allowed, no_such_resource
 from podium.apiserver.kinds import Kind, Kinds, Subresource
 from podium.apiserver.negotiation import wants_aggregated_discovery
 from podium.apiserver.requests import Request, Response
+from podium.kube.json_object import JsonObject
 
 if TYPE_CHECKING:
     from podium.apiserver.api import Api
 
-Obj = dict[str, Any]
 
 VERSION: Final = {
     "major": "1",
@@ -124,7 +124,7 @@ def _health(request: Request, path: str) -> Response:
     return Response(200, b"ok", text)
 
 
-def _json(document: Obj) -> Response:
+def _json(document: JsonObject) -> Response:
     return Response(200, _encode(document))
 
 
@@ -139,7 +139,7 @@ def _group(kinds: Kinds, name: str) -> Response:
     return _json({"kind": "APIGroup", "apiVersion": "v1", **_group_of(kinds, name)})
 
 
-def _group_of(kinds: Kinds, name: str) -> Obj:
+def _group_of(kinds: Kinds, name: str) -> JsonObject:
     versions = [{"groupVersion": f"{name}/{version}", "version": version} for version in _versions(kinds, name)]
     return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
@@ -156,11 +156,11 @@ def _resources(kinds: Kinds, group: str, version: str) -> Response:
         return not_found_page()
     entries = [entry for kind in found for entry in _entries(kind)]
     entries.sort(key=lambda entry: str(entry["name"]))
-    head: Obj = {"kind": "APIResourceList", **({"apiVersion": "v1"} if group else {})}
+    head: JsonObject = {"kind": "APIResourceList", **({"apiVersion": "v1"} if group else {})}
     return _json({**head, "groupVersion": found[0].api_version, "resources": entries})
 
 
-def _entries(kind: Kind) -> Iterable[Obj]:
+def _entries(kind: Kind) -> Iterable[JsonObject]:
     yield {
         "name": kind.plural,
         "singularName": kind.singular,
@@ -192,7 +192,7 @@ def _aggregated(kinds: Kinds, *, core: bool, version: str) -> Response:
     return Response(200, _encode(document), content_type)
 
 
-def _aggregated_group(name: str, kinds: list[Kind]) -> Obj:
+def _aggregated_group(name: str, kinds: list[Kind]) -> JsonObject:
     versions = []
     order = list(dict.fromkeys(kind.version for kind in kinds))
     by_version = sorted(kinds, key=lambda kind: order.index(kind.version))
@@ -202,7 +202,7 @@ def _aggregated_group(name: str, kinds: list[Kind]) -> Obj:
     return {"metadata": {"name": name} if name else {}, "versions": versions}
 
 
-def _aggregated_resource(kind: Kind) -> Obj:
+def _aggregated_resource(kind: Kind) -> JsonObject:
     return {
         "resource": kind.plural,
         "responseKind": _response_kind(kind, kind.group, kind.version, kind.kind),
@@ -215,14 +215,14 @@ def _aggregated_resource(kind: Kind) -> Obj:
     }
 
 
-def _aggregated_part(kind: Kind, part: Subresource) -> Obj:
+def _aggregated_part(kind: Kind, part: Subresource) -> JsonObject:
     own = part.kind and part.version
     group, version = (part.group, part.version) if own else (kind.group, kind.version)
     response = _response_kind(kind, group, version, part.kind or kind.kind)
     return {"subresource": part.name, "responseKind": response, "verbs": part.verbs}
 
 
-def _response_kind(kind: Kind, group: str, version: str, name: str) -> Obj:
+def _response_kind(kind: Kind, group: str, version: str, name: str) -> JsonObject:
     """Built-in kinds leave out the group and version where they are those of the resource."""
     if not kind.custom and (group, version) == (kind.group, kind.version):
         group = version = ""

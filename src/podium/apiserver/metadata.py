@@ -8,9 +8,8 @@ from typing import Any, Final
 from podium.apiserver.errors import Cause, field_forbidden, immutable, invalid_value, required
 from podium.apiserver.kinds import Kind
 from podium.apiserver.rules import Rules
+from podium.kube.json_object import JsonObject
 from podium.kube.validation import dns_label_errors, label_value_errors, qualified_name_errors
-
-Meta = dict[str, Any]
 
 _SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_GENERATED: Final = 63 - 5
@@ -24,7 +23,7 @@ _STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
 _SERVER_ONLY: Final = ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion")
 
 
-def fill_new(metadata: Meta, kind: Kind, namespace: str, now: str, rng: random.Random) -> None:
+def fill_new(metadata: JsonObject, kind: Kind, namespace: str, now: str, rng: random.Random) -> None:
     """A new object's name where it is to be made up, namespace, uid and birth; what only the server says is dropped."""
     if not metadata.get("name") and (prefix := metadata.get("generateName")):
         metadata["name"] = generated_name(prefix, rng)
@@ -48,7 +47,7 @@ def new_uid(rng: random.Random) -> str:
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
-def carry_over(new: Meta, old: Meta) -> None:
+def carry_over(new: JsonObject, old: JsonObject) -> None:
     """What a writer cannot change about an object that exists, taken from what is stored."""
     for field in ("creationTimestamp", "deletionTimestamp"):
         if field in old:
@@ -63,7 +62,7 @@ def carry_over(new: Meta, old: Meta) -> None:
     new.pop("selfLink", None)
 
 
-def without_repeated_owners(metadata: Meta) -> list[str]:
+def without_repeated_owners(metadata: JsonObject) -> list[str]:
     """Drop owners that are named twice; what to warn about."""
     owners = metadata.get("ownerReferences")
     if not owners or len(owners) < 2:
@@ -79,7 +78,7 @@ def without_repeated_owners(metadata: Meta) -> list[str]:
     return [f"{_REPEATED_OWNERS}{', '.join(repeated)}"] if repeated else []
 
 
-def metadata_causes(metadata: Meta, kind: Kind, rules: Rules) -> list[Cause]:
+def metadata_causes(metadata: JsonObject, kind: Kind, rules: Rules) -> list[Cause]:
     """What is wrong with the metadata of a new object or of a new state."""
     causes: list[Cause] = []
     name = metadata.get("name", "")
@@ -111,7 +110,7 @@ def metadata_causes(metadata: Meta, kind: Kind, rules: Rules) -> list[Cause]:
     return causes
 
 
-def update_causes(new: Meta, old: Meta, kind: Kind, rules: Rules) -> list[Cause]:
+def update_causes(new: JsonObject, old: JsonObject, kind: Kind, rules: Rules) -> list[Cause]:
     """What is wrong with the metadata of a new state, after `carry_over`. Most of it is told twice, as the API does:
     once by what holds for all kinds and once by what each kind checks."""
     changed = _forbidden_changes(new, old)
@@ -127,7 +126,7 @@ def update_causes(new: Meta, old: Meta, kind: Kind, rules: Rules) -> list[Cause]
     )
 
 
-def _forbidden_changes(new: Meta, old: Meta) -> list[Cause]:
+def _forbidden_changes(new: JsonObject, old: JsonObject) -> list[Cause]:
     """What the writer changed that nobody may change."""
     causes: list[Cause] = []
     if "deletionTimestamp" in old:

@@ -22,12 +22,12 @@ from podium.apiserver.patches.decoding import (
 )
 from podium.apiserver.schema import schema_of
 from podium.apiserver.store import Stored
+from podium.kube.json_object import JsonObject
 
 if TYPE_CHECKING:
     from podium.apiserver.api import Api
     from podium.apiserver.writing import Options
 
-Obj = dict[str, Any]
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE: Final = "application/merge-patch+json"
@@ -48,7 +48,7 @@ def decoded(body: bytes, media: str, kind: Kind) -> Any:
     return merge_document(body) if media == MERGE else strategic_document(body)
 
 
-def patched(api: Api, kind: Kind, old: Stored, body: Any, media: str, subresource: str, options: Options) -> Obj:
+def patched(api: Api, kind: Kind, old: Stored, body: Any, media: str, subresource: str, options: Options) -> JsonObject:
     """The object as the patch leaves it."""
     current = forms.decoded(old, kind)
     if media == APPLY:
@@ -56,7 +56,7 @@ def patched(api: Api, kind: Kind, old: Stored, body: Any, media: str, subresourc
     return merged(current, body, media, kind)
 
 
-def merged(current: Obj, body: Any, media: str, kind: Kind) -> Obj:
+def merged(current: JsonObject, body: Any, media: str, kind: Kind) -> JsonObject:
     """An object with a patch of any kind but apply in it."""
     if media == JSON_PATCH:
         made = json_patch(current, body)
@@ -71,7 +71,9 @@ def merged(current: Obj, body: Any, media: str, kind: Kind) -> Obj:
     return made
 
 
-def applied(api: Api, kind: Kind, current: Obj | None, body: Any, subresource: str, options: Options) -> Obj:
+def applied(
+    api: Api, kind: Kind, current: JsonObject | None, body: Any, subresource: str, options: Options
+) -> JsonObject:
     """The object as server-side apply leaves it; None is an object that does not exist yet."""
     check_type(body, kind.api_version, kind.kind)
     return server_side_apply(
@@ -86,7 +88,7 @@ def applied(api: Api, kind: Kind, current: Obj | None, body: Any, subresource: s
     )
 
 
-def tracked(api: Api, kind: Kind, old: Stored, obj: Obj, subresource: str, options: Options) -> Obj:
+def tracked(api: Api, kind: Kind, old: Stored, obj: JsonObject, subresource: str, options: Options) -> JsonObject:
     """An object about to be stored, with its managers brought up to date where any are kept."""
     if "managedFields" not in obj["metadata"] and b'"managedFields":' not in old.raw:
         return obj

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,13 +13,13 @@ from podium.apiserver.kinds import Kind
 from podium.apiserver.negotiation import Form
 from podium.apiserver.store import Stored
 from podium.apiserver.tables import table
+from podium.kube.json_object import JsonObject
 
 if TYPE_CHECKING:
     from podium.apiserver.api import Api
     from podium.apiserver.watches import Show
 
 _encode = msgspec.json.Encoder().encode
-Obj = dict[str, Any]
 
 
 def one(api: Api, kind: Kind, stored: Stored, form: Form, include: str) -> bytes:
@@ -28,7 +28,7 @@ def one(api: Api, kind: Kind, stored: Stored, form: Form, include: str) -> bytes
     return _encode(one_object(api, kind, forms.decoded(stored, kind), form, include))
 
 
-def one_object(api: Api, kind: Kind, obj: Obj, form: Form, include: str) -> Obj:
+def one_object(api: Api, kind: Kind, obj: JsonObject, form: Form, include: str) -> JsonObject:
     """An object that is not stored, such as a computed one, in the form wanted."""
     if form.what == "Table":
         metadata = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
@@ -36,7 +36,7 @@ def one_object(api: Api, kind: Kind, obj: Obj, form: Form, include: str) -> Obj:
     return _metadata_only(obj, form.version) if form.what else obj
 
 
-def many(api: Api, kind: Kind, items: Sequence[Stored], metadata: Obj, form: Form, include: str) -> bytes:
+def many(api: Api, kind: Kind, items: Sequence[Stored], metadata: JsonObject, form: Form, include: str) -> bytes:
     """A list. Items of built-in kinds leave out what the list's kind says already, as the API does."""
     if not form.what:
         head = _encode({"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": metadata})
@@ -44,7 +44,9 @@ def many(api: Api, kind: Kind, items: Sequence[Stored], metadata: Obj, form: For
     return _encode(many_objects(api, kind, [forms.decoded(item, kind) for item in items], metadata, form, include))
 
 
-def many_objects(api: Api, kind: Kind, objects: Sequence[Obj], metadata: Obj, form: Form, include: str) -> Obj:
+def many_objects(
+    api: Api, kind: Kind, objects: Sequence[JsonObject], metadata: JsonObject, form: Form, include: str
+) -> JsonObject:
     """A list of objects that are not stored."""
     if form.what == "Table":
         return _table(api, kind, objects, form, include, metadata)
@@ -75,8 +77,15 @@ def shower(api: Api, kind: Kind, form: Form, include: str) -> Show | None:
 
 
 def _table(
-    api: Api, kind: Kind, objects: Sequence[Obj], form: Form, include: str, metadata: Obj, *, headers: bool = True
-) -> Obj:
+    api: Api,
+    kind: Kind,
+    objects: Sequence[JsonObject],
+    form: Form,
+    include: str,
+    metadata: JsonObject,
+    *,
+    headers: bool = True,
+) -> JsonObject:
     return table(
         kind,
         objects,
@@ -89,7 +98,7 @@ def _table(
     )
 
 
-def _metadata_only(obj: Obj, version: str) -> Obj:
+def _metadata_only(obj: JsonObject, version: str) -> JsonObject:
     return {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{version}", "metadata": obj["metadata"]}
 
 

@@ -32,11 +32,11 @@ from podium.apiserver.patches.go_text import go_text
 from podium.apiserver.rules import Rules, rules_of
 from podium.apiserver.store import Stored, encode
 from podium.apiserver.subresources import parts
+from podium.kube.json_object import JsonObject
 
 if TYPE_CHECKING:
     from podium.apiserver.api import Api
 
-Obj = dict[str, Any]
 
 _GENERATED_NAME_ATTEMPTS = 8
 
@@ -54,7 +54,7 @@ class Options(msgspec.Struct, frozen=True):
     warnings: list[str] = msgspec.field(default_factory=list)
 
 
-def create(api: Api, kind: Kind, obj: Obj, namespace: str, options: Options) -> Stored:
+def create(api: Api, kind: Kind, obj: JsonObject, namespace: str, options: Options) -> Stored:
     """Store a new object; `obj` becomes the store's."""
     rules = rules_of(kind)
     checking.check_and_default(kind, obj, options)
@@ -92,7 +92,7 @@ def create(api: Api, kind: Kind, obj: Obj, namespace: str, options: Options) -> 
 
 
 def update(
-    api: Api, kind: Kind, namespace: str | None, name: str, obj: Obj, subresource: str, options: Options
+    api: Api, kind: Kind, namespace: str | None, name: str, obj: JsonObject, subresource: str, options: Options
 ) -> tuple[Stored, bool]:
     """Replace an object or one part of it; True where the update created it. `obj` becomes the store's."""
     rules = rules_of(kind)
@@ -138,7 +138,9 @@ def patch(
     return replace(api, kind, rules, old, obj, subresource, options), False
 
 
-def replace(api: Api, kind: Kind, rules: Rules, old: Stored, obj: Obj, subresource: str, options: Options) -> Stored:
+def replace(
+    api: Api, kind: Kind, rules: Rules, old: Stored, obj: JsonObject, subresource: str, options: Options
+) -> Stored:
     """Store the next state of an object that exists, after all checks."""
     meta = obj["metadata"]
     _check_version(kind, rules, old, meta, options)
@@ -169,8 +171,8 @@ def replace(api: Api, kind: Kind, rules: Rules, old: Stored, obj: Obj, subresour
     return api.store.remove(kind, old.namespace, old.name) if deleting.finished(obj) else stored
 
 
-def _metadata_of(obj: Obj) -> Obj:
-    meta: Obj | None = obj.get("metadata")
+def _metadata_of(obj: JsonObject) -> JsonObject:
+    meta: JsonObject | None = obj.get("metadata")
     if meta is None:
         meta = obj["metadata"] = {}
     return meta
@@ -187,7 +189,7 @@ def admit_namespace(api: Api, kind: Kind, namespace: str, name: str) -> None:
         raise forbidden(kind, name, why, [cause])
 
 
-def _check_address(kind: Kind, meta: Obj, namespace: str | None, name: str) -> None:
+def _check_address(kind: Kind, meta: JsonObject, namespace: str | None, name: str) -> None:
     given = meta.get("name")
     if given and given != name:
         raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
@@ -196,7 +198,7 @@ def _check_address(kind: Kind, meta: Obj, namespace: str | None, name: str) -> N
     _check_namespace(kind, meta, namespace or "")
 
 
-def _check_namespace(kind: Kind, meta: Obj, namespace: str) -> None:
+def _check_namespace(kind: Kind, meta: JsonObject, namespace: str) -> None:
     """An object is where its path says; one that is in no namespace need not know that it is not."""
     if not kind.namespaced:
         meta.pop("namespace", None)
@@ -206,7 +208,7 @@ def _check_namespace(kind: Kind, meta: Obj, namespace: str) -> None:
         meta["namespace"] = namespace
 
 
-def _check_version(kind: Kind, rules: Rules, old: Stored, meta: Obj, options: Options) -> None:
+def _check_version(kind: Kind, rules: Rules, old: Stored, meta: JsonObject, options: Options) -> None:
     if (uid := meta.get("uid")) and uid != old.uid:
         if options.is_patch:
             raise invalid(kind, old.name, 2 * [immutable("metadata.uid", uid)])

@@ -19,7 +19,8 @@ from podium.apiserver.errors import StatusError
 from podium.apiserver.kinds import Kind
 from podium.apiserver.store import Change, Stored
 from podium.chaos.transcript import Transcript
-from podium.chaos.workloads import FIXED, LASTS, MADE, NAMESPACE, PRIORITIES, Arrival, Object, claim_of
+from podium.chaos.workloads import FIXED, LASTS, MADE, NAMESPACE, PRIORITIES, Arrival, claim_of
+from podium.kube.json_object import JsonObject
 
 ORPHANED = 8.0
 """Seconds after which the pods of a vanished node are removed."""
@@ -37,7 +38,7 @@ class Machines:
 
     # What comes at the beginning
 
-    def build(self, nodes: list[Object], volumes: list[Object]) -> None:
+    def build(self, nodes: list[JsonObject], volumes: list[JsonObject]) -> None:
         storage_classes = kind_of(self._api, "storage.k8s.io/v1", "StorageClass")
         for name, provisioner in ((FIXED, "kubernetes.io/no-provisioner"), (MADE, PROVISIONER)):
             told = {"metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer"}
@@ -107,7 +108,7 @@ class Machines:
             node["spec"]["unschedulable"] = unschedulable
             self._api.update(self.nodes, node)
 
-    def _create_node(self, node: Object) -> None:
+    def _create_node(self, node: JsonObject) -> None:
         plain = {"name": node["metadata"]["name"], "labels": node["metadata"]["labels"]}
         spec = {key: value for key, value in node["spec"].items() if key == "taints"}
         self._api.create(self.nodes, {**node, "metadata": plain, "spec": spec})
@@ -121,13 +122,13 @@ class Machines:
 
     # Pods
 
-    def _create_pod(self, pod: Object) -> None:
+    def _create_pod(self, pod: JsonObject) -> None:
         for volume in pod["spec"].get("volumes", ()):
             claim = claim_of(pod, volume["persistentVolumeClaim"]["claimName"])
             self._api.create(kind_of(self._api, "v1", "PersistentVolumeClaim"), claim)
         self._api.create(self.pods, pod)
 
-    def _create_again(self, pod: Object, attempts: int) -> None:
+    def _create_again(self, pod: JsonObject, attempts: int) -> None:
         try:
             self._api.create(self.pods, pod)
         except StatusError as error:

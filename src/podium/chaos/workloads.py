@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from podium.kube.json_object import JsonObject
 
 ZONES = ("a", "b", "c")
 NAMESPACE = "default"
@@ -20,8 +22,7 @@ FIXED, MADE = "fixed", "made"
 """Storage classes: of local volumes that are there from the start, and of volumes made on the chosen node."""
 PRIORITIES = {"low": 10, "high": 1000, "urgent": 100_000}
 
-Object = dict[str, Any]
-Draw = Callable[[random.Random, Object], None]
+Draw = Callable[[random.Random, JsonObject], None]
 
 
 class Workload(NamedTuple):
@@ -39,16 +40,16 @@ class Arrival(NamedTuple):
     """A pod that comes `at` seconds after the start; deleted so many seconds later, and back so many after that."""
 
     at: float
-    pod: Object
+    pod: JsonObject
     deleted_after: float | None
     back_after: float | None
 
 
-def draw_nodes(rng: random.Random) -> list[Object]:
+def draw_nodes(rng: random.Random) -> list[JsonObject]:
     return [_node(rng, number) for number in range(rng.randint(20, 40))]
 
 
-def draw_arrivals(rng: random.Random, workload: Workload, nodes: list[Object], seconds: float) -> list[Arrival]:
+def draw_arrivals(rng: random.Random, workload: Workload, nodes: list[JsonObject], seconds: float) -> list[Arrival]:
     """Pods within the first `seconds`, in bursts, that ask for 60 to 130 % of the nodes' CPUs all together."""
     offered = sum(int(node["status"]["allocatable"]["cpu"]) for node in nodes) * 1000
     wanted = offered * rng.uniform(0.6, 1.3)
@@ -69,13 +70,13 @@ def draw_arrivals(rng: random.Random, workload: Workload, nodes: list[Object], s
     return sorted(arrivals, key=lambda arrival: arrival.at)
 
 
-def draw_volumes(rng: random.Random, nodes: list[Object]) -> list[Object]:
+def draw_volumes(rng: random.Random, nodes: list[JsonObject]) -> list[JsonObject]:
     """Local volumes of the class FIXED, on some of the nodes."""
     chosen = [node["metadata"]["name"] for node in nodes for _ in range(2) if rng.random() < 0.2]
     return [_volume(f"volume-{number:02}", node) for number, node in enumerate(chosen)]
 
 
-def claim_of(pod: Object, name: str) -> Object:
+def claim_of(pod: JsonObject, name: str) -> JsonObject:
     """The claim that a pod with a volume comes with."""
     spec = {
         "accessModes": ["ReadWriteOnce"],
@@ -85,13 +86,13 @@ def claim_of(pod: Object, name: str) -> Object:
     return {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec}
 
 
-def cpu_of(pod: Object) -> int:
+def cpu_of(pod: JsonObject) -> int:
     """In thousandths."""
     cpu: str = pod["spec"]["containers"][0]["resources"]["requests"]["cpu"]
     return int(cpu.removesuffix("m"))
 
 
-def _node(rng: random.Random, number: int) -> Object:
+def _node(rng: random.Random, number: int) -> JsonObject:
     name = f"node-{number:02}"
     cpu, memory = rng.choice([(2, 8), (4, 8), (4, 16), (8, 32)])
     offered = {"cpu": str(cpu), "memory": f"{memory}Gi", "ephemeral-storage": "100Gi"}
@@ -109,7 +110,7 @@ def _node(rng: random.Random, number: int) -> Object:
     }
 
 
-def _volume(name: str, node: str) -> Object:
+def _volume(name: str, node: str) -> JsonObject:
     host = {"key": HOSTNAME, "operator": "In", "values": [node]}
     spec = {
         "capacity": {"storage": "1Gi"},
@@ -122,7 +123,7 @@ def _volume(name: str, node: str) -> Object:
     return {"metadata": {"name": name}, "spec": spec}
 
 
-def _pod(rng: random.Random, name: str) -> Object:
+def _pod(rng: random.Random, name: str) -> JsonObject:
     """One that asks for a little CPU and memory, and otherwise for nothing."""
     requests = {"cpu": f"{rng.choice([50, 100, 250, 500, 1000])}m", "memory": f"{rng.choice([64, 128, 512, 1024])}Mi"}
     container = {"name": "main", "image": "example.test/main:1", "resources": {"requests": requests}}
@@ -134,50 +135,50 @@ def _pod(rng: random.Random, name: str) -> Object:
 # Kinds of pods: each makes a plain pod into one of its kind.
 
 
-def plain(rng: random.Random, pod: Object) -> None:
+def plain(rng: random.Random, pod: JsonObject) -> None:
     """As it is."""
 
 
-def large(rng: random.Random, pod: Object) -> None:
+def large(rng: random.Random, pod: JsonObject) -> None:
     requests = {"cpu": f"{rng.choice([1500, 2000, 3500])}m", "memory": f"{rng.choice([2, 4, 6])}Gi"}
     pod["spec"]["containers"][0]["resources"]["requests"] = requests
 
 
-def too_large(rng: random.Random, pod: Object) -> None:
+def too_large(rng: random.Random, pod: JsonObject) -> None:
     """No node will ever take it."""
     pod["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "64000m", "memory": "64Mi"}
 
 
-def choosy(rng: random.Random, pod: Object) -> None:
+def choosy(rng: random.Random, pod: JsonObject) -> None:
     pod["spec"]["nodeSelector"] = {"disk": "ssd"}
 
 
-def batch(rng: random.Random, pod: Object) -> None:
+def batch(rng: random.Random, pod: JsonObject) -> None:
     pod["spec"]["tolerations"] = [{"key": "dedicated", "operator": "Exists"}]
 
 
-def with_port(rng: random.Random, pod: Object) -> None:
+def with_port(rng: random.Random, pod: JsonObject) -> None:
     pod["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": rng.choice([8080, 8081])}]
 
 
-def important(rng: random.Random, pod: Object) -> None:
+def important(rng: random.Random, pod: JsonObject) -> None:
     rng.choice([plain, large])(rng, pod)
     pod["spec"]["priorityClassName"] = rng.choice(["low", "high", "high", "urgent"])
 
 
-def apart(rng: random.Random, pod: Object) -> None:
+def apart(rng: random.Random, pod: JsonObject) -> None:
     """No two of a group on one node."""
     group = _group(rng, pod, "apart", 4)
     pod["spec"]["affinity"] = {"podAntiAffinity": {_REQUIRED: [_term(group, HOSTNAME)]}}
 
 
-def together(rng: random.Random, pod: Object) -> None:
+def together(rng: random.Random, pod: JsonObject) -> None:
     """All of a group in one zone."""
     group = _group(rng, pod, "together", 4)
     pod["spec"]["affinity"] = {"podAffinity": {_REQUIRED: [_term(group, ZONE)]}}
 
 
-def spread(rng: random.Random, pod: Object) -> None:
+def spread(rng: random.Random, pod: JsonObject) -> None:
     """A group evenly over zones, or over nodes."""
     group = _group(rng, pod, "spread", 4)
     rule = {"maxSkew": rng.choice([1, 2]), "topologyKey": rng.choice([ZONE, HOSTNAME])}
@@ -185,7 +186,7 @@ def spread(rng: random.Random, pod: Object) -> None:
     pod["spec"]["topologySpreadConstraints"] = [{**rule, "labelSelector": {"matchLabels": {"app": group}}}]
 
 
-def with_volume(rng: random.Random, pod: Object) -> None:
+def with_volume(rng: random.Random, pod: JsonObject) -> None:
     """With a claim of its own, to be bound where the pod goes: to a volume that is there, or to one that is made."""
     name = pod["metadata"]["name"]
     pod["metadata"]["labels"] = {"app": rng.choice([FIXED, MADE])}
@@ -195,13 +196,13 @@ def with_volume(rng: random.Random, pod: Object) -> None:
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def _group(rng: random.Random, pod: Object, kind: str, number: int) -> str:
+def _group(rng: random.Random, pod: JsonObject, kind: str, number: int) -> str:
     group = f"{kind}-{rng.randrange(number)}"
     pod["metadata"]["labels"] = {"app": group}
     return group
 
 
-def _term(group: str, topology_key: str) -> Object:
+def _term(group: str, topology_key: str) -> JsonObject:
     return {"labelSelector": {"matchLabels": {"app": group}}, "topologyKey": topology_key}
 
 

@@ -20,19 +20,9 @@ from podium.config.registry import Registry
 from podium.extender.agents import Agent
 from podium.extender.assembly import kinds_to_watch
 from podium.framework.plugin import Plugin
+from podium.kube.json_object import JsonObject
 from podium.plugins.reward import settings as reward
-from podium.serving.manifests import (
-    IMAGE,
-    RBAC,
-    Object,
-    account_of,
-    binding,
-    confined,
-    head,
-    rule,
-    to_yaml,
-    unprivileged,
-)
+from podium.serving.manifests import IMAGE, RBAC, account_of, binding, confined, head, rule, to_yaml, unprivileged
 
 FIRST_PORT = 5401
 CONFIG_FOLDER = "/etc/podium"
@@ -73,7 +63,7 @@ def name_of(agents: Sequence[Agent], settings: Settings) -> str:
     return settings.name or "-".join(["podium", *(agent.name.lower() for agent in agents)])
 
 
-def manifest(agents: Sequence[Agent], registry: Registry, settings: Settings) -> list[Object]:
+def manifest(agents: Sequence[Agent], registry: Registry, settings: Settings) -> list[JsonObject]:
     """Every object, in the order in which they are to be applied."""
     return [
         *rights(agents, registry, settings),
@@ -87,7 +77,7 @@ def manifest(agents: Sequence[Agent], registry: Registry, settings: Settings) ->
 # kube-scheduler
 
 
-def scheduler_config(agents: Sequence[Agent], settings: Settings) -> Object:
+def scheduler_config(agents: Sequence[Agent], settings: Settings) -> JsonObject:
     """The KubeSchedulerConfiguration."""
     name = name_of(agents, settings)
     return {
@@ -103,7 +93,7 @@ def scheduler_config(agents: Sequence[Agent], settings: Settings) -> Object:
     }
 
 
-def _extenders(agent: Agent, port: int, *, alone: bool, settings: Settings) -> list[Object]:
+def _extenders(agent: Agent, port: int, *, alone: bool, settings: Settings) -> list[JsonObject]:
     host = f"http://127.0.0.1:{port}"
     weight = ALONE if alone else TOGETHER
     common = {"httpTimeout": "2s", "nodeCacheCapable": settings.names_only, "ignorable": True}
@@ -116,7 +106,7 @@ def _extenders(agent: Agent, port: int, *, alone: bool, settings: Settings) -> l
             {**prefix, **overload, "weight": TOGETHER, **common},
             {**prefix, **balance, "weight": ALONE, **common},
         ]
-    entry: Object = {"urlPrefix": f"{host}/{agent.name}"}
+    entry: JsonObject = {"urlPrefix": f"{host}/{agent.name}"}
     if agent.predicates:
         entry["filterVerb"] = "filter"
     if agent.priorities:
@@ -124,7 +114,7 @@ def _extenders(agent: Agent, port: int, *, alone: bool, settings: Settings) -> l
     return [entry | common]
 
 
-def _scheduler_config_map(agents: Sequence[Agent], settings: Settings) -> Object:
+def _scheduler_config_map(agents: Sequence[Agent], settings: Settings) -> JsonObject:
     name = name_of(agents, settings)
     text = to_yaml([scheduler_config(agents, settings)])
     return {**head("v1", "ConfigMap", name, settings.namespace), "data": {CONFIG_FILE: text}}
@@ -133,7 +123,7 @@ def _scheduler_config_map(agents: Sequence[Agent], settings: Settings) -> Object
 # Rights
 
 
-def rights(agents: Sequence[Agent], registry: Registry, settings: Settings) -> list[Object]:
+def rights(agents: Sequence[Agent], registry: Registry, settings: Settings) -> list[JsonObject]:
     """The service account, what the agents need, and what kube-scheduler needs."""
     name, namespace = name_of(agents, settings), settings.namespace
     account = account_of(name, namespace)
@@ -149,7 +139,7 @@ def rights(agents: Sequence[Agent], registry: Registry, settings: Settings) -> l
     ]
 
 
-def agent_roles(agents: Sequence[Agent], registry: Registry, settings: Settings) -> list[Object]:
+def agent_roles(agents: Sequence[Agent], registry: Registry, settings: Settings) -> list[JsonObject]:
     """What the agents watch, and what they and kube-scheduler keep; the lease may be created by its own role."""
     name = name_of(agents, settings)
     plugins = cast("list[type[Plugin]]", [registry[plugin] for agent in agents for plugin in agent.plugins])
@@ -175,7 +165,7 @@ def agent_roles(agents: Sequence[Agent], registry: Registry, settings: Settings)
 # The pod
 
 
-def _deployment(agents: Sequence[Agent], settings: Settings) -> Object:
+def _deployment(agents: Sequence[Agent], settings: Settings) -> JsonObject:
     name = name_of(agents, settings)
     labels = {"app": name}
     containers = [_scheduler(settings), *(_extender(agent, number, settings) for number, agent in enumerate(agents))]
@@ -196,7 +186,7 @@ def _deployment(agents: Sequence[Agent], settings: Settings) -> Object:
     }
 
 
-def _scheduler(settings: Settings) -> Object:
+def _scheduler(settings: Settings) -> JsonObject:
     port = {"port": 10259, "scheme": "HTTPS"}
     return {
         "name": "kube-scheduler",
@@ -210,7 +200,7 @@ def _scheduler(settings: Settings) -> Object:
     }
 
 
-def _extender(agent: Agent, number: int, settings: Settings) -> Object:
+def _extender(agent: Agent, number: int, settings: Settings) -> JsonObject:
     port = FIRST_PORT + number
     given = {"HTTP_PORT": str(port), "LOG_LEVEL": "INFO", **VARIABLES.get(agent.name, {}), **settings.variables}
     if agent.name == "reward":
@@ -228,13 +218,13 @@ def _extender(agent: Agent, number: int, settings: Settings) -> Object:
     }
 
 
-def _closed_to_others(name: str, settings: Settings) -> Object:
+def _closed_to_others(name: str, settings: Settings) -> JsonObject:
     """No other pod may ask the agents: what they learn, they learn from their scheduler."""
     spec = {"podSelector": {"matchLabels": {"app": name}}, "policyTypes": ["Ingress"], "ingress": []}
     return {**head("networking.k8s.io/v1", "NetworkPolicy", name, settings.namespace), "spec": spec}
 
 
-def _test_pod(name: str) -> Object:
+def _test_pod(name: str) -> JsonObject:
     container = {
         "name": "pause",
         "image": "registry.k8s.io/pause:3.10",

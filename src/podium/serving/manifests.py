@@ -7,16 +7,18 @@ from typing import Any
 
 import yaml
 
-Object = dict[str, Any]
+from podium.kube.json_object import JsonObject
 
 IMAGE = "podium:0.1.0"
 USER = 65532
 RBAC = "rbac.authorization.k8s.io/v1"
 
 
-def head(version: str, kind: str, name: str, namespace: str = "", labels: Mapping[str, str] | None = None) -> Object:
+def head(
+    version: str, kind: str, name: str, namespace: str = "", labels: Mapping[str, str] | None = None
+) -> JsonObject:
     """An object of which only kind and name are said yet."""
-    metadata: Object = {"name": name}
+    metadata: JsonObject = {"name": name}
     if namespace:
         metadata["namespace"] = namespace
     if labels:
@@ -27,18 +29,18 @@ def head(version: str, kind: str, name: str, namespace: str = "", labels: Mappin
 # Rights
 
 
-def account_of(name: str, namespace: str) -> Object:
+def account_of(name: str, namespace: str) -> JsonObject:
     """A service account as the subject of a binding."""
     return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
 
 
-def rule(group: str, resources: Sequence[str], verbs: Sequence[str], names: Sequence[str] = ()) -> Object:
+def rule(group: str, resources: Sequence[str], verbs: Sequence[str], names: Sequence[str] = ()) -> JsonObject:
     """One rule of a role."""
-    found: Object = {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
+    found: JsonObject = {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
     return {**found, "resourceNames": list(names)} if names else found
 
 
-def binding(account: Object, kind: str, name: str, role: str, namespace: str = "") -> Object:
+def binding(account: JsonObject, kind: str, name: str, role: str, namespace: str = "") -> JsonObject:
     """An account gets a Role or ClusterRole (`kind`); with a namespace, there only."""
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role}
     return {**head(RBAC, f"{kind}Binding", name, namespace), "roleRef": reference, "subjects": [account]}
@@ -47,7 +49,7 @@ def binding(account: Object, kind: str, name: str, role: str, namespace: str = "
 # Containment
 
 
-def unprivileged() -> Object:
+def unprivileged() -> JsonObject:
     """The security context of a pod."""
     return {
         "runAsNonRoot": True,
@@ -57,7 +59,7 @@ def unprivileged() -> Object:
     }
 
 
-def confined() -> Object:
+def confined() -> JsonObject:
     """The security context of a container."""
     return {
         "allowPrivilegeEscalation": False,
@@ -69,7 +71,7 @@ def confined() -> Object:
 # Text
 
 
-def to_yaml(objects: Iterable[Object]) -> str:
+def to_yaml(objects: Iterable[JsonObject]) -> str:
     """The objects as one stream of documents, made to be read."""
     return yaml.dump_all(objects, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
 

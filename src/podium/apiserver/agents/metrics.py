@@ -7,19 +7,19 @@ and pods that do not run have none.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from podium.apiserver.agents.machines import Machine, Run
 from podium.apiserver.agents.usage import NODE_CPU, NODE_MEMORY
 from podium.apiserver.kinds import POD, Kind
 from podium.apiserver.label_selector import parse_label_selector
 from podium.framework.clock import Clock
+from podium.kube.json_object import JsonObject
 from podium.kube.meta import format_time
 
 if TYPE_CHECKING:
     from podium.apiserver.api import Api
 
-Object = dict[str, Any]
 
 WINDOW = 15.0
 VERBS = ("get", "list")
@@ -40,11 +40,11 @@ class NodeMetrics:
         self._clock = clock
         self._machines = machines
 
-    def get(self, namespace: str, name: str) -> Object | None:
+    def get(self, namespace: str, name: str) -> JsonObject | None:
         machine = self._machines.get(name)
         return self._metrics(machine) if machine is not None and machine.stopped_at is None else None
 
-    def list(self, namespace: str, label_selector: str) -> list[Object]:
+    def list(self, namespace: str, label_selector: str) -> list[JsonObject]:
         selector = parse_label_selector(label_selector)
         chosen = (self._machines[name] for name in sorted(self._machines))
         return [
@@ -53,7 +53,7 @@ class NodeMetrics:
             if machine.stopped_at is None and selector.matches(machine.node.labels)
         ]
 
-    def _metrics(self, machine: Machine) -> Object:
+    def _metrics(self, machine: Machine) -> JsonObject:
         moment = _moment(self._clock)
         cpu, memory = NODE_CPU, float(NODE_MEMORY)
         for run in machine.runs.values():
@@ -72,13 +72,13 @@ class PodMetrics:
         self._clock = clock
         self._machines = machines
 
-    def get(self, namespace: str, name: str) -> Object | None:
+    def get(self, namespace: str, name: str) -> JsonObject | None:
         stored = self._api.store.get(POD, namespace, name)
         machine = self._machines.get(stored.fields[0]) if stored is not None else None
         run = machine.runs.get((namespace, name)) if machine is not None and machine.stopped_at is None else None
         return None if stored is None or run is None or run.usage is None else self._metrics(run, stored.labels)
 
-    def list(self, namespace: str, label_selector: str) -> list[Object]:
+    def list(self, namespace: str, label_selector: str) -> list[JsonObject]:
         selector = parse_label_selector(label_selector)
         found = []
         for stored in self._api.store.items(POD, namespace or None):
@@ -90,10 +90,10 @@ class PodMetrics:
                 found.append(self._metrics(run, stored.labels))
         return found
 
-    def _metrics(self, run: Run, labels: dict[str, str]) -> Object:
+    def _metrics(self, run: Run, labels: dict[str, str]) -> JsonObject:
         moment = _moment(self._clock)
         cpu, memory = use_of(run, moment)
-        metadata: Object = {"name": run.key[1], "namespace": run.key[0]}
+        metadata: JsonObject = {"name": run.key[1], "namespace": run.key[0]}
         if labels:
             metadata["labels"] = dict(labels)
         share = _usage(cpu / len(run.containers), memory / len(run.containers))
@@ -112,7 +112,7 @@ def _moment(clock: Clock) -> float:
     return clock.now() // WINDOW * WINDOW
 
 
-def _metrics(kind: str, metadata: Object, moment: float) -> Object:
+def _metrics(kind: str, metadata: JsonObject, moment: float) -> JsonObject:
     time = format_time(moment)
     head = {"kind": kind, "apiVersion": NODE_METRICS.api_version}
     return head | {"metadata": metadata | {"creationTimestamp": time}, "timestamp": time, "window": f"{int(WINDOW)}s"}

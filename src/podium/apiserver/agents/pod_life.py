@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from podium.apiserver.agents import pod_status
 from podium.apiserver.agents.admission import Rejection, host_ports, rejection
@@ -24,6 +24,7 @@ from podium.apiserver.errors import StatusError
 from podium.apiserver.kinds import POD
 from podium.apiserver.writing import Options
 from podium.framework.clock import Clock
+from podium.kube.json_object import JsonObject
 from podium.kube.meta import format_time
 from podium.kube.pod import Pod
 from podium.kube.requests import fit_requests
@@ -31,7 +32,6 @@ from podium.kube.requests import fit_requests
 if TYPE_CHECKING:
     from podium.apiserver.api import Api
 
-Object = dict[str, Any]
 
 FIRST_BACKOFF, LAST_BACKOFF = 10.0, 300.0
 FORGIVEN_AFTER = 600.0
@@ -175,11 +175,11 @@ class PodLives:
 
         self._timeline.after(seconds, due)
 
-    def _object(self, run: Run) -> Object | None:
+    def _object(self, run: Run) -> JsonObject | None:
         stored = self._api.store.get(POD, *run.key)
         return stored.decode() if stored is not None and stored.uid == run.uid else None
 
-    def _write(self, machine: Machine, run: Run, change: Callable[[Object, str], Object]) -> bool:
+    def _write(self, machine: Machine, run: Run, change: Callable[[JsonObject, str], JsonObject]) -> bool:
         """Writes the pod's new status; False when the pod is gone."""
         pod = self._object(run)
         if pod is None:

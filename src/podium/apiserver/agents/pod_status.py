@@ -3,14 +3,12 @@ has happened go in, the new status comes out."""
 
 from __future__ import annotations
 
-from typing import Any
-
-Object = dict[str, Any]
+from podium.kube.json_object import JsonObject
 
 _ORDER = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
 
 
-def waiting(pod: Object, time: str, host_ip: str) -> Object:
+def waiting(pod: JsonObject, time: str, host_ip: str) -> JsonObject:
     """Accepted, and its containers are being created."""
     status = _base(pod, "Pending", host_ip)
     status["startTime"] = time
@@ -40,7 +38,7 @@ def waiting(pod: Object, time: str, host_ip: str) -> Object:
     return status
 
 
-def running(pod: Object, time: str, host_ip: str, pod_ip: str) -> Object:
+def running(pod: JsonObject, time: str, host_ip: str, pod_ip: str) -> JsonObject:
     """All containers run and are ready; init containers have ended, sidecars stay."""
     status = _base(pod, "Running", host_ip)
     status.setdefault("startTime", time)
@@ -63,7 +61,7 @@ def running(pod: Object, time: str, host_ip: str, pod_ip: str) -> Object:
     return status
 
 
-def heard_again(pod: Object, time: str) -> Object:
+def heard_again(pod: JsonObject, time: str) -> JsonObject:
     """The node is back: what runs is ready again, whatever others have concluded from its silence."""
     status = dict(pod["status"])
     containers = status.get("containerStatuses") or []
@@ -72,7 +70,7 @@ def heard_again(pod: Object, time: str) -> Object:
     return status
 
 
-def crashed(pod: Object, time: str, exit_code: int, wait_seconds: float) -> Object:
+def crashed(pod: JsonObject, time: str, exit_code: int, wait_seconds: float) -> JsonObject:
     """A container has ended and will be started again after the wait."""
     status = dict(pod["status"])
     unready = ("False", "ContainersNotReady", f"containers with unready status: [{_names(pod)}]")
@@ -96,7 +94,7 @@ def crashed(pod: Object, time: str, exit_code: int, wait_seconds: float) -> Obje
     return status
 
 
-def ended(pod: Object, time: str, exit_code: int) -> Object:
+def ended(pod: JsonObject, time: str, exit_code: int) -> JsonObject:
     """All containers have ended for good."""
     succeeded = exit_code == 0
     status = {**(pod.get("status") or {}), "phase": "Succeeded" if succeeded else "Failed"}
@@ -113,7 +111,7 @@ def ended(pod: Object, time: str, exit_code: int) -> Object:
     return status
 
 
-def rejected(pod: Object, time: str, reason: str, message: str) -> Object:
+def rejected(pod: JsonObject, time: str, reason: str, message: str) -> JsonObject:
     status = {key: value for key, value in (pod.get("status") or {}).items() if key in ("qosClass", "conditions")}
     return {
         **status,
@@ -124,13 +122,13 @@ def rejected(pod: Object, time: str, reason: str, message: str) -> Object:
     }
 
 
-def overdue(pod: Object, time: str) -> Object:
+def overdue(pod: JsonObject, time: str) -> JsonObject:
     status = ended(pod, time, 137)
     message = "Pod was active on the node longer than the specified deadline"
     return {**status, "phase": "Failed", "reason": "DeadlineExceeded", "message": message}
 
 
-def _base(pod: Object, phase: str, host_ip: str) -> Object:
+def _base(pod: JsonObject, phase: str, host_ip: str) -> JsonObject:
     status = {**(pod.get("status") or {}), "phase": phase, "hostIP": host_ip, "hostIPs": [{"ip": host_ip}]}
     status.pop("nominatedNodeName", None)
     if pod["metadata"].get("generation"):
@@ -138,13 +136,13 @@ def _base(pod: Object, phase: str, host_ip: str) -> Object:
     return status
 
 
-def _conditions(status: Object, time: str, **new: tuple[str, str, str]) -> None:
+def _conditions(status: JsonObject, time: str, **new: tuple[str, str, str]) -> None:
     """Puts the conditions in the kubelet's order; the time of change stays where the status did not change."""
     known = {each["type"]: each for each in status.get("conditions") or ()}
     for kind, (value, reason, message) in new.items():
         old = known.get(kind)
         changed = time if old is None or old["status"] != value else old.get("lastTransitionTime", time)
-        entry: Object = {"type": kind, "status": value, "lastProbeTime": None, "lastTransitionTime": changed}
+        entry: JsonObject = {"type": kind, "status": value, "lastProbeTime": None, "lastTransitionTime": changed}
         if status.get("observedGeneration"):
             entry["observedGeneration"] = status["observedGeneration"]
         if reason:
@@ -157,21 +155,21 @@ def _conditions(status: Object, time: str, **new: tuple[str, str, str]) -> None:
 
 
 def _container(
-    container: Object, state: Object, *, ready: bool, old: Object | None = None, started: bool | None = None
-) -> Object:
+    container: JsonObject, state: JsonObject, *, ready: bool, old: JsonObject | None = None, started: bool | None = None
+) -> JsonObject:
     running = "running" in state
-    entry: Object = {"name": container["name"], "state": state, "lastState": (old or {}).get("lastState") or {}}
+    entry: JsonObject = {"name": container["name"], "state": state, "lastState": (old or {}).get("lastState") or {}}
     entry |= {"ready": ready, "restartCount": (old or {}).get("restartCount", 0), "image": container.get("image", "")}
     entry |= {"imageID": "", "started": running if started is None else started}
     return entry
 
 
-def _terminated(exit_code: int, started: str, finished: str) -> Object:
+def _terminated(exit_code: int, started: str, finished: str) -> JsonObject:
     reason = "Completed" if exit_code == 0 else "Error"
     return {"exitCode": exit_code, "reason": reason, "startedAt": started, "finishedAt": finished}
 
 
-def _names(pod: Object) -> str:
+def _names(pod: JsonObject) -> str:
     return " ".join(container["name"] for container in pod["spec"]["containers"])
 
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import msgspec
 
+from podium.kube.json_object import JsonObject
 from podium.kube.meta import format_time
 from podium.kube.quantity import format_nano, parse
-
-Object = dict[str, Any]
 
 VERSION = "v1.36.4"
 CONDITIONS = (
@@ -47,7 +46,7 @@ class Shape(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
             yield f"{self.name}-{index}"
 
 
-def node_object(shape: Shape, name: str, index: int, now: float) -> Object:
+def node_object(shape: Shape, name: str, index: int, now: float) -> JsonObject:
     """`index` counts all nodes of the cluster: addresses and zones follow it."""
     labels = {
         "kubernetes.io/hostname": name,
@@ -64,7 +63,11 @@ def node_object(shape: Shape, name: str, index: int, now: float) -> Object:
     for resource, amount in shape.reserved.items():
         left = max(0, parse(capacity.get(resource, "0")) - parse(amount))
         allocatable[resource] = format_nano(left, binary=resource != "cpu")
-    spec: Object = {"podCIDR": pod_network(index), "podCIDRs": [pod_network(index)], "providerID": f"podium://{name}"}
+    spec: JsonObject = {
+        "podCIDR": pod_network(index),
+        "podCIDRs": [pod_network(index)],
+        "providerID": f"podium://{name}",
+    }
     if shape.taints:
         spec["taints"] = [dict(taint) for taint in shape.taints]
     return {
@@ -98,7 +101,7 @@ def node_object(shape: Shape, name: str, index: int, now: float) -> Object:
     }
 
 
-def conditions(heartbeat: float, transition: float) -> list[Object]:
+def conditions(heartbeat: float, transition: float) -> list[JsonObject]:
     times = {"lastHeartbeatTime": format_time(heartbeat), "lastTransitionTime": format_time(transition)}
     return [
         {"type": kind, "status": status, **times, "reason": reason, "message": message}

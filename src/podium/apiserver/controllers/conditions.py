@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-Object = dict[str, Any]
+from podium.kube.json_object import JsonObject
 
 
-def condition(status: Object, kind: str) -> Object | None:
+def condition(status: JsonObject, kind: str) -> JsonObject | None:
     return next((each for each in status.get("conditions") or () if each["type"] == kind), None)
 
 
-def without(status: Object, kind: str) -> None:
+def without(status: JsonObject, kind: str) -> None:
     if "conditions" in status:
         status["conditions"] = [each for each in status["conditions"] if each["type"] != kind]
         if not status["conditions"]:
             del status["conditions"]
 
 
-def put(status: Object, new: Object, *, keep_transition: bool = False) -> None:
+def put(status: JsonObject, new: JsonObject, *, keep_transition: bool = False) -> None:
     """Adds the condition at the end in place of the one of its type, unless status and reason are what they were.
 
     With `keep_transition` the time of the last change stays where the status did not change.

@@ -17,9 +17,10 @@ from podium.apiserver.controllers.ownership import claimed_pods, selector_of
 from podium.apiserver.controllers.pod_making import create_pod, delete_pod, pod_from
 from podium.apiserver.controllers.pods import Key, PodView
 from podium.apiserver.controllers.replica_set import next_available
-from podium.apiserver.controllers.world import Object, World, copied, key_of, number
+from podium.apiserver.controllers.world import World, copied, key_of, number
 from podium.apiserver.rules.daemon_sets import GENERATION
 from podium.apiserver.store import Change
+from podium.kube.json_object import JsonObject
 from podium.kube.node import Node, Taint
 from podium.kube.pod import Pod, Toleration
 from podium.kube.toleration import untolerated
@@ -89,13 +90,13 @@ class DaemonSets:
         if wait is not None:
             self._lane.add_after(key, wait)
 
-    def _pods_by_node(self, owner: Object) -> dict[str, list[PodView]]:
+    def _pods_by_node(self, owner: JsonObject) -> dict[str, list[PodView]]:
         by_node: dict[str, list[PodView]] = {}
         for pod in claimed_pods(self._world, owner, selector_of(owner["spec"])):
             by_node.setdefault(pod.meant_for, []).append(pod)
         return by_node
 
-    def _do(self, key: Key, owner: Object, template: Object, steps: Steps, now: float) -> None:
+    def _do(self, key: Key, owner: JsonObject, template: JsonObject, steps: Steps, now: float) -> None:
         more = len(steps.delete) > BURST or len(steps.create) > BURST
         for node, pod in steps.failed:
             if self._may_go(key, owner, node, now):
@@ -114,7 +115,7 @@ class DaemonSets:
         if more:
             self._lane.add(key)
 
-    def _may_go(self, key: Key, owner: Object, node: str, now: float) -> bool:
+    def _may_go(self, key: Key, owner: JsonObject, node: str, now: float) -> bool:
         """Whether the failed pod of that node may be replaced yet; a kubelet that refuses it would refuse the next."""
         where = (owner["metadata"]["uid"], node)
         delay, since = self._failures.get(where, (0.0, now))
@@ -142,9 +143,9 @@ class DaemonSets:
                 self._lane.add_after((pod.metadata.namespace, owner.name), SETTLE_SECONDS)
 
 
-def template_with(owner: Object, marked: str) -> Object:
+def template_with(owner: JsonObject, marked: str) -> JsonObject:
     """The template with the tolerations and labels that every pod of the set gets."""
-    template: Object = copied(owner["spec"]["template"])
+    template: JsonObject = copied(owner["spec"]["template"])
     labels = template.setdefault("metadata", {}).setdefault("labels", {})
     generation = (owner["metadata"].get("annotations") or {}).get(GENERATION)
     if generation:
@@ -159,7 +160,7 @@ def template_with(owner: Object, marked: str) -> Object:
     return template
 
 
-def pod_for(template: Object, owner: Object, node: str) -> Object:
+def pod_for(template: JsonObject, owner: JsonObject, node: str) -> JsonObject:
     pod = pod_from(template, owner)
     affinity = pod["spec"].setdefault("affinity", {}).setdefault("nodeAffinity", {})
     field = {"key": "metadata.name", "operator": "In", "values": [node]}
@@ -168,7 +169,7 @@ def pod_for(template: Object, owner: Object, node: str) -> Object:
     return pod
 
 
-def eligibility(template: Object, nodes: Mapping[str, Node]) -> dict[str, tuple[bool, bool]]:
+def eligibility(template: JsonObject, nodes: Mapping[str, Node]) -> dict[str, tuple[bool, bool]]:
     """For each node, in the order of names: may a pod be started there, and may one that runs there stay?"""
     pod = Pod(spec=msgspec.convert(template["spec"], type(Pod().spec), strict=False))
     required = RequiredNodes(pod)
@@ -191,7 +192,7 @@ def _by_taints(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -
 
 
 def plan(
-    owner: Object,
+    owner: JsonObject,
     eligible: Mapping[str, tuple[bool, bool]],
     pods: Mapping[str, Sequence[PodView]],
     marked: str,
@@ -233,7 +234,7 @@ def _superfluous(running: Sequence[PodView], marked: str, wait: int, now: float)
 
 
 def due_for_update(
-    owner: Object,
+    owner: JsonObject,
     eligible: Mapping[str, tuple[bool, bool]],
     pods: Mapping[str, Sequence[PodView]],
     marked: str,
@@ -265,19 +266,19 @@ def due_for_update(
 
 
 def status_of(
-    owner: Object,
+    owner: JsonObject,
     eligible: Mapping[str, tuple[bool, bool]],
     pods: Mapping[str, Sequence[PodView]],
     marked: str,
     now: float,
     collisions: int,
-) -> Object:
+) -> JsonObject:
     wait = number(owner["spec"], "minReadySeconds")
     wanted = [node for node, (start, _) in eligible.items() if start]
     first = [min(pods[node], key=_oldest) for node in wanted if node in pods]
     misplaced = [node for node, (start, _) in eligible.items() if not start and node in pods]
     available = sum(pod.available(wait, now) for pod in first)
-    status: Object = {
+    status: JsonObject = {
         "currentNumberScheduled": len(first),
         "numberMisscheduled": len(misplaced),
         "desiredNumberScheduled": len(wanted),
@@ -293,7 +294,7 @@ def status_of(
     return status | {field: count for field, count in others.items() if count}
 
 
-def _limits(owner: Object, desired: int) -> tuple[int, int]:
+def _limits(owner: JsonObject, desired: int) -> tuple[int, int]:
     """maxSurge and maxUnavailable; not both are zero."""
     strategy = owner["spec"]["updateStrategy"]
     rolling = strategy.get("rollingUpdate") or {}

@@ -13,9 +13,10 @@ from podium.apiserver.controllers import conditions, rollout
 from podium.apiserver.controllers.ownership import claimed_objects, controller_reference, selector_of
 from podium.apiserver.controllers.pods import Key, PodView, seconds
 from podium.apiserver.controllers.template_hash import template_hash
-from podium.apiserver.controllers.world import Object, World, copied, key_of, number
+from podium.apiserver.controllers.world import World, copied, key_of, number
 from podium.apiserver.errors import StatusError
 from podium.apiserver.store import Change
+from podium.kube.json_object import JsonObject
 
 
 class Deployments:
@@ -53,14 +54,14 @@ class Deployments:
 
     # The three ways to go on.
 
-    def _scale(self, deployment: Object, sets: list[Object], new: Object | None) -> None:
+    def _scale(self, deployment: JsonObject, sets: list[JsonObject], new: JsonObject | None) -> None:
         sizes = rollout.sizes_when_scaled(deployment, _others(sets, new), new)
         sets, _ = self._resize(deployment, sets, sizes or {}, with_annotations=True)
         if deployment["spec"].get("paused"):
             self._clean_up(deployment, _others(sets, new))
         self._write_status(deployment, sets, _again(sets, new))
 
-    def _roll(self, deployment: Object, sets: list[Object], new: Object | None) -> None:
+    def _roll(self, deployment: JsonObject, sets: list[JsonObject], new: JsonObject | None) -> None:
         if new is None:
             deployment, new = self._create_new(deployment, sets)
             sets = [*sets, new]
@@ -73,7 +74,7 @@ class Deployments:
             self._clean_up(deployment, _others(sets, new))
         self._write_rollout_status(deployment, sets, _again(sets, new))
 
-    def _recreate(self, deployment: Object, sets: list[Object], new: Object | None) -> None:
+    def _recreate(self, deployment: JsonObject, sets: list[JsonObject], new: JsonObject | None) -> None:
         old = _others(sets, new)
         sets, scaled = self._resize(deployment, sets, {each["metadata"]["name"]: 0 for each in old})
         if scaled or self._run_still(old):
@@ -87,7 +88,7 @@ class Deployments:
             self._clean_up(deployment, _others(sets, new))
         self._write_rollout_status(deployment, sets, _again(sets, new))
 
-    def _run_still(self, old: Sequence[Object]) -> bool:
+    def _run_still(self, old: Sequence[JsonObject]) -> bool:
         if any(rollout.counted(each, "replicas") for each in old):
             return True
         pods = (pod for each in old for pod in self._world.pods.owned_by(each["metadata"]["uid"]))
@@ -95,14 +96,14 @@ class Deployments:
 
     # The new ReplicaSet.
 
-    def _create_new(self, deployment: Object, sets: Sequence[Object]) -> tuple[Object, Object]:
+    def _create_new(self, deployment: JsonObject, sets: Sequence[JsonObject]) -> tuple[JsonObject, JsonObject]:
         spec, meta = deployment["spec"], deployment["metadata"]
         template = copied(spec["template"])
         marked = template_hash(template, (deployment.get("status") or {}).get("collisionCount"))
         template.setdefault("metadata", {}).setdefault("labels", {})[rollout.HASH_LABEL] = marked
         selector = copied(spec["selector"])
         selector.setdefault("matchLabels", {})[rollout.HASH_LABEL] = marked
-        new: Object = {
+        new: JsonObject = {
             "metadata": {
                 "name": f"{meta['name'][: 253 - 1 - len(marked)]}-{marked}",
                 "namespace": meta["namespace"],
@@ -127,7 +128,7 @@ class Deployments:
             deployment = self._progress(deployment, "True", "NewReplicaSetCreated", message)
         return deployment, created
 
-    def _created(self, deployment: Object, new: Object) -> Object:
+    def _created(self, deployment: JsonObject, new: JsonObject) -> JsonObject:
         name = new["metadata"]["name"]
         try:
             return self._world.create("ReplicaSet", new)
@@ -143,7 +144,7 @@ class Deployments:
                 self._recorder.warning(deployment, "ReplicaSetCreateError", message)
             raise
 
-    def _kept_in_step(self, deployment: Object, sets: Sequence[Object], new: Object) -> Object:
+    def _kept_in_step(self, deployment: JsonObject, sets: Sequence[JsonObject], new: JsonObject) -> JsonObject:
         """The new ReplicaSet with the annotations, revision and readiness time that the Deployment asks for."""
         revision = max((rollout.revision(each) for each in _others(sets, new)), default=0) + 1
         annotations = rollout.annotations_of_new(deployment, new, revision)
@@ -155,7 +156,7 @@ class Deployments:
         new = {**new, "metadata": {**new["metadata"], "annotations": annotations}, "spec": spec}
         return self._world.update("ReplicaSet", new)
 
-    def _with_revision(self, deployment: Object, new: Object) -> Object:
+    def _with_revision(self, deployment: JsonObject, new: JsonObject) -> JsonObject:
         revision = new["metadata"]["annotations"][rollout.REVISION]
         annotations = deployment["metadata"].get("annotations") or {}
         if annotations.get(rollout.REVISION) == revision:
@@ -166,8 +167,13 @@ class Deployments:
     # Sizes.
 
     def _resize(
-        self, deployment: Object, sets: Sequence[Object], sizes: dict[str, int], *, with_annotations: bool = False
-    ) -> tuple[list[Object], bool]:
+        self,
+        deployment: JsonObject,
+        sets: Sequence[JsonObject],
+        sizes: dict[str, int],
+        *,
+        with_annotations: bool = False,
+    ) -> tuple[list[JsonObject], bool]:
         """The ReplicaSets after those named have got their sizes, and whether any size changed."""
         after, scaled = [], False
         for before in sets:
@@ -189,7 +195,7 @@ class Deployments:
             after.append(each)
         return after, scaled
 
-    def _clean_up(self, deployment: Object, old: Sequence[Object]) -> None:
+    def _clean_up(self, deployment: JsonObject, old: Sequence[JsonObject]) -> None:
         """Deletes the oldest of the empty ReplicaSets that are over the history limit."""
         limit = deployment["spec"].get("revisionHistoryLimit")
         if limit is None or limit == 2**31 - 1:
@@ -202,7 +208,7 @@ class Deployments:
 
     # Status.
 
-    def _note_pause(self, deployment: Object) -> Object:
+    def _note_pause(self, deployment: JsonObject) -> JsonObject:
         if not rollout.has_deadline(deployment):
             return deployment
         now = _progressing(deployment)
@@ -214,17 +220,17 @@ class Deployments:
             return self._progress(deployment, "Unknown", "DeploymentPaused", "Deployment is paused")
         return self._progress(deployment, "Unknown", "DeploymentResumed", "Deployment is resumed")
 
-    def _progress(self, deployment: Object, value: str, reason: str, message: str) -> Object:
+    def _progress(self, deployment: JsonObject, value: str, reason: str, message: str) -> JsonObject:
         status = copied(deployment.get("status") or {})
         rollout.put(status, "Progressing", value, reason, message, self._world.timestamp())
         return self._world.update_status("Deployment", deployment, status)
 
-    def _write_status(self, deployment: Object, sets: Sequence[Object], new: Object | None) -> None:
+    def _write_status(self, deployment: JsonObject, sets: Sequence[JsonObject], new: JsonObject | None) -> None:
         status = rollout.status_of(deployment, sets, new, self._world.timestamp())
         if status != deployment.get("status"):
             self._world.update_status("Deployment", deployment, status)
 
-    def _write_rollout_status(self, deployment: Object, sets: Sequence[Object], new: Object | None) -> None:
+    def _write_rollout_status(self, deployment: JsonObject, sets: Sequence[JsonObject], new: JsonObject | None) -> None:
         time = self._world.timestamp()
         status = rollout.status_of(deployment, sets, new, time)
         meta = deployment["metadata"]
@@ -254,7 +260,7 @@ class Deployments:
             if 0 <= wait < float("inf"):
                 self._lane.add_after((meta["namespace"], meta["name"]), wait + 1)
 
-    def _deadline(self, deployment: Object, status: Object) -> float:
+    def _deadline(self, deployment: JsonObject, status: JsonObject) -> float:
         """Seconds until progress is overdue, below zero when it is; never, where nothing is awaited."""
         progressing = conditions.condition(status, "Progressing")
         if progressing is None or progressing.get("reason") == "NewReplicaSetAvailable":
@@ -294,41 +300,41 @@ class Deployments:
                 self._replica_set_changed(Change("MODIFIED", stored, None))
 
 
-def new_of(deployment: Object, sets: Sequence[Object]) -> Object | None:
+def new_of(deployment: JsonObject, sets: Sequence[JsonObject]) -> JsonObject | None:
     """The ReplicaSet with the Deployment's template, the oldest of several."""
     template = deployment["spec"]["template"]
     matching = [each for each in sets if _without_hash(each["spec"]["template"]) == _without_hash(template)]
     return min(matching, key=rollout.by_age, default=None)
 
 
-def _progressing(deployment: Object) -> Object | None:
+def _progressing(deployment: JsonObject) -> JsonObject | None:
     return conditions.condition(deployment.get("status") or {}, "Progressing")
 
 
-def _without_hash(template: Object) -> Object:
+def _without_hash(template: JsonObject) -> JsonObject:
     meta = dict(template.get("metadata") or {})
     labels = {key: value for key, value in (meta.get("labels") or {}).items() if key != rollout.HASH_LABEL}
     meta["labels"] = labels
     return {**template, "metadata": {key: value for key, value in meta.items() if value}}
 
 
-def _was_scaled(deployment: Object, sets: Sequence[Object]) -> bool:
+def _was_scaled(deployment: JsonObject, sets: Sequence[JsonObject]) -> bool:
     wanted = rollout.replicas(deployment)
     noted = (rollout.annotated_number(each, rollout.DESIRED) for each in sets if rollout.replicas(each) > 0)
     return any(number is not None and number != wanted for number in noted)
 
 
-def _others(sets: Sequence[Object], new: Object | None) -> list[Object]:
+def _others(sets: Sequence[JsonObject], new: JsonObject | None) -> list[JsonObject]:
     return [each for each in sets if new is None or each["metadata"]["name"] != new["metadata"]["name"]]
 
 
-def _again(sets: Sequence[Object], new: Object | None) -> Object | None:
+def _again(sets: Sequence[JsonObject], new: JsonObject | None) -> JsonObject | None:
     """The new ReplicaSet as it is after what was written."""
     name = None if new is None else new["metadata"]["name"]
     return next((each for each in sets if each["metadata"]["name"] == name), None)
 
 
-def _copy_failure(status: Object, sets: Sequence[Object], new: Object | None) -> None:
+def _copy_failure(status: JsonObject, sets: Sequence[JsonObject], new: JsonObject | None) -> None:
     first = ([new] if new is not None else []) + list(sets)
     failed = (conditions.condition(each.get("status") or {}, "ReplicaFailure") for each in first)
     failure = next((each for each in failed if each is not None), None)

@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from podium.apiserver.controllers.amounts import scaled
 from podium.apiserver.controllers.ownership import controller_of, selector_of
 from podium.apiserver.controllers.pods import Key, PodView, seconds
-from podium.apiserver.controllers.world import Object, World, key_of, number
+from podium.apiserver.controllers.world import World, key_of, number
 from podium.apiserver.store import Change
+from podium.kube.json_object import JsonObject
 
 DELETION_SECONDS = 120.0
 SETTLE_SECONDS = 0.05
@@ -54,7 +55,7 @@ class DisruptionBudgets:
             soonest = min(seconds(time) or now for time in disrupted.values())
             self._lane.add_after(key, max(0.001, soonest + DELETION_SECONDS - now))
 
-    def _expected(self, budget: Object, pods: Sequence[PodView]) -> tuple[int | None, int | str]:
+    def _expected(self, budget: JsonObject, pods: Sequence[PodView]) -> tuple[int | None, int | str]:
         """How many pods are expected and how many of them have to be healthy; or None, and why that is not known."""
         spec = budget["spec"]
         if spec.get("maxUnavailable") is None and isinstance(spec.get("minAvailable"), int):
@@ -84,7 +85,7 @@ class DisruptionBudgets:
             return self._scale(namespace, "Deployment", above["name"], above["uid"])
         return uid, number(owner["spec"], "replicas", 1)
 
-    def _fail(self, budget: Object, why: object) -> None:
+    def _fail(self, budget: JsonObject, why: object) -> None:
         message = f"Failed to calculate the number of expected pods: {why}"
         self._recorder.warning(budget, "CalculateExpectedPodCountFailed", message)
         status = {**(budget.get("status") or {}), "disruptionsAllowed": 0}
@@ -112,11 +113,11 @@ class DisruptionBudgets:
 
 
 def status_of(
-    budget: Object, healthy: int, desired: int, expected: int, disrupted: dict[str, str], time: str
-) -> Object:
+    budget: JsonObject, healthy: int, desired: int, expected: int, disrupted: dict[str, str], time: str
+) -> JsonObject:
     allowed = max(0, healthy - desired) if expected > 0 else 0
     generation = budget["metadata"].get("generation", 0)
-    status: Object = {"observedGeneration": generation} if generation else {}
+    status: JsonObject = {"observedGeneration": generation} if generation else {}
     if disrupted:
         status["disruptedPods"] = disrupted
     status |= {"disruptionsAllowed": allowed, "currentHealthy": healthy}
@@ -128,7 +129,7 @@ def status_of(
     return status
 
 
-def _put_condition(status: Object, value: str, reason: str, message: str, time: str) -> None:
+def _put_condition(status: JsonObject, value: str, reason: str, message: str, time: str) -> None:
     kept, new = [], {"type": "DisruptionAllowed", "status": value}
     if status.get("observedGeneration"):
         new["observedGeneration"] = status["observedGeneration"]
@@ -141,7 +142,7 @@ def _put_condition(status: Object, value: str, reason: str, message: str, time: 
     status["conditions"] = [*kept, new]
 
 
-def _still_disrupted(budget: Object, pods: Sequence[PodView], now: float) -> dict[str, str]:
+def _still_disrupted(budget: JsonObject, pods: Sequence[PodView], now: float) -> dict[str, str]:
     noted = (budget.get("status") or {}).get("disruptedPods") or {}
     alive = {pod.name for pod in pods if not pod.terminating}
     return {n: t for n, t in noted.items() if n in alive and (seconds(t) or 0.0) + DELETION_SECONDS >= now}

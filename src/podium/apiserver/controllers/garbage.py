@@ -10,12 +10,13 @@ from __future__ import annotations
 import msgspec
 
 from podium.apiserver.controllers.pods import Key, Meta, View
-from podium.apiserver.controllers.world import Object, World
+from podium.apiserver.controllers.world import World
 from podium.apiserver.deleting import FOREGROUND, ORPHAN
 from podium.apiserver.errors import StatusError
 from podium.apiserver.kinds import Kind
 from podium.apiserver.store import Change, Stored
 from podium.kube.decode import decode_json
+from podium.kube.json_object import JsonObject
 from podium.kube.meta import OwnerReference
 
 
@@ -149,7 +150,7 @@ class GarbageCollector:
                 del obj["metadata"]["ownerReferences"]
             self._world.api.update(place.kind, obj)
 
-    def _without_finalizer(self, place: _Place, obj: Object, finalizer: str) -> None:
+    def _without_finalizer(self, place: _Place, obj: JsonObject, finalizer: str) -> None:
         obj["metadata"]["finalizers"] = [each for each in obj["metadata"]["finalizers"] if each != finalizer]
         if not obj["metadata"]["finalizers"]:
             del obj["metadata"]["finalizers"]
@@ -162,7 +163,7 @@ class GarbageCollector:
             if error.code not in (404, 409):
                 raise
 
-    def _object(self, uid: str) -> tuple[Object | None, _Place | None]:
+    def _object(self, uid: str) -> tuple[JsonObject | None, _Place | None]:
         place = self._places.get(uid)
         stored = self._world.api.store.get(place.kind, place.namespace, place.name) if place is not None else None
         if stored is None or stored.uid != uid:

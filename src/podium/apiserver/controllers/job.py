@@ -33,8 +33,9 @@ from podium.apiserver.controllers.job_pods import (
 from podium.apiserver.controllers.ownership import claimed_pods, selector_of
 from podium.apiserver.controllers.pod_making import create_pod, delete_pod
 from podium.apiserver.controllers.pods import Key, PodView, seconds
-from podium.apiserver.controllers.world import Object, World, copied, key_of, number
+from podium.apiserver.controllers.world import World, copied, key_of, number
 from podium.apiserver.store import Change
+from podium.kube.json_object import JsonObject
 
 MANAGER = "kubernetes.io/job-controller"
 BURST = 50
@@ -67,7 +68,7 @@ class Jobs:
         job = self._world.get("Job", *key)
         if job is None or job["spec"].get("managedBy", MANAGER) != MANAGER:
             return
-        status: Object = copied(job.get("status") or {})
+        status: JsonObject = copied(job.get("status") or {})
         if finished(status):
             self._backoffs.pop(job["metadata"]["uid"], None)
             self._expire(key, job, status)
@@ -112,7 +113,7 @@ class Jobs:
     # What has to be done.
 
     def _verdict(
-        self, key: Key, job: Object, status: Object, pods: Sequence[PodView], failed: int, now: float
+        self, key: Key, job: JsonObject, status: JsonObject, pods: Sequence[PodView], failed: int, now: float
     ) -> tuple[str, str, str] | None:
         """The condition that decides the Job: its type, reason and message."""
         for kind in ("SuccessCriteriaMet", "FailureTarget"):
@@ -129,7 +130,7 @@ class Jobs:
             self._lane.add_after(key, deadline - (now - started))
         return None
 
-    def _manage(self, key: Key, job: Object, counts: Counts, succeeded: int, done: set[int], wait: float) -> int:
+    def _manage(self, key: Key, job: JsonObject, counts: Counts, succeeded: int, done: set[int], wait: float) -> int:
         """Creates or deletes pods; returns by how many the active ones have changed."""
         gone = too_many(job, counts.active, succeeded, self._world.now())
         if gone:
@@ -156,7 +157,7 @@ class Jobs:
             created += 1
         return created
 
-    def _noted(self, job: Object, counts: Counts, now: float) -> Backoff:
+    def _noted(self, job: JsonObject, counts: Counts, now: float) -> Backoff:
         """How long to wait after failures; a success forgets those before it."""
         uncounted = (job.get("status") or {}).get("uncountedTerminatedPods") or {}
         backoff = self._backoffs.setdefault(job["metadata"]["uid"], Backoff())
@@ -175,8 +176,8 @@ class Jobs:
     def _track(
         self,
         key: Key,
-        job: Object,
-        status: Object,
+        job: JsonObject,
+        status: JsonObject,
         pods: Sequence[PodView],
         counts: Counts,
         done: set[int],
@@ -215,11 +216,11 @@ class Jobs:
         if len(leaving) == MAX_UNCOUNTED:
             self._lane.add(key)
 
-    def _may_finish(self, job: Object) -> bool:
+    def _may_finish(self, job: JsonObject) -> bool:
         pods = self._world.pods.owned_by(job["metadata"]["uid"])
         return not any(FINALIZER in pod.metadata.finalizers or (pod.terminating and not pod.finished) for pod in pods)
 
-    def _finish(self, job: Object, status: Object, verdict: tuple[str, str, str]) -> None:
+    def _finish(self, job: JsonObject, status: JsonObject, verdict: tuple[str, str, str]) -> None:
         kind, reason, message = verdict
         complete = kind == "SuccessCriteriaMet"
         status |= {"active": 0, "ready": 0, "terminating": 0}
@@ -233,7 +234,7 @@ class Jobs:
         else:
             self._recorder.warning(job, reason, message)
 
-    def _note_suspension(self, job: Object, status: Object) -> None:
+    def _note_suspension(self, job: JsonObject, status: JsonObject) -> None:
         paused, told = suspended(job), conditions.condition(status, "Suspended")
         if (told is not None and told["status"] == "True") == paused or (told is None and not paused):
             return
@@ -249,12 +250,12 @@ class Jobs:
             status["startTime"] = self._world.timestamp()
         self._recorder.normal(job, what.title(), new["message"])
 
-    def _condition(self, kind: str, reason: str, message: str) -> Object:
+    def _condition(self, kind: str, reason: str, message: str) -> JsonObject:
         time = self._world.timestamp()
         new = {"type": kind, "status": "True", "lastProbeTime": time, "lastTransitionTime": time}
         return new | {"reason": reason, "message": message}
 
-    def _written(self, job: Object, status: Object) -> Object:
+    def _written(self, job: JsonObject, status: JsonObject) -> JsonObject:
         status = {f: v for f, v in status.items() if v or f in ("ready", "terminating", "uncountedTerminatedPods")}
         return job if status == job.get("status") else self._world.update_status("Job", job, status)
 
@@ -269,7 +270,7 @@ class Jobs:
                 del obj["metadata"]["finalizers"]
             self._world.update("Pod", obj)
 
-    def _expire(self, key: Key, job: Object, status: Object) -> None:
+    def _expire(self, key: Key, job: JsonObject, status: JsonObject) -> None:
         """A finished Job with a time to live is deleted when that has passed, with its pods."""
         ttl = job["spec"].get("ttlSecondsAfterFinished")
         if ttl is None or "deletionTimestamp" in job["metadata"]:
@@ -312,10 +313,10 @@ class Jobs:
         self._take_off_finalizer(pod)
 
 
-def _total(status: Object, uncounted: Object, field: str) -> int:
+def _total(status: JsonObject, uncounted: JsonObject, field: str) -> int:
     return number(status, field) + len(uncounted.get(field) or ())
 
 
-def _note(uncounted: Object, field: str, pod: PodView) -> None:
+def _note(uncounted: JsonObject, field: str, pod: PodView) -> None:
     if pod.metadata.uid not in (uncounted.get(field) or ()):
         uncounted.setdefault(field, []).append(pod.metadata.uid)

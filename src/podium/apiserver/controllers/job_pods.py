@@ -13,7 +13,8 @@ from podium.apiserver.controllers import conditions
 from podium.apiserver.controllers.deletion_order import in_deletion_order
 from podium.apiserver.controllers.pod_making import pod_from
 from podium.apiserver.controllers.pods import PodView, seconds
-from podium.apiserver.controllers.world import Object, copied, number
+from podium.apiserver.controllers.world import copied, number
+from podium.kube.json_object import JsonObject
 
 FINALIZER = "batch.kubernetes.io/job-tracking"
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -30,7 +31,7 @@ class Counts(msgspec.Struct):
     """Ended and not yet counted."""
 
 
-def counted(job: Object, pods: Sequence[PodView]) -> Counts:
+def counted(job: JsonObject, pods: Sequence[PodView]) -> Counts:
     tracked = [pod for pod in pods if FINALIZER in pod.metadata.finalizers]
     uncounted = (job.get("status") or {}).get("uncountedTerminatedPods") or {}
     noted = {*(uncounted.get("succeeded") or ()), *(uncounted.get("failed") or ())}
@@ -43,19 +44,19 @@ def counted(job: Object, pods: Sequence[PodView]) -> Counts:
     )
 
 
-def is_failed(pod: PodView, job: Object) -> bool:
+def is_failed(pod: PodView, job: JsonObject) -> bool:
     """A pod that was deleted counts as failed, unless only pods that did fail are replaced."""
     if pod.phase == "Failed":
         return True
     return job["spec"].get("podReplacementPolicy") != "Failed" and pod.terminating and pod.phase != "Succeeded"
 
 
-def finished(status: Object) -> bool:
+def finished(status: JsonObject) -> bool:
     done = (conditions.condition(status, kind) for kind in ("Complete", "Failed"))
     return any(each is not None and each["status"] == "True" for each in done)
 
 
-def wanted(job: Object, succeeded: int, active: int) -> int:
+def wanted(job: JsonObject, succeeded: int, active: int) -> int:
     """How many pods should be active."""
     parallelism, completions = number(job["spec"], "parallelism", 1), job["spec"].get("completions")
     if completions is None:
@@ -63,7 +64,7 @@ def wanted(job: Object, succeeded: int, active: int) -> int:
     return max(0, min(parallelism, int(completions) - succeeded))
 
 
-def too_many(job: Object, active: Sequence[PodView], succeeded: int, now: float) -> list[PodView]:
+def too_many(job: JsonObject, active: Sequence[PodView], succeeded: int, now: float) -> list[PodView]:
     """The active pods to delete: all while suspended, doubled indexes, and then those that cost least."""
     if suspended(job):
         return list(active)
@@ -84,7 +85,7 @@ def too_many(job: Object, active: Sequence[PodView], succeeded: int, now: float)
     return gone
 
 
-def free_indexes(job: Object, active: Sequence[PodView], done: set[int]) -> list[int]:
+def free_indexes(job: JsonObject, active: Sequence[PodView], done: set[int]) -> list[int]:
     taken = done | {i for pod in active if (i := index_of(pod)) is not None}
     return [index for index in range(number(job["spec"], "completions")) if index not in taken]
 
@@ -94,7 +95,7 @@ def index_of(pod: PodView) -> int | None:
     return int(text) if text.isascii() and text.isdigit() else None
 
 
-def new_pod(job: Object, index: int | None) -> Object:
+def new_pod(job: JsonObject, index: int | None) -> JsonObject:
     pod = pod_from(job["spec"]["template"], job, finalizers=(FINALIZER,))
     if index is None:
         return pod
@@ -111,16 +112,16 @@ def new_pod(job: Object, index: int | None) -> Object:
     return pod
 
 
-def complete(job: Object, succeeded: int, active: int) -> bool:
+def complete(job: JsonObject, succeeded: int, active: int) -> bool:
     completions = job["spec"].get("completions")
     return active == 0 and (succeeded > 0 if completions is None else succeeded >= completions)
 
 
-def suspended(job: Object) -> bool:
+def suspended(job: JsonObject) -> bool:
     return bool(job["spec"].get("suspend"))
 
 
-def restarted_too_often(job: Object, pods: Sequence[PodView], limit: int) -> bool:
+def restarted_too_often(job: JsonObject, pods: Sequence[PodView], limit: int) -> bool:
     if job["spec"]["template"]["spec"].get("restartPolicy") != "OnFailure":
         return False
     alive = (pod for pod in pods if pod.phase in ("Running", "Pending"))

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from podium.apiserver.controllers.pods import Key
-from podium.apiserver.controllers.world import Object, World, copied
+from podium.apiserver.controllers.world import World, copied
+from podium.kube.json_object import JsonObject
 from podium.kube.meta import format_time, parse_time
 from podium.kube.node import Node
 
@@ -121,7 +122,7 @@ class NodeLifecycle:
             self._lane.add(("", new.name))
 
 
-def taints_for(node: Object, now: str) -> list[Object]:
+def taints_for(node: JsonObject, now: str) -> list[JsonObject]:
     """The taints that the node should have: those of others, and ours as its conditions are."""
     spec = node.get("spec") or {}
     conditions = {each["type"]: each["status"] for each in (node.get("status") or {}).get("conditions") or ()}
@@ -130,7 +131,7 @@ def taints_for(node: Object, now: str) -> list[Object]:
     if trouble is not None:
         wanted += [(trouble, "NoSchedule"), (trouble, "NoExecute")]
     wanted += [(taint, "NoSchedule") for kind, taint in PRESSURE.items() if conditions.get(kind) == "True"]
-    before: list[Object] = spec.get("taints") or []
+    before: list[JsonObject] = spec.get("taints") or []
     kept = [each for each in before if each["key"] not in OURS or (each["key"], each["effect"]) in wanted]
     present = {(each["key"], each["effect"]) for each in kept}
     for key, effect in wanted:

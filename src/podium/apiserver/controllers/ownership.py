@@ -11,13 +11,14 @@ from typing import Any
 import msgspec
 
 from podium.apiserver.controllers.pods import PodView
-from podium.apiserver.controllers.world import Object, World
+from podium.apiserver.controllers.world import World
 from podium.apiserver.errors import StatusError
+from podium.kube.json_object import JsonObject
 from podium.kube.meta import LabelSelector
 from podium.kube.selector import NOTHING, Selector, SelectorError, compile_label_selector
 
 
-def controller_reference(owner: Object) -> Object:
+def controller_reference(owner: JsonObject) -> JsonObject:
     return {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],
@@ -28,11 +29,11 @@ def controller_reference(owner: Object) -> Object:
     }
 
 
-def controller_of(obj: Object) -> Object | None:
+def controller_of(obj: JsonObject) -> JsonObject | None:
     return next((each for each in obj["metadata"].get("ownerReferences") or () if each.get("controller")), None)
 
 
-def selector_of(spec: Object) -> Selector:
+def selector_of(spec: JsonObject) -> Selector:
     """The compiled selector of a spec; one that cannot be read selects nothing."""
     try:
         selector = spec.get("selector")
@@ -41,7 +42,7 @@ def selector_of(spec: Object) -> Selector:
         return NOTHING
 
 
-def claimed_pods(world: World, owner: Object, selector: Selector, *, only_active: bool = False) -> list[PodView]:
+def claimed_pods(world: World, owner: JsonObject, selector: Selector, *, only_active: bool = False) -> list[PodView]:
     """The owner's pods, after adopting and releasing."""
     uid, namespace = owner["metadata"]["uid"], owner["metadata"]["namespace"]
     terminating = "deletionTimestamp" in owner["metadata"]
@@ -62,7 +63,7 @@ def claimed_pods(world: World, owner: Object, selector: Selector, *, only_active
     return mine
 
 
-def claimed_objects(world: World, kind: str, owner: Object, selector: Selector) -> list[Object]:
+def claimed_objects(world: World, kind: str, owner: JsonObject, selector: Selector) -> list[JsonObject]:
     """The owner's objects of a kind that there are few of: ReplicaSets, ControllerRevisions."""
     meta = owner["metadata"]
     terminating = "deletionTimestamp" in meta
@@ -85,7 +86,7 @@ def claimed_objects(world: World, kind: str, owner: Object, selector: Selector) 
     return mine
 
 
-def _adopt(world: World, namespace: str, name: str, kind: str, owner: Object) -> Object | None:
+def _adopt(world: World, namespace: str, name: str, kind: str, owner: JsonObject) -> JsonObject | None:
     obj = world.get(kind, namespace, name)
     if obj is None:
         return None
@@ -103,7 +104,7 @@ def _release(world: World, namespace: str, name: str, kind: str, uid: str) -> No
         _written(world, kind, obj)
 
 
-def _written(world: World, kind: str, obj: Object) -> Object | None:
+def _written(world: World, kind: str, obj: JsonObject) -> JsonObject | None:
     try:
         return world.update(kind, obj)
     except StatusError as error:

@@ -7,14 +7,15 @@ from collections.abc import Iterable
 from podium.apiserver.controllers.events import Recorder
 from podium.apiserver.controllers.ownership import controller_reference
 from podium.apiserver.controllers.pods import PodView
-from podium.apiserver.controllers.world import Object, World, copied
+from podium.apiserver.controllers.world import World, copied
 from podium.apiserver.errors import StatusError
 from podium.apiserver.kinds import POD
 from podium.apiserver.store import Stored
 from podium.apiserver.writing import Options
+from podium.kube.json_object import JsonObject
 
 
-def pod_from(template: Object, owner: Object, *, finalizers: Iterable[str] = ()) -> Object:
+def pod_from(template: JsonObject, owner: JsonObject, *, finalizers: Iterable[str] = ()) -> JsonObject:
     """The pod of a template, with a name still to be made up."""
     meta = template.get("metadata") or {}
     metadata = {
@@ -31,7 +32,7 @@ def pod_from(template: Object, owner: Object, *, finalizers: Iterable[str] = ())
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": copied(template["spec"])}
 
 
-def create_pod(world: World, recorder: Recorder, owner: Object, pod: Object) -> Stored | None:
+def create_pod(world: World, recorder: Recorder, owner: JsonObject, pod: JsonObject) -> Stored | None:
     """Creates the pod. None when its namespace is going away: nothing more can be created there, and nobody minds."""
     try:
         created = world.api.create_stored(POD, pod, pod["metadata"]["namespace"], Options())  # without copies
@@ -44,7 +45,7 @@ def create_pod(world: World, recorder: Recorder, owner: Object, pod: Object) -> 
     return created
 
 
-def delete_pod(world: World, recorder: Recorder, owner: Object, pod: PodView) -> None:
+def delete_pod(world: World, recorder: Recorder, owner: JsonObject, pod: PodView) -> None:
     try:
         world.delete("Pod", *pod.key)
     except StatusError as error:

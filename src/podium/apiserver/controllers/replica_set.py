@@ -15,9 +15,10 @@ from podium.apiserver.controllers.deletion_order import in_deletion_order
 from podium.apiserver.controllers.ownership import claimed_pods, controller_of, selector_of
 from podium.apiserver.controllers.pod_making import create_pod, delete_pod, pod_from
 from podium.apiserver.controllers.pods import Key, PodView
-from podium.apiserver.controllers.world import Object, World, key_of, number
+from podium.apiserver.controllers.world import World, key_of, number
 from podium.apiserver.errors import StatusError
 from podium.apiserver.store import Change
+from podium.kube.json_object import JsonObject
 from podium.kube.selector import Selector, selector_from_labels
 
 BURST = 50
@@ -72,12 +73,12 @@ class ReplicaSets:
         if wait is not None:
             self._lane.add_after(key, wait)
 
-    def _selector(self, spec: Object) -> Selector:
+    def _selector(self, spec: JsonObject) -> Selector:
         if self._flavour.kind == "ReplicationController":
             return selector_from_labels(spec.get("selector") or {})
         return selector_of(spec)
 
-    def _manage(self, owner: Object, active: list[PodView]) -> bool:
+    def _manage(self, owner: JsonObject, active: list[PodView]) -> bool:
         """Creates or deletes pods; False when there is more to do."""
         missing = number(owner["spec"], "replicas", 1) - len(active)
         for _ in range(min(missing, BURST)):
@@ -88,7 +89,7 @@ class ReplicaSets:
                 delete_pod(self._world, self._recorder, owner, pod)
         return abs(missing) <= BURST
 
-    def _related(self, owner: Object) -> list[PodView]:
+    def _related(self, owner: JsonObject) -> list[PodView]:
         """The pods of all owners that share this one's own controller: the other ReplicaSets of a Deployment."""
         pods = self._world.pods.owned_by(owner["metadata"]["uid"])
         above = controller_of(owner)
@@ -125,7 +126,9 @@ class ReplicaSets:
                 self._lane.add((stored.namespace, stored.name))
 
 
-def status_of(owner: Object, active: Sequence[PodView], failure: StatusError | None, now: float, time: str) -> Object:
+def status_of(
+    owner: JsonObject, active: Sequence[PodView], failure: StatusError | None, now: float, time: str
+) -> JsonObject:
     """The status for these pods; what the controller could not do becomes the condition ReplicaFailure."""
     spec = owner["spec"]
     template_labels = (spec["template"].get("metadata") or {}).get("labels") or {}

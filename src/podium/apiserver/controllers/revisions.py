@@ -7,23 +7,24 @@ from collections.abc import Collection, Sequence
 
 from podium.apiserver.controllers.ownership import claimed_objects, controller_reference, selector_of
 from podium.apiserver.controllers.template_hash import template_hash
-from podium.apiserver.controllers.world import Object, World, copied
+from podium.apiserver.controllers.world import World, copied
 from podium.apiserver.errors import StatusError
+from podium.kube.json_object import JsonObject
 
 
-def revisions_of(world: World, owner: Object) -> list[Object]:
+def revisions_of(world: World, owner: JsonObject) -> list[JsonObject]:
     """The owner's revisions, the newest last."""
     found = claimed_objects(world, "ControllerRevision", owner, selector_of(owner["spec"]))
     return sorted(found, key=lambda each: (each["revision"], each["metadata"]["name"]))
 
 
-def template_of(revision: Object) -> Object:
+def template_of(revision: JsonObject) -> JsonObject:
     template = copied(revision["data"]["spec"]["template"])
     template.pop("$patch", None)
     return dict(template)
 
 
-def newest(world: World, owner: Object, revisions: Sequence[Object], hash_label: str) -> tuple[Object, int]:
+def newest(world: World, owner: JsonObject, revisions: Sequence[JsonObject], hash_label: str) -> tuple[JsonObject, int]:
     """The revision of the owner's template as it is now, made if need be, and how often its name was taken so far."""
     template = owner["spec"]["template"]
     data = {"spec": {"template": {**copied(template), "$patch": "replace"}}}
@@ -53,7 +54,7 @@ def newest(world: World, owner: Object, revisions: Sequence[Object], hash_label:
             collisions += 1
 
 
-def truncate(world: World, owner: Object, revisions: Sequence[Object], live: Collection[str]) -> None:
+def truncate(world: World, owner: JsonObject, revisions: Sequence[JsonObject], live: Collection[str]) -> None:
     """Deletes the oldest revisions that nobody uses, as far as they are over the limit. `live` holds names."""
     unused = [each for each in revisions if each["metadata"]["name"] not in live]
     limit = owner["spec"].get("revisionHistoryLimit")

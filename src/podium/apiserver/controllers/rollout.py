@@ -8,12 +8,10 @@ middle of a rollout spreads the difference over its ReplicaSets by their size.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from podium.apiserver.controllers import conditions
 from podium.apiserver.controllers.amounts import scaled
-
-Object = dict[str, Any]
+from podium.kube.json_object import JsonObject
 
 REVISION = "deployment.kubernetes.io/revision"
 REVISION_HISTORY = "deployment.kubernetes.io/revision-history"
@@ -32,28 +30,28 @@ _NOT_COPIED = {
 }
 
 
-def replicas(obj: Object) -> int:
+def replicas(obj: JsonObject) -> int:
     value = obj["spec"].get("replicas")
     return 1 if value is None else int(value)
 
 
-def counted(obj: Object, field: str) -> int:
+def counted(obj: JsonObject, field: str) -> int:
     return int((obj.get("status") or {}).get(field) or 0)
 
 
-def total(sets: Iterable[Object]) -> int:
+def total(sets: Iterable[JsonObject]) -> int:
     return sum(replicas(each) for each in sets)
 
 
-def available(sets: Iterable[Object]) -> int:
+def available(sets: Iterable[JsonObject]) -> int:
     return sum(counted(each, "availableReplicas") for each in sets)
 
 
-def is_rolling(deployment: Object) -> bool:
+def is_rolling(deployment: JsonObject) -> bool:
     return bool(deployment["spec"]["strategy"]["type"] == "RollingUpdate")
 
 
-def fenceposts(deployment: Object) -> tuple[int, int]:
+def fenceposts(deployment: JsonObject) -> tuple[int, int]:
     """maxSurge and maxUnavailable as numbers; not both may be zero, or nothing would ever move."""
     if not is_rolling(deployment):
         return 0, 0
@@ -63,15 +61,15 @@ def fenceposts(deployment: Object) -> tuple[int, int]:
     return surge, 1 if surge == 0 and unavailable == 0 else unavailable
 
 
-def max_surge(deployment: Object) -> int:
+def max_surge(deployment: JsonObject) -> int:
     return fenceposts(deployment)[0]
 
 
-def max_unavailable(deployment: Object) -> int:
+def max_unavailable(deployment: JsonObject) -> int:
     return min(fenceposts(deployment)[1], replicas(deployment))
 
 
-def size_of_new(deployment: Object, sets: Sequence[Object], new: Object) -> int:
+def size_of_new(deployment: JsonObject, sets: Sequence[JsonObject], new: JsonObject) -> int:
     """How many pods the new ReplicaSet may have now."""
     wanted, has = replicas(deployment), replicas(new)
     if not is_rolling(deployment):
@@ -80,7 +78,7 @@ def size_of_new(deployment: Object, sets: Sequence[Object], new: Object) -> int:
     return has if allowed <= 0 else has + min(allowed, wanted - has)
 
 
-def sizes_of_old(deployment: Object, old: Sequence[Object], new: Object) -> dict[str, int]:
+def sizes_of_old(deployment: JsonObject, old: Sequence[JsonObject], new: JsonObject) -> dict[str, int]:
     """The old ReplicaSets that shrink now, by name, with their new sizes: what is unhealthy first, then the oldest."""
     at_least = replicas(deployment) - max_unavailable(deployment)
     sizes = {each["metadata"]["name"]: replicas(each) for each in old}
@@ -107,7 +105,9 @@ def sizes_of_old(deployment: Object, old: Sequence[Object], new: Object) -> dict
     return {name: size for name, size in sizes.items() if size != before[name]}
 
 
-def sizes_when_scaled(deployment: Object, old: Sequence[Object], new: Object | None) -> dict[str, int] | None:
+def sizes_when_scaled(
+    deployment: JsonObject, old: Sequence[JsonObject], new: JsonObject | None
+) -> dict[str, int] | None:
     """The size of each ReplicaSet after the Deployment was scaled or while it is paused; None: all stay as they are."""
     wanted = replicas(deployment)
     every = [*old, *([new] if new is not None else [])]
@@ -137,14 +137,14 @@ def sizes_when_scaled(deployment: Object, old: Sequence[Object], new: Object | N
     return sizes
 
 
-def _share(each: Object, deployment: Object, to_add: int, added: int) -> int:
+def _share(each: JsonObject, deployment: JsonObject, to_add: int, added: int) -> int:
     if to_add in (0, added):
         return 0
     fraction = _fraction(each, deployment)
     return min(fraction, to_add - added) if to_add > 0 else max(fraction, to_add - added)
 
 
-def _fraction(each: Object, deployment: Object) -> int:
+def _fraction(each: JsonObject, deployment: JsonObject) -> int:
     wanted, has = replicas(deployment), replicas(each)
     if wanted == 0:
         return -has
@@ -155,22 +155,22 @@ def _fraction(each: Object, deployment: Object) -> int:
     return int(size + 0.5) - has
 
 
-def is_saturated(deployment: Object, new: Object) -> bool:
+def is_saturated(deployment: JsonObject, new: JsonObject) -> bool:
     wanted = replicas(deployment)
     return replicas(new) == annotated_number(new, DESIRED) == counted(new, "availableReplicas") == wanted
 
 
-def annotated_number(obj: Object, annotation: str) -> int | None:
+def annotated_number(obj: JsonObject, annotation: str) -> int | None:
     text = (obj["metadata"].get("annotations") or {}).get(annotation, "")
     return int(text) if text.isascii() and text.isdigit() and int(text) < 2**31 else None
 
 
-def revision(obj: Object) -> int:
+def revision(obj: JsonObject) -> int:
     text = (obj["metadata"].get("annotations") or {}).get(REVISION, "")
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
-def annotations_of_new(deployment: Object, new: Object, number: int) -> dict[str, str]:
+def annotations_of_new(deployment: JsonObject, new: JsonObject, number: int) -> dict[str, str]:
     """The annotations that the new ReplicaSet must have: the Deployment's, the revision, and those it had before."""
     annotations = dict(new["metadata"].get("annotations") or {})
     for key, value in (deployment["metadata"].get("annotations") or {}).items():
@@ -187,12 +187,12 @@ def annotations_of_new(deployment: Object, new: Object, number: int) -> dict[str
     return annotations
 
 
-def size_annotations(deployment: Object) -> dict[str, str]:
+def size_annotations(deployment: JsonObject) -> dict[str, str]:
     wanted = replicas(deployment)
     return {DESIRED: str(wanted), MAX: str(wanted + max_surge(deployment))}
 
 
-def status_of(deployment: Object, sets: Sequence[Object], new: Object | None, time: str) -> Object:
+def status_of(deployment: JsonObject, sets: Sequence[JsonObject], new: JsonObject | None, time: str) -> JsonObject:
     """The status for these ReplicaSets; conditions are carried over and Available is set anew."""
     ready = sum(counted(each, "readyReplicas") for each in sets)
     up = available(sets)
@@ -205,7 +205,7 @@ def status_of(deployment: Object, sets: Sequence[Object], new: Object | None, ti
         "availableReplicas": up,
         "unavailableReplicas": max(0, total(sets) - up),
     }
-    status: Object = {field: count for field, count in counts.items() if count}
+    status: JsonObject = {field: count for field, count in counts.items() if count}
     terminating = [(each.get("status") or {}).get("terminatingReplicas") for each in sets]
     if all(count is not None for count in terminating):
         status["terminatingReplicas"] = sum(terminating)
@@ -225,33 +225,33 @@ def status_of(deployment: Object, sets: Sequence[Object], new: Object | None, ti
     return status
 
 
-def put(status: Object, kind: str, value: str, reason: str, message: str, time: str) -> None:
+def put(status: JsonObject, kind: str, value: str, reason: str, message: str, time: str) -> None:
     new = {"type": kind, "status": value, "lastUpdateTime": time, "lastTransitionTime": time}
     conditions.put(status, new | {"reason": reason, "message": message}, keep_transition=True)
 
 
-def has_deadline(deployment: Object) -> bool:
+def has_deadline(deployment: JsonObject) -> bool:
     deadline = deployment["spec"].get("progressDeadlineSeconds")
     return deadline is not None and deadline != NO_DEADLINE
 
 
-def is_complete(deployment: Object, status: Object) -> bool:
+def is_complete(deployment: JsonObject, status: JsonObject) -> bool:
     wanted = replicas(deployment)
     fields = ("updatedReplicas", "replicas", "availableReplicas")
     observed = status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
     return observed and all(status.get(field, 0) == wanted for field in fields)
 
 
-def is_progressing(deployment: Object, status: Object) -> bool:
+def is_progressing(deployment: JsonObject, status: JsonObject) -> bool:
     """Whether more is new, ready or available, or less is old, than when the status was last written."""
     before = deployment.get("status") or {}
 
-    def old_pods(of: Object) -> int:
+    def old_pods(of: JsonObject) -> int:
         return int(of.get("replicas", 0)) - int(of.get("updatedReplicas", 0))
 
     grown = ("updatedReplicas", "readyReplicas", "availableReplicas")
     return old_pods(status) < old_pods(before) or any(status.get(f, 0) > before.get(f, 0) for f in grown)
 
 
-def by_age(each: Object) -> tuple[str, str]:
+def by_age(each: JsonObject) -> tuple[str, str]:
     return each["metadata"].get("creationTimestamp") or "", each["metadata"]["name"]

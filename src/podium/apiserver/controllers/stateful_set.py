@@ -20,9 +20,10 @@ from podium.apiserver.controllers.ownership import claimed_pods, controller_refe
 from podium.apiserver.controllers.pod_making import is_namespace_terminating, pod_from
 from podium.apiserver.controllers.pods import Key, PodView
 from podium.apiserver.controllers.replica_set import SETTLE_SECONDS, next_available
-from podium.apiserver.controllers.world import Object, World, copied, key_of, number
+from podium.apiserver.controllers.world import World, copied, key_of, number
 from podium.apiserver.errors import StatusError
 from podium.apiserver.store import Change
+from podium.kube.json_object import JsonObject
 
 REVISION_LABEL = "controller-revision-hash"
 POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
@@ -78,7 +79,7 @@ class StatefulSets:
         if wait is not None:
             self._lane.add_after(key, wait)
 
-    def _do(self, owner: Object, step: Plan, current: Object, update: Object) -> None:
+    def _do(self, owner: JsonObject, step: Plan, current: JsonObject, update: JsonObject) -> None:
         for pod in step.delete:
             if not in_range(owner, pod.name):
                 self._hand_over_claims(owner, pod)
@@ -96,7 +97,7 @@ class StatefulSets:
                     raise
                 return
 
-    def _tell(self, verb: str, owner: Object, pod: str, act: Callable[[], object]) -> None:
+    def _tell(self, verb: str, owner: JsonObject, pod: str, act: Callable[[], object]) -> None:
         name = owner["metadata"]["name"]
         try:
             act()
@@ -107,11 +108,11 @@ class StatefulSets:
             raise
         self._recorder.normal(owner, f"Successful{verb}", f"{verb} Pod {pod} in StatefulSet {name} successful")
 
-    def _hand_over_claims(self, owner: Object, pod: PodView) -> None:
+    def _hand_over_claims(self, owner: JsonObject, pod: PodView) -> None:
         """Where claims are not to outlive scaling down, they go with the pod that is scaled away."""
         if retention(owner)[1] != "Delete":
             return
-        reference: Object = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.metadata.uid}
+        reference: JsonObject = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.metadata.uid}
         reference |= {"controller": True, "blockOwnerDeletion": True}
         for template in owner["spec"].get("volumeClaimTemplates") or ():
             name = f"{template['metadata']['name']}-{pod.name}"
@@ -135,7 +136,7 @@ class StatefulSets:
                 self._lane.add((new.metadata.namespace, name))
 
 
-def plan(owner: Object, pods: Sequence[PodView], update: str, now: float) -> Plan:
+def plan(owner: JsonObject, pods: Sequence[PodView], update: str, now: float) -> Plan:
     """The pods to create and delete so that the right ordinals are there, before any update is thought of."""
     spec = owner["spec"]
     wait_seconds = number(spec, "minReadySeconds")
@@ -169,7 +170,7 @@ def plan(owner: Object, pods: Sequence[PodView], update: str, now: float) -> Pla
     return step
 
 
-def due_for_update(owner: Object, pods: Sequence[PodView], update: str, now: float) -> list[PodView]:
+def due_for_update(owner: JsonObject, pods: Sequence[PodView], update: str, now: float) -> list[PodView]:
     """The pods of an old revision that may go now, the last first."""
     spec = owner["spec"]
     if spec["updateStrategy"].get("type") == "OnDelete":
@@ -186,8 +187,8 @@ def due_for_update(owner: Object, pods: Sequence[PodView], update: str, now: flo
 
 
 def status_of(
-    owner: Object, pods: Sequence[PodView], current: Object, update: Object, collisions: int, now: float
-) -> Object:
+    owner: JsonObject, pods: Sequence[PodView], current: JsonObject, update: JsonObject, collisions: int, now: float
+) -> JsonObject:
     wait_seconds, replicas = number(owner["spec"], "minReadySeconds"), number(owner["spec"], "replicas", 1)
     current_name, update_name = current["metadata"]["name"], update["metadata"]["name"]
     alive = [pod.metadata.labels.get(REVISION_LABEL) for pod in pods if not pod.terminating]
@@ -200,13 +201,13 @@ def status_of(
     rolling = owner["spec"]["updateStrategy"].get("type") == "RollingUpdate"
     if rolling and counts["updatedReplicas"] == counts["readyReplicas"] == len(pods) == replicas:
         current_name, counts["currentReplicas"] = update_name, counts["updatedReplicas"]
-    status: Object = {"observedGeneration": owner["metadata"].get("generation", 0), "replicas": len(pods)}
+    status: JsonObject = {"observedGeneration": owner["metadata"].get("generation", 0), "replicas": len(pods)}
     status |= {field: count for field, count in counts.items() if count}
     status["availableReplicas"] = counts["availableReplicas"]
     return status | {"currentRevision": current_name, "updateRevision": update_name, "collisionCount": collisions}
 
 
-def new_pod(owner: Object, template: Object, revision: str, ordinal: int) -> Object:
+def new_pod(owner: JsonObject, template: JsonObject, revision: str, ordinal: int) -> JsonObject:
     pod = pod_from(template, owner)
     name = f"{owner['metadata']['name']}-{ordinal}"
     pod["metadata"]["name"] = name
@@ -223,11 +224,11 @@ def new_pod(owner: Object, template: Object, revision: str, ordinal: int) -> Obj
     return pod
 
 
-def claims_of(owner: Object, ordinal: int) -> list[Object]:
+def claims_of(owner: JsonObject, ordinal: int) -> list[JsonObject]:
     """The claims that the pod with this ordinal needs."""
     claims = []
     for template in owner["spec"].get("volumeClaimTemplates") or ():
-        claim: Object = copied({field: template[field] for field in ("metadata", "spec")})
+        claim: JsonObject = copied({field: template[field] for field in ("metadata", "spec")})
         meta = claim["metadata"]
         meta["name"] = f"{meta['name']}-{owner['metadata']['name']}-{ordinal}"
         meta["namespace"] = owner["metadata"]["namespace"]
@@ -239,7 +240,7 @@ def claims_of(owner: Object, ordinal: int) -> list[Object]:
     return claims
 
 
-def _create_claim(world: World, recorder: Recorder, owner: Object, claim: Object, pod: str) -> None:
+def _create_claim(world: World, recorder: Recorder, owner: JsonObject, claim: JsonObject, pod: str) -> None:
     meta, name = claim["metadata"], owner["metadata"]["name"]
     if world.get("PersistentVolumeClaim", meta["namespace"], meta["name"]) is not None:
         return
@@ -253,7 +254,7 @@ def _create_claim(world: World, recorder: Recorder, owner: Object, claim: Object
     recorder.normal(owner, "SuccessfulCreate", message)
 
 
-def retention(owner: Object) -> tuple[str, str]:
+def retention(owner: JsonObject) -> tuple[str, str]:
     """What becomes of claims when the set is deleted, and when it is scaled down."""
     policy = owner["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
     return policy.get("whenDeleted", "Retain"), policy.get("whenScaled", "Retain")
@@ -269,11 +270,11 @@ def ordinal_of(pod: str) -> int:
     return int(match[2]) if match else -1
 
 
-def in_range(owner: Object, pod: str) -> bool:
+def in_range(owner: JsonObject, pod: str) -> bool:
     return 0 <= ordinal_of(pod) - _start(owner) < number(owner["spec"], "replicas", 1)
 
 
-def _start(owner: Object) -> int:
+def _start(owner: JsonObject) -> int:
     return number(owner["spec"].get("ordinals") or {}, "start")
 
 

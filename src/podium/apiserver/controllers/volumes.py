@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from podium.apiserver.controllers.ownership import selector_of
 from podium.apiserver.controllers.pods import Key
-from podium.apiserver.controllers.world import Object, World, key_of
+from podium.apiserver.controllers.world import World, key_of
 from podium.apiserver.store import Change
+from podium.kube.json_object import JsonObject
 from podium.kube.quantity import parse
 
 PROVISIONER = "podium.dev/local"
@@ -42,7 +43,7 @@ class Volumes:
         elif "deletionTimestamp" not in claim["metadata"]:
             self._sync_unbound(claim)
 
-    def _sync_bound(self, claim: Object) -> None:
+    def _sync_bound(self, claim: JsonObject) -> None:
         """A claim that names its volume: completed, waiting for it, or lost."""
         volume = self._world.get("PersistentVolume", "", claim["spec"]["volumeName"])
         completed = BIND_COMPLETED in (claim["metadata"].get("annotations") or {})
@@ -56,7 +57,7 @@ class Volumes:
         elif completed:
             self._write_claim_status(claim, {"phase": "Lost"})
 
-    def _sync_unbound(self, claim: Object) -> None:
+    def _sync_unbound(self, claim: JsonObject) -> None:
         volumes = self._world.list("PersistentVolume")
         reserved = [each for each in volumes if refers_to(each["spec"].get("claimRef"), claim)]
         if reserved:
@@ -85,7 +86,7 @@ class Volumes:
             )
             self._recorder.normal(claim, "ExternalProvisioning", message)
 
-    def _classed(self, claim: Object) -> tuple[Object, Object | None]:
+    def _classed(self, claim: JsonObject) -> tuple[JsonObject, JsonObject | None]:
         """The claim and its class; one that says nothing gets the default class, once there is one."""
         name = claim["spec"].get("storageClassName")
         if name is None:
@@ -97,7 +98,7 @@ class Volumes:
             return self._world.update("PersistentVolumeClaim", claim), newest
         return claim, self._world.get("StorageClass", "", name) if name else None
 
-    def _bind(self, claim: Object, volume: Object) -> None:
+    def _bind(self, claim: JsonObject, volume: JsonObject) -> None:
         """Both sides of the binding, volume first; each is written only where something is missing."""
         meta = claim["metadata"]
         reference = {"kind": "PersistentVolumeClaim", "namespace": meta["namespace"], "name": meta["name"]}
@@ -122,13 +123,13 @@ class Volumes:
         status = {"phase": "Bound", "accessModes": volume["spec"]["accessModes"]}
         self._write_claim_status(claim, status | {"capacity": {"storage": volume["spec"]["capacity"]["storage"]}})
 
-    def _provision(self, claim: Object, storage_class: Object, node: str | None) -> None:
+    def _provision(self, claim: JsonObject, storage_class: JsonObject, node: str | None) -> None:
         name = f"pvc-{claim['metadata']['uid']}"
         if self._world.get("PersistentVolume", "", name) is not None:
             return
         meta, spec = claim["metadata"], claim["spec"]
         reference = {"kind": "PersistentVolumeClaim", "namespace": meta["namespace"], "name": meta["name"]}
-        volume: Object = {
+        volume: JsonObject = {
             "metadata": {"name": name, "annotations": {PROVISIONED_BY: PROVISIONER}},
             "spec": {
                 "capacity": {"storage": spec["resources"]["requests"]["storage"]},
@@ -148,7 +149,7 @@ class Volumes:
         self._world.create("PersistentVolume", volume)
         self._recorder.normal(claim, "ProvisioningSucceeded", f"Successfully provisioned volume {name}")
 
-    def _write_claim_status(self, claim: Object, status: Object) -> None:
+    def _write_claim_status(self, claim: JsonObject, status: JsonObject) -> None:
         if status != claim.get("status"):
             self._world.update_status("PersistentVolumeClaim", claim, status)
 
@@ -171,7 +172,7 @@ class Volumes:
         if ours and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
             self._world.delete("PersistentVolume", "", key[1])
 
-    def _phase(self, volume: Object, phase: str) -> None:
+    def _phase(self, volume: JsonObject, phase: str) -> None:
         if (volume.get("status") or {}).get("phase") != phase:
             self._world.update_status("PersistentVolume", volume, {"phase": phase})
 
@@ -198,7 +199,7 @@ class Volumes:
                 self._claims.add((stored.namespace, stored.name))
 
 
-def refers_to(reference: Object | None, claim: Object) -> bool:
+def refers_to(reference: JsonObject | None, claim: JsonObject) -> bool:
     if reference is None:
         return False
     meta = claim["metadata"]
@@ -207,7 +208,7 @@ def refers_to(reference: Object | None, claim: Object) -> bool:
     return reference.get("uid") in (None, "", meta["uid"])
 
 
-def best_volume(claim: Object, volumes: list[Object]) -> Object | None:
+def best_volume(claim: JsonObject, volumes: list[JsonObject]) -> JsonObject | None:
     """The smallest free volume that fits the claim."""
     spec = claim["spec"]
     wanted = parse(spec["resources"]["requests"]["storage"])
@@ -232,5 +233,5 @@ def best_volume(claim: Object, volumes: list[Object]) -> Object | None:
     )
 
 
-def _is_default(storage_class: Object) -> bool:
+def _is_default(storage_class: JsonObject) -> bool:
     return (storage_class["metadata"].get("annotations") or {}).get(DEFAULT_CLASS) == "true"

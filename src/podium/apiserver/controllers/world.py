@@ -22,6 +22,7 @@ from podium.apiserver.kinds import Kind, built_in
 from podium.apiserver.store import Change
 from podium.framework.clock import Clock
 from podium.kube.decode import decode_json
+from podium.kube.json_object import JsonObject
 from podium.kube.meta import format_time
 from podium.kube.node import Node
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Object = dict[str, Any]
 Item = tuple[str, str, str]
 """Lane, namespace, name."""
 
@@ -109,22 +109,22 @@ class World:
             kind = self._kinds[name] = built_in(API_VERSION.get(name, "v1"), name)
         return kind
 
-    def get(self, kind: str, namespace: str, name: str) -> Object | None:
+    def get(self, kind: str, namespace: str, name: str) -> JsonObject | None:
         stored = self.api.store.get(self.kind(kind), namespace, name)
         return stored.decode() if stored is not None else None
 
-    def list(self, kind: str, namespace: str | None = None) -> list[Object]:
+    def list(self, kind: str, namespace: str | None = None) -> list[JsonObject]:
         return [stored.decode() for stored in self.api.store.items(self.kind(kind), namespace)]
 
-    def create(self, kind: str, obj: Object) -> Object:
+    def create(self, kind: str, obj: JsonObject) -> JsonObject:
         obj.setdefault("apiVersion", API_VERSION.get(kind, "v1"))
         obj.setdefault("kind", kind)
         return self.api.create(self.kind(kind), obj, namespace=obj["metadata"].get("namespace"))
 
-    def update(self, kind: str, obj: Object) -> Object:
+    def update(self, kind: str, obj: JsonObject) -> JsonObject:
         return self.api.update(self.kind(kind), obj)
 
-    def update_status(self, kind: str, obj: Object, status: Object) -> Object:
+    def update_status(self, kind: str, obj: JsonObject, status: JsonObject) -> JsonObject:
         return self.api.update(self.kind(kind), {**obj, "status": status}, subresource="status")
 
     def delete(self, kind: str, namespace: str, name: str, **options: Any) -> None:
@@ -208,6 +208,6 @@ def key_of(change: Change) -> Key:
     return change.new.namespace, change.new.name
 
 
-def number(obj: Object, field: str, default: int = 0) -> int:
+def number(obj: JsonObject, field: str, default: int = 0) -> int:
     value = obj.get(field)
     return default if value is None else int(value)

@@ -2,23 +2,24 @@
 
 from typing import Final
 
-from podium.apiserver.rules.rule import Context, Obj, Rules
+from podium.apiserver.rules.rule import Context, Rules
+from podium.kube.json_object import JsonObject
 
 GENERATION: Final = "deprecated.daemonset.template.generation"
 
 
-def _prepare_for_create(obj: Obj, context: Context) -> None:
+def _prepare_for_create(obj: JsonObject, context: Context) -> None:
     given = (obj["metadata"].get("annotations") or {}).get(GENERATION, "")
     _set(obj, int(given) if given.isdigit() and int(given) >= 1 else 1)
 
 
-def _prepare_for_update(new: Obj, old: Obj, context: Context) -> None:
+def _prepare_for_update(new: JsonObject, old: JsonObject, context: Context) -> None:
     before = int((old["metadata"].get("annotations") or {}).get(GENERATION, "1"))
     changed = (new.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template")
     _set(new, before + changed)
 
 
-def _set(obj: Obj, generation: int) -> None:
+def _set(obj: JsonObject, generation: int) -> None:
     metadata = obj["metadata"]
     metadata["annotations"] = {**(metadata.get("annotations") or {}), GENERATION: str(generation)}
 

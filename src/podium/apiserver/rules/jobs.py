@@ -2,12 +2,13 @@
 
 from typing import Final
 
-from podium.apiserver.rules.rule import Context, Obj, Rules
+from podium.apiserver.rules.rule import Context, Rules
+from podium.kube.json_object import JsonObject
 
 _PREFIX: Final = "batch.kubernetes.io/"
 
 
-def _prepare_for_create(job: Obj, context: Context) -> None:
+def _prepare_for_create(job: JsonObject, context: Context) -> None:
     spec = job.setdefault("spec", {})
     if spec.get("manualSelector"):
         return

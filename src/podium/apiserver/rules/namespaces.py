@@ -8,8 +8,9 @@ from typing import Final
 
 from podium.apiserver.errors import forbidden
 from podium.apiserver.kinds import NAMESPACE
-from podium.apiserver.rules.rule import Context, Obj, Rules
+from podium.apiserver.rules.rule import Context, Rules
 from podium.apiserver.store import Stored
+from podium.kube.json_object import JsonObject
 from podium.kube.validation import dns_label_errors
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
@@ -17,7 +18,7 @@ FINALIZER: Final = "kubernetes"
 _LASTING: Final = ("default", "kube-system", "kube-public")
 
 
-def _prepare_for_create(obj: Obj, context: Context) -> None:
+def _prepare_for_create(obj: JsonObject, context: Context) -> None:
     obj["status"] = {"phase": "Active"}
     finalizers = obj.setdefault("spec", {}).setdefault("finalizers", [])
     if FINALIZER not in finalizers:
@@ -25,12 +26,12 @@ def _prepare_for_create(obj: Obj, context: Context) -> None:
     _label(obj)
 
 
-def _prepare_for_update(new: Obj, old: Obj, context: Context) -> None:
+def _prepare_for_update(new: JsonObject, old: JsonObject, context: Context) -> None:
     new["spec"] = old.get("spec") or {}
     _label(new)
 
 
-def _label(obj: Obj) -> None:
+def _label(obj: JsonObject) -> None:
     metadata = obj["metadata"]
     if metadata.get("name"):
         metadata["labels"] = {**(metadata.get("labels") or {}), NAME_LABEL: metadata["name"]}

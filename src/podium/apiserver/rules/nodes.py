@@ -2,18 +2,19 @@
 
 from typing import Final
 
-from podium.apiserver.rules.rule import Context, Obj, Rules
+from podium.apiserver.rules.rule import Context, Rules
+from podium.kube.json_object import JsonObject
 
 
-def _prepare_for_create(node: Obj, context: Context) -> None:
+def _prepare_for_create(node: JsonObject, context: Context) -> None:
     _agree_on_cidrs(node)
 
 
-def _prepare_for_update(new: Obj, old: Obj, context: Context) -> None:
+def _prepare_for_update(new: JsonObject, old: JsonObject, context: Context) -> None:
     _agree_on_cidrs(new)
 
 
-def _agree_on_cidrs(node: Obj) -> None:
+def _agree_on_cidrs(node: JsonObject) -> None:
     spec = node.get("spec")
     if not spec:
         return

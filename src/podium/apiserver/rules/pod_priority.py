@@ -11,7 +11,8 @@ import msgspec
 
 from podium.apiserver.errors import forbidden
 from podium.apiserver.kinds import POD, built_in
-from podium.apiserver.rules.rule import Context, Obj
+from podium.apiserver.rules.rule import Context
+from podium.kube.json_object import JsonObject
 
 PRIORITY_CLASS: Final = built_in("scheduling.k8s.io/v1", "PriorityClass")
 
@@ -26,7 +27,7 @@ class _Class(NamedTuple):
 _NO_CLASS: Final = _Class("", 0, "PreemptLowerPriority", True)
 
 
-def set_priority(pod: Obj, context: Context) -> None:
+def set_priority(pod: JsonObject, context: Context) -> None:
     spec = pod.setdefault("spec", {})
     asked = spec.get("priorityClassName")
     found = _named(pod, asked, context) if asked else _default(context)
@@ -49,7 +50,7 @@ def set_priority(pod: Obj, context: Context) -> None:
         spec["preemptionPolicy"] = found.policy
 
 
-def _named(pod: Obj, name: str, context: Context) -> _Class:
+def _named(pod: JsonObject, name: str, context: Context) -> _Class:
     stored = context.store.get(PRIORITY_CLASS, "", name)
     if stored is None:
         raise _refused(pod, f"no PriorityClass with name {name} was found")
@@ -61,7 +62,7 @@ def _default(context: Context) -> _Class:
     return min(defaults, key=lambda found: found.value) if defaults else _NO_CLASS
 
 
-def _refused(pod: Obj, why: str) -> Exception:
+def _refused(pod: JsonObject, why: str) -> Exception:
     return forbidden(POD, pod["metadata"].get("name", ""), why)
 
 

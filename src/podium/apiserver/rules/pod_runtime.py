@@ -4,13 +4,14 @@ from typing import Final
 
 from podium.apiserver.errors import StatusError, forbidden
 from podium.apiserver.kinds import POD, built_in
-from podium.apiserver.rules.rule import Context, Obj
+from podium.apiserver.rules.rule import Context
+from podium.kube.json_object import JsonObject
 from podium.kube.quantity import QuantityError, parse
 
 RUNTIME_CLASS: Final = built_in("node.k8s.io/v1", "RuntimeClass")
 
 
-def set_runtime(pod: Obj, context: Context) -> None:
+def set_runtime(pod: JsonObject, context: Context) -> None:
     spec = pod.setdefault("spec", {})
     name = spec.get("runtimeClassName")
     if not name:
@@ -31,7 +32,7 @@ def set_runtime(pod: Obj, context: Context) -> None:
     _restrict(pod, spec, runtime.get("scheduling") or {})
 
 
-def _restrict(pod: Obj, spec: Obj, scheduling: Obj) -> None:
+def _restrict(pod: JsonObject, spec: JsonObject, scheduling: JsonObject) -> None:
     selector = spec.get("nodeSelector") or {}
     for key, value in (scheduling.get("nodeSelector") or {}).items():
         if selector.get(key, value) != value:
@@ -46,7 +47,7 @@ def _restrict(pod: Obj, spec: Obj, scheduling: Obj) -> None:
         spec["tolerations"] = [*tolerations, *more]
 
 
-def _same(left: Obj, right: Obj) -> bool:
+def _same(left: JsonObject, right: JsonObject) -> bool:
     try:
         return {name: parse(amount) for name, amount in left.items()} == {
             name: parse(amount) for name, amount in right.items()
@@ -55,5 +56,5 @@ def _same(left: Obj, right: Obj) -> bool:
         return False
 
 
-def _refused(pod: Obj, why: str) -> StatusError:
+def _refused(pod: JsonObject, why: str) -> StatusError:
     return forbidden(POD, pod["metadata"].get("name", ""), why)

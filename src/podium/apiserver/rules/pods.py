@@ -10,19 +10,20 @@ from typing import Final
 from podium.apiserver.rules.pod_priority import set_priority
 from podium.apiserver.rules.pod_qos import qos_class
 from podium.apiserver.rules.pod_runtime import set_runtime
-from podium.apiserver.rules.rule import Context, Obj, Rules
+from podium.apiserver.rules.rule import Context, Rules
+from podium.kube.json_object import JsonObject
 
 _GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"
 
 
-def _admit(obj: Obj, context: Context) -> None:
+def _admit(obj: JsonObject, context: Context) -> None:
     set_priority(obj, context)
     set_runtime(obj, context)
 
 
-def _prepare_for_create(obj: Obj, context: Context) -> None:
+def _prepare_for_create(obj: JsonObject, context: Context) -> None:
     spec = obj.setdefault("spec", {})
-    status: Obj = {"phase": "Pending", "qosClass": qos_class(spec)}
+    status: JsonObject = {"phase": "Pending", "qosClass": qos_class(spec)}
     if spec.get("schedulingGates"):
         condition = {"type": "PodScheduled", "status": "False", "lastProbeTime": None}
         said = {"lastTransitionTime": context.now, "reason": "SchedulingGated", "message": _GATED}
@@ -30,7 +31,7 @@ def _prepare_for_create(obj: Obj, context: Context) -> None:
     obj["status"] = status
 
 
-def _prepare_for_update(new: Obj, old: Obj, context: Context) -> None:
+def _prepare_for_update(new: JsonObject, old: JsonObject, context: Context) -> None:
     """Who replaces a pod need not know what admission has written into it."""
     spec, old_spec = new.setdefault("spec", {}), old.get("spec") or {}
     for field in ("priority", "preemptionPolicy"):
@@ -38,7 +39,7 @@ def _prepare_for_update(new: Obj, old: Obj, context: Context) -> None:
             spec[field] = old_spec[field]
 
 
-def _prepare_for_status(new: Obj, old: Obj, context: Context) -> None:
+def _prepare_for_status(new: JsonObject, old: JsonObject, context: Context) -> None:
     metadata, old_metadata, old_status = new["metadata"], old["metadata"], old.get("status") or {}
     metadata.pop("deletionTimestamp", None)
     if "ownerReferences" in old_metadata:
@@ -55,7 +56,7 @@ def _prepare_for_status(new: Obj, old: Obj, context: Context) -> None:
     _keep_observed_generations(status, old_status)
 
 
-def _keep_observed_generations(status: Obj, old_status: Obj) -> None:
+def _keep_observed_generations(status: JsonObject, old_status: JsonObject) -> None:
     """A condition written without the generation it is about keeps the one it had."""
     known: dict[str, list[int]] = {}
     for condition in old_status.get("conditions") or ():
@@ -67,7 +68,7 @@ def _keep_observed_generations(status: Obj, old_status: Obj) -> None:
             condition["observedGeneration"] = generation
 
 
-def _grace_seconds(pod: Obj, asked: int | None) -> int:
+def _grace_seconds(pod: JsonObject, asked: int | None) -> int:
     spec = pod.get("spec") or {}
     if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return 0

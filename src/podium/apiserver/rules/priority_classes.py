@@ -4,13 +4,14 @@ from typing import Final
 
 from podium.apiserver.errors import forbidden
 from podium.apiserver.kinds import built_in
-from podium.apiserver.rules.rule import Context, Obj, Rules
+from podium.apiserver.rules.rule import Context, Rules
 from podium.apiserver.store import Stored
+from podium.kube.json_object import JsonObject
 
 PRIORITY_CLASS: Final = built_in("scheduling.k8s.io/v1", "PriorityClass")
 
 
-def _one_default(obj: Obj, context: Context) -> None:
+def _one_default(obj: JsonObject, context: Context) -> None:
     if not obj.get("globalDefault"):
         return
     for stored in context.store.items(PRIORITY_CLASS):
@@ -19,7 +20,7 @@ def _one_default(obj: Obj, context: Context) -> None:
             raise forbidden(PRIORITY_CLASS, obj["metadata"].get("name", ""), why)
 
 
-def _prepare_for_update(new: Obj, old: Obj, context: Context) -> None:
+def _prepare_for_update(new: JsonObject, old: JsonObject, context: Context) -> None:
     _one_default(new, context)
 
 

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from podium.apiserver.errors import Cause
+from podium.kube.json_object import JsonObject
 from podium.kube.validation import dns_subdomain_errors
 
 if TYPE_CHECKING:
     from podium.apiserver.kinds import Kind, Kinds
     from podium.apiserver.store import Store, Stored
-
-Obj = dict[str, Any]
 
 
 class Context(NamedTuple):
@@ -33,19 +32,19 @@ class Context(NamedTuple):
     rng: random.Random
 
 
-def _leave(obj: Obj, context: Context) -> None:
+def _leave(obj: JsonObject, context: Context) -> None:
     pass
 
 
-def _leave_both(new: Obj, old: Obj, context: Context) -> None:
+def _leave_both(new: JsonObject, old: JsonObject, context: Context) -> None:
     pass
 
 
-def _fine(obj: Obj) -> Iterable[Cause]:
+def _fine(obj: JsonObject) -> Iterable[Cause]:
     return ()
 
 
-def _fine_both(new: Obj, old: Obj) -> Iterable[Cause]:
+def _fine_both(new: JsonObject, old: JsonObject) -> Iterable[Cause]:
     return ()
 
 
@@ -58,18 +57,18 @@ class Rules(msgspec.Struct, frozen=True):
     the status too. `update_creates`: a PUT of what does not exist creates it. `update_needs_version`: a PUT must
     say which resourceVersion it replaces. `returns_deleted`: a DELETE answers with the object, not a Status."""
 
-    prepare_for_create: Callable[[Obj, Context], None] = _leave
-    prepare_for_update: Callable[[Obj, Obj, Context], None] = _leave_both
-    prepare_for_status: Callable[[Obj, Obj, Context], None] = _leave_both
-    validate: Callable[[Obj], Iterable[Cause]] = _fine
-    validate_update: Callable[[Obj, Obj], Iterable[Cause]] = _fine_both
-    validate_status: Callable[[Obj, Obj], Iterable[Cause]] = _fine_both
-    admit: Callable[[Obj, Context], None] = _leave
+    prepare_for_create: Callable[[JsonObject, Context], None] = _leave
+    prepare_for_update: Callable[[JsonObject, JsonObject, Context], None] = _leave_both
+    prepare_for_status: Callable[[JsonObject, JsonObject, Context], None] = _leave_both
+    validate: Callable[[JsonObject], Iterable[Cause]] = _fine
+    validate_update: Callable[[JsonObject, JsonObject], Iterable[Cause]] = _fine_both
+    validate_status: Callable[[JsonObject, JsonObject], Iterable[Cause]] = _fine_both
+    admit: Callable[[JsonObject, Context], None] = _leave
     """Admission on create, before anything else; raises StatusError."""
     check_deletion: Callable[[Stored], None] = _deletable
     """Admission on delete; raises StatusError."""
     name_errors: Callable[[str], Sequence[str]] = dns_subdomain_errors
-    grace_seconds: Callable[[Obj, int | None], int] | None = None
+    grace_seconds: Callable[[JsonObject, int | None], int] | None = None
     """How long a deletion waits, from the object and from what the request asked for; None: it never does."""
     generation: bool = False
     status_on_create: bool = False

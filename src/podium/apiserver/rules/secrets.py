@@ -3,17 +3,18 @@
 import base64
 from typing import Final
 
-from podium.apiserver.rules.rule import Context, Obj, Rules
+from podium.apiserver.rules.rule import Context, Rules
+from podium.kube.json_object import JsonObject
 
 
-def _encode_texts(obj: Obj, context: Context) -> None:
+def _encode_texts(obj: JsonObject, context: Context) -> None:
     texts = obj.pop("stringData", None)
     if texts:
         encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
         obj["data"] = {**(obj.get("data") or {}), **encoded}
 
 
-def _prepare_for_update(new: Obj, old: Obj, context: Context) -> None:
+def _prepare_for_update(new: JsonObject, old: JsonObject, context: Context) -> None:
     _encode_texts(new, context)
 
 

@@ -7,14 +7,15 @@ them to be there. A headless service ("None") and an alias of another name (Exte
 from typing import Final
 
 from podium.apiserver.kinds import built_in
-from podium.apiserver.rules.rule import Context, Obj, Rules
+from podium.apiserver.rules.rule import Context, Rules
+from podium.kube.json_object import JsonObject
 
 SERVICE: Final = built_in("v1", "Service")
 _KEPT: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort")
 _NODE_PORTS: Final = range(30000, 32768)
 
 
-def _prepare_for_create(obj: Obj, context: Context) -> None:
+def _prepare_for_create(obj: JsonObject, context: Context) -> None:
     spec = obj.setdefault("spec", {})
     if spec.get("type", "ClusterIP") == "ExternalName":
         return
@@ -30,7 +31,7 @@ def _prepare_for_create(obj: Obj, context: Context) -> None:
     _give_node_ports(spec, context)
 
 
-def _prepare_for_update(new: Obj, old: Obj, context: Context) -> None:
+def _prepare_for_update(new: JsonObject, old: JsonObject, context: Context) -> None:
     """Who replaces a service need not repeat what was chosen for it."""
     spec, before = new.setdefault("spec", {}), old.get("spec") or {}
     if spec.get("type") == "ExternalName":
@@ -53,7 +54,7 @@ def _address(taken: set[str], context: Context) -> str:
             return address
 
 
-def _give_node_ports(spec: Obj, context: Context) -> None:
+def _give_node_ports(spec: JsonObject, context: Context) -> None:
     if spec.get("type") not in ("NodePort", "LoadBalancer"):
         return
     if spec.get("type") == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:

@@ -6,14 +6,15 @@ Of several default classes the newest counts, of equally old ones the first by n
 from typing import Final
 
 from podium.apiserver.kinds import built_in
-from podium.apiserver.rules.rule import Context, Obj, Rules
+from podium.apiserver.rules.rule import Context, Rules
+from podium.kube.json_object import JsonObject
 
 STORAGE_CLASS: Final = built_in("storage.k8s.io/v1", "StorageClass")
 _DEFAULT: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 
 
-def _admit_claim(claim: Obj, context: Context) -> None:
+def _admit_claim(claim: JsonObject, context: Context) -> None:
     spec = claim.setdefault("spec", {})
     if "storageClassName" in spec or _CLASS_ANNOTATION in (claim["metadata"].get("annotations") or {}):
         return
@@ -28,11 +29,11 @@ def _admit_claim(claim: Obj, context: Context) -> None:
         spec["storageClassName"] = min(name for created, name in defaults if created == newest)
 
 
-def _prepare_volume(obj: Obj, context: Context) -> None:
+def _prepare_volume(obj: JsonObject, context: Context) -> None:
     obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": context.now}
 
 
-def _prepare_volume_status(new: Obj, old: Obj, context: Context) -> None:
+def _prepare_volume_status(new: JsonObject, old: JsonObject, context: Context) -> None:
     """The time of the last change of phase is the server's to write."""
     status, before = new.get("status") or {}, old.get("status") or {}
     if status.get("phase") != before.get("phase"):

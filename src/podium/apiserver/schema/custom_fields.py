@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from podium.apiserver.schema.fields import struct_named
 from podium.apiserver.schema.scrutiny import Pairs, as_written
-
-Schema = dict[str, Any]
+from podium.kube.json_object import JsonObject
 
 _OBJECT_FIELDS: Final = ("apiVersion", "kind", "metadata")
 _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
@@ -23,7 +22,7 @@ _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 
 
-def prune(value: Any, schema: Schema, path: str) -> list[str]:
+def prune(value: Any, schema: JsonObject, path: str) -> list[str]:
     """Drop every field that the schema does not know, in place; the paths of those dropped."""
     dropped: list[str] = []
     if isinstance(value, list):
@@ -47,7 +46,7 @@ def prune(value: Any, schema: Schema, path: str) -> list[str]:
     return dropped
 
 
-def drop_nulls(value: Any, schema: Schema) -> None:
+def drop_nulls(value: Any, schema: JsonObject) -> None:
     """Drop the nulls that the schema does not allow, in place."""
     for holder, name, inner in described(value, schema):
         if isinstance(holder, dict) and holder[name] is None and not inner.get("nullable"):
@@ -56,7 +55,7 @@ def drop_nulls(value: Any, schema: Schema) -> None:
             drop_nulls(holder[name], inner)
 
 
-def fill_in(value: Any, schema: Schema) -> None:
+def fill_in(value: Any, schema: JsonObject) -> None:
     """Fill in defaults, in place: those of a part come after the default that made the part."""
     if isinstance(value, dict):
         for name, inner in (schema.get("properties") or {}).items():
@@ -66,7 +65,7 @@ def fill_in(value: Any, schema: Schema) -> None:
         fill_in(holder[name], inner)
 
 
-def described(value: Any, schema: Schema) -> Iterator[tuple[Any, Any, Schema]]:
+def described(value: Any, schema: JsonObject) -> Iterator[tuple[Any, Any, JsonObject]]:
     """The parts of a value that the schema describes: what holds it, its name or index, its schema."""
     if isinstance(value, list):
         items = schema.get("items")
@@ -80,9 +79,9 @@ def described(value: Any, schema: Schema) -> Iterator[tuple[Any, Any, Schema]]:
                 yield value, name, inner
 
 
-def known_field(schema: Schema, name: str) -> Schema | None:
+def known_field(schema: JsonObject, name: str) -> JsonObject | None:
     """The schema of a field: {} when anything goes, None when there is no such field."""
-    inner: Schema | None = (schema.get("properties") or {}).get(name)
+    inner: JsonObject | None = (schema.get("properties") or {}).get(name)
     if inner is not None:
         return inner if not schema.get(_PRESERVE) or inner.get("type") else {**inner, _PRESERVE: True}
     rest = schema.get("additionalProperties")

@@ -17,15 +17,15 @@ from typing import Any, Final
 
 from podium.apiserver.errors import Cause, duplicate, invalid_value, required, shown
 from podium.apiserver.schema.custom_fields import known_field
+from podium.kube.json_object import JsonObject
 from podium.kube.quantity import QuantityError, parse
 
-Schema = dict[str, Any]
 Causes = Iterator[Cause]
 
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 
 
-def problems_of(value: Any, schema: Schema, path: str) -> Causes:
+def problems_of(value: Any, schema: JsonObject, path: str) -> Causes:
     """What is wrong with the value, and with what is in it."""
     if value is None and schema.get("nullable"):
         return
@@ -65,14 +65,14 @@ def _fits(value: Any, found: str, wanted: list[str]) -> bool:
     return found == "number" and wanted == ["integer"] and value.is_integer()
 
 
-def _enum(value: Any, schema: Schema, path: str) -> Causes:
+def _enum(value: Any, schema: JsonObject, path: str) -> Causes:
     choices = schema.get("enum")
     if choices and value not in choices:
         words = ", ".join(shown(choice) for choice in choices)
         yield Cause("FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {words}", path)
 
 
-def _string(value: str, schema: Schema, path: str) -> Causes:
+def _string(value: str, schema: JsonObject, path: str) -> Causes:
     checker = FORMATS.get(schema.get("format", ""))
     if checker is not None and not checker(value):
         told = f"must be of type {schema['format']}: {shown(value)}"
@@ -86,7 +86,7 @@ def _string(value: str, schema: Schema, path: str) -> Causes:
         yield invalid_value(path, value, f"{path} in body should match '{schema['pattern']}'")
 
 
-def _range(value: Any, schema: Schema, path: str) -> Causes:
+def _range(value: Any, schema: JsonObject, path: str) -> Causes:
     """A number that is not one of the integers that the schema means."""
     if schema.get("type") != "integer" or json_type(value) not in ("integer", "number"):
         return
@@ -96,7 +96,7 @@ def _range(value: Any, schema: Schema, path: str) -> Causes:
         yield _without_field(f"Checked value must be of type integer {kind} in {path}")
 
 
-def _number(value: float, schema: Schema, path: str) -> Causes:
+def _number(value: float, schema: JsonObject, path: str) -> Causes:
     yield from _range(value, schema, path)
     factor = schema.get("multipleOf")
     if factor and not float(value / factor).is_integer():
@@ -110,7 +110,7 @@ def _number(value: float, schema: Schema, path: str) -> Causes:
         yield invalid_value(path, value, f"{path} in body should be {words} {least:g}")
 
 
-def _array(value: list[Any], schema: Schema, path: str) -> Causes:
+def _array(value: list[Any], schema: JsonObject, path: str) -> Causes:
     items = schema.get("items")
     if isinstance(items, dict):
         for place, inner in enumerate(value):
@@ -122,7 +122,7 @@ def _array(value: list[Any], schema: Schema, path: str) -> Causes:
     yield from _repeated_entries(value, schema, path)
 
 
-def _repeated_entries(value: list[Any], schema: Schema, path: str) -> Causes:
+def _repeated_entries(value: list[Any], schema: JsonObject, path: str) -> Causes:
     """Entries of a set, or of a list that is identified by keys, that are there twice."""
     kind = schema.get("x-kubernetes-list-type")
     if kind not in ("set", "map"):
@@ -139,7 +139,7 @@ def _repeated_entries(value: list[Any], schema: Schema, path: str) -> Causes:
         seen.append(identity)
 
 
-def _object(value: dict[str, Any], schema: Schema, path: str) -> Causes:
+def _object(value: dict[str, Any], schema: JsonObject, path: str) -> Causes:
     if len(value) < schema.get("minProperties", 0):
         told = f"{path} in body should have at least {schema['minProperties']} properties"
         yield invalid_value(path, len(value), told)
@@ -155,7 +155,7 @@ def _object(value: dict[str, Any], schema: Schema, path: str) -> Causes:
             yield from problems_of(inner, field, f"{path}.{name}" if path else name)
 
 
-def _alternatives(value: Any, schema: Schema, path: str) -> Causes:
+def _alternatives(value: Any, schema: JsonObject, path: str) -> Causes:
     for each in schema.get("allOf", ()):
         wrong = list(problems_of(value, each, path))
         if wrong:

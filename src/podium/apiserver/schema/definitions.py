@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from podium.apiserver.errors import Cause, immutable, invalid_value, not_supported, required, shown
 from podium.apiserver.schema.structural import structural_problems
+from podium.kube.json_object import JsonObject
 from podium.kube.validation import dns_subdomain_errors
 
-Obj = dict[str, Any]
 Causes = Iterator[Cause]
 
 _LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -28,7 +28,7 @@ _SIMPLE_PATH: Final = "must be a simple json path starting with ."
 _APPROVAL: Final = "api-approved.kubernetes.io"
 
 
-def definition_causes(definition: Obj) -> list[Cause]:
+def definition_causes(definition: JsonObject) -> list[Cause]:
     """What is wrong with a definition, old or new."""
     spec = definition.get("spec", {})
     return [
@@ -39,7 +39,7 @@ def definition_causes(definition: Obj) -> list[Cause]:
     ]
 
 
-def definition_update_causes(new: Obj, old: Obj) -> list[Cause]:
+def definition_update_causes(new: JsonObject, old: JsonObject) -> list[Cause]:
     """What is wrong with the next state of a definition: also what may never change."""
     causes = definition_causes(new)
     for path in (("group",), ("scope",), ("names", "plural"), ("names", "kind")):
@@ -52,13 +52,13 @@ def definition_update_causes(new: Obj, old: Obj) -> list[Cause]:
     return causes
 
 
-def _name_problems(metadata: Obj, spec: Obj) -> Causes:
+def _name_problems(metadata: JsonObject, spec: JsonObject) -> Causes:
     wanted = f"{spec.get('names', {}).get('plural', '')}.{spec.get('group', '')}"
     if metadata.get("name") and metadata["name"] != wanted:
         yield invalid_value("metadata.name", metadata["name"], 'must be spec.names.plural+"."+spec.group')
 
 
-def _spec_problems(spec: Obj) -> Causes:
+def _spec_problems(spec: JsonObject) -> Causes:
     group = spec.get("group", "")
     if not group:
         yield required("spec.group")
@@ -79,7 +79,7 @@ def _spec_problems(spec: Obj) -> Causes:
     yield from _conversion_problems(spec.get("conversion") or {})
 
 
-def _version_problems(versions: list[Obj]) -> Causes:
+def _version_problems(versions: list[JsonObject]) -> Causes:
     names = [version.get("name", "") for version in versions]
     for place, version in enumerate(versions):
         if (version.get("schema") or {}).get("openAPIV3Schema") is None:
@@ -94,7 +94,7 @@ def _version_problems(versions: list[Obj]) -> Causes:
         yield invalid_value("spec.version", names[0], _LABEL_RULE)
 
 
-def _about_versions(versions: list[Obj], told: str) -> Cause:
+def _about_versions(versions: list[JsonObject], told: str) -> Cause:
     """The versions as they are shown in a message: what is the same in all of them stands elsewhere."""
     shared = ("Schema", "Subresources", "AdditionalPrinterColumns", "SelectableFields")
     summed = [
@@ -111,7 +111,7 @@ def _about_versions(versions: list[Obj], told: str) -> Cause:
     return Cause("FieldValueInvalid", f"Invalid value: {shown(summed)}: {told}", "spec.versions")
 
 
-def _part_problems(versions: list[Obj]) -> Causes:
+def _part_problems(versions: list[JsonObject]) -> Causes:
     for place, version, field in _once(versions, "schema", "spec.validation"):
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is not None:
@@ -128,14 +128,14 @@ def _part_problems(versions: list[Obj]) -> Causes:
             yield from _scale_problems(scale, f"{where}.scale")
 
 
-def _once(versions: list[Obj], part: str, field: str) -> Iterator[tuple[int, Obj, str]]:
+def _once(versions: list[JsonObject], part: str, field: str) -> Iterator[tuple[int, JsonObject, str]]:
     """Each version, or only one where all say the same; with the field that then stands for all."""
     same = all(version.get(part) == versions[0].get(part) for version in versions)
     for place, version in enumerate(versions[:1] if same else versions):
         yield place, version, field if same else ""
 
 
-def _column_problems(column: Obj, field: str) -> Causes:
+def _column_problems(column: JsonObject, field: str) -> Causes:
     if not column.get("name"):
         yield required(f"{field}.name")
     if not column.get("type"):
@@ -145,7 +145,7 @@ def _column_problems(column: Obj, field: str) -> Causes:
     yield from _path_problems(column.get("jsonPath", ""), f"{field}.JSONPath")
 
 
-def _scale_problems(scale: Obj, field: str) -> Causes:
+def _scale_problems(scale: JsonObject, field: str) -> Causes:
     for name, under in (("specReplicasPath", ".spec"), ("statusReplicasPath", ".status")):
         path = scale.get(name, "")
         wrong = list(_path_problems(path, f"{field}.{name}"))
@@ -169,7 +169,7 @@ def _path_problems(path: str, field: str) -> Causes:
         yield invalid_value(field, path, _SIMPLE_PATH)
 
 
-def _names_problems(names: Obj) -> Causes:
+def _names_problems(names: JsonObject) -> Causes:
     field = "spec.names"
     for name in ("plural", "singular"):
         yield from _label_problems(names.get(name, ""), f"{field}.{name}")
@@ -197,7 +197,7 @@ def _label_problems(value: str, field: str) -> Causes:
         yield invalid_value(field, value, _LABEL_RULE)
 
 
-def _conversion_problems(conversion: Obj) -> Causes:
+def _conversion_problems(conversion: JsonObject) -> Causes:
     strategy = conversion.get("strategy")
     if strategy == "Webhook":
         if not (conversion.get("webhook") or {}).get("clientConfig"):
@@ -211,7 +211,7 @@ def _conversion_problems(conversion: Obj) -> Causes:
         yield not_supported("spec.conversion.strategy", strategy, ("None", "Webhook"))
 
 
-def _stored_version_problems(spec: Obj, stored: list[str] | None) -> Causes:
+def _stored_version_problems(spec: JsonObject, stored: list[str] | None) -> Causes:
     field = "status.storedVersions"
     versions = spec.get("versions") or []
     names = [version.get("name") for version in versions]
@@ -231,7 +231,7 @@ def _stored_version_problems(spec: Obj, stored: list[str] | None) -> Causes:
             yield invalid_value(field, stored, f"must have the storage version {version.get('name')}")
 
 
-def _approval_problems(metadata: Obj, spec: Obj) -> Causes:
+def _approval_problems(metadata: JsonObject, spec: JsonObject) -> Causes:
     group = spec.get("group", "")
     if group.endswith((".k8s.io", ".kubernetes.io")) and not (metadata.get("annotations") or {}).get(_APPROVAL):
         told = (

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from podium.apiserver.kinds import Kind, Kinds, built_in
 from podium.apiserver.rules.rule import Context, Rules
 from podium.apiserver.schema.custom import CustomKind, custom_kinds
 from podium.apiserver.schema.definitions import definition_causes, definition_update_causes
 from podium.apiserver.store import Change, Store, Stored
-
-Obj = dict[str, Any]
+from podium.kube.json_object import JsonObject
 
 DEFINITION: Final = built_in("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -31,7 +30,7 @@ class Cluster(Protocol):
 
     def now(self) -> str: ...
 
-    def delete(self, kind: Kind, namespace: str | None, name: str) -> Obj: ...
+    def delete(self, kind: Kind, namespace: str | None, name: str) -> JsonObject: ...
 
 
 def follow(api: Cluster) -> None:
@@ -63,7 +62,7 @@ def _definition_changed(api: Cluster, change: Change) -> None:
         api.store.put(DEFINITION, definition)
 
 
-def serve(api: Cluster, definition: Obj) -> None:
+def serve(api: Cluster, definition: JsonObject) -> None:
     """Make the registry have exactly the definition's kinds for its group and plural. Who fills a store with what was
     stored before calls this first, because objects can be loaded only with their kinds."""
     wanted = list(custom_kinds(definition))
@@ -75,14 +74,14 @@ def serve(api: Cluster, definition: Obj) -> None:
             api.kinds.add(kind)
 
 
-def _withdraw(api: Cluster, definition: Obj) -> None:
+def _withdraw(api: Cluster, definition: JsonObject) -> None:
     for kind in _kinds_of(api, definition):
         for stored in api.store.items(kind):
             api.store.remove(kind, stored.namespace, stored.name)
         api.kinds.remove(kind)
 
 
-def _clean_up(api: Cluster, definition: Obj) -> None:
+def _clean_up(api: Cluster, definition: JsonObject) -> None:
     """Delete the objects of a definition that is being deleted; once there are none, let it go."""
     for kind in _kinds_of(api, definition)[:1]:
         for stored in api.store.items(kind):
@@ -116,7 +115,7 @@ def _object_changed(api: Cluster, change: Change) -> None:
         _clean_up(api, definition)
 
 
-def _accept_names(api: Cluster, definition: Obj) -> bool:
+def _accept_names(api: Cluster, definition: JsonObject) -> bool:
     """Write down whether the names are free in the group, and that the kinds are therefore served."""
     conflict = next(_conflicts(api, definition), None)
     status = definition.setdefault("status", {})
@@ -134,7 +133,7 @@ def _accept_names(api: Cluster, definition: Obj) -> bool:
     return True
 
 
-def _conflicts(api: Cluster, definition: Obj) -> Iterator[tuple[str, str]]:
+def _conflicts(api: Cluster, definition: JsonObject) -> Iterator[tuple[str, str]]:
     """Names that another definition of the group has been given before."""
     spec, own = definition["spec"], definition["metadata"]["name"]
     resources: set[str] = set()
@@ -157,8 +156,8 @@ def _conflicts(api: Cluster, definition: Obj) -> Iterator[tuple[str, str]]:
             yield reason, name
 
 
-def _condition(api: Cluster, definition: Obj, kind: str, status: str, reason: str, message: str) -> None:
-    conditions: list[Obj] = definition["status"].get("conditions") or []
+def _condition(api: Cluster, definition: JsonObject, kind: str, status: str, reason: str, message: str) -> None:
+    conditions: list[JsonObject] = definition["status"].get("conditions") or []
     found = next((each for each in conditions if each["type"] == kind), None)
     if found is not None and found["status"] == status:
         found |= {"reason": reason, "message": message}
@@ -171,18 +170,18 @@ def _condition(api: Cluster, definition: Obj, kind: str, status: str, reason: st
     definition["status"]["conditions"] = conditions
 
 
-def _set_condition(api: Cluster, definition: Obj, kind: str, status: str, reason: str, message: str) -> None:
+def _set_condition(api: Cluster, definition: JsonObject, kind: str, status: str, reason: str, message: str) -> None:
     _condition(api, definition, kind, status, reason, message)
     if definition != _stored(api, definition).decode():
         api.store.put(DEFINITION, definition)
 
 
-def _is_true(definition: Obj, kind: str) -> bool:
+def _is_true(definition: JsonObject, kind: str) -> bool:
     conditions = definition["status"].get("conditions") or ()
     return any(each["type"] == kind and each["status"] == "True" for each in conditions)
 
 
-def _kinds_of(api: Cluster, definition: Obj) -> list[CustomKind]:
+def _kinds_of(api: Cluster, definition: JsonObject) -> list[CustomKind]:
     spec = definition["spec"]
     return [
         kind
@@ -191,19 +190,19 @@ def _kinds_of(api: Cluster, definition: Obj) -> list[CustomKind]:
     ]
 
 
-def _stored(api: Cluster, definition: Obj) -> Stored:
+def _stored(api: Cluster, definition: JsonObject) -> Stored:
     found = api.store.get(DEFINITION, "", definition["metadata"]["name"])
     assert found is not None
     return found
 
 
-def _new_definition(definition: Obj, context: Context) -> None:
+def _new_definition(definition: JsonObject, context: Context) -> None:
     versions = definition["spec"].get("versions") or ()
     stored = [version["name"] for version in versions if version.get("storage")][:1]
     definition["status"] = {"conditions": [], "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
 
 
-def _next_definition(new: Obj, old: Obj, context: Context) -> None:
+def _next_definition(new: JsonObject, old: JsonObject, context: Context) -> None:
     """A version that becomes the one for storage counts as stored in from now on."""
     status = new.setdefault("status", {})
     for version in new["spec"].get("versions") or ():

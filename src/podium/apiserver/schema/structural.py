@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from copy import deepcopy
-from typing import Any, Final
+from typing import Final
 
 from podium.apiserver.errors import Cause, field_forbidden, invalid_value, not_supported, required
 from podium.apiserver.schema.custom_fields import prune
 from podium.apiserver.schema.custom_values import compiled, problems_of
+from podium.kube.json_object import JsonObject
 
-Schema = dict[str, Any]
 Causes = Iterator[Cause]
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
@@ -28,7 +28,7 @@ _KEYS: Final = "x-kubernetes-list-map-keys"
 _NOT_IN_JUNCTORS: Final = ("type", "additionalProperties", "default", "title", "description", "nullable", _PRESERVE)
 
 
-def structural_problems(schema: Schema, field: str) -> Causes:
+def structural_problems(schema: JsonObject, field: str) -> Causes:
     """What keeps a schema from being a custom kind's; `field` is where it stands."""
     if not schema.get("type"):
         yield required(f"{field}.type", "must not be empty at the root")
@@ -43,7 +43,7 @@ def structural_problems(schema: Schema, field: str) -> Causes:
     yield from _problems(schema, field)
 
 
-def _problems(schema: Schema, field: str) -> Causes:
+def _problems(schema: JsonObject, field: str) -> Causes:
     yield from _unsupported(schema, field)
     kind = schema.get("type")
     if kind and kind not in _TYPES:
@@ -72,12 +72,12 @@ def _problems(schema: Schema, field: str) -> Causes:
         yield from _default_problems(schema, f"{field}.default")
 
 
-def _untyped(schema: Schema, field: str, told: str) -> Causes:
+def _untyped(schema: JsonObject, field: str, told: str) -> Causes:
     if not any(schema.get(word) for word in ("type", "x-kubernetes-int-or-string", _PRESERVE, "$ref")):
         yield required(f"{field}.type", told)
 
 
-def _unsupported(schema: Schema, field: str) -> Causes:
+def _unsupported(schema: JsonObject, field: str) -> Causes:
     for word in ("$ref", "dependencies", "definitions"):
         if schema.get(word) is not None:
             yield field_forbidden(f"{field}.{word}", f"{word} is not supported")
@@ -88,7 +88,7 @@ def _unsupported(schema: Schema, field: str) -> Causes:
         )
 
 
-def _list_problems(schema: Schema, field: str) -> Causes:
+def _list_problems(schema: JsonObject, field: str) -> Causes:
     items = schema.get("items")
     if schema.get("type") == "array" and items is None:
         yield required(f"{field}.items", "must be specified")
@@ -112,7 +112,7 @@ def _list_problems(schema: Schema, field: str) -> Causes:
             yield invalid_value(f"{field}.items.{_LIST_TYPE}", items.get(_LIST_TYPE), told)
 
 
-def _key_problems(keys: list[str], items: Schema, field: str) -> Causes:
+def _key_problems(keys: list[str], items: JsonObject, field: str) -> Causes:
     if not keys:
         yield required(f"{field}.{_KEYS}", f"must not be empty if {_LIST_TYPE} is map")
     properties = items.get("properties") or {}
@@ -125,7 +125,7 @@ def _key_problems(keys: list[str], items: Schema, field: str) -> Causes:
             yield required(f"{field}.items.properties[{key}].default", told)
 
 
-def _extension_problems(schema: Schema, field: str) -> Causes:
+def _extension_problems(schema: JsonObject, field: str) -> Causes:
     if schema.get(_PRESERVE) is False:
         yield invalid_value(f"{field}.{_PRESERVE}", False, "must be true or undefined")
     if schema.get(_EMBEDDED) and not schema.get("properties") and not schema.get(_PRESERVE):
@@ -140,7 +140,7 @@ def _pattern_problem(pattern: str, field: str) -> Causes:
         yield invalid_value(field, pattern, told)
 
 
-def _junctors(schema: Schema, field: str) -> Causes:
+def _junctors(schema: JsonObject, field: str) -> Causes:
     choice = schema.get("x-kubernetes-int-or-string")
     for word in ("allOf", "anyOf", "oneOf"):
         for place, inner in enumerate(schema.get(word) or ()):
@@ -149,7 +149,7 @@ def _junctors(schema: Schema, field: str) -> Causes:
         yield from _junctor(schema["not"], f"{field}.not", types_allowed=False)
 
 
-def _junctor(schema: Schema, field: str, *, types_allowed: bool) -> Causes:
+def _junctor(schema: JsonObject, field: str, *, types_allowed: bool) -> Causes:
     for word in _NOT_IN_JUNCTORS:
         if schema.get(word) and not (types_allowed and word == "type"):
             yield field_forbidden(f"{field}.{word}", "must be empty to be structural")
@@ -160,7 +160,7 @@ def _junctor(schema: Schema, field: str, *, types_allowed: bool) -> Causes:
     yield from _junctors(schema, field)
 
 
-def _default_problems(schema: Schema, field: str) -> Causes:
+def _default_problems(schema: JsonObject, field: str) -> Causes:
     default = deepcopy(schema["default"])
     if prune(default, schema, ""):
         yield invalid_value(field, schema["default"], "must not have unknown fields")

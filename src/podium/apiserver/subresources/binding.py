@@ -6,19 +6,18 @@ or is gated is refused with a conflict, and so is one whose uid or resourceVersi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from podium.apiserver.deleting import precondition_failed
 from podium.apiserver.errors import Cause, StatusError, aggregated, bad_request, not_supported, required
 from podium.apiserver.kinds import POD
+from podium.kube.json_object import JsonObject
 
 if TYPE_CHECKING:
     from podium.apiserver.api import Api
 
-Obj = dict[str, Any]
 
-
-def bind(api: Api, namespace: str, name: str, body: Obj, *, dry_run: bool = False) -> None:
+def bind(api: Api, namespace: str, name: str, body: JsonObject, *, dry_run: bool = False) -> None:
     metadata = body.get("metadata") or {}
     if metadata.get("name", name) != name:
         raise bad_request("name in URL does not match name in Binding object")
@@ -43,9 +42,9 @@ def bind(api: Api, namespace: str, name: str, body: Obj, *, dry_run: bool = Fals
     api.store.put(POD, pod)
 
 
-def set_condition(status: Obj, condition: Obj, now: str) -> None:
+def set_condition(status: JsonObject, condition: JsonObject, now: str) -> None:
     """Add or replace the condition of that type; its transition time moves only when its status does."""
-    conditions: list[Obj] = status.setdefault("conditions", [])
+    conditions: list[JsonObject] = status.setdefault("conditions", [])
     for index, present in enumerate(conditions):
         if present.get("type") == condition["type"]:
             unmoved = present.get("status") == condition["status"] and present.get("lastTransitionTime")
@@ -54,14 +53,14 @@ def set_condition(status: Obj, condition: Obj, now: str) -> None:
     conditions.append(_condition(condition, now))
 
 
-def _condition(condition: Obj, transition: str) -> Obj:
+def _condition(condition: JsonObject, transition: str) -> JsonObject:
     found = {"type": condition["type"], "status": condition["status"], "lastProbeTime": None}
     found["lastTransitionTime"] = transition
     found.update((key, condition[key]) for key in ("reason", "message") if condition.get(key))
     return found
 
 
-def _target_causes(target: Obj) -> list[Cause]:
+def _target_causes(target: JsonObject) -> list[Cause]:
     causes = []
     if target.get("kind") not in (None, "", "Node"):
         causes.append(not_supported("target.kind", target["kind"], ("Node", "<empty>")))
@@ -70,7 +69,7 @@ def _target_causes(target: Obj) -> list[Cause]:
     return causes
 
 
-def _check_unbound(name: str, pod: Obj) -> None:
+def _check_unbound(name: str, pod: JsonObject) -> None:
     spec = pod.get("spec") or {}
     if "deletionTimestamp" in pod["metadata"]:
         raise _refused(name, f"pod {name} is being deleted, cannot be assigned to a host")

@@ -7,7 +7,7 @@ left the answer is 429 with the reason, and the client asks again later.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -16,20 +16,20 @@ from podium.apiserver.errors import Cause, StatusError, bad_request, forbidden, 
 from podium.apiserver.kinds import POD, built_in
 from podium.apiserver.store import Stored
 from podium.apiserver.subresources.binding import set_condition
+from podium.kube.json_object import JsonObject
 from podium.kube.meta import LabelSelector
 from podium.kube.selector import SelectorError, compile_label_selector
 
 if TYPE_CHECKING:
     from podium.apiserver.api import Api
 
-Obj = dict[str, Any]
 
 BUDGET: Final = built_in("policy/v1", "PodDisruptionBudget")
 _VIOLATES: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 _MAX_DISRUPTED: Final = 2000
 
 
-def evict(api: Api, namespace: str, name: str, body: Obj, *, dry_run: bool = False) -> None:
+def evict(api: Api, namespace: str, name: str, body: JsonObject, *, dry_run: bool = False) -> None:
     metadata = body.get("metadata") or {}
     if metadata.get("name", name) != name:
         raise bad_request("name in URL does not match name in Eviction object")
@@ -60,7 +60,7 @@ _TARGETED: Final = {
 }
 
 
-def _check_preconditions(stored: Stored, preconditions: Obj) -> None:
+def _check_preconditions(stored: Stored, preconditions: JsonObject) -> None:
     uid, version = preconditions.get("uid"), preconditions.get("resourceVersion")
     if uid and uid != stored.uid:
         why = f"the UID in the precondition ({uid}) does not match the UID in record ({stored.uid})."
@@ -75,7 +75,7 @@ def _conflict(name: str, why: str) -> StatusError:
     return StatusError(409, "Conflict", message, {"name": name, "kind": "Pod"})
 
 
-def _use_budget(api: Api, pod: Obj, dry_run: bool) -> None:
+def _use_budget(api: Api, pod: JsonObject, dry_run: bool) -> None:
     budgets = _budgets_of(api, pod)
     if not budgets:
         return
@@ -98,7 +98,7 @@ def _use_budget(api: Api, pod: Obj, dry_run: bool) -> None:
     api.store.put(BUDGET, budget)
 
 
-def _set_allowed(budget: Obj, status: Obj, now: str) -> None:
+def _set_allowed(budget: JsonObject, status: JsonObject, now: str) -> None:
     """Say in the conditions whether another disruption would be allowed."""
     allowed = status["disruptionsAllowed"] > 0
     condition = {
@@ -109,7 +109,7 @@ def _set_allowed(budget: Obj, status: Obj, now: str) -> None:
         "reason": "SufficientPods" if allowed else "InsufficientPods",
         "message": "",
     }
-    conditions: list[Obj] = status.setdefault("conditions", [])
+    conditions: list[JsonObject] = status.setdefault("conditions", [])
     for at, present in enumerate(conditions):
         if present.get("type") == condition["type"]:
             if present.get("status") == condition["status"]:
@@ -119,7 +119,7 @@ def _set_allowed(budget: Obj, status: Obj, now: str) -> None:
     conditions.append(condition)
 
 
-def _check_allowed(budget: Obj, status: Obj) -> None:
+def _check_allowed(budget: JsonObject, status: JsonObject) -> None:
     name = budget["metadata"]["name"]
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
         cause = f"The disruption budget {name} is still being processed by the server."
@@ -134,7 +134,7 @@ def _check_allowed(budget: Obj, status: Obj) -> None:
         raise too_many_requests(_VIOLATES, 0, [Cause("DisruptionBudget", _why_not(name, status), "")])
 
 
-def _why_not(name: str, status: Obj) -> str:
+def _why_not(name: str, status: JsonObject) -> str:
     refusals = [
         condition
         for condition in status.get("conditions") or ()
@@ -152,7 +152,7 @@ def _why_not(name: str, status: Obj) -> str:
     return f"The disruption budget {name} does not allow evicting pods currently"
 
 
-def _budgets_of(api: Api, pod: Obj) -> list[Obj]:
+def _budgets_of(api: Api, pod: JsonObject) -> list[JsonObject]:
     labels = pod["metadata"].get("labels") or {}
     found = []
     for stored in api.store.items(BUDGET, pod["metadata"]["namespace"]):
@@ -167,6 +167,6 @@ def _budgets_of(api: Api, pod: Obj) -> list[Obj]:
     return found
 
 
-def _ready(pod: Obj) -> bool:
+def _ready(pod: JsonObject) -> bool:
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)

@@ -4,11 +4,10 @@ A status update of most kinds may change labels and annotations too, because kub
 kinds let it change nothing else.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from podium.apiserver.kinds import Kind
-
-Obj = dict[str, Any]
+from podium.kube.json_object import JsonObject
 
 _STATUS_ONLY: Final = frozenset(
     {
@@ -21,7 +20,7 @@ _KEEPS_LABELS: Final = frozenset({"deployments.apps"})
 _MANAGED: Final = ("managedFields", "resourceVersion")
 
 
-def merged(kind: Kind, new: Obj, old: Obj, subresource: str) -> Obj:
+def merged(kind: Kind, new: JsonObject, old: JsonObject, subresource: str) -> JsonObject:
     """The next state: what was written where it may be, what is stored elsewhere."""
     if subresource == "status":
         metadata = new["metadata"]
@@ -44,14 +43,14 @@ def merged(kind: Kind, new: Obj, old: Obj, subresource: str) -> Obj:
     return new
 
 
-def spec_changed(kind: Kind, new: Obj, old: Obj) -> bool:
+def spec_changed(kind: Kind, new: JsonObject, old: JsonObject) -> bool:
     """Whether the change counts in metadata.generation; custom resources count all but metadata and status."""
     if kind.custom or kind.plural == "endpointslices":
         return _without(new) != _without(old)
     return bool(new.get("spec") != old.get("spec"))
 
 
-def _with_status(obj: Obj, source: Obj) -> Obj:
+def _with_status(obj: JsonObject, source: JsonObject) -> JsonObject:
     if "status" in source:
         obj["status"] = source["status"]
     else:
@@ -59,5 +58,5 @@ def _with_status(obj: Obj, source: Obj) -> Obj:
     return obj
 
 
-def _without(obj: Obj) -> Obj:
+def _without(obj: JsonObject) -> JsonObject:
     return {key: value for key, value in obj.items() if key not in ("metadata", "status", "kind", "apiVersion")}

@@ -13,12 +13,12 @@ from podium.apiserver.requests import Request, Response, Target
 from podium.apiserver.rules import rules_of
 from podium.apiserver.store import Stored
 from podium.apiserver.writing import replace
+from podium.kube.json_object import JsonObject
 
 if TYPE_CHECKING:
     from podium.apiserver.api import Api
     from podium.apiserver.writing import Options
 
-Obj = dict[str, Any]
 
 SCALE = Kind("autoscaling", "v1", "Scale", "scales", "scale", True)
 _DEFAULT_PATHS = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
@@ -44,12 +44,12 @@ def answer(api: Api, request: Request, target: Target, options: Options) -> Resp
     return Response(200, msgspec.json.encode(scale_of(kind, forms.decoded(changed, kind))))
 
 
-def scale_of(kind: Kind, obj: Obj) -> Obj:
+def scale_of(kind: Kind, obj: JsonObject) -> JsonObject:
     """The Scale of a workload."""
     paths = _paths(kind)
     metadata = obj["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-    status: Obj = {"replicas": _read(obj, paths["statusReplicasPath"]) or 0}
+    status: JsonObject = {"replicas": _read(obj, paths["statusReplicasPath"]) or 0}
     if selector := _selector(kind, obj, paths):
         status["selector"] = selector
     return {
@@ -61,7 +61,7 @@ def scale_of(kind: Kind, obj: Obj) -> Obj:
     }
 
 
-def set_scale(api: Api, kind: Kind, stored: Stored, asked: Obj, options: Options) -> Stored:
+def set_scale(api: Api, kind: Kind, stored: Stored, asked: JsonObject, options: Options) -> Stored:
     """Write the replicas that a Scale asks for into the workload."""
     metadata = asked.get("metadata") or {}
     if metadata.get("name", stored.name) != stored.name:
@@ -90,7 +90,7 @@ def _paths(kind: Kind) -> dict[str, str]:
     return own or _DEFAULT_PATHS
 
 
-def _selector(kind: Kind, obj: Obj, paths: dict[str, str]) -> str:
+def _selector(kind: Kind, obj: JsonObject, paths: dict[str, str]) -> str:
     """The pods that are counted, as a selector in text."""
     if kind.custom:
         path = paths.get("labelSelectorPath")
@@ -106,7 +106,7 @@ def _selector(kind: Kind, obj: Obj, paths: dict[str, str]) -> str:
     return ",".join(text for _, text in sorted(terms))
 
 
-def _read(obj: Obj, path: str) -> Any:
+def _read(obj: JsonObject, path: str) -> Any:
     found: Any = obj
     for step in path.strip(".").split("."):
         found = found.get(step) if isinstance(found, dict) else None

@@ -20,8 +20,9 @@ from podium.apiserver.tables import (
     storage,
     workloads,
 )
-from podium.apiserver.tables.columns import CREATED_AT, NAME, Cells, KindTable, Object, Tables
+from podium.apiserver.tables.columns import CREATED_AT, NAME, Cells, KindTable, Tables
 from podium.apiserver.tables.custom import custom_table
+from podium.kube.json_object import JsonObject
 
 API_VERSION: Final = "meta.k8s.io/v1"
 
@@ -50,7 +51,7 @@ class NamedKind(Protocol):
 
 def table(
     kind: NamedKind,
-    objects: Sequence[Object],
+    objects: Sequence[JsonObject],
     now: datetime,
     *,
     printer_columns: Sequence[Mapping[str, Any]] | None = None,
@@ -58,7 +59,7 @@ def table(
     include: str = "Metadata",
     list_metadata: Mapping[str, Any] | None = None,
     version: str = "v1",
-) -> Object:
+) -> JsonObject:
     """The objects as a Table. `headers` is False for every event of a watch but the first."""
     shown = custom_table(printer_columns) if kind.custom else TABLES.get((kind.group, kind.kind), _DEFAULT)
     conditions = pods.row_conditions if (kind.group, kind.kind) == ("", "Pod") else _no_conditions
@@ -71,8 +72,10 @@ def table(
     }
 
 
-def _row(obj: Object, cells: Cells, conditions: Callable[[Object], list[Any]], include: str, version: str) -> Object:
-    row: Object = {"cells": cells}
+def _row(
+    obj: JsonObject, cells: Cells, conditions: Callable[[JsonObject], list[Any]], include: str, version: str
+) -> JsonObject:
+    row: JsonObject = {"cells": cells}
     said = conditions(obj)
     if said:
         row["conditions"] = said
@@ -80,7 +83,7 @@ def _row(obj: Object, cells: Cells, conditions: Callable[[Object], list[Any]], i
     return row
 
 
-def _included(obj: Object, include: str, version: str) -> Object | None:
+def _included(obj: JsonObject, include: str, version: str) -> JsonObject | None:
     if include == "None":
         return None
     if include == "Object":
@@ -92,11 +95,11 @@ def _included(obj: Object, include: str, version: str) -> Object | None:
     }
 
 
-def _no_conditions(_: Object) -> list[Any]:
+def _no_conditions(_: JsonObject) -> list[Any]:
     return []
 
 
-def _name_and_creation(obj: Object, _: datetime) -> Cells:
+def _name_and_creation(obj: JsonObject, _: datetime) -> Cells:
     return [obj["metadata"]["name"], obj["metadata"].get("creationTimestamp")]
 
 

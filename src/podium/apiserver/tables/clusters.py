@@ -4,19 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
-from podium.apiserver.tables.columns import (
-    AGE,
-    NAME,
-    Cells,
-    Column,
-    KindTable,
-    Object,
-    Tables,
-    boolean,
-    integer,
-    wide,
-)
+from podium.apiserver.tables.columns import AGE, NAME, Cells, Column, KindTable, Tables, boolean, integer, wide
 from podium.apiserver.tables.formats import NONE, UNKNOWN, age, condition, quantity
+from podium.kube.json_object import JsonObject
 
 _NODE: Final = (
     NAME,
@@ -57,7 +47,7 @@ _DISRUPTION_BUDGET: Final = (
 _ROLE_LABEL: Final = "node-role.kubernetes.io/"
 
 
-def _node(node: Object, now: datetime) -> Cells:
+def _node(node: JsonObject, now: datetime) -> Cells:
     status = node.get("status") or {}
     info = status.get("nodeInfo") or {}
     kernel = info.get("kernelVersion") or UNKNOWN
@@ -77,7 +67,7 @@ def _node(node: Object, now: datetime) -> Cells:
     ]
 
 
-def _node_status(node: Object, status: Object) -> str:
+def _node_status(node: JsonObject, status: JsonObject) -> str:
     ready = condition(status.get("conditions"), "Ready")
     word = {"": "Unknown", "True": "Ready"}.get(ready, "NotReady")
     return f"{word},SchedulingDisabled" if (node.get("spec") or {}).get("unschedulable") else word
@@ -89,23 +79,23 @@ def _roles(labels: Mapping[str, str]) -> str:
     return ",".join(sorted(roles - {""})) or NONE
 
 
-def _address(status: Object, kind: str) -> str:
+def _address(status: JsonObject, kind: str) -> str:
     return next((each["address"] for each in status.get("addresses") or () if each.get("type") == kind), NONE)
 
 
-def _namespace(obj: Object, now: datetime) -> Cells:
+def _namespace(obj: JsonObject, now: datetime) -> Cells:
     return [obj["metadata"]["name"], (obj.get("status") or {}).get("phase", ""), age(obj, now)]
 
 
-def _lease(obj: Object, now: datetime) -> Cells:
+def _lease(obj: JsonObject, now: datetime) -> Cells:
     return [obj["metadata"]["name"], (obj.get("spec") or {}).get("holderIdentity") or "", age(obj, now)]
 
 
-def name_and_age(obj: Object, now: datetime) -> Cells:
+def name_and_age(obj: JsonObject, now: datetime) -> Cells:
     return [obj["metadata"]["name"], age(obj, now)]
 
 
-def _quota(obj: Object, now: datetime) -> Cells:
+def _quota(obj: JsonObject, now: datetime) -> Cells:
     status = obj.get("status") or {}
     used, columns = status.get("used") or {}, {False: [], True: []}  # type: dict[str, str], dict[bool, list[str]]
     for resource, hard in sorted((status.get("hard") or {}).items()):
@@ -114,16 +104,16 @@ def _quota(obj: Object, now: datetime) -> Cells:
     return [obj["metadata"]["name"], ", ".join(columns[False]), ", ".join(columns[True]), age(obj, now)]
 
 
-def _priority_class(obj: Object, now: datetime) -> Cells:
+def _priority_class(obj: JsonObject, now: datetime) -> Cells:
     value, default = obj.get("value", 0), obj.get("globalDefault", False)
     return [obj["metadata"]["name"], value, default, age(obj, now), obj.get("preemptionPolicy", "")]
 
 
-def _runtime_class(obj: Object, now: datetime) -> Cells:
+def _runtime_class(obj: JsonObject, now: datetime) -> Cells:
     return [obj["metadata"]["name"], obj.get("handler", ""), age(obj, now)]
 
 
-def _disruption_budget(obj: Object, now: datetime) -> Cells:
+def _disruption_budget(obj: JsonObject, now: datetime) -> Cells:
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     limits = ["N/A" if spec.get(field) is None else str(spec[field]) for field in ("minAvailable", "maxUnavailable")]
     return [obj["metadata"]["name"], *limits, status.get("disruptionsAllowed", 0), age(obj, now)]

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-Object = dict[str, Any]
+from podium.kube.json_object import JsonObject
+
 Cells = list[Any]
 
 
@@ -19,14 +20,14 @@ class Column(NamedTuple):
     priority: int = 0
     format: str = ""
 
-    def definition(self) -> Object:
+    def definition(self) -> JsonObject:
         """The column as the API writes it."""
         return self._asdict()
 
 
 class KindTable(NamedTuple):
     columns: tuple[Column, ...]
-    cells: Callable[[Object, datetime], Cells]
+    cells: Callable[[JsonObject, datetime], Cells]
 
 
 Tables = dict[tuple[str, str], KindTable]

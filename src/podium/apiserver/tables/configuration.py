@@ -3,8 +3,9 @@
 from datetime import datetime
 from typing import Final
 
-from podium.apiserver.tables.columns import AGE, NAME, Cells, Column, KindTable, Object, Tables, wide
+from podium.apiserver.tables.columns import AGE, NAME, Cells, Column, KindTable, Tables, wide
 from podium.apiserver.tables.formats import age
+from podium.kube.json_object import JsonObject
 
 _CONFIG_MAP: Final = (NAME, Column("Data", "How many keys it holds."), AGE)
 _SECRET: Final = (
@@ -26,15 +27,15 @@ def _binding_columns(kind: str) -> tuple[Column, ...]:
     )
 
 
-def _config_map(obj: Object, now: datetime) -> Cells:
+def _config_map(obj: JsonObject, now: datetime) -> Cells:
     return [obj["metadata"]["name"], len(obj.get("data") or ()) + len(obj.get("binaryData") or ()), age(obj, now)]
 
 
-def _secret(obj: Object, now: datetime) -> Cells:
+def _secret(obj: JsonObject, now: datetime) -> Cells:
     return [obj["metadata"]["name"], obj.get("type", ""), len(obj.get("data") or ()), age(obj, now)]
 
 
-def _binding(obj: Object, now: datetime) -> Cells:
+def _binding(obj: JsonObject, now: datetime) -> Cells:
     role, subjects = obj.get("roleRef") or {}, obj.get("subjects") or ()
     users, groups = (
         ", ".join(each["name"] for each in subjects if each.get("kind") == kind) for kind in ("User", "Group")

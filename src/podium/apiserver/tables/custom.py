@@ -10,9 +10,10 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.apiserver.tables.columns import NAME, Cells, Column, KindTable, Object
+from podium.apiserver.tables.columns import NAME, Cells, Column, KindTable
 from podium.apiserver.tables.formats import since
 from podium.apiserver.tables.json_path import JsonPath, JsonPathError
+from podium.kube.json_object import JsonObject
 
 _DEFAULT: Final = ({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},)
 _ABOUT: Final = "Custom resource definition column (in JSONPath format): "
@@ -23,7 +24,7 @@ def custom_table(columns: Sequence[Mapping[str, Any]] | None) -> KindTable:
     written = columns or _DEFAULT
     found = [(_column(each), _path(each["jsonPath"])) for each in written]
 
-    def cells(obj: Object, now: datetime) -> Cells:
+    def cells(obj: JsonObject, now: datetime) -> Cells:
         return [obj["metadata"]["name"], *(_cell(column.type, path, obj, now) for column, path in found)]
 
     return KindTable((NAME, *(column for column, _ in found)), cells)
@@ -46,7 +47,7 @@ def _path(text: str) -> JsonPath | None:
         return None
 
 
-def _cell(kind: str, path: JsonPath | None, obj: Object, now: datetime) -> Any:
+def _cell(kind: str, path: JsonPath | None, obj: JsonObject, now: datetime) -> Any:
     found = path.find(obj) if path is not None else []
     if not found:
         return None

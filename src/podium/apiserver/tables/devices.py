@@ -4,8 +4,9 @@ from datetime import datetime
 from typing import Final
 
 from podium.apiserver.tables.clusters import name_and_age
-from podium.apiserver.tables.columns import AGE, NAME, Cells, Column, KindTable, Object, Tables
+from podium.apiserver.tables.columns import AGE, NAME, Cells, Column, KindTable, Tables
 from podium.apiserver.tables.formats import age
+from podium.kube.json_object import JsonObject
 
 _CLAIM: Final = (NAME, Column("State", "Whether the claim is pending, allocated, reserved or going."), AGE)
 _SLICE: Final = (
@@ -17,7 +18,7 @@ _SLICE: Final = (
 )
 
 
-def _claim(obj: Object, now: datetime) -> Cells:
+def _claim(obj: JsonObject, now: datetime) -> Cells:
     status, going = obj.get("status") or {}, bool(obj["metadata"].get("deletionTimestamp"))
     allocated = status.get("allocation") is not None
     states = {
@@ -29,7 +30,7 @@ def _claim(obj: Object, now: datetime) -> Cells:
     return [obj["metadata"]["name"], ",".join(state for state, holds in states.items() if holds), age(obj, now)]
 
 
-def _slice(obj: Object, now: datetime) -> Cells:
+def _slice(obj: JsonObject, now: datetime) -> Cells:
     spec = obj.get("spec") or {}
     pool = (spec.get("pool") or {}).get("name", "")
     return [obj["metadata"]["name"], spec.get("nodeName") or "", spec.get("driver", ""), pool, age(obj, now)]

@@ -5,8 +5,9 @@
 from datetime import datetime
 from typing import Any, Final
 
-from podium.apiserver.tables.columns import NAME, Cells, Column, KindTable, Object, Tables, wide
+from podium.apiserver.tables.columns import NAME, Cells, Column, KindTable, Tables, wide
 from podium.apiserver.tables.formats import since
+from podium.kube.json_object import JsonObject
 
 _COLUMNS: Final = (
     Column("Last Seen", "How long ago it last happened."),
@@ -32,7 +33,7 @@ _OTHER_NAME: Final = {
 }
 
 
-def _event(event: Object, now: datetime) -> Cells:
+def _event(event: JsonObject, now: datetime) -> Cells:
     first = since(_field(event, "firstTimestamp") or event.get("eventTime"), now)
     last = _field(event, "lastTimestamp")
     seen, count = since(last, now) if last else first, _field(event, "count") or 1
@@ -55,14 +56,14 @@ def _event(event: Object, now: datetime) -> Cells:
     ]
 
 
-def _source(event: Object) -> str:
+def _source(event: JsonObject) -> str:
     source = _field(event, "source") or {}
     component = source.get("component") or _field(event, "reportingComponent") or ""
     instance = source.get("host") or event.get("reportingInstance") or ""
     return f"{component}, {instance}" if instance else component
 
 
-def _field(event: Object, name: str) -> Any:
+def _field(event: JsonObject, name: str) -> Any:
     return event.get(name) or event.get(_OTHER_NAME[name])
 
 

@@ -3,8 +3,9 @@
 from datetime import datetime
 from typing import Final
 
-from podium.apiserver.tables.columns import AGE, NAME, Cells, Column, KindTable, Object, Tables, wide
+from podium.apiserver.tables.columns import AGE, NAME, Cells, Column, KindTable, Tables, wide
 from podium.apiserver.tables.formats import NONE, UNSET, age, at_most_three, labels, load_balancer
+from podium.kube.json_object import JsonObject
 
 _SERVICE: Final = (
     NAME,
@@ -25,7 +26,7 @@ _ENDPOINT_SLICE: Final = (
 )
 
 
-def _service(obj: Object, now: datetime) -> Cells:
+def _service(obj: JsonObject, now: datetime) -> Cells:
     spec = obj.get("spec") or {}
     addresses = spec.get("clusterIPs") or [NONE]
     return [
@@ -39,7 +40,7 @@ def _service(obj: Object, now: datetime) -> Cells:
     ]
 
 
-def _external(obj: Object, spec: Object) -> str:
+def _external(obj: JsonObject, spec: JsonObject) -> str:
     kind, given = spec.get("type"), spec.get("externalIPs") or []
     if kind in ("ClusterIP", "NodePort"):
         return ",".join(given) or NONE
@@ -49,12 +50,12 @@ def _external(obj: Object, spec: Object) -> str:
     return spec.get("externalName", "") if kind == "ExternalName" else "<unknown>"
 
 
-def _port(port: Object) -> str:
+def _port(port: JsonObject) -> str:
     node_port = f":{port['nodePort']}" if port.get("nodePort") else ""
     return f"{port.get('port')}{node_port}/{port.get('protocol', '')}"
 
 
-def _endpoints(obj: Object, now: datetime) -> Cells:
+def _endpoints(obj: JsonObject, now: datetime) -> Cells:
     shown: list[str] = []
     for subset in obj.get("subsets") or ():
         addresses = [each["ip"] for each in subset.get("addresses") or ()]
@@ -68,7 +69,7 @@ def _joined(ip: str, port: int) -> str:
     return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
 
 
-def _endpoint_slice(obj: Object, now: datetime) -> Cells:
+def _endpoint_slice(obj: JsonObject, now: datetime) -> Cells:
     ports = [str(port.get("port") or port.get("name") or "*") for port in obj.get("ports") or ()]
     addresses = [address for each in obj.get("endpoints") or () for address in each.get("addresses") or ()]
     return [

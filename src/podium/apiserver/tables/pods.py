@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from podium.apiserver.tables.columns import AGE, NAME, Cells, Column, KindTable, Object, Tables, wide
+from podium.apiserver.tables.columns import AGE, NAME, Cells, Column, KindTable, Tables, wide
 from podium.apiserver.tables.formats import NONE, age, condition, since
+from podium.kube.json_object import JsonObject
 
 _COLUMNS: Final = (
     NAME,
@@ -33,7 +34,7 @@ class _Containers(NamedTuple):
     last_restart: str
 
 
-def pod_cells(pod: Object, now: datetime) -> Cells:
+def pod_cells(pod: JsonObject, now: datetime) -> Cells:
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     conditions = status.get("conditions") or []
     restartable = {each["name"] for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"}
@@ -56,14 +57,14 @@ def pod_cells(pod: Object, now: datetime) -> Cells:
     ]
 
 
-def _phase(status: Object, conditions: Iterable[Object]) -> str:
+def _phase(status: JsonObject, conditions: Iterable[JsonObject]) -> str:
     for each in conditions:
         if each.get("type") == "PodScheduled" and each.get("reason") == "SchedulingGated":
             return "SchedulingGated"
     return str(status.get("reason") or status.get("phase") or "")
 
 
-def _of_deleted(pod: Object, status: Object) -> str:
+def _of_deleted(pod: JsonObject, status: JsonObject) -> str:
     """The word for a pod that is being deleted, nothing for any other."""
     if not pod["metadata"].get("deletionTimestamp"):
         return ""
@@ -72,7 +73,7 @@ def _of_deleted(pod: Object, status: Object) -> str:
     return "" if status.get("phase") in ("Succeeded", "Failed") else "Terminating"
 
 
-def _containers(spec: Object, status: Object, reason: str, restartable: set[str]) -> _Containers:
+def _containers(spec: JsonObject, status: JsonObject, reason: str, restartable: set[str]) -> _Containers:
     initial = _init_containers(spec, status, restartable)
     conditions = status.get("conditions")
     if initial.reason and condition(conditions, "Initialized") != "True":
@@ -104,9 +105,9 @@ def _containers(spec: Object, status: Object, reason: str, restartable: set[str]
     return _Containers(reason, ready, _restarts(sidecars + listed), _last_restart(sidecars + listed))
 
 
-def _init_containers(spec: Object, status: Object, restartable: set[str]) -> _Containers:
+def _init_containers(spec: JsonObject, status: JsonObject, restartable: set[str]) -> _Containers:
     """How far the init containers are; no reason where all are through (or, restartable, have started)."""
-    seen: list[Object] = []
+    seen: list[JsonObject] = []
     ready = 0
     for position, container in enumerate(status.get("initContainerStatuses") or ()):
         seen.append(container)
@@ -128,7 +129,7 @@ def _init_containers(spec: Object, status: Object, restartable: set[str]) -> _Co
     return _Containers("", ready, _restarts(seen), _last_restart(seen))
 
 
-def _ended(terminated: Object) -> str:
+def _ended(terminated: JsonObject) -> str:
     if terminated.get("reason"):
         return str(terminated["reason"])
     if terminated.get("signal"):
@@ -136,16 +137,16 @@ def _ended(terminated: Object) -> str:
     return f"ExitCode:{terminated.get('exitCode', 0)}"
 
 
-def _restarts(statuses: Iterable[Object]) -> int:
+def _restarts(statuses: Iterable[JsonObject]) -> int:
     return sum(each.get("restartCount", 0) for each in statuses)
 
 
-def _last_restart(statuses: Iterable[Object]) -> str:
+def _last_restart(statuses: Iterable[JsonObject]) -> str:
     ends = (((each.get("lastState") or {}).get("terminated") or {}).get("finishedAt") for each in statuses)
     return max((end for end in ends if end), default="")
 
 
-def _readiness_gates(spec: Object, conditions: Iterable[Object]) -> str:
+def _readiness_gates(spec: JsonObject, conditions: Iterable[JsonObject]) -> str:
     gates: list[dict[str, Any]] = spec.get("readinessGates") or []
     if not gates:
         return NONE
@@ -159,7 +160,7 @@ TABLES: Final[Tables] = {
 }
 
 
-def row_conditions(pod: Object) -> list[dict[str, str]]:
+def row_conditions(pod: JsonObject) -> list[dict[str, str]]:
     """A row says of itself that its pod is through, so that a client may leave it out."""
     phase = (pod.get("status") or {}).get("phase")
     if phase not in ("Succeeded", "Failed"):

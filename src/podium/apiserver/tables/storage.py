@@ -4,19 +4,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
-from podium.apiserver.tables.columns import (
-    AGE,
-    NAME,
-    Cells,
-    Column,
-    KindTable,
-    Object,
-    Tables,
-    boolean,
-    integer,
-    wide,
-)
+from podium.apiserver.tables.columns import AGE, NAME, Cells, Column, KindTable, Tables, boolean, integer, wide
 from podium.apiserver.tables.formats import NONE, UNSET, age, quantity
+from podium.kube.json_object import JsonObject
 
 _CLASS: Final = Column("StorageClass", "The class of storage.")
 _ATTRIBUTES: Final = Column("VolumeAttributesClass", "The class of volume attributes.")
@@ -86,7 +76,7 @@ _DEFAULT_CLASS: Final = (
 )
 
 
-def _volume(obj: Object, now: datetime) -> Cells:
+def _volume(obj: JsonObject, now: datetime) -> Cells:
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     claim = spec.get("claimRef")
     return [
@@ -104,7 +94,7 @@ def _volume(obj: Object, now: datetime) -> Cells:
     ]
 
 
-def _claim(obj: Object, now: datetime) -> Cells:
+def _claim(obj: JsonObject, now: datetime) -> Cells:
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     volume = spec.get("volumeName", "")
     bound = [quantity((status.get("capacity") or {}).get("storage")), _modes(status.get("accessModes"))]
@@ -120,7 +110,7 @@ def _claim(obj: Object, now: datetime) -> Cells:
     ]
 
 
-def _phase(obj: Object) -> str:
+def _phase(obj: JsonObject) -> str:
     return "Terminating" if obj["metadata"].get("deletionTimestamp") else (obj.get("status") or {}).get("phase", "")
 
 
@@ -129,16 +119,16 @@ def _modes(modes: Iterable[str] | None) -> str:
     return ",".join(short for mode, short in _SHORT_MODES if mode in given)
 
 
-def _class(obj: Object) -> str:
+def _class(obj: JsonObject) -> str:
     annotations = obj["metadata"].get("annotations") or {}
     return str(annotations.get(_OLD_CLASS, (obj.get("spec") or {}).get("storageClassName") or ""))
 
 
-def _given(spec: Object, field: str) -> Any:
+def _given(spec: JsonObject, field: str) -> Any:
     return UNSET if spec.get(field) is None else spec[field]
 
 
-def _storage_class(obj: Object, now: datetime) -> Cells:
+def _storage_class(obj: JsonObject, now: datetime) -> Cells:
     annotations = obj["metadata"].get("annotations") or {}
     default = any(annotations.get(key) == "true" for key in _DEFAULT_CLASS)
     return [
@@ -151,11 +141,11 @@ def _storage_class(obj: Object, now: datetime) -> Cells:
     ]
 
 
-def _attributes_class(obj: Object, now: datetime) -> Cells:
+def _attributes_class(obj: JsonObject, now: datetime) -> Cells:
     return [obj["metadata"]["name"], obj.get("driverName", ""), age(obj, now)]
 
 
-def _attachment(obj: Object, now: datetime) -> Cells:
+def _attachment(obj: JsonObject, now: datetime) -> Cells:
     spec = obj.get("spec") or {}
     return [
         obj["metadata"]["name"],
@@ -167,11 +157,11 @@ def _attachment(obj: Object, now: datetime) -> Cells:
     ]
 
 
-def _csi_node(obj: Object, now: datetime) -> Cells:
+def _csi_node(obj: JsonObject, now: datetime) -> Cells:
     return [obj["metadata"]["name"], len((obj.get("spec") or {}).get("drivers") or ()), age(obj, now)]
 
 
-def _csi_driver(obj: Object, now: datetime) -> Cells:
+def _csi_driver(obj: JsonObject, now: datetime) -> Cells:
     spec = obj.get("spec") or {}
     tokens = spec.get("tokenRequests")
     return [

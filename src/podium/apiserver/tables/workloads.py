@@ -13,7 +13,6 @@ from podium.apiserver.tables.columns import (
     Cells,
     Column,
     KindTable,
-    Object,
     Tables,
     integer,
 )
@@ -28,6 +27,7 @@ from podium.apiserver.tables.formats import (
     labels,
     selector,
 )
+from podium.kube.json_object import JsonObject
 
 _TEMPLATE: Final = (CONTAINERS, IMAGES, SELECTOR)
 _REPLICAS: Final = (
@@ -83,8 +83,8 @@ _JOB_ENDS: Final = (("Complete", "Complete"), ("Failed", "Failed"))
 _JOB_STATES: Final = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
 
 
-def _replicas(select: Callable[[Object], str]) -> Callable[[Object, datetime], Cells]:
-    def cells(obj: Object, now: datetime) -> Cells:
+def _replicas(select: Callable[[JsonObject], str]) -> Callable[[JsonObject, datetime], Cells]:
+    def cells(obj: JsonObject, now: datetime) -> Cells:
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
         counts = [spec.get("replicas") or 0, status.get("replicas", 0), status.get("readyReplicas", 0)]
         return [obj["metadata"]["name"], *counts, age(obj, now), *containers(spec.get("template")), select(spec)]
@@ -92,7 +92,7 @@ def _replicas(select: Callable[[Object], str]) -> Callable[[Object, datetime], C
     return cells
 
 
-def _deployment(obj: Object, now: datetime) -> Cells:
+def _deployment(obj: JsonObject, now: datetime) -> Cells:
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     return [
         obj["metadata"]["name"],
@@ -105,13 +105,13 @@ def _deployment(obj: Object, now: datetime) -> Cells:
     ]
 
 
-def _stateful_set(obj: Object, now: datetime) -> Cells:
+def _stateful_set(obj: JsonObject, now: datetime) -> Cells:
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     ready = f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}"
     return [obj["metadata"]["name"], ready, age(obj, now), *containers(spec.get("template"))]
 
 
-def _daemon_set(obj: Object, now: datetime) -> Cells:
+def _daemon_set(obj: JsonObject, now: datetime) -> Cells:
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     template = spec.get("template") or {}
     return [
@@ -128,7 +128,7 @@ def _daemon_set(obj: Object, now: datetime) -> Cells:
     ]
 
 
-def _job(obj: Object, now: datetime) -> Cells:
+def _job(obj: JsonObject, now: datetime) -> Cells:
     spec = obj.get("spec") or {}
     return [
         obj["metadata"]["name"],
@@ -141,7 +141,7 @@ def _job(obj: Object, now: datetime) -> Cells:
     ]
 
 
-def _job_status(obj: Object) -> str:
+def _job_status(obj: JsonObject) -> str:
     conditions = (obj.get("status") or {}).get("conditions")
     for kind, word in _JOB_ENDS:
         if condition(conditions, kind) == "True":
@@ -151,7 +151,7 @@ def _job_status(obj: Object) -> str:
     return next((kind for kind in _JOB_STATES if condition(conditions, kind) == "True"), "Running")
 
 
-def _completions(obj: Object) -> str:
+def _completions(obj: JsonObject) -> str:
     spec, succeeded = obj.get("spec") or {}, (obj.get("status") or {}).get("succeeded", 0)
     if spec.get("completions") is not None:
         return f"{succeeded}/{spec['completions']}"
@@ -159,7 +159,7 @@ def _completions(obj: Object) -> str:
     return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
 
 
-def _duration(obj: Object, now: datetime) -> str:
+def _duration(obj: JsonObject, now: datetime) -> str:
     status = obj.get("status") or {}
     if not status.get("startTime"):
         return ""
@@ -167,7 +167,7 @@ def _duration(obj: Object, now: datetime) -> str:
     return human_duration((end - instant(status["startTime"])).total_seconds())
 
 
-def _revision(obj: Object, now: datetime) -> Cells:
+def _revision(obj: JsonObject, now: datetime) -> Cells:
     owners = obj["metadata"].get("ownerReferences") or ()
     owner = next((each for each in owners if each.get("controller")), None)
     name = NONE
@@ -178,7 +178,7 @@ def _revision(obj: Object, now: datetime) -> Cells:
     return [obj["metadata"]["name"], name, obj.get("revision", 0), age(obj, now)]
 
 
-def _scale(obj: Object, now: datetime) -> Cells:
+def _scale(obj: JsonObject, now: datetime) -> Cells:
     replicas = (obj.get("spec") or {}).get("replicas", 0)
     return [obj["metadata"]["name"], replicas, (obj.get("status") or {}).get("replicas", 0), age(obj, now)]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podium.serving.manifests import RBAC, Object, account_of, binding, confined, head, rule, unprivileged
+from podium.kube.json_object import JsonObject
+from podium.serving.manifests import RBAC, account_of, binding, confined, head, rule, unprivileged
 
 RULES = {
     "usage": [rule("", ["nodes"], ["list", "watch", "patch"])],
@@ -12,7 +13,7 @@ RULES = {
 }
 
 
-def manifest(kind: str, options: Sequence[str], namespace: str, image: str) -> list[Object]:
+def manifest(kind: str, options: Sequence[str], namespace: str, image: str) -> list[JsonObject]:
     """Every object, in the order in which they are to be applied; `options` are those of `podium annotate KIND`."""
     name = f"podium-annotate-{kind}"
     labels = {"app": name}
