@@ -7,7 +7,8 @@ from podium.bench.runner import _prepare
 from podium.bench.steady_load import FULL, INTERVAL, SteadyLoad
 from podium.bench.suite import by_name
 from podium.config import default_config, load_config
-from podium.framework.load import Series, Source
+from podium.measured.series import Series
+from podium.measured.settings import SourceSettings
 from podium.plugins import load_registry
 
 WITH_LOAD = """
@@ -19,7 +20,7 @@ profiles:
       - name: PrometheusScore
         args: {query: load, source: {address: "http://nowhere.invalid:9090"}}
 """
-SERIES = Series(source=Source(address="http://nowhere.invalid:9090"), query="load")
+SERIES = Series(source=SourceSettings(address="http://nowhere.invalid:9090"), query="load")
 
 
 def run(config: str | None) -> Run:

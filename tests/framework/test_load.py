@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.cluster import Cluster
-from podium.framework.load import BasicAuth, GivenLoad, Header, News, Readings, Series, Source, follow
+from podium.framework.load import GenerationCounter, GivenLoad, Readings, follow
+from podium.measured.series import Series
+from podium.measured.settings import BasicAuth, Header, SourceSettings
 from tests.builders import make_handle, make_node
 
-CPU = Series(source=Source(kind="load-watcher", address="http://watcher:2020"), query="CPU/AVG")
+CPU = Series(source=SourceSettings(kind="load-watcher", address="http://watcher:2020"), query="CPU/AVG")
 
 
 def cluster_of(*names: str) -> Cluster:
@@ -30,7 +32,7 @@ def readings_of(values: dict[str, float], measured_at: float = 10.0) -> Readings
 
 def test_equal_series_have_one_reading() -> None:
     load = GivenLoad()
-    again = Series(source=Source(kind="load-watcher", address="http://watcher:2020"), query="CPU/AVG")
+    again = Series(source=SourceSettings(kind="load-watcher", address="http://watcher:2020"), query="CPU/AVG")
     assert load.follow(CPU) is load.follow(again)
     other = Series(source=CPU.source, query="CPU/STD")
     assert load.follow(CPU) is not load.follow(other)
@@ -42,17 +44,19 @@ def test_without_a_source_readings_stay_empty() -> None:
 
 
 def test_news_of_several_readings_are_counted() -> None:
-    load, news, others = GivenLoad(), News(), News()
+    load, generation, others = GivenLoad(), GenerationCounter(), GenerationCounter()
     handle = make_handle(Cluster())
     handle.load = load
-    cpu, memory = (follow(handle, Series(source=CPU.source, query=query), news) for query in ("CPU/AVG", "Memory/AVG"))
+    cpu, memory = (
+        follow(handle, Series(source=CPU.source, query=query), generation) for query in ("CPU/AVG", "Memory/AVG")
+    )
     follow(handle, CPU, others)
     cpu.write({"a": 1.0}, 10.0)
     cpu.write({"a": 1.0}, 10.0)  # nothing new
     memory.write({"a": 2.0}, 10.0)
-    assert (news.count, others.count) == (2, 1)
+    assert (generation.count, others.count) == (2, 1)
     cpu.give_up(older_than=20.0)
-    assert (news.count, others.count) == (3, 2)
+    assert (generation.count, others.count) == (3, 2)
 
 
 def test_a_column_has_a_value_for_each_known_node_and_nan_elsewhere() -> None:
@@ -127,7 +131,7 @@ def test_values_that_are_too_old_are_given_up_node_by_node() -> None:
 
 
 def test_secrets_are_not_shown() -> None:
-    source = Source(
+    source = SourceSettings(
         address="http://x", token="t0p", basic_auth=BasicAuth("me", "t0p"), headers=(Header("X-Key", "t0p"),)
     )
     series = Series(source=source, query="up")

@@ -3,24 +3,28 @@ from __future__ import annotations
 import numpy as np
 
 from podium.cluster import Nodes
-from podium.framework.load import News
+from podium.framework.load import GenerationCounter
 from podium.measured.named_scores import NamedScores
 from tests.builders import make_cluster, make_node
 
 
 def test_scores_hold_until_there_are_news() -> None:
-    cluster, news, found = make_cluster([make_node(name) for name in "abc"]), News(), {"a": 7, "c": 9}
+    cluster, generation, found = (
+        make_cluster([make_node(name) for name in "abc"]),
+        GenerationCounter(),
+        {"a": 7, "c": 9},
+    )
     asked: list[int] = []
 
     def find() -> tuple[dict[str, int], int]:
-        asked.append(news.count)
+        asked.append(generation.count)
         return dict(found), 5
 
-    scores = NamedScores(news, find)
+    scores = NamedScores(generation, find)
     assert np.asarray(scores.over(Nodes(cluster))).tolist() == [7, 5, 9]
     found["b"] = 1
     assert [scores.of(name) for name in "abc"] == [7, 5, 9]
-    news.count += 1
+    generation.count += 1
     assert [scores.of(name) for name in "abc"] == [7, 1, 9]
     assert np.asarray(scores.over(Nodes(cluster, np.array([1, 2])))).tolist() == [1, 9]
     assert asked == [0, 1]
@@ -28,5 +32,5 @@ def test_scores_hold_until_there_are_news() -> None:
 
 def test_where_no_node_has_a_score_all_have_the_same() -> None:
     cluster = make_cluster([make_node("a")])
-    scores = NamedScores(News(), lambda: ({}, 3))
+    scores = NamedScores(GenerationCounter(), lambda: ({}, 3))
     assert (scores.over(Nodes(cluster)), scores.of("a")) == (3, 3)

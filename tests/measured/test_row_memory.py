@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from podium.cluster import Cluster
-from podium.framework.load import News
+from podium.framework.load import GenerationCounter
 from podium.measured.row_memory import RowMemory, shared
 from tests.builders import make_cluster, make_node, make_pod
 
@@ -10,11 +10,11 @@ class Asked:
     """Remembers names of nodes, and how often it had to look."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self.cluster, self.news, self.looked = cluster, News(), 0
-        self.memory = RowMemory(cluster, self.news, self.find)
+        self.cluster, self.generation, self.looked = cluster, GenerationCounter(), 0
+        self.memory = RowMemory(cluster, self.generation, self.find)
 
     def find(self, rows: slice) -> list[tuple[str, int]]:
-        found = [(name, self.news.count) for name in self.cluster.names[rows]]
+        found = [(name, self.generation.count) for name in self.cluster.names[rows]]
         self.looked += len(found)
         return found
 
@@ -23,7 +23,7 @@ def test_what_was_found_is_kept_until_there_are_news() -> None:
     asked = Asked(make_cluster([make_node("a"), make_node("b")]))
     assert [asked.memory.of(row) for row in (0, 1, 0)] == [("a", 0), ("b", 0), ("a", 0)]
     assert asked.looked == 2
-    asked.news.count += 1
+    asked.generation.count += 1
     assert [asked.memory.of(row) for row in (1, 0)] == [("b", 1), ("a", 1)]
     assert asked.looked == 4
 

@@ -8,9 +8,10 @@ import msgspec
 
 from podium.cluster import Cluster
 from podium.framework import Plugin
-from podium.framework.load import GivenLoad, Readings, Series
+from podium.framework.load import GivenLoad, Readings
 from podium.kube import Node
-from podium.measured.watched_load import watcher
+from podium.measured.series import Series
+from podium.measured.utilisation import watcher
 from tests.builders import build, make_handle
 
 ADDRESS = "http://load-watcher:2020"

@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.framework import PluginError
-from podium.framework.load import GivenLoad, Source
+from podium.framework.load import GivenLoad
+from podium.measured.settings import SourceSettings
 from podium.plugins.measured_load import USUAL, MeasuredLoad, MeasuredLoadArgs, Metric, shares
 from tests.builders import make_cluster, make_handle
 from tests.framework.runtimes import make_runtime
 from tests.plugins.load_scores import problems_of, scores_of
 
-SOURCE = Source(address="http://prometheus:9090")
+SOURCE = SourceSettings(address="http://prometheus:9090")
 
 
 def points(measured: list[tuple[Metric, dict[str, float]]], nodes: str, **args: Any) -> list[int]:

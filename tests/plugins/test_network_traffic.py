@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from podium.framework.load import GivenLoad, NodeMatch, Series, Source
+from podium.framework.load import GivenLoad
+from podium.measured.series import NodeMatch, Series
+from podium.measured.settings import SourceSettings
 from podium.plugins.network_traffic import NetworkTrafficArgs, query_of
 from tests.plugins.load_scores import problems_of, scores_of
 
@@ -16,7 +18,7 @@ def scores(traffic: dict[str, float], nodes: list[str] | None = None, **args: An
     given = NetworkTrafficArgs(prometheus_address=ADDRESS, **args)
     load = GivenLoad()
     match = NodeMatch(label=given.node_label)
-    series = Series(source=Source(address=ADDRESS), query=query_of(given), match=match, combine="sum")
+    series = Series(source=SourceSettings(address=ADDRESS), query=query_of(given), match=match, combine="sum")
     load.set(series, traffic, measured_at=1.0)
     return scores_of("NetworkTraffic", given, load, nodes or list(traffic))
 

@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
-from podium.framework.load import GivenLoad, Series, Source
+from podium.framework.load import GivenLoad
+from podium.measured.series import Series
+from podium.measured.settings import SourceSettings
 from podium.plugins.prometheus_score import PrometheusScoreArgs
 from tests.plugins.load_scores import problems_of, scores_of
 
-SOURCE = Source(address="http://prometheus:9090")
+SOURCE = SourceSettings(address="http://prometheus:9090")
 QUERY = "avg by (node) (node_load1)"
 
 

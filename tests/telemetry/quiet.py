@@ -11,11 +11,13 @@ import numpy as np
 from podium import Cycle, Handle, Nodes, Plugin, Pod
 from podium.config.field import FieldError, FieldPath
 from podium.framework import Scores
-from podium.framework.load import NodeMatch, Series, Source, follow
+from podium.framework.load import follow
+from podium.measured.series import NodeMatch, Series
+from podium.measured.settings import SourceSettings
 
 
 class QuietArgs(msgspec.Struct, rename="camel", frozen=True, kw_only=True, forbid_unknown_fields=True):
-    source: Source = Source()
+    source: SourceSettings = SourceSettings()
     query: str = "load"
     match: NodeMatch = NodeMatch()
 

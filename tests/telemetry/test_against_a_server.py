@@ -8,8 +8,9 @@ from contextlib import suppress
 
 from podium.client import ApiError, Client, load_access
 from podium.framework.clock import SystemClock
-from podium.framework.load import Series, Source
 from podium.kube.meta import format_time
+from podium.measured.series import Series
+from podium.measured.settings import SourceSettings
 from podium.telemetry import Telemetry
 from podium.telemetry.kubernetes import NODE_METRICS
 from tests.telemetry.stand_in import node
@@ -37,7 +38,7 @@ def test_node_metrics_are_read_through_the_api_server(empty_control_plane: Contr
         clock = SystemClock()
         async with Client(load_access(str(plane.kubeconfig_path))) as client:
             telemetry = Telemetry(clock=clock, rng=random.Random(1), nodes=lambda: [node("n1", cpu="4")], api=client)
-            readings = telemetry.follow(Series(source=Source(kind="metrics-server"), query="CPU/Latest"))
+            readings = telemetry.follow(Series(source=SourceSettings(kind="metrics-server"), query="CPU/Latest"))
             await telemetry.refresh()
             assert readings.problem is not None
             assert readings.problem.endswith("is it installed?")

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from podium.framework.load import Series, Source
+from podium.measured.series import Series
+from podium.measured.settings import SourceSettings
 from podium.telemetry.kubernetes import NODE_METRICS, Annotations, MetricsServer
 from podium.telemetry.matching import NodeIndex
 from podium.telemetry.sample import Measured, SourceError
 from tests.telemetry.stand_in import node
 
-METRICS = Source(kind="metrics-server")
-NOTED = Source(kind="annotations")
+METRICS = SourceSettings(kind="metrics-server")
+NOTED = SourceSettings(kind="annotations")
 
 
 class Api:

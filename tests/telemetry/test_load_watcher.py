@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from podium.framework.load import Series, Source
+from podium.measured.series import Series
+from podium.measured.settings import SourceSettings
 from podium.telemetry.load_watcher import LoadWatcher
 from podium.telemetry.matching import NodeIndex
 from podium.telemetry.sample import Measured, SourceError
@@ -20,10 +21,11 @@ def ask(body: Any, *queries: str, status: int = 200) -> dict[str, Measured]:
     async def main() -> dict[str, Measured]:
         async with stand_in() as server:
             server.says(body, status)
-            watcher = LoadWatcher(Source(kind="load-watcher", address=server.url))
+            watcher = LoadWatcher(SourceSettings(kind="load-watcher", address=server.url))
             try:
                 wanted = [
-                    Series(source=Source(kind="load-watcher", address=server.url), query=each) for each in queries
+                    Series(source=SourceSettings(kind="load-watcher", address=server.url), query=each)
+                    for each in queries
                 ]
                 answer = await watcher.ask(wanted, NODES, 5.0)
             finally:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.framework.load import NodeMatch
+from podium.measured.series import NodeMatch
 from podium.telemetry.matching import NodeIndex, matcher, without_port
 from tests.telemetry.stand_in import node
 

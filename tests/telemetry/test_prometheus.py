@@ -14,7 +14,8 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.framework.load import Combine, NodeMatch, Series, Source
+from podium.measured.series import Combine, NodeMatch, Series
+from podium.measured.settings import SourceSettings
 from podium.telemetry.matching import NodeIndex, matcher
 from podium.telemetry.prometheus import AT_ONCE, Prometheus, read_vector
 from podium.telemetry.sample import SLICE, Measured, SourceError
@@ -32,7 +33,7 @@ def ask(server: StandIn, query: str = "up", combine: Combine = "max", **settings
     """What one query brings: a Measured, or the sentence that says why not."""
 
     async def asking() -> Measured | str:
-        series = Series(source=Source(address=server.url, **settings), query=query, combine=combine)
+        series = Series(source=SourceSettings(address=server.url, **settings), query=query, combine=combine)
         prometheus = Prometheus(series.source)
         try:
             answer = (await prometheus.ask([series], NODES, 5.0))[series]
@@ -73,7 +74,7 @@ def test_a_few_queries_are_under_way_at_the_same_time() -> None:
 
         async with stand_in() as server:
             server.reply = reply
-            source = Source(address=server.url)
+            source = SourceSettings(address=server.url)
             prometheus = Prometheus(source)
             wanted = [Series(source=source, query=f"q{number}") for number in range(3 * AT_ONCE)]
             answer = await prometheus.ask(wanted, NODES, 5.0)
@@ -194,7 +195,7 @@ def test_one_bad_query_does_not_spoil_the_others() -> None:
     async def main() -> None:
         async with stand_in() as server:
             server.answers({"good": vector(({"node": "a"}, "1")), "bad": {"status": "error", "error": "no"}})
-            source = Source(address=server.url)
+            source = SourceSettings(address=server.url)
             good, bad = (Series(source=source, query=query) for query in ("good", "bad"))
             prometheus = Prometheus(source)
             answer = await prometheus.ask([bad, good], NODES, 5.0)

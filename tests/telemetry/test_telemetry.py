@@ -13,13 +13,15 @@ import pytest
 
 from podium.chaos.virtual_time import run_virtually
 from podium.config.durations import Duration
-from podium.framework.load import NodeMatch, Readings, Series, Source
+from podium.framework.load import Readings
 from podium.kube import Node
+from podium.measured.series import NodeMatch, Series
+from podium.measured.settings import SourceSettings
 from podium.telemetry import Telemetry
 from tests.telemetry.stand_in import StandIn, node, stand_in, vector
 
 EPOCH = 1_000_000.0
-METRICS = Source(kind="metrics-server", refresh_interval=Duration.parse("30s"), max_age=Duration.parse("100s"))
+METRICS = SourceSettings(kind="metrics-server", refresh_interval=Duration.parse("30s"), max_age=Duration.parse("100s"))
 CPU = Series(source=METRICS, query="CPU/Latest")
 MEMORY = Series(source=METRICS, query="Memory/Latest")
 
@@ -173,7 +175,7 @@ def test_a_node_that_the_source_leaves_out_has_no_value_any_more() -> None:
 
 
 def test_values_that_were_old_when_they_came_are_not_taken() -> None:
-    source = Source(kind="annotations", max_age=Duration.parse("100s"))
+    source = SourceSettings(kind="annotations", max_age=Duration.parse("100s"))
     world = World([node("a", load="1,1970-01-12T13:46:40Z"), node("b", load="2,1970-01-12T13:40:00Z")])
     readings = world.telemetry.follow(Series(source=source, query="load"))
 
@@ -265,7 +267,7 @@ def with_prometheus(test: Callable[[StandIn, Telemetry, list[str]], Awaitable[No
 
 
 def follow(server: StandIn, telemetry: Telemetry, query: str = "q", **settings: Any) -> Readings:
-    source = Source(address=server.url, refresh_interval=FAST, **settings)
+    source = SourceSettings(address=server.url, refresh_interval=FAST, **settings)
     return telemetry.follow(Series(source=source, query=query))
 
 
@@ -329,7 +331,7 @@ def test_where_there_are_no_nodes_yet_an_answer_is_no_problem() -> None:
         async with stand_in() as server:
             server.says(vector(({"node": "a"}, "1")))
             telemetry = Telemetry(clock=LoopClock(), rng=random.Random(1), nodes=list, report=log.append)
-            readings = telemetry.follow(Series(source=Source(address=server.url), query="up"))
+            readings = telemetry.follow(Series(source=SourceSettings(address=server.url), query="up"))
             await telemetry.refresh()
             await telemetry.close()
         assert (readings.values, readings.problem, log) == ({}, None, [])
@@ -349,7 +351,7 @@ def test_what_is_measured_of_pods_finds_their_nodes() -> None:
                 pods=lambda: {"shop/web": "a", "shop/db": "a"},
             )
             by_pod = NodeMatch(by="pod")
-            series = Series(source=Source(address=server.url), query="q", match=by_pod, combine="sum")
+            series = Series(source=SourceSettings(address=server.url), query="q", match=by_pod, combine="sum")
             readings = telemetry.follow(series)
             await telemetry.refresh()
             await telemetry.close()

@@ -9,8 +9,8 @@ from typing import Any
 
 from podium.config.durations import Duration
 from podium.framework.clock import ManualClock
-from podium.framework.load import Source
 from podium.kube import Node
+from podium.measured.settings import SourceSettings
 from podium.telemetry.usage import Usage, UsageSettings
 from tests.builders import build
 from tests.telemetry.stand_in import StandIn, stand_in, vector
@@ -38,7 +38,7 @@ def measure(answers: Mapping[str, Any], *nodes: Node, **settings: Any) -> tuple[
     async def main() -> tuple[dict[str, dict[str, str]], list[str]]:
         async with stand_in() as server:
             _answer(server, answers)
-            given = UsageSettings(source=Source(address=server.url), **settings)
+            given = UsageSettings(source=SourceSettings(address=server.url), **settings)
             usage = Usage(given, clock=ManualClock(1e9), rng=random.Random(1))
             try:
                 found = await usage.measure(nodes, 1e9)
@@ -101,7 +101,7 @@ def test_a_quantity_without_any_answer_is_told_and_the_other_is_written() -> Non
 
 def test_own_queries_take_the_place_of_the_node_exporters() -> None:
     settings = UsageSettings(
-        source=Source(),
+        source=SourceSettings(),
         window=Duration.parse("30m"),
         step=Duration.parse("90s"),
         cpu_query="instance:cores:used",

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from podium.client import Client
     from podium.config.durations import Duration
-    from podium.framework.load import Source
     from podium.live.annotate.loop import Pace
+    from podium.measured.settings import SourceSettings
 
 app = typer.Typer(name="annotate", no_args_is_help=True, rich_markup_mode=None)
 
@@ -88,8 +88,8 @@ def usage(
 
     Example: podium annotate usage --prometheus http://prometheus.monitoring:9090 --once
     """
-    from podium.framework.load import NodeMatch
     from podium.live.annotate.loop import annotate_usage
+    from podium.measured.series import NodeMatch
     from podium.telemetry.usage import UsageSettings
 
     settings = UsageSettings(
@@ -177,19 +177,19 @@ def manifest(
     typer.echo(to_yaml(objects_of(kind.value, options, namespace, image or IMAGE)), nl=False)
 
 
-def _source(address: str, token_file: str, ca_file: str) -> "Source":
+def _source(address: str, token_file: str, ca_file: str) -> "SourceSettings":
     """Prometheus; the variables PROM_IP and PROM_PORT stand in for its address."""
     import os
 
     from podium.config.field import FieldPath
-    from podium.framework.load import Source, Tls
+    from podium.measured.settings import SourceSettings, Tls
 
     host = os.environ.get("PROM_IP", "")
     if not address and host:
         address = f"http://{host}:{os.environ.get('PROM_PORT') or 9090}"
     if not address:
         raise InputError("--prometheus is missing: write where Prometheus is, such as http://prometheus:9090")
-    source = Source(address=address, token_file=token_file, tls=Tls(ca_file=ca_file))
+    source = SourceSettings(address=address, token_file=token_file, tls=Tls(ca_file=ca_file))
     for error in source.validate(FieldPath()):
         raise InputError(f"--prometheus {address}: {error.body}")
     return source

@@ -1,8 +1,8 @@
-"""Measured load of nodes: the protocol between the sources that fetch it and the plugins that score by it.
+"""Holds measured load of nodes: the protocol between the sources that fetch it and the plugins that score by it.
 
-A plugin says in its `__init__` which series it follows, and keeps the `Readings` it gets. Those are written between
-cycles, in the background; a cycle only reads them. `Readings.generation` belongs into the plugin's watermark, so that
-kept answers hold until there is news:
+A plugin names in its `__init__` the series it follows, and holds on to the `Readings` it gets. Those are written
+between cycles, in the background; a cycle only reads them. `Readings.generation` belongs into the plugin's watermark,
+so that cached answers are fresh until something new is measured:
 
     class Quiet(Plugin):
         def __init__(self, args, handle):
@@ -15,60 +15,28 @@ kept answers hold until there is news:
         def score(self, cycle, nodes):
             load = nodes.pick(self.readings.column(nodes.cluster))  # NaN: nothing is known
             return np.where(np.isnan(load), 0, 100 - np.clip(load, 0, 100)).astype(np.int64)
+
+What a series is, is between plugins and sources: here it is any hashable value, and equal ones share their readings.
+`podium.measured.series.Series` is what the sources of a live scheduler take.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import Cluster
-from podium.framework.load_settings import BasicAuth, Combine, Header, NodeMatch, Source, SourceKind, Tls
 
 if TYPE_CHECKING:
     from podium.framework.handle import Handle
 
-__all__ = [
-    "BasicAuth",
-    "Combine",
-    "GivenLoad",
-    "Header",
-    "LoadSource",
-    "News",
-    "NodeMatch",
-    "Readings",
-    "Series",
-    "Source",
-    "SourceKind",
-    "Tls",
-    "follow",
-]
 
-
-class Series(msgspec.Struct, frozen=True, kw_only=True):
-    """One number per node. Equal series are fetched once, whoever follows them."""
-
-    source: Source
-    query: str
-    """For prometheus the PromQL expression that yields one sample per node; for metrics-server and load-watcher the
-    type and operator, `CPU/AVG`, `Memory/STD`, `CPU/Latest`, to which load-watcher's name of the metric may be added
-    (`Bandwidth/AVG/instance:node_network_receive_bytes:rate:sum`); for annotations the key."""
-    match: NodeMatch = NodeMatch()
-    """How prometheus' samples find their node; the other sources name nodes themselves."""
-    combine: Combine = "max"
-    """What becomes of several samples that belong to one node."""
-
-    def __str__(self) -> str:
-        return f"{self.query} of {self.source}"
-
-
-class News:
-    """Counts what is new in several readings: a watermark for whoever follows them all."""
+class GenerationCounter:
+    """Counts the changes of several readings: one watermark for a plugin that follows them all."""
 
     __slots__ = ("count",)
 
@@ -89,8 +57,8 @@ class Readings:
         """By name of node; only finite numbers."""
         self.times: dict[str, float] = {}
         """When the value of a node was measured, where that is not `measured_at`."""
-        self.followers: list[News] = []
-        """Told whenever `generation` moves."""
+        self.counters: list[GenerationCounter] = []
+        """They count on whenever `generation` moves."""
         self.problem: str | None = None
         """Why the last refresh failed; None when it went well."""
         self._column: NDArray[np.float64] | None = None
@@ -111,7 +79,7 @@ class Readings:
         return min(times) if times and len(times) == len(self.values) else min((self.measured_at, *times))
 
     def column(self, cluster: Cluster) -> NDArray[np.float64]:
-        """float64[rows of the cluster], NaN where nothing is known; kept until there are new values or nodes."""
+        """float64[rows], NaN where nothing is known; the same array until there are new values or nodes."""
         column, names = self._column, cluster.names
         changed = cluster.node_changes.since(self._read_to) if self._read_to <= cluster.node_changes.end else None
         key = self._column_of
@@ -126,7 +94,7 @@ class Readings:
             values = self.values
             column = np.array([values.get(name, math.nan) for name in names], dtype=np.float64)
         elif changed:
-            column = column.copy()  # whoever holds the old one keeps what it was given
+            column = column.copy()  # a plugin may still hold the old one
             for row in changed:
                 column[row] = self.values.get(names[row], math.nan)
         else:
@@ -146,24 +114,24 @@ class Readings:
     def give_up(self, older_than: float) -> None:
         """Forget values that were measured before a time; for sources."""
         if self.times:
-            kept = {name: value for name, value in self.values.items() if self.time_of(name) >= older_than}
+            fresh = {name: value for name, value in self.values.items() if self.time_of(name) >= older_than}
         else:
-            kept = self.values if self.measured_at >= older_than else {}
-        if len(kept) < len(self.values):
-            self.values = kept
-            self.times = {name: time for name, time in self.times.items() if name in kept}
+            fresh = self.values if self.measured_at >= older_than else {}
+        if len(fresh) < len(self.values):
+            self.values = fresh
+            self.times = {name: time for name, time in self.times.items() if name in fresh}
             self._move()
 
     def _move(self) -> None:
         self.generation += 1
-        for news in self.followers:
-            news.count += 1
+        for counter in self.counters:
+            counter.count += 1
 
 
 class LoadSource(Protocol):
     """Measured load of nodes, refreshed in the background; never asked for inside a cycle."""
 
-    def follow(self, series: Series) -> Readings:
+    def follow(self, series: Hashable) -> Readings:
         """The readings of a series from now on: the same object for equal series."""
 
 
@@ -171,18 +139,18 @@ class GivenLoad:
     """Readings set by hand: for tests and for simulated usage."""
 
     def __init__(self) -> None:
-        self.followed: dict[Series, Readings] = {}
+        self.followed: dict[Hashable, Readings] = {}
 
-    def follow(self, series: Series) -> Readings:
+    def follow(self, series: Hashable) -> Readings:
         return self.followed.setdefault(series, Readings())
 
-    def set(self, series: Series, values: Mapping[str, float], measured_at: float) -> None:
+    def set(self, series: Hashable, values: Mapping[str, float], measured_at: float) -> None:
         self.follow(series).write(dict(values), measured_at)
 
 
-def follow(handle: Handle, series: Series, news: News | None = None) -> Readings:
-    """The readings of a series; ones that stay empty where nobody measures load. `news` is to count them."""
+def follow(handle: Handle, series: Hashable, counter: GenerationCounter | None = None) -> Readings:
+    """The readings of a series; they stay empty where no load is measured. `counter` counts their changes."""
     readings = Readings() if handle.load is None else handle.load.follow(series)
-    if news is not None:
-        readings.followers.append(news)
+    if counter is not None:
+        readings.counters.append(counter)
     return readings

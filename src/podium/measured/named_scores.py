@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from podium.cluster import Nodes
-from podium.framework.load import News, Readings
+from podium.framework.load import GenerationCounter, Readings
 from podium.framework.normalize import Scores
 
 
 class NamedScores:
-    """`find()` gives the scores, and that of nodes it does not name; `news` counts what is measured."""
+    """`find()` gives the scores, and that of nodes it does not name; `generation` counts what is measured."""
 
-    def __init__(self, news: News, find: Callable[[], tuple[Mapping[str, int], int]]) -> None:
-        self._news = news
+    def __init__(self, generation: GenerationCounter, find: Callable[[], tuple[Mapping[str, int], int]]) -> None:
+        self._generation = generation
         self._find = find
         self._scores = Readings()
         self._missing = 0
@@ -33,8 +33,8 @@ class NamedScores:
         return int(self._refreshed().values.get(name, self._missing))
 
     def _refreshed(self) -> Readings:
-        if self._seen != self._news.count:
-            self._seen = self._news.count
+        if self._seen != self._generation.count:
+            self._seen = self._generation.count
             scores, self._missing = self._find()
             self._scores.write({name: float(score) for name, score in scores.items()}, float(self._seen))
         return self._scores

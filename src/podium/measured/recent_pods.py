@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from podium.cluster import Cluster, PlacedPod, PodFacts
 from podium.framework.clock import Clock
-from podium.framework.load import News
+from podium.framework.load import GenerationCounter
 from podium.kube import Pod, parse_time
 
 UNSEEN_SECONDS = 60
@@ -32,19 +32,19 @@ UNSEEN_SECONDS = 60
 
 class RecentPods:
     """`amount_of` says what a pod adds; `measured_until` when the measurement of a node, by name, ended, 0 for nodes
-    that are not measured; `news` counts what is measured."""
+    that are not measured; `generation` counts what is measured."""
 
     def __init__(
         self,
         cluster: Cluster,
         clock: Clock,
-        news: News,
+        generation: GenerationCounter,
         amount_of: Callable[[Pod, PodFacts], int],
         measured_until: Callable[[str], float],
     ) -> None:
         self._cluster = cluster
         self._clock = clock
-        self._news = news
+        self._generation = generation
         self._amount_of = amount_of
         self._measured_until = measured_until
         self._seen = self._read = -1
@@ -67,7 +67,7 @@ class RecentPods:
 
     def catch_up(self) -> None:
         """Take account of what is measured and of nodes that changed."""
-        cluster, count = self._cluster, self._news.count
+        cluster, count = self._cluster, self._generation.count
         changed = cluster.node_changes.since(self._read) if count == self._seen else None
         self._seen, self._read = count, cluster.node_changes.end
         self._grow()

@@ -9,30 +9,30 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from podium.cluster import Cluster
-from podium.framework.load import News
+from podium.framework.load import GenerationCounter
 
 T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)
 
 
 class RowMemory(Generic[T]):
-    """`find(rows)` finds it for some rows in a row; `news` counts what is measured."""
+    """`find(rows)` finds it for some rows in a row; `generation` counts what is measured."""
 
-    def __init__(self, cluster: Cluster, news: News, find: Callable[[slice], list[T]]) -> None:
+    def __init__(self, cluster: Cluster, generation: GenerationCounter, find: Callable[[slice], list[T]]) -> None:
         self._nodes = cluster.node_changes
-        self._news = news
+        self._generation = generation
         self._find = find
         self._seen = self._read = -1
         self._known: list[T] = []
 
     def of(self, row: int) -> T:
-        if self._news.count != self._seen or self._nodes.end != self._read:
+        if self._generation.count != self._seen or self._nodes.end != self._read:
             self._catch_up()
         return self._known[row]
 
     def _catch_up(self) -> None:
-        changed = self._nodes.since(self._read) if self._news.count == self._seen else None
-        self._seen, self._read = self._news.count, self._nodes.end
+        changed = self._nodes.since(self._read) if self._generation.count == self._seen else None
+        self._seen, self._read = self._generation.count, self._nodes.end
         if changed is None or any(row >= len(self._known) for row in changed):
             self._known = self._find(slice(None))
             return

@@ -20,10 +20,10 @@ import numpy as np
 
 from podium.cluster import Nodes
 from podium.framework import Cycle, Handle, Plugin, Scope, Scores
-from podium.framework.load import News
+from podium.framework.load import GenerationCounter
 from podium.kube import Pod
 from podium.measured.commitment import commitment_of
-from podium.measured.watched_load import Utilisation, WatchedLoadArgs
+from podium.measured.utilisation import Utilisation, UtilisationArgs
 from podium.placement.rounding import Floats, as_scores
 
 NAME = "LoadVariationRiskBalancing"
@@ -31,7 +31,7 @@ _MIB = float(1 << 20)
 
 
 class LoadVariationRiskBalancingArgs(
-    WatchedLoadArgs, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True
+    UtilisationArgs, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True
 ):
     safe_variance_margin: float = 1.0
     safe_variance_sensitivity: float = 1.0
@@ -52,14 +52,14 @@ class LoadVariationRiskBalancing(Plugin):
     def __init__(self, args: LoadVariationRiskBalancingArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         source = args.checked_source()
-        self._news = News()
+        self._generation = GenerationCounter()
         self._cpu, self._memory = (
-            Utilisation(handle, source, resource, self._news, ("AVG", "Latest", ""), deviation=True)
+            Utilisation(handle, source, resource, self._generation, ("AVG", "Latest", ""), deviation=True)
             for resource in ("CPU", "Memory")
         )
 
     def watermark(self, _pod: Pod) -> Hashable:
-        return self._news.count
+        return self._generation.count
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         wanted = commitment_of(cycle.pod, cycle.facts)

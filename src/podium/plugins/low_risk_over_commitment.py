@@ -25,12 +25,12 @@ from podium.cluster import NodeInfo, Nodes
 from podium.cluster.resources import ALLOCATABLE, REQUESTED
 from podium.config.types import Int64
 from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scope, Scores
-from podium.framework.load import News
+from podium.framework.load import GenerationCounter
 from podium.kube import Pod
 from podium.measured.commitment import NOTHING, Overcommitted, commitment_of
 from podium.measured.risk import Amounts, LoadRisk, load_risk, weather
 from podium.measured.row_memory import RowMemory, shared
-from podium.measured.watched_load import Utilisation, WatchedLoadArgs
+from podium.measured.utilisation import Utilisation, UtilisationArgs
 from podium.placement.rounding import Floats, as_score, as_scores
 
 NAME = "LowRiskOverCommitment"
@@ -43,7 +43,7 @@ KnownOfRow = tuple[int, int, int, int] | None
 `framework.load_risk.weather`); None where the node is not measured."""
 
 
-class LowRiskOverCommitmentArgs(WatchedLoadArgs, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
+class LowRiskOverCommitmentArgs(UtilisationArgs, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
     smoothing_window_size: Int64 = DEFAULT_WINDOW
     risk_limit_weights: dict[str, float] = msgspec.field(default_factory=dict)
 
@@ -65,19 +65,19 @@ class LowRiskOverCommitment(Plugin):
     def __init__(self, args: LowRiskOverCommitmentArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         source = args.checked_source()
-        self._news = News()
+        self._generation = GenerationCounter()
         self._measured = [
-            Utilisation(handle, source, resource, self._news, ("AVG", "Latest", ""), deviation=True)
+            Utilisation(handle, source, resource, self._generation, ("AVG", "Latest", ""), deviation=True)
             for resource in ("CPU", "Memory")
         ]
         self._weights = [args.risk_limit_weights[resource] for resource in RESOURCES]
         self._widening = math.sqrt(args.smoothing_window_size)
-        self._known = RowMemory(handle.cluster, self._news, self._find)
+        self._known = RowMemory(handle.cluster, self._generation, self._find)
         self._overcommitted = Overcommitted(handle.cluster)
         self._load_risks = [LoadRisk(), LoadRisk()]
 
     def watermark(self, _pod: Pod) -> Hashable:
-        return self._news.count
+        return self._generation.count
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         wanted = commitment_of(cycle.pod, cycle.facts)

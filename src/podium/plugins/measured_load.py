@@ -26,11 +26,13 @@ from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
 from podium.framework import Cycle, Handle, Plugin, PluginError, Scope, Scores
 from podium.framework.environment import filled
-from podium.framework.load import News, NodeMatch, Series, Source, follow
+from podium.framework.load import GenerationCounter, follow
 from podium.kube import Pod
 from podium.measured.named_scores import NamedScores
 from podium.measured.promql import by, rate, selector
 from podium.measured.scaling import Better, Missing, where_missing
+from podium.measured.series import NodeMatch, Series
+from podium.measured.settings import SourceSettings
 from podium.placement.rounding import rounded
 
 NAME = "MeasuredLoad"
@@ -67,7 +69,7 @@ class Metric(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_u
         if self.per_pod and self.node_label:
             yield FieldError.forbidden(path.child("nodeLabel"), "perPod finds the node by the pod")
 
-    def series(self, source: Source) -> Series:
+    def series(self, source: SourceSettings) -> Series:
         match = NodeMatch(by="pod") if self.per_pod else NodeMatch(label=self.node_label)
         return Series(source=source, query=self.query, match=match, combine=self.per_pod or "max")
 
@@ -100,7 +102,7 @@ USUAL = (
 
 class MeasuredLoadArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
     prometheus_address: str | None = None
-    source: Source = Source()
+    source: SourceSettings = SourceSettings()
     """How Prometheus is asked: credentials, TLS, intervals."""
     metrics: tuple[Metric, ...] = USUAL
     missing: Missing = "neutral"
@@ -120,7 +122,7 @@ class MeasuredLoadArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True
             yield from metric.validate(path.child("metrics").index(number))
 
     @property
-    def asked(self) -> Source:
+    def asked(self) -> SourceSettings:
         return replace(self.source, address=self.prometheus_address) if self.prometheus_address else self.source
 
 
@@ -149,12 +151,12 @@ class MeasuredLoad(Plugin):
 
     def __init__(self, args: MeasuredLoadArgs, handle: Handle) -> None:
         super().__init__(filled(args, VARIABLES), handle)
-        source: Source = self.args.asked
+        source: SourceSettings = self.args.asked
         if not source.address:
             raise PluginError("set prometheusAddress, or environment variable PROMETHEUS_ADDRESS, to Prometheus' URL")
-        self._news = News()
-        self._readings = [follow(handle, metric.series(source), self._news) for metric in self.args.metrics]
-        self._scores = NamedScores(self._news, self._find)
+        self._generation = GenerationCounter()
+        self._readings = [follow(handle, metric.series(source), self._generation) for metric in self.args.metrics]
+        self._scores = NamedScores(self._generation, self._find)
 
     @property
     def unready(self) -> str | None:
@@ -165,7 +167,7 @@ class MeasuredLoad(Plugin):
         return f"nothing has been measured yet: {problem}"
 
     def watermark(self, pod: Pod) -> Hashable:
-        return self._news.count
+        return self._generation.count
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores | int:
         return self._scores.over(nodes)

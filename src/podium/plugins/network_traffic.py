@@ -25,11 +25,13 @@ from podium.cluster import NodeInfo, Nodes
 from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
 from podium.framework import Cycle, Handle, Normalizer, Plugin, Scope, Scores
-from podium.framework.load import News, NodeMatch, Series, Source, follow
+from podium.framework.load import GenerationCounter, follow
 from podium.kube import Pod
 from podium.measured.named_scores import NamedScores
 from podium.measured.promql import by, over_time, rate, selector
 from podium.measured.scaling import Missing
+from podium.measured.series import NodeMatch, Series
+from podium.measured.settings import SourceSettings
 
 NAME = "NetworkTraffic"
 DEFAULT_INTERFACE = "ens192"
@@ -49,7 +51,7 @@ class NetworkTrafficArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=Tr
     node_label: str = ""
     """The label that names the node; empty: the first of several usual ones that does."""
     missing: Missing = "neutral"
-    source: Source = Source()
+    source: SourceSettings = SourceSettings()
     """How Prometheus is asked: credentials, TLS, intervals."""
 
     def validate(self, path: FieldPath) -> Iterable[FieldError]:
@@ -76,7 +78,7 @@ class NetworkTrafficArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=Tr
             yield FieldError.invalid(path.child("nodeLabel"), self.node_label, "must be the name of a label")
 
     @property
-    def asked(self) -> Source:
+    def asked(self) -> SourceSettings:
         return replace(self.source, address=self.prometheus_address) if self.prometheus_address else self.source
 
 
@@ -110,12 +112,12 @@ class NetworkTraffic(Plugin):
     def __init__(self, args: NetworkTrafficArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         series = Series(source=args.asked, query=query_of(args), match=NodeMatch(label=args.node_label), combine="sum")
-        self._news = News()
-        self._readings = follow(handle, series, self._news)
-        self._scores = NamedScores(self._news, self._find)
+        self._generation = GenerationCounter()
+        self._readings = follow(handle, series, self._generation)
+        self._scores = NamedScores(self._generation, self._find)
 
     def watermark(self, pod: Pod) -> Hashable:
-        return self._news.count
+        return self._generation.count
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores | int:
         return self._scores.over(nodes)

@@ -28,12 +28,12 @@ import numpy as np
 from podium.cluster import Cluster, Nodes
 from podium.config.field import FieldError, FieldPath
 from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scope, Scores
-from podium.framework.load import News
+from podium.framework.load import GenerationCounter
 from podium.kube import Pod
 from podium.kube.quantity import milli
 from podium.kube.requests import pod_requests
 from podium.measured.capacity import cpu_capacity
-from podium.measured.watched_load import Utilisation, address_errors, no_such_provider, watcher
+from podium.measured.utilisation import Utilisation, address_errors, no_such_provider, watcher
 from podium.placement.rounding import Floats
 
 NAME = "Peaks"
@@ -90,14 +90,14 @@ class Peaks(Plugin):
         super().__init__(args, handle)
         if not args.address:
             raise ValueError("; ".join(str(error) for error in args.validate(FieldPath())))
-        self._news = News()
-        self._cpu = Utilisation(handle, watcher(args.address), "CPU", self._news)
+        self._generation = GenerationCounter()
+        self._cpu = Utilisation(handle, watcher(args.address), "CPU", self._generation)
         self._capacity = cpu_capacity()
         self._models = args.model or read_models(os.environ)
         self._coefficients: tuple[int, Cluster, Floats] | None = None
 
     def watermark(self, _pod: Pod) -> Hashable:
-        return self._news.count
+        return self._generation.count
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         cluster = nodes.cluster

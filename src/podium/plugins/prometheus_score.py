@@ -22,16 +22,18 @@ import msgspec
 from podium.cluster import NodeInfo, Nodes
 from podium.config.field import FieldError, FieldPath
 from podium.framework import Cycle, Handle, Plugin, Scope, Scores
-from podium.framework.load import Combine, News, NodeMatch, Series, Source, follow
+from podium.framework.load import GenerationCounter, follow
 from podium.kube import Pod
 from podium.measured.named_scores import NamedScores
 from podium.measured.scaling import Better, Missing, Scale, scaled, where_missing
+from podium.measured.series import Combine, NodeMatch, Series
+from podium.measured.settings import SourceSettings
 
 NAME = "PrometheusScore"
 
 
 class PrometheusScoreArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
-    source: Source = Source()
+    source: SourceSettings = SourceSettings()
     query: str = ""
     match: NodeMatch = NodeMatch()
     combine: Combine = "max"
@@ -69,12 +71,12 @@ class PrometheusScore(Plugin):
     def __init__(self, args: PrometheusScoreArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         series = Series(source=args.source, query=args.query, match=args.match, combine=args.combine)
-        self._news = News()
-        self._readings = follow(handle, series, self._news)
-        self._scores = NamedScores(self._news, self._find)
+        self._generation = GenerationCounter()
+        self._readings = follow(handle, series, self._generation)
+        self._scores = NamedScores(self._generation, self._find)
 
     def watermark(self, pod: Pod) -> Hashable:
-        return self._news.count
+        return self._generation.count
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores | int:
         return self._scores.over(nodes)

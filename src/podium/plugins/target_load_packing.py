@@ -26,20 +26,20 @@ from podium.cluster import NodeInfo, Nodes, PodFacts
 from podium.config.field import FieldError, FieldPath
 from podium.config.types import Int64
 from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scope, Scores
-from podium.framework.load import News
+from podium.framework.load import GenerationCounter
 from podium.kube import Amount, Pod
 from podium.kube.quantity import QuantityError, milli
 from podium.measured.capacity import cpu_capacity
 from podium.measured.recent_pods import RecentPods
 from podium.measured.row_memory import RowMemory, shared
-from podium.measured.watched_load import Utilisation, WatchedLoadArgs
+from podium.measured.utilisation import Utilisation, UtilisationArgs
 from podium.placement.rounding import as_score, as_scores, rounded
 
 NAME = "TargetLoadPacking"
 DEFAULT_TARGET = 40
 
 
-class TargetLoadPackingArgs(WatchedLoadArgs, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
+class TargetLoadPackingArgs(UtilisationArgs, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
     target_utilization: Int64 = DEFAULT_TARGET
     default_requests: dict[str, Amount] = msgspec.field(default_factory=lambda: {"cpu": "1000m"})
     default_requests_multiplier: str = "1.5"
@@ -49,7 +49,7 @@ class TargetLoadPackingArgs(WatchedLoadArgs, rename="camel", kw_only=True, froze
             msgspec.structs.force_setattr(self, "target_utilization", DEFAULT_TARGET)
 
     def validate(self, path: FieldPath) -> Iterator[FieldError]:
-        yield from WatchedLoadArgs.validate(self, path)
+        yield from UtilisationArgs.validate(self, path)
         if self.target_utilization > MAX_SCORE:
             at = path.child("targetUtilization")
             yield FieldError.invalid(at, self.target_utilization, "must not be above 100, it is a percentage")
@@ -78,14 +78,16 @@ class TargetLoadPacking(Plugin):
         self._target = float(args.target_utilization)
         self._multiplier = multiplier
         self._default = milli(args.default_requests.get("cpu", 0))
-        self._news = News()
-        self._cpu = Utilisation(handle, source, "CPU", self._news)
+        self._generation = GenerationCounter()
+        self._cpu = Utilisation(handle, source, "CPU", self._generation)
         self._capacity = cpu_capacity()
-        self._known = RowMemory(handle.cluster, self._news, self._find)
-        self._recent = RecentPods(handle.cluster, handle.clock, self._news, self._predicted, self._cpu.measured_until)
+        self._known = RowMemory(handle.cluster, self._generation, self._find)
+        self._recent = RecentPods(
+            handle.cluster, handle.clock, self._generation, self._predicted, self._cpu.measured_until
+        )
 
     def watermark(self, _pod: Pod) -> Hashable:
-        return self._news.count
+        return self._generation.count
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         cluster = nodes.cluster

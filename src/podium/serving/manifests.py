@@ -1,4 +1,4 @@
-"""Kubernetes objects that run Podium's processes: what all of them have in common, and how they are written down."""
+"""Builds the parts that manifests of Podium's processes share, and writes manifests as YAML."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RBAC = "rbac.authorization.k8s.io/v1"
 def head(
     version: str, kind: str, name: str, namespace: str = "", labels: Mapping[str, str] | None = None
 ) -> JsonObject:
-    """An object of which only kind and name are said yet."""
+    """An object with nothing but its kind and its name."""
     metadata: JsonObject = {"name": name}
     if namespace:
         metadata["namespace"] = namespace

@@ -17,7 +17,7 @@ from pathlib import Path
 import aiohttp
 from multidict import CIMultiDict
 
-from podium.framework.load import Source
+from podium.measured.settings import SourceSettings
 from podium.telemetry.sample import SourceError
 
 CONNECTIONS = 8
@@ -26,7 +26,7 @@ CONNECTIONS = 8
 class Server:
     """One server, with one kind of credentials. The session is made at the first request, on the loop it runs on."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceSettings) -> None:
         self._source = source
         self._base = source.address.rstrip("/")
         self._session: aiohttp.ClientSession | None = None
@@ -146,7 +146,7 @@ def _mark(file: str) -> tuple[int, int, int]:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def _new_context(source: Source) -> ssl.SSLContext:
+def _new_context(source: SourceSettings) -> ssl.SSLContext:
     settings = source.tls
     try:
         context = ssl.create_default_context(cafile=settings.ca_file or None)

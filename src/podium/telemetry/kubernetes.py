@@ -16,9 +16,10 @@ from typing import Protocol
 
 import msgspec
 
-from podium.framework.load import Series, Source
 from podium.kube.meta import Resources, parse_time
 from podium.kube.quantity import QuantityError, parse
+from podium.measured.series import Series
+from podium.measured.settings import SourceSettings
 from podium.telemetry.matching import NodeIndex
 from podium.telemetry.sample import Answer, Measured, SourceError, in_slices
 
@@ -53,7 +54,7 @@ _node_metrics = msgspec.json.Decoder(_NodeMetrics)
 class MetricsServer:
     """`api` may raise whatever its client raises; the text of that is what is told."""
 
-    def __init__(self, source: Source, api: Api | None) -> None:
+    def __init__(self, source: SourceSettings, api: Api | None) -> None:
         self._source = source
         self._api = api
 

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podium.framework.load import Series, Source
+from podium.measured.series import Series
+from podium.measured.settings import SourceSettings
 from podium.telemetry.http import Server
 from podium.telemetry.matching import NodeIndex
 from podium.telemetry.sample import Answer, Measured, SourceError, in_slices
@@ -51,7 +52,7 @@ _node = msgspec.json.Decoder(_Node)
 
 
 class LoadWatcher:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceSettings) -> None:
         self._source = source
         self._server = Server(source)
 

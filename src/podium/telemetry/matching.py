@@ -16,9 +16,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from podium.framework.load import NodeMatch
-from podium.framework.load_settings import python_replacement
 from podium.kube import Node
+from podium.measured.series import NodeMatch, python_replacement
 
 USUAL_LABELS = ("node", "kubernetes_node", "nodename", "instance")
 """Looked at in this order where no label is configured."""

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podium.framework.load import Combine, Series, Source
+from podium.measured.series import Combine, Series
+from podium.measured.settings import SourceSettings
 from podium.telemetry.http import Server
 from podium.telemetry.matching import Matcher, NodeIndex, matcher
 from podium.telemetry.sample import Answer, Measured, SourceError, in_slices
@@ -49,7 +50,7 @@ _sample = msgspec.json.Decoder(_Sample)
 
 
 class Prometheus:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceSettings) -> None:
         self._source = source
         self._server = Server(source)
         self._reading = asyncio.Lock()  # answers are read one after the other: slices of several would add up
@@ -78,7 +79,7 @@ class Prometheus:
             return await read_vector(samples, matcher(series.match, nodes), series.combine, now)
 
 
-def result_of(source: Source, status: int, body: bytes, kind: str) -> list[msgspec.Raw]:
+def result_of(source: SourceSettings, status: int, body: bytes, kind: str) -> list[msgspec.Raw]:
     """The pieces of an answer, which must be of a kind: `vector` for one moment, `matrix` for a range of time."""
     try:
         envelope = _envelope.decode(body)

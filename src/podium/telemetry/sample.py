@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Protocol, TypeVar
 
-from podium.framework.load import Series
+from podium.measured.series import Series
 from podium.telemetry.matching import NodeIndex
 
 T = TypeVar("T")

@@ -15,11 +15,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from podium.framework.clock import Clock
-from podium.framework.load import Readings, Series, Source
+from podium.framework.load import Readings
 from podium.kube import Node
+from podium.measured.series import Series
+from podium.measured.settings import SourceSettings
 from podium.telemetry.kubernetes import Annotations, Api, MetricsServer
 from podium.telemetry.load_watcher import LoadWatcher
 from podium.telemetry.matching import NodeIndex
@@ -78,11 +80,13 @@ class Telemetry:
         self._pods = pods
         self._api = api
         self._report = report
-        self._groups: dict[Source, _Group] = {}
+        self._groups: dict[SourceSettings, _Group] = {}
         self._tasks: asyncio.TaskGroup | None = None
 
-    def follow(self, series: Series) -> Readings:
-        """The readings of a series from now on: the same object for equal series."""
+    def follow(self, series: Hashable) -> Readings:
+        """The readings of a `Series` from now on: the same object for equal series."""
+        if not isinstance(series, Series):
+            raise TypeError(f"{series!r} cannot be followed: write a podium.measured.series.Series")
         group = self._groups.get(series.source)
         if group is None:
             group = self._groups[series.source] = _Group(series.source, self._api)
@@ -177,7 +181,7 @@ class Telemetry:
 class _Group:
     """One source and everything that is followed of it."""
 
-    def __init__(self, settings: Source, api: Api | None) -> None:
+    def __init__(self, settings: SourceSettings, api: Api | None) -> None:
         self.settings = settings
         self.source = _source(settings, api)
         self.followed: dict[Series, Followed] = {}
@@ -218,7 +222,7 @@ class _Group:
             each.readings.give_up(now - self.settings.max_age.seconds)
 
 
-def _source(settings: Source, api: Api | None) -> SourceOf:
+def _source(settings: SourceSettings, api: Api | None) -> SourceOf:
     match settings.kind:
         case "prometheus":
             return Prometheus(settings)

@@ -23,10 +23,12 @@ import msgspec
 
 from podium.config.durations import SECOND, Duration
 from podium.framework.clock import Clock
-from podium.framework.load import NodeMatch, Readings, Series, Source
+from podium.framework.load import Readings
 from podium.kube import Node
 from podium.kube.requests import offered
 from podium.measured.promql import duration
+from podium.measured.series import NodeMatch, Series
+from podium.measured.settings import SourceSettings
 from podium.telemetry.forecast import next_value
 from podium.telemetry.http import Server
 from podium.telemetry.matching import NodeIndex, matcher
@@ -44,7 +46,7 @@ CHUNKS = 100
 
 
 class UsageSettings(msgspec.Struct, frozen=True, kw_only=True):
-    source: Source
+    source: SourceSettings
     match: NodeMatch = NodeMatch()
     window: Duration = Duration(86400 * SECOND)
     step: Duration = Duration(60 * SECOND)

@@ -18,10 +18,11 @@ from podium.apiserver.requests import Request, Response
 from podium.apiserver.serving import Server
 from podium.client import Client, load_access
 from podium.framework.clock import SystemClock
-from podium.framework.load import Series, Source
 from podium.kube.decode import decode_json
 from podium.kube.node import Node
 from podium.kube.quantity import parse
+from podium.measured.series import Series
+from podium.measured.settings import SourceSettings
 from podium.plugins.target_load_packing import TargetLoadPacking
 from podium.telemetry import Telemetry
 from tests.apiserver.embedded import Embedded, in_embedded_cluster, template
@@ -143,7 +144,7 @@ def test_a_plugin_scores_nodes_by_the_use_that_the_embedded_cluster_serves(tmp_p
             config.write_text(_kubeconfig(server.url))
             async with Client(load_access(str(config))) as client:
                 telemetry = Telemetry(clock=clock, rng=rng, nodes=lambda: nodes, api=client)
-                readings = telemetry.follow(Series(source=Source(kind="metrics-server"), query="CPU/Latest"))
+                readings = telemetry.follow(Series(source=SourceSettings(kind="metrics-server"), query="CPU/Latest"))
                 cluster = make_cluster(nodes)
                 handle = make_handle(cluster)
                 handle.load = telemetry

@@ -10,12 +10,13 @@ import pytest
 from podium.config.durations import decode_hook
 from podium.config.field import FieldPath
 from podium.config.strict import decode
-from podium.framework.load import NodeMatch, Source
+from podium.measured.series import NodeMatch
+from podium.measured.settings import SourceSettings
 
 PROMETHEUS = {"kind": "prometheus", "address": "http://prometheus:9090"}
 
 
-def complaints(kind: type[Source | NodeMatch], settings: dict[str, Any]) -> list[str]:
+def complaints(kind: type[SourceSettings | NodeMatch], settings: dict[str, Any]) -> list[str]:
     checked = msgspec.convert(settings, kind, dec_hook=decode_hook)
     return [str(error) for error in checked.validate(FieldPath(("s",)))]
 
@@ -33,7 +34,7 @@ def complaints(kind: type[Source | NodeMatch], settings: dict[str, Any]) -> list
     ],
 )
 def test_settings_that_are_fine(settings: dict[str, Any]) -> None:
-    assert complaints(Source, PROMETHEUS | settings) == []
+    assert complaints(SourceSettings, PROMETHEUS | settings) == []
 
 
 @pytest.mark.parametrize(
@@ -63,15 +64,15 @@ def test_settings_that_are_fine(settings: dict[str, Any]) -> None:
     ],
 )
 def test_settings_that_are_refused_and_where(settings: dict[str, Any], field: str) -> None:
-    (complaint,) = complaints(Source, PROMETHEUS | settings)
+    (complaint,) = complaints(SourceSettings, PROMETHEUS | settings)
     assert complaint.startswith(field)
     assert "secret" not in complaint
 
 
 def test_a_kind_that_does_not_exist_is_not_decoded() -> None:
-    _, (mistake,) = decode({"kind": "graphite"}, Source)
+    _, (mistake,) = decode({"kind": "graphite"}, SourceSettings)
     assert str(mistake.path) == "kind"
-    _, (mistake,) = decode({"adress": "http://x"}, Source)
+    _, (mistake,) = decode({"adress": "http://x"}, SourceSettings)
     assert "did you mean" in mistake.hint
 
 

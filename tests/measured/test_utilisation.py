@@ -6,21 +6,22 @@ import msgspec
 import pytest
 
 from podium.config.field import FieldPath
-from podium.framework.load import GivenLoad, News
-from podium.measured.watched_load import Utilisation, WatchedLoadArgs
+from podium.framework.load import GenerationCounter, GivenLoad
+from podium.measured.series import Series
+from podium.measured.utilisation import Utilisation, UtilisationArgs
 from tests.builders import make_cluster, make_handle, make_node
 
 
-def args(**given: Any) -> WatchedLoadArgs:
-    return msgspec.convert(given, WatchedLoadArgs)
+def args(**given: Any) -> UtilisationArgs:
+    return msgspec.convert(given, UtilisationArgs)
 
 
-def followed(given: WatchedLoadArgs) -> list[str]:
+def followed(given: UtilisationArgs) -> list[str]:
     """What is asked of the source for cpu."""
     handle, load, source = make_handle(make_cluster([])), GivenLoad(), given.source()
     handle.load = load
     assert source is not None
-    Utilisation(handle, source, "CPU", News(), deviation=True)
+    Utilisation(handle, source, "CPU", GenerationCounter(), deviation=True)
     return [str(series) for series in load.followed]
 
 
@@ -52,8 +53,10 @@ def test_a_deviation_that_nobody_wants_is_not_asked_for() -> None:
     handle.load = load
     source = args(metricProvider={"type": "Prometheus"}).source()
     assert source is not None
-    Utilisation(handle, source, "CPU", News())
-    assert [series.query for series in load.followed] == ["100 * avg_over_time(instance:node_cpu:ratio[15m])"]
+    Utilisation(handle, source, "CPU", GenerationCounter())
+    assert [series.query for series in load.followed if isinstance(series, Series)] == [
+        "100 * avg_over_time(instance:node_cpu:ratio[15m])"
+    ]
 
 
 def test_prometheus_is_reached_as_the_arguments_say() -> None:
@@ -90,12 +93,12 @@ def test_an_average_counts_before_the_latest_value() -> None:
     handle.load = load
     source = args(watcherAddress="http://w:2020").source()
     assert source is not None
-    news = News()
-    cpu = Utilisation(handle, source, "CPU", news)
+    generation = GenerationCounter()
+    cpu = Utilisation(handle, source, "CPU", generation)
     average, latest = load.followed.values()
     latest.write({"a": 5.0, "b": 6.0}, 70.0)
     average.write({"a": 1.0}, 60.0)
-    assert news.count == 2
+    assert generation.count == 2
     assert cpu.mean(cluster)[:2].tolist() == [cpu.mean_on("a"), cpu.mean_on("b")] == [1.0, 6.0]
     assert cpu.mean_on("c") is None
     assert cpu.mean(cluster)[2] != cpu.mean(cluster)[2]

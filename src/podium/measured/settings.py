@@ -1,4 +1,4 @@
-"""The settings of a source of measured load, spelt alike in the arguments of every plugin that reads one.
+"""Defines the settings of a source of measured load, the same in the arguments of every plugin that reads one.
 
     source:
       kind: prometheus
@@ -8,9 +8,9 @@
       refreshInterval: 30s
       maxAge: 5m
 
-A plugin has a field of type `Source` in its Args and yields from `source.validate(path.child("source"))` in its own
-`validate`. Sources with equal settings are one source. What is secret is not shown when settings are printed; a file is
-better than a value in the configuration, because files are read anew and can be rotated.
+A plugin has a field of type `SourceSettings` in its Args and yields from `source.validate(path.child("source"))` in its
+own `validate`. Sources with equal settings are one source. What is secret is not shown when settings are printed; a
+file is better than a value in the configuration, because files are read again and can be rotated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
 
 SourceKind = Literal["prometheus", "metrics-server", "load-watcher", "annotations"]
-Combine = Literal["max", "min", "sum", "mean"]
 
 WITH_ADDRESS: frozenset[str] = frozenset({"prometheus", "load-watcher"})
 """Sources that are servers of their own; the others speak through the API server."""
@@ -34,6 +33,8 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 class BasicAuth(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """A user name and a password, in place or in a file."""
+
     username: str = ""
     password: str = ""
     password_file: str = ""
@@ -53,6 +54,8 @@ class Header(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
 
 
 class Tls(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """How the server's certificate is checked, and which one it is shown."""
+
     ca_file: str = ""
     """Who may sign the server's certificate; the system's authorities when empty."""
     cert_file: str = ""
@@ -61,37 +64,7 @@ class Tls(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tru
     insecure_skip_verify: bool = False
 
 
-class NodeMatch(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Which node a series belongs to.
-
-    The value of `label` is read; with a `regex` it must match as a whole, and what `replacement` makes of it is taken
-    (`$1`, `${1}` and `${name}` stand for groups). The result is looked up as a node's name, as an address of a node, or
-    as either, with or without a port; or, with the label `namespace`, as the name of a pod, whose node counts.
-    """
-
-    label: str = ""
-    """Empty: the first of `node`, `kubernetes_node`, `nodename`, `instance` that leads to a node; `pod` for pods."""
-    by: Literal["either", "name", "address", "pod"] = "either"
-    regex: str = ""
-    replacement: str = "$1"
-
-    def validate(self, path: FieldPath) -> Iterator[FieldError]:
-        if not self.regex:
-            return
-        if not self.label:
-            yield FieldError.required(path.child("label"), "a regex needs to know the label it is for")
-        try:
-            pattern = re.compile(self.regex)
-        except re.error as error:
-            yield FieldError.invalid(path.child("regex"), self.regex, f"is not a regular expression: {error}")
-            return
-        try:
-            python_replacement(pattern, self.replacement)
-        except ValueError as error:
-            yield FieldError.invalid(path.child("replacement"), self.replacement, str(error))
-
-
-class Source(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class SourceSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Where measured load comes from, and how it is asked for."""
 
     kind: SourceKind = "prometheus"
@@ -110,7 +83,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     """Values measured longer ago than this are given up: nothing is known of the node then."""
 
     def __repr__(self) -> str:
-        return f"Source({str(self)!r})"
+        return f"SourceSettings({str(self)!r})"
 
     def __str__(self) -> str:
         return f"{self.kind} {self.address}" if self.address else self.kind
@@ -175,27 +148,6 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_u
             yield FieldError.required(path.child(missing), "certFile and keyFile go together")
         if self.tls.ca_file and self.tls.insecure_skip_verify:
             yield FieldError.forbidden(path.child("caFile"), "with insecureSkipVerify nothing is verified")
-
-
-def python_replacement(pattern: re.Pattern[str], replacement: str) -> str:
-    """A replacement with `$1`, `${1}`, `${name}` and `$$` in the form `Match.expand` takes; ValueError when it names a
-    group that the pattern does not have."""
-    parts: list[str] = []
-    end = 0
-    for found in _GROUP.finditer(replacement):
-        parts.append(replacement[end : found.start()].replace("\\", r"\\"))
-        end = found.end()
-        name = found[1] or found[2]
-        if name is None:
-            parts.append("$")
-        elif (int(name) <= pattern.groups) if name.isdecimal() else name in pattern.groupindex:
-            parts.append(rf"\g<{name}>")
-        else:
-            raise ValueError(f"names the group ${{{name}}}, which the regex does not have")
-    return "".join((*parts, replacement[end:].replace("\\", r"\\")))
-
-
-_GROUP = re.compile(r"\$(?:\{(\w+)\}|([0-9]+|[A-Za-z_]\w*)|\$)")
 
 
 def _camel(name: str) -> str:

@@ -23,7 +23,9 @@ import numpy as np
 from podium.cluster import Cluster
 from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
-from podium.framework.load import News, NodeMatch, Readings, Series, Source, Tls, follow
+from podium.framework.load import GenerationCounter, Readings, follow
+from podium.measured.series import NodeMatch, Series
+from podium.measured.settings import SourceSettings, Tls
 from podium.placement.rounding import Floats
 
 if TYPE_CHECKING:
@@ -50,26 +52,26 @@ class MetricProvider(msgspec.Struct, frozen=True, kw_only=True, rename="camel", 
         return f"MetricProvider({self.type!r}, {self.address!r})"
 
 
-class WatchedLoadArgs(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class UtilisationArgs(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """The arguments that every plugin which reads utilisation has beside its own."""
 
     watcher_address: str | None = None
     metric_provider: MetricProvider = MetricProvider()
 
-    def source(self) -> Source | None:
+    def source(self) -> SourceSettings | None:
         """Where utilisation comes from; None when the arguments name a provider that there is not."""
         provider = self.metric_provider
         if self.watcher_address:
             return watcher(self.watcher_address)
         if provider.type == METRICS_SERVER or (not provider.type and self.watcher_address is None):
-            return Source(kind="metrics-server")
+            return SourceSettings(kind="metrics-server")
         if provider.type == PROMETHEUS:
             skip = provider.insecure_skip_verify is not False
             address = provider.address or PROMETHEUS_ADDRESS
-            return Source(address=address, token=provider.token, tls=Tls(insecure_skip_verify=skip))
+            return SourceSettings(address=address, token=provider.token, tls=Tls(insecure_skip_verify=skip))
         return None
 
-    def checked_source(self) -> Source:
+    def checked_source(self) -> SourceSettings:
         """The same for arguments that nothing is wrong with; a ValueError tells what is."""
         source = self.source()
         if source is None:
@@ -86,12 +88,12 @@ class WatchedLoadArgs(msgspec.Struct, frozen=True, kw_only=True, rename="camel",
             yield from source.validate(path.child("metricProvider"))
 
 
-def watcher(address: str) -> Source:
+def watcher(address: str) -> SourceSettings:
     """A load-watcher that listens at an address."""
-    return Source(kind="load-watcher", address=address, timeout=WATCHER_TIMEOUT)
+    return SourceSettings(kind="load-watcher", address=address, timeout=WATCHER_TIMEOUT)
 
 
-def address_errors(path: FieldPath, source: Source) -> Iterator[FieldError]:
+def address_errors(path: FieldPath, source: SourceSettings) -> Iterator[FieldError]:
     """What is wrong with a source that is given by nothing but its address, which stands at `path`."""
     for error in source.validate(path):
         yield FieldError(path, error.body)
@@ -102,7 +104,7 @@ def no_such_provider(path: FieldPath, given: str) -> FieldError:
     return FieldError(path, f"invalid MetricProvider.Type, got {given}; {instead}")
 
 
-def query_of(source: Source, resource: str, operator: str) -> str | None:
+def query_of(source: SourceSettings, resource: str, operator: str) -> str | None:
     """How a source is asked for percent of a resource ("CPU", "Memory"); None where it does not tell that."""
     if source.kind == "prometheus":
         over_time = _OVER_TIME.get(operator)
@@ -114,21 +116,21 @@ def query_of(source: Source, resource: str, operator: str) -> str | None:
 
 class Utilisation:
     """What is known of one resource. `operators`: what may stand for the mean, the first that is known counts.
-    `deviation`: whether that is asked for, too. `news` counts whatever changes."""
+    `deviation`: whether that is asked for, too. `generation` counts whatever changes."""
 
     def __init__(
         self,
         handle: Handle,
-        source: Source,
+        source: SourceSettings,
         resource: str,
-        news: News,
+        generation: GenerationCounter,
         operators: tuple[str, ...] = ("AVG", "Latest"),
         *,
         deviation: bool = False,
     ) -> None:
-        followed = [_followed(handle, source, resource, operator, news) for operator in operators]
+        followed = [_followed(handle, source, resource, operator, generation) for operator in operators]
         self._means = [readings for readings in followed if readings is not None] or [Readings()]
-        self._deviation = (_followed(handle, source, resource, "STD", news) if deviation else None) or Readings()
+        self._deviation = (_followed(handle, source, resource, "STD", generation) if deviation else None) or Readings()
 
     def mean(self, cluster: Cluster) -> Floats:
         """float64[rows] in percent, NaN where nothing is known; to be read only."""
@@ -161,9 +163,11 @@ class Utilisation:
         return 0.0
 
 
-def _followed(handle: Handle, source: Source, resource: str, operator: str, news: News) -> Readings | None:
+def _followed(
+    handle: Handle, source: SourceSettings, resource: str, operator: str, generation: GenerationCounter
+) -> Readings | None:
     query = query_of(source, resource, operator)
     if query is None:
         return None
     match = NodeMatch(label="instance") if source.kind == "prometheus" else NodeMatch()
-    return follow(handle, Series(source=source, query=query, match=match), news)
+    return follow(handle, Series(source=source, query=query, match=match), generation)
