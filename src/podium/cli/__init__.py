@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from podium.cli import annotate, bench, chaos, check, explain, extender, plugins, run, shadow, telemetry, up
+from podium.cli import annotate, bench, chaos, check, crds, explain, extender, plugins, run, shadow, telemetry, up
 from podium.cli.errors import BAD_INPUT, sentence_for
 
 app = typer.Typer(
@@ -50,6 +50,7 @@ app.add_typer(telemetry.app)
 app.add_typer(annotate.app)
 app.add_typer(bench.app)
 app.command()(chaos.chaos)
+app.command()(crds.crds)
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
