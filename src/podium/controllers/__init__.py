@@ -1,1 +1,1 @@
-"""Controllers of the custom resources that plugins schedule by, and their definitions (podium controller, podium crds)."""
+"""Controllers of custom resources that plugins schedule by, and their definitions (podium controller, podium crds)."""

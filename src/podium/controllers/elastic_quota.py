@@ -1,7 +1,7 @@
 """Keeps `status.used` of ElasticQuotas (scheduling.x-k8s.io): what the running pods of their namespace request.
 
-Every resource of `min` and `max` is listed, also where nothing of it is used, and beside them whatever else running pods
-request. The scheduler counts for itself, from the moment a pod is placed; this is what people read.
+Every resource of `min` and `max` is listed, also where nothing of it is used, and beside them all else that running
+pods request. The scheduler counts for itself, from the moment a pod is placed; this is what people read.
 
 Differs from scheduler-plugins: a pod's overhead and its sidecars count, as they do for the scheduler.
 """

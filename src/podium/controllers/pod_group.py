@@ -1,4 +1,4 @@
-"""Keeps the status of PodGroups (scheduling.x-k8s.io): their phase, and how many of their pods run, succeeded or failed.
+"""Keeps the status of PodGroups (scheduling.x-k8s.io): the phase, and how many pods run, have succeeded or failed.
 
     (new) → Pending → Scheduling → Running → Finished
                 ↑___________|_________|  ↘ Failed

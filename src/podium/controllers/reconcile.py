@@ -1,4 +1,4 @@
-"""Watches custom resources and pods, and calls a controller with the key of each resource that may need its status written.
+"""Watches custom resources and pods, and has a controller bring the status of each resource up to date.
 
 Keys are ("namespace", "name") of the custom resource. A key is reconciled once for however many changes came together,
 and again later where that failed, so a controller only compares what is with what should be.
