@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from podium.bench.growth import Growth, Point
+from podium.bench.growth import Growth, GrowthPoint
 from podium.bench.report import (
     NotARunError,
     SavedGrowth,
@@ -58,7 +58,7 @@ def test_the_shape_of_a_run() -> None:
 
 
 def test_the_shape_of_growth() -> None:
-    growth = Growth("Case", [Point(1000, 5.0), Point(2000, 10.0)], 1.0)
+    growth = Growth("Case", [GrowthPoint(1000, 5.0), GrowthPoint(2000, 10.0)], 1.0)
     assert msgspec.json.decode(to_json([growth], None)) == {
         "workloads": [
             {
@@ -98,8 +98,8 @@ def test_different_sizes_are_not_compared(other: dict[str, int]) -> None:
 
 
 def test_growth_is_compared_size_by_size() -> None:
-    before = SavedGrowth([Growth("Case", [Point(1000, 10.0), Point(5000, 20.0)], 0.4)])
-    now = SavedGrowth([Growth("Case", [Point(1000, 5.0), Point(9000, 20.0)], 0.4)])
+    before = SavedGrowth([Growth("Case", [GrowthPoint(1000, 10.0), GrowthPoint(5000, 20.0)], 0.4)])
+    now = SavedGrowth([Growth("Case", [GrowthPoint(1000, 5.0), GrowthPoint(9000, 20.0)], 0.4)])
     assert [(change.nodes, change.ratio) for change in compare_growth(before, now)] == [(1000, 0.5)]
 
 
@@ -116,7 +116,7 @@ def test_tables_show_every_number() -> None:
     text = shown(run_table([a_measurement(pods_per_s=12345.6, scheduled=19)]))
     assert "12,346" in text
     assert " 19 " in text
-    text = shown(growth_table([Growth("Case", [Point(1000, 5.04), Point(20_000, 10.0)], 0.234)]))
+    text = shown(growth_table([Growth("Case", [GrowthPoint(1000, 5.04), GrowthPoint(20_000, 10.0)], 0.234)]))
     assert all(word in text for word in ("20,000 nodes", "5.0 µs", "0.23"))
 
 

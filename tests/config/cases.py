@@ -7,7 +7,7 @@ in test_against_kube_scheduler.py, which is why each message stands here in full
 from random import Random
 from typing import NamedTuple
 
-from podium.config.registry import EXTENSION_POINTS
+from podium.config.points import Point
 from tests.config.stand_ins import IN_TREE
 
 
@@ -470,7 +470,7 @@ ACCEPTED = {
 
 def random_profile(random: Random, number: int) -> dict[str, object]:
     """Some points with plugins enabled and disabled at random; queue sorting and binding must work, so not there."""
-    free = [point for point in EXTENSION_POINTS if point not in ("queueSort", "bind") and "placement" not in point]
+    free = [point.value for point in Point if point not in ("queueSort", "bind") and "placement" not in point]
     able = {point: [each.name for each in IN_TREE if point in each.points] for point in free}
     able["multiPoint"] = [each.name for each in IN_TREE if each.name not in ("PrioritySort", "DefaultBinder")]
     sets: dict[str, object] = {}

@@ -16,7 +16,7 @@ import yaml
 from msgspec.structs import replace
 
 from podium.config import Profile, SchedulerConfig, load_config
-from podium.config.registry import EXTENSION_POINTS
+from podium.config.points import Point
 from podium.config.types import Plugins
 from tests.config.cases import (
     ACCEPTED,
@@ -93,15 +93,12 @@ def the_plugins_logged(line: str) -> dict[str, list[tuple[str, int]]]:
     sets = re.findall(r'"?([A-Z]\w+)"?:\{"?Enabled"?:(?:null|\[(.*?)\]),? ?"?Disabled', line)
     entry = re.compile(r'\{"?Name"?:"?(\w+)"?[ ,]"?Weight"?:(-?\d+)\}')
     read = {f"{name[0].lower()}{name[1:]}": [(n, int(w)) for n, w in entry.findall(body)] for name, body in sets}
-    return {point: read[point] for point in EXTENSION_POINTS}
+    return {point: read[point] for point in Point}
 
 
 def the_plugins_of(profile: Profile) -> dict[str, list[tuple[str, int]]]:
     weights = {"score": profile.weights, "placementScore": profile.placement_weights}
-    return {
-        point: [(name, weights.get(point, {}).get(name, 0)) for name in profile.plugins[point]]
-        for point in EXTENSION_POINTS
-    }
+    return {point: [(name, weights.get(point, {}).get(name, 0)) for name in profile.plugins[point]] for point in Point}
 
 
 @pytest.mark.parametrize("case", [*STRICT, *INVALID, *UNBUILDABLE], ids=lambda case: case.name)

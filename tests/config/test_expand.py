@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from podium.config.defaults import DEFAULT_PLUGINS
 from podium.config.expand import expand, score_weights
 from podium.config.merge import merge_plugins
-from podium.config.registry import EXTENSION_POINTS
-from podium.config.types import Plugin, Plugins
+from podium.config.points import Point
+from podium.config.types import PluginEntry, Plugins
 from tests.config.stand_ins import IN_TREE, REGISTRY, plugin, registry_of
 from tests.config.test_merge import plugin_set
 
@@ -37,14 +37,14 @@ def merged(**custom: str) -> Plugins:
 
 
 def weighted(plugins: Plugins) -> list[tuple[str, int]]:
-    weights = score_weights("score", plugins, MINE)
-    return [(name, weights[name]) for name in expand(plugins, MINE).plugins["score"]]
+    weights = score_weights(Point.SCORE, plugins, MINE)
+    return [(name, weights[name]) for name in expand(plugins, MINE).plugins[Point.SCORE]]
 
 
 def test_the_defaults_run_at_every_point_in_the_order_of_the_table() -> None:
     filled, refusals = expand(merged(), REGISTRY)
     assert refusals == []
-    for point in EXTENSION_POINTS:
+    for point in Point:
         assert filled[point] == tuple(each.name for each in IN_TREE if point in each.points)
     assert weighted(merged()) == DEFAULT_SCORE
 
@@ -53,14 +53,14 @@ def test_a_new_weight_a_disabled_score_and_plugins_of_ones_own() -> None:
     plugins = merged(multiPoint="NodeAffinity:7 My:5", score="-ImageLocality", filter="My2")
     changed = [(name, 7 if name == "NodeAffinity" else weight) for name, weight in DEFAULT_SCORE[:-1]]
     assert weighted(plugins) == [*changed, ("My", 5)]
-    default_filters = expand(merged(), MINE).plugins["filter"]
-    assert expand(plugins, MINE).plugins["filter"] == (*default_filters, "My", "My2")
+    default_filters = expand(merged(), MINE).plugins[Point.FILTER]
+    assert expand(plugins, MINE).plugins[Point.FILTER] == (*default_filters, "My", "My2")
 
 
 def test_one_scorer_only_leaves_the_other_points_alone() -> None:
     plugins = merged(score="-* NodeResourcesFit:2")
     assert weighted(plugins) == [("NodeResourcesFit", 2)]
-    assert expand(plugins, MINE).plugins["preScore"] == expand(merged(), MINE).plugins["preScore"]
+    assert expand(plugins, MINE).plugins[Point.PRE_SCORE] == expand(merged(), MINE).plugins[Point.PRE_SCORE]
 
 
 def test_a_plugin_named_at_a_point_and_in_multi_point_runs_first_there() -> None:
@@ -78,8 +78,8 @@ def test_enabled_at_a_point_wins_over_disabled_there() -> None:
 def test_disabled_in_multi_point_is_gone_everywhere_but_where_it_is_named() -> None:
     plugins = merged(multiPoint="-NodeResourcesFit", filter="NodeResourcesFit")
     filled = expand(plugins, MINE).plugins
-    assert filled["filter"][-1] == "NodeResourcesFit"
-    assert "NodeResourcesFit" not in filled["score"] + filled["preFilter"] + filled["preScore"]
+    assert filled[Point.FILTER][-1] == "NodeResourcesFit"
+    assert "NodeResourcesFit" not in filled[Point.SCORE] + filled[Point.PRE_FILTER] + filled[Point.PRE_SCORE]
 
 
 def test_a_star_in_multi_point_leaves_only_what_is_named_there() -> None:
@@ -94,7 +94,7 @@ def test_a_star_in_multi_point_leaves_only_what_is_named_there() -> None:
 
 
 def test_a_weight_of_zero_counts_as_one() -> None:
-    assert score_weights("score", merged(score="My:0"), MINE)["My"] == 1
+    assert score_weights(Point.SCORE, merged(score="My:0"), MINE)["My"] == 1
 
 
 @pytest.mark.parametrize(
@@ -123,9 +123,9 @@ def test_named_twice_in_multi_point_is_no_harm_where_the_plugin_never_arrives_th
 def test_weights_that_could_overflow_a_score_are_refused() -> None:
     most = (2**63 - 1) // 100
     only = {"multi_point": plugin_set()}
-    assert score_weights("score", Plugins(**only, score=plugin_set(f"My:{most}")), MINE) == {"My": most}
+    assert score_weights(Point.SCORE, Plugins(**only, score=plugin_set(f"My:{most}")), MINE) == {"My": most}
     with pytest.raises(OverflowError, match="total score of Score plugins could overflow"):
-        score_weights("score", Plugins(**only, score=plugin_set(f"My:{most} ImageLocality:1")), MINE)
+        score_weights(Point.SCORE, Plugins(**only, score=plugin_set(f"My:{most} ImageLocality:1")), MINE)
 
 
 POOL = registry_of(
@@ -149,11 +149,11 @@ def test_the_order_at_a_point_is_overrides_then_multi_point_then_the_rest(
     through = {each for each in multi_point if "score" in POOL[each].points} - set(disabled)
     if "*" in disabled:
         through = set()
-    filled = expand(plugins, POOL).plugins["score"]
+    filled = expand(plugins, POOL).plugins[Point.SCORE]
     assert list(filled) == sorted({*own, *through}, key=rank)
 
 
 def test_the_default_set_has_the_weights_of_the_table() -> None:
     weights = {each.name: each.weight for each in DEFAULT_PLUGINS.multi_point.enabled if each.weight is not None}
     assert weights == {name: weight for name, weight in DEFAULT_SCORE if name != "VolumeBinding"}
-    assert Plugin(name="VolumeBinding") in DEFAULT_PLUGINS.multi_point.enabled
+    assert PluginEntry(name="VolumeBinding") in DEFAULT_PLUGINS.multi_point.enabled

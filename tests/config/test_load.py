@@ -1,8 +1,8 @@
 import msgspec
 import pytest
 
-from podium.config import ConfigError, Duration, LeaderElection, Problem, Registry, default_config, load_config
-from podium.config.types import ClientConnection, Extender, ExtenderTLS, ManagedResource
+from podium.config import ConfigError, ConfigProblem, Duration, LeaderElection, Registry, default_config, load_config
+from podium.config.types import ClientConnection, ExtenderConfig, ExtenderTLS, ManagedResource
 from tests.config.cases import JSON_KUBE_TEXT, JSON_WITH_MISTAKES
 from tests.config.stand_ins import (
     IN_TREE,
@@ -107,7 +107,7 @@ extenders:
     assert (profile.scheduler_name, profile.percentage_of_nodes_to_score) == ("mine", 60)
     assert profile.args["DefaultPreemption"] == DefaultPreemptionArgs(min_candidate_nodes_absolute=7)
     assert config.extenders == (
-        Extender(
+        ExtenderConfig(
             url_prefix="https://extender/",
             filter_verb="filter",
             preempt_verb="preempt",
@@ -250,7 +250,9 @@ def test_a_plugin_of_ones_own_gets_its_arguments_like_an_in_tree_one() -> None:
     ).config
     assert config.profiles[0].args["Mine"] == MineArgs(zone="a")
     assert refusal(config_text(enabled), registry).problems == [
-        Problem("f.yaml", 4, "profiles[0]", 'initializing plugin "Mine": Object missing required field `zone`', "", 3)
+        ConfigProblem(
+            "f.yaml", 4, "profiles[0]", 'initializing plugin "Mine": Object missing required field `zone`', "", 3
+        )
     ]
 
 

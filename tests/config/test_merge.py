@@ -2,13 +2,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.config.merge import merge_plugin_set, merge_plugins
-from podium.config.types import Plugin, Plugins, PluginSet
+from podium.config.types import PluginEntry, Plugins, PluginSet
 
 
-def plugins(*entries: str) -> tuple[Plugin, ...]:
+def plugins(*entries: str) -> tuple[PluginEntry, ...]:
     """`plugins("A", "B:3")` → A without a weight, B with weight 3."""
     split = (entry.partition(":") for entry in entries)
-    return tuple(Plugin(name=name, weight=int(weight) if weight else None) for name, _, weight in split)
+    return tuple(PluginEntry(name=name, weight=int(weight) if weight else None) for name, _, weight in split)
 
 
 def plugin_set(enabled: str = "", disabled: str = "") -> PluginSet:
@@ -58,16 +58,16 @@ def test_each_extension_point_is_merged_with_its_own_defaults() -> None:
 
 
 NAMES = st.sampled_from("ABCDEFG")
-ENTRIES = st.builds(Plugin, name=NAMES, weight=st.none() | st.integers(0, 9))
+ENTRIES = st.builds(PluginEntry, name=NAMES, weight=st.none() | st.integers(0, 9))
 DEFAULT_SETS = st.lists(ENTRIES, unique_by=lambda plugin: plugin.name, max_size=6)
 DISABLED = st.lists(st.sampled_from("ABCDEFG*"), max_size=4)
 
 
-def oracle(default: list[Plugin], enabled: list[Plugin], disabled: set[str]) -> list[Plugin]:
+def oracle(default: list[PluginEntry], enabled: list[PluginEntry], disabled: set[str]) -> list[PluginEntry]:
     """The same rule told backwards: strike defaults out, then let each custom entry, last first, look for its place."""
-    result: list[Plugin] = [] if "*" in disabled else [plugin for plugin in default if plugin.name not in disabled]
+    result: list[PluginEntry] = [] if "*" in disabled else [plugin for plugin in default if plugin.name not in disabled]
     replaced: set[str] = set()
-    rest: list[Plugin] = []
+    rest: list[PluginEntry] = []
     for plugin in reversed(enabled):
         spots = [i for i, each in enumerate(result) if each.name == plugin.name]
         if spots and plugin.name not in replaced:
@@ -80,7 +80,7 @@ def oracle(default: list[Plugin], enabled: list[Plugin], disabled: set[str]) -> 
 
 @given(DEFAULT_SETS, st.lists(ENTRIES, max_size=6), DISABLED, DISABLED)
 def test_merging_agrees_with_the_rule_told_differently(
-    default: list[Plugin], enabled: list[Plugin], disabled: list[str], disabled_by_default: list[str]
+    default: list[PluginEntry], enabled: list[PluginEntry], disabled: list[str], disabled_by_default: list[str]
 ) -> None:
     merged = merge_plugin_set(
         PluginSet(enabled=tuple(default), disabled=plugins(*disabled_by_default)),
@@ -91,7 +91,7 @@ def test_merging_agrees_with_the_rule_told_differently(
 
 @given(DEFAULT_SETS, st.lists(ENTRIES, unique_by=lambda plugin: plugin.name, max_size=6), DISABLED)
 def test_merging_keeps_the_order_of_defaults_invents_nothing_and_repeats_nothing(
-    default: list[Plugin], enabled: list[Plugin], disabled: list[str]
+    default: list[PluginEntry], enabled: list[PluginEntry], disabled: list[str]
 ) -> None:
     custom = PluginSet(enabled=tuple(enabled), disabled=plugins(*disabled))
     merged = merge_plugin_set(PluginSet(enabled=tuple(default)), custom)
@@ -108,7 +108,7 @@ def test_merging_keeps_the_order_of_defaults_invents_nothing_and_repeats_nothing
 
 @given(DEFAULT_SETS, st.lists(ENTRIES, unique_by=lambda plugin: plugin.name, max_size=6), DISABLED)
 def test_merging_the_result_again_changes_nothing(
-    default: list[Plugin], enabled: list[Plugin], disabled: list[str]
+    default: list[PluginEntry], enabled: list[PluginEntry], disabled: list[str]
 ) -> None:
     defaults = PluginSet(enabled=tuple(default))
     once = merge_plugin_set(defaults, PluginSet(enabled=tuple(enabled), disabled=plugins(*disabled)))

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from podium.config.field import FieldPath, Step
-from podium.config.positions import MAX_DEPTH, MalformedError, Place, parse
+from podium.config.positions import MAX_DEPTH, MalformedConfigError, Position, parse
 
 TEXT = """\
 # a comment
@@ -20,7 +20,7 @@ profiles:
 
 
 @pytest.mark.parametrize(
-    ("steps", "place"),
+    ("steps", "position"),
     [
         (("parallelism",), (2, 1)),
         (("profiles",), (3, 1)),
@@ -32,24 +32,24 @@ profiles:
     ],
 )
 def test_a_field_stands_where_its_key_is_and_an_item_where_it_begins(
-    steps: tuple[Step, ...], place: tuple[int, int]
+    steps: tuple[Step, ...], position: tuple[int, int]
 ) -> None:
-    assert parse(TEXT).place(FieldPath(steps)) == Place(*place)
+    assert parse(TEXT).position(FieldPath(steps)) == Position(*position)
 
 
 def test_what_is_not_in_the_file_is_placed_at_the_nearest_thing_around_it() -> None:
     document = parse(TEXT)
-    assert document.place(FieldPath(("profiles", 0, "plugins", "score", "disabled"))).line == 6
-    assert document.place(FieldPath(("profiles", 0, "pluginConfig", 3, "args"))).line == 4
-    assert document.place(FieldPath(("extenders",))).line == 2  # where the mapping begins
+    assert document.position(FieldPath(("profiles", 0, "plugins", "score", "disabled"))).line == 6
+    assert document.position(FieldPath(("profiles", 0, "pluginConfig", 3, "args"))).line == 4
+    assert document.position(FieldPath(("extenders",))).line == 2  # where the mapping begins
 
 
 def test_json_has_places_too() -> None:
     document = parse('{\n\t"parallelism": 8,\n\t"profiles": [\n\t\t{}\n\t]\n}')
     assert document.json
     assert document.value == {"parallelism": 8, "profiles": [{}]}
-    assert document.place(FieldPath(("profiles",))).line == 3
-    assert document.place(FieldPath(("profiles", 0))).line == 4
+    assert document.position(FieldPath(("profiles",))).line == 3
+    assert document.position(FieldPath(("profiles", 0))).line == 4
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_words_mean_what_they_mean_to_kube_scheduler(word: str, value: Any) -> N
 def test_a_repeated_field_is_noted_and_the_last_one_wins() -> None:
     document = parse("a: 1\nb:\n  c: 1\n  c: 2\n  c: 3\na: 2\n")
     assert document.value == {"a": 2, "b": {"c": 3}}
-    assert [(str(each.path), each.place.line, each.first_line) for each in document.repeated] == [
+    assert [(str(each.path), each.position.line, each.first_line) for each in document.repeated] == [
         ("b.c", 4, 3),
         ("b.c", 5, 3),
         ("a", 6, 1),
@@ -114,7 +114,7 @@ def test_aliases_and_merges_are_followed() -> None:
 def test_a_merged_field_given_again_counts_as_repeated_and_the_given_one_wins() -> None:
     document = parse("base: &b {p: 1, q: 2}\nuse:\n  <<: *b\n  p: 9\n")
     assert document.value["use"] == {"p": 9, "q": 2}
-    assert [(str(each.path), each.place.line, each.first_line) for each in document.repeated] == [("use.p", 4, 3)]
+    assert [(str(each.path), each.position.line, each.first_line) for each in document.repeated] == [("use.p", 4, 3)]
 
 
 def test_whole_numbers_with_a_fraction_stay_fractions_in_json_only() -> None:
@@ -148,7 +148,7 @@ def test_an_empty_text_is_an_empty_document() -> None:
     ],
 )
 def test_what_is_not_yaml_gets_one_sentence_with_the_line(text: str, line: int, message: str) -> None:
-    with pytest.raises(MalformedError) as refused:
+    with pytest.raises(MalformedConfigError) as refused:
         parse(text)
     assert (refused.value.line, str(refused.value)) == (line, message)
 
@@ -156,11 +156,11 @@ def test_what_is_not_yaml_gets_one_sentence_with_the_line(text: str, line: int, 
 def test_a_short_text_that_expands_without_end_is_refused() -> None:
     layers = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     layers += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 9)]
-    with pytest.raises(MalformedError, match="excessive aliasing"):
+    with pytest.raises(MalformedConfigError, match="excessive aliasing"):
         parse("\n".join(layers))
 
 
 def test_very_deep_nesting_is_refused_before_it_can_overflow_a_stack() -> None:
     assert parse("[" * MAX_DEPTH + "]" * MAX_DEPTH).value
-    with pytest.raises(MalformedError, match="nested more than 100 levels deep"):
+    with pytest.raises(MalformedConfigError, match="nested more than 100 levels deep"):
         parse("[" * 200_000 + "]" * 200_000)

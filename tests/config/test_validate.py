@@ -1,7 +1,7 @@
 import pytest
 from msgspec.structs import replace
 
-from podium.config import ConfigError, Problem, load_config
+from podium.config import ConfigError, ConfigProblem, load_config
 from podium.config.defaults import with_defaults
 from podium.config.types import KubeSchedulerConfiguration, LeaderElection
 from podium.config.validate import validate
@@ -128,7 +128,7 @@ def test_a_default_plugin_that_nobody_loaded_is_named_without_blaming_an_entry_o
     with pytest.raises(ConfigError) as refused:
         load_config(config_text(""), "f.yaml", registry)
     assert refused.value.problems == [
-        Problem(
+        ConfigProblem(
             "f.yaml",
             1,
             "profiles[0].plugins",

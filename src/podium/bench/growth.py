@@ -20,14 +20,14 @@ NODES = (1000, 5000, 20_000)
 PODS = 2000
 
 
-class Point(msgspec.Struct, frozen=True):
+class GrowthPoint(msgspec.Struct, frozen=True):
     nodes: int
     us_per_pod: float
 
 
 class Growth(msgspec.Struct, frozen=True):
     workload: str
-    points: list[Point]
+    points: list[GrowthPoint]
     exponent: float
 
 
@@ -45,7 +45,7 @@ def measure_growth(
     for size in nodes:
         on_point(size)
         measured = measure(request_for(_sized(case, size, pods), config, plugins))
-        points.append(Point(size, round(1e6 / measured.pods_per_s, 2)))
+        points.append(GrowthPoint(size, round(1e6 / measured.pods_per_s, 2)))
     return Growth(case, points, round(exponent([(point.nodes, point.us_per_pod) for point in points]), 3))
 
 

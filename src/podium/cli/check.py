@@ -13,7 +13,7 @@ from podium.cli.errors import BAD_INPUT
 from podium.cli.options import Output, PluginOption
 
 if TYPE_CHECKING:
-    from podium.config import LoadedConfig, Problem, Profile
+    from podium.config import ConfigProblem, LoadedConfig, Profile
 
 
 def check(
@@ -85,7 +85,9 @@ def _print_profile(profile: "Profile") -> None:
     print_table(console(), rows)
 
 
-def _print_json(valid: bool, problems: "Sequence[Problem]", warnings: "Sequence[Problem]", **more: Any) -> None:
+def _print_json(
+    valid: bool, problems: "Sequence[ConfigProblem]", warnings: "Sequence[ConfigProblem]", **more: Any
+) -> None:
     import msgspec
 
     report = {"valid": valid, "problems": problems, "warnings": warnings, **more}

@@ -1,4 +1,4 @@
-"""KubeSchedulerConfiguration v1: read with places, default, merge, check, and write back.
+"""KubeSchedulerConfiguration v1: read with positions, default, merge, check, and write back.
 
 loaded = load_config(text, "scheduler.yaml", registry)
 loaded.config.profiles[0].plugins["score"]   # names in running order
@@ -10,19 +10,20 @@ from podium.config.dump import to_dict, to_yaml
 from podium.config.durations import Duration
 from podium.config.field import FieldError, FieldPath
 from podium.config.load import LoadedConfig, default_config, load_config
-from podium.config.problems import ConfigError, Problem
-from podium.config.registry import EXTENSION_POINTS, PluginType, Registry
+from podium.config.points import Point
+from podium.config.problems import ConfigError, ConfigProblem
+from podium.config.registry import PluginType, Registry
 from podium.config.resolved import Profile, SchedulerConfig
-from podium.config.types import ClientConnection, Extender, ExtenderTLS, LeaderElection, ManagedResource
+from podium.config.types import ClientConnection, ExtenderConfig, ExtenderTLS, LeaderElection, ManagedResource
 
 __all__ = [
     "DEFAULT_PLUGINS",
     "DEFAULT_SCHEDULER_NAME",
-    "EXTENSION_POINTS",
     "ClientConnection",
     "ConfigError",
+    "ConfigProblem",
     "Duration",
-    "Extender",
+    "ExtenderConfig",
     "ExtenderTLS",
     "FieldError",
     "FieldPath",
@@ -30,7 +31,7 @@ __all__ = [
     "LoadedConfig",
     "ManagedResource",
     "PluginType",
-    "Problem",
+    "Point",
     "Profile",
     "Registry",
     "SchedulerConfig",

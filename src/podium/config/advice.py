@@ -1,7 +1,7 @@
 """Warnings: things a file may say, that kube-scheduler accepts without a word, and that are probably not meant.
 
 The one refusal among them is a negative weight. Depending on where the plugin stands, kube-scheduler either complains
-of an overflow or lets it through and then prefers the nodes the plugin likes least; nobody asks for that on purpose.
+of an overflow or lets it through and then prefers the nodes the plugin likes least; that is never meant.
 """
 
 from podium.config.arguments import PROFILES, plain_arguments
@@ -9,12 +9,13 @@ from podium.config.defaults import DEFAULT_PLUGINS
 from podium.config.expand import MULTI_POINT
 from podium.config.field import FieldError, FieldPath
 from podium.config.merge import EVERYTHING
+from podium.config.points import Point
 from podium.config.problems import Findings, did_you_mean
 from podium.config.registry import Registry
-from podium.config.types import KubeSchedulerConfiguration, Plugin, SchedulerProfile
+from podium.config.types import KubeSchedulerConfiguration, PluginEntry, SchedulerProfile
 
 ABSURD_WEIGHT = 10**6
-_WEIGHTED = (MULTI_POINT, "score", "placementScore")
+_WEIGHTED = (MULTI_POINT, Point.SCORE, Point.PLACEMENT_SCORE)
 _DEFAULTS = {plugin.name for plugin in DEFAULT_PLUGINS.multi_point.enabled}
 
 
@@ -31,7 +32,7 @@ def advise(written: KubeSchedulerConfiguration, registry: Registry, findings: Fi
         _idle_arguments(profile, path.child("pluginConfig"), registry, findings)
 
 
-def _weight(plugin: Plugin, key: str, path: FieldPath, registry: Registry, findings: Findings) -> None:
+def _weight(plugin: PluginEntry, key: str, path: FieldPath, registry: Registry, findings: Findings) -> None:
     weight = plugin.weight
     if weight is None:
         return
@@ -50,7 +51,7 @@ def _weight(plugin: Plugin, key: str, path: FieldPath, registry: Registry, findi
         )
 
 
-def _disabled(plugin: Plugin, path: FieldPath, registry: Registry, findings: Findings) -> None:
+def _disabled(plugin: PluginEntry, path: FieldPath, registry: Registry, findings: Findings) -> None:
     name = plugin.name
     if name != EVERYTHING and name not in registry and name not in _DEFAULTS:
         known = _DEFAULTS | registry.keys()

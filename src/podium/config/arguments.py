@@ -1,7 +1,7 @@
 """Decodes `pluginConfig`: each entry's arguments into the struct of its plugin.
 
 As in kube-scheduler, arguments are decoded and checked even when the plugin is not enabled, `apiVersion` and `kind`
-inside them may be left out but must be right when given, and arguments of a plugin nobody knows are let pass.
+inside them may be left out but must be right when given, and arguments of an unknown plugin are let pass.
 """
 
 from typing import Any
@@ -43,25 +43,25 @@ def _decode_entry(
     if args_type is None:
         return None
     path = PROFILES.index(i).child("pluginConfig").index(j).child("args")
-    place = f"decoding .profiles[{i}].pluginConfig[{j}]: "
+    entry_words = f"decoding .profiles[{i}].pluginConfig[{j}]: "
     decoding = f"decoding args for plugin {entry.name}: "
     if entry.args is not None and not isinstance(entry.args, dict):
-        findings.unreadable(path, f"{place}{decoding}expected a mapping, got {quoted(entry.args)}")
+        findings.unreadable(path, f"{entry_words}{decoding}expected a mapping, got {quoted(entry.args)}")
         return None
     known = {f"{name}Args" for name, plugin in registry.items() if plugin.Args is not None}
     objection = _header_objection(entry, versions, known, decoding)
     if objection is not None:
         wrong, message = objection
         hint = f"write apiVersion: {API_VERSION} and kind: {entry.name}Args, or leave both out"
-        findings.unreadable(path.child(wrong), place + message, hint)
+        findings.unreadable(path.child(wrong), entry_words + message, hint)
         return None
     args, mistakes = decode(plain_arguments(entry), args_type)
     for mistake in mistakes:
         at = FieldPath((*path.steps, *mistake.path.steps))
         if mistake.unknown_field:
-            findings.strict(at, mistake.message, mistake.hint, prefix=f"{STRICT}{place}{STRICT}{decoding}")
+            findings.strict(at, mistake.message, mistake.hint, prefix=f"{STRICT}{entry_words}{STRICT}{decoding}")
         else:
-            findings.unreadable(at, f"{place}{decoding}{mistake.message}", mistake.hint)
+            findings.unreadable(at, f"{entry_words}{decoding}{mistake.message}", mistake.hint)
     return None if mistakes else args  # what is left after a mistake is not blamed for the gap
 
 

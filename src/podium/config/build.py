@@ -13,6 +13,7 @@ import msgspec
 from podium.config.arguments import PROFILES, plain_arguments
 from podium.config.expand import MULTI_POINT, Refusal, expand, score_weights
 from podium.config.field import FieldPath, quoted
+from podium.config.points import Point
 from podium.config.problems import Findings, Stage, did_you_mean
 from podium.config.registry import ChecksItself, Registry
 from podium.config.resolved import Profile, SchedulerConfig
@@ -33,9 +34,9 @@ def build(
     _check_extenders(config, builder.ignored, findings)
     profiles: list[Profile] = []
     for i, profile in enumerate(config.profiles):
-        asked_for = written.profiles[i].plugins if i < len(written.profiles) else Plugins()
+        written_plugins = written.profiles[i].plugins if i < len(written.profiles) else Plugins()
         given = {entry.name: args.get((i, j)) for j, entry in enumerate(profile.plugin_config)}
-        profiles.append(builder.profile(profile, PROFILES.index(i), asked_for, given))
+        profiles.append(builder.profile(profile, PROFILES.index(i), written_plugins, given))
     _check_one_queue(config, profiles, findings)
     return SchedulerConfig(
         parallelism=config.parallelism,
@@ -62,7 +63,7 @@ class _Builder:
         self,
         profile: SchedulerProfile,
         path: FieldPath,
-        asked_for: Plugins,
+        written_plugins: Plugins,
         given: Mapping[str, msgspec.Struct | None],
     ) -> Profile:
         name = profile.scheduler_name or ""
@@ -72,15 +73,15 @@ class _Builder:
         expansion = expand(profile.plugins, self.registry)
         if legible:
             for refusal in expansion.refusals:
-                self._refuse(refusal, path.child("plugins"), asked_for, creating)
+                self._refuse(refusal, path.child("plugins"), written_plugins, creating)
             if not expansion.refusals:
                 self._check_counts(name, expansion.plugins, path, creating)
         return Profile(
             scheduler_name=name,
             percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
             plugins=expansion.plugins,
-            weights=self._weights("score", profile.plugins, expansion.plugins, path, creating),
-            placement_weights=self._weights("placementScore", profile.plugins, expansion.plugins, path, creating),
+            weights=self._weights(Point.SCORE, profile.plugins, expansion.plugins, path, creating),
+            placement_weights=self._weights(Point.PLACEMENT_SCORE, profile.plugins, expansion.plugins, path, creating),
             args=args,
             plugin_sets=profile.plugins,
         )
@@ -107,17 +108,17 @@ class _Builder:
                     self.findings.uninitializable(at, name, mistake.message, creating)
             if name == FIT and isinstance(args, ChecksItself):
                 for error in args.validate(FieldPath()):
-                    place = FieldPath((*at.steps, *error.path.steps))
-                    self.findings.uninitializable(place, name, str(error), creating)
+                    field = FieldPath((*at.steps, *error.path.steps))
+                    self.findings.uninitializable(field, name, str(error), creating)
             if args is not None:
                 settled[name] = args
         return settled
 
-    def _refuse(self, refusal: Refusal, path: FieldPath, asked_for: Plugins, creating: str) -> None:
+    def _refuse(self, refusal: Refusal, path: FieldPath, written_plugins: Plugins, creating: str) -> None:
         position: int | None = refusal.position
         if refusal.key == MULTI_POINT:  # defaults were merged in; look the entry up in the file
-            asked = [plugin.name for plugin in asked_for.multi_point.enabled]
-            position = max((k for k, name in enumerate(asked) if name == refusal.name), default=None)
+            named = [plugin.name for plugin in written_plugins.multi_point.enabled]
+            position = max((k for k, name in enumerate(named) if name == refusal.name), default=None)
         at = path if position is None else path.child(refusal.key, "enabled").index(position)
         self.findings.unbuildable(at, refusal.message, self._advice(refusal, in_file=position is not None), creating)
 
@@ -133,28 +134,35 @@ class _Builder:
             return "give the entry a name"
         return did_you_mean(refusal.name, self.registry) or "load it with --plugin module:Class"
 
-    def _check_counts(self, name: str, plugins: Mapping[str, tuple[str, ...]], path: FieldPath, creating: str) -> None:
-        def refuse(point: str, message: str, hint: str) -> None:
+    def _check_counts(
+        self, name: str, plugins: Mapping[Point, tuple[str, ...]], path: FieldPath, creating: str
+    ) -> None:
+        def refuse(point: Point, message: str, hint: str) -> None:
             self.findings.unbuildable(path.child("plugins", point), message, hint, creating)
 
         for_profile = f"for profile with scheduler name {quoted(name)}"
-        sorters = plugins["queueSort"]
+        sorters = plugins[Point.QUEUE_SORT]
         if len(sorters) != 1:
             hint = 'disable "*" under queueSort and enable one plugin there' if sorters else "enable PrioritySort"
-            refuse("queueSort", f"only one queue sort plugin required {for_profile}, but got {len(sorters)}", hint)
-        if not plugins["bind"]:
-            refuse("bind", f"at least one bind plugin is needed {for_profile}", "enable DefaultBinder")
-        if len(plugins["placementGenerate"]) > 1:
+            refuse(Point.QUEUE_SORT, f"only one queue sort plugin required {for_profile}, but got {len(sorters)}", hint)
+        if not plugins[Point.BIND]:
+            refuse(Point.BIND, f"at least one bind plugin is needed {for_profile}", "enable DefaultBinder")
+        generators = plugins[Point.PLACEMENT_GENERATE]
+        if len(generators) > 1:
             message = f"at most one placement generate plugin is allowed {for_profile}"
-            refuse("placementGenerate", message, f"disable all but one of {', '.join(plugins['placementGenerate'])}")
+            refuse(
+                Point.PLACEMENT_GENERATE,
+                message,
+                f"disable all but one of {', '.join(generators)}",
+            )
 
     def _weights(
-        self, point: str, sets: Plugins, plugins: Mapping[str, tuple[str, ...]], path: FieldPath, creating: str
+        self, point: Point, sets: Plugins, plugins: Mapping[Point, tuple[str, ...]], path: FieldPath, creating: str
     ) -> dict[str, int]:
         try:
             weights = score_weights(point, sets, self.registry)
         except OverflowError as error:
-            prefix = creating + ("score plugins: " if point == "score" else "placement score plugins: ")
+            prefix = creating + ("score plugins: " if point is Point.SCORE else "placement score plugins: ")
             self.findings.unbuildable(path.child("plugins", point), str(error), "use smaller weights", prefix)
             return {}
         return {name: weights[name] for name in plugins[point] if name in weights}
@@ -187,7 +195,7 @@ def _check_one_queue(config: KubeSchedulerConfiguration, profiles: list[Profile]
     def args_of(i: int, sorter: str) -> object:
         return next((each.args for each in config.profiles[i].plugin_config if each.name == sorter), None)
 
-    sorters = [profile.plugins["queueSort"] for profile in profiles]
+    sorters = [profile.plugins[Point.QUEUE_SORT] for profile in profiles]
     if any(len(names) != 1 for names in sorters):
         return
     first = sorters[0][0]

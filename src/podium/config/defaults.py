@@ -1,4 +1,4 @@
-"""What kube-scheduler assumes where a file says nothing: the default plugin set, and the zeros that mean "default".
+"""Fills in what kube-scheduler assumes where a file says nothing: the default plugin set, zeros that mean "default".
 
 Most defaults stand beside their fields in `types.py`. Here are those that need more than a constant: some fields take
 their default when they are zero or empty, not only when they are left out, and a profile's plugins are laid over the
@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from podium.config.merge import merge_plugins
 from podium.config.types import (
     ClientConnection,
-    Extender,
+    ExtenderConfig,
     KubeSchedulerConfiguration,
     LeaderElection,
-    Plugin,
+    PluginEntry,
     Plugins,
     PluginSet,
     SchedulerProfile,
@@ -31,26 +31,26 @@ DEFAULT_SCHEDULER_NAME = "default-scheduler"
 DEFAULT_PLUGINS = Plugins(
     multi_point=PluginSet(
         enabled=(
-            Plugin(name="SchedulingGates"),
-            Plugin(name="PrioritySort"),
-            Plugin(name="NodeUnschedulable"),
-            Plugin(name="NodeName"),
-            Plugin(name="TaintToleration", weight=3),
-            Plugin(name="NodeAffinity", weight=2),
-            Plugin(name="NodePorts"),
-            Plugin(name="NodeResourcesFit", weight=1),
-            Plugin(name="VolumeRestrictions"),
-            Plugin(name="NodeVolumeLimits"),
-            Plugin(name="VolumeBinding"),
-            Plugin(name="VolumeZone"),
-            Plugin(name="PodTopologySpread", weight=2),
-            Plugin(name="InterPodAffinity", weight=2),
-            Plugin(name="DynamicResources", weight=2),
-            Plugin(name="DefaultPreemption"),
-            Plugin(name="NodeResourcesBalancedAllocation", weight=1),
-            Plugin(name="ImageLocality", weight=1),
-            Plugin(name="DefaultBinder"),
-            Plugin(name="NodeDeclaredFeatures"),
+            PluginEntry(name="SchedulingGates"),
+            PluginEntry(name="PrioritySort"),
+            PluginEntry(name="NodeUnschedulable"),
+            PluginEntry(name="NodeName"),
+            PluginEntry(name="TaintToleration", weight=3),
+            PluginEntry(name="NodeAffinity", weight=2),
+            PluginEntry(name="NodePorts"),
+            PluginEntry(name="NodeResourcesFit", weight=1),
+            PluginEntry(name="VolumeRestrictions"),
+            PluginEntry(name="NodeVolumeLimits"),
+            PluginEntry(name="VolumeBinding"),
+            PluginEntry(name="VolumeZone"),
+            PluginEntry(name="PodTopologySpread", weight=2),
+            PluginEntry(name="InterPodAffinity", weight=2),
+            PluginEntry(name="DynamicResources", weight=2),
+            PluginEntry(name="DefaultPreemption"),
+            PluginEntry(name="NodeResourcesBalancedAllocation", weight=1),
+            PluginEntry(name="ImageLocality", weight=1),
+            PluginEntry(name="DefaultBinder"),
+            PluginEntry(name="NodeDeclaredFeatures"),
         )
     )
 )
@@ -77,7 +77,7 @@ def with_defaults(config: KubeSchedulerConfiguration) -> KubeSchedulerConfigurat
             "resource_namespace",
         ),
         client_connection=_zeros_replaced(config.client_connection, ClientConnection(), "content_type", "qps", "burst"),
-        extenders=tuple(_zeros_replaced(each, Extender(), "http_timeout") for each in config.extenders),
+        extenders=tuple(_zeros_replaced(each, ExtenderConfig(), "http_timeout") for each in config.extenders),
         enable_contention_profiling=config.enable_profiling if contention is None else contention,
     )
 

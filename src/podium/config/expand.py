@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from podium.config.merge import EVERYTHING
-from podium.config.registry import EXTENSION_POINTS, Registry, interface
-from podium.config.types import Plugin, Plugins, PluginSet
+from podium.config.points import Point
+from podium.config.registry import Registry
+from podium.config.types import PluginEntry, Plugins, PluginSet
 
 MULTI_POINT = "multiPoint"
 MAX_NODE_SCORE = 100
@@ -34,24 +35,21 @@ class Refusal(NamedTuple):
 class Expansion(NamedTuple):
     """Plugin names per extension point, in running order, or what stands against it."""
 
-    plugins: dict[str, tuple[str, ...]]
+    plugins: dict[Point, tuple[str, ...]]
     refusals: list[Refusal]
 
 
 def expand(plugins: Plugins, registry: Registry) -> Expansion:
     """Fills every extension point of one profile's merged plugin sets."""
     sets = plugins.by_key()
-    refusals = [refusal for point in EXTENSION_POINTS for refusal in _check_own(point, sets[point], registry)]
+    refusals = [refusal for point in Point for refusal in _check_own(point, sets[point], registry)]
     refusals += _check_multi_point(sets, registry)
     known = [plugin.name for plugin in sets[MULTI_POINT].enabled if plugin.name in registry]
-    filled = {
-        point: _fill(sets[point], [name for name in known if point in registry[name].points])
-        for point in EXTENSION_POINTS
-    }
+    filled = {point: _fill(sets[point], [name for name in known if point in registry[name].points]) for point in Point}
     return Expansion(filled, refusals)
 
 
-def score_weights(point: str, plugins: Plugins, registry: Registry) -> dict[str, int]:
+def score_weights(point: Point, plugins: Plugins, registry: Registry) -> dict[str, int]:
     """Weights at `score` or `placementScore`: the point's own entry counts before multiPoint's, 0 and unset mean 1.
 
     Raises OverflowError when the highest possible total would not fit 64 bits.
@@ -76,7 +74,7 @@ def _fill(own: PluginSet, through_multi_point: list[str]) -> tuple[str, ...]:
     return (*both, *(name for name in arriving if name not in named), *(name for name in named if name not in both))
 
 
-def _check_own(point: str, own: PluginSet, registry: Registry) -> list[Refusal]:
+def _check_own(point: Point, own: PluginSet, registry: Registry) -> list[Refusal]:
     refusals: list[Refusal] = []
     seen: set[str] = set()
     for index, plugin in enumerate(own.enabled):
@@ -87,8 +85,8 @@ def _check_own(point: str, own: PluginSet, registry: Registry) -> list[Refusal]:
     return refusals
 
 
-def _objection(point: str, plugin: Plugin, registry: Registry, seen: set[str]) -> str:
-    kind = interface(point)
+def _objection(point: Point, plugin: PluginEntry, registry: Registry, seen: set[str]) -> str:
+    kind = point.interface
     if plugin.name not in registry:
         return f'{kind} "{plugin.name}" does not exist'
     if point not in registry[plugin.name].points:
@@ -101,25 +99,25 @@ def _objection(point: str, plugin: Plugin, registry: Registry, seen: set[str]) -
 def _check_multi_point(sets: Mapping[str, PluginSet], registry: Registry) -> list[Refusal]:
     open_points = {
         point: {plugin.name for plugin in (*sets[point].enabled, *sets[point].disabled)}
-        for point in EXTENSION_POINTS
+        for point in Point
         if all(plugin.name != EVERYTHING for plugin in sets[point].disabled)
     }
     refusals: list[Refusal] = []
     seen: set[str] = set()
     for index, plugin in enumerate(sets[MULTI_POINT].enabled):
         if plugin.name not in registry:
-            first = next(iter(open_points), "score")  # with every point shut, kube-scheduler fails over the weights
+            first = next(iter(open_points), Point.SCORE)  # with every point shut, kube-scheduler fails over the weights
             refusals.append(
-                Refusal(MULTI_POINT, index, plugin.name, f'{interface(first)} "{plugin.name}" does not exist')
+                Refusal(MULTI_POINT, index, plugin.name, f'{first.interface} "{plugin.name}" does not exist')
             )
         elif plugin.name in seen:
             arrives_at = [
                 point
-                for point, spoken_for in open_points.items()
-                if point in registry[plugin.name].points and plugin.name not in spoken_for
+                for point, named in open_points.items()
+                if point in registry[plugin.name].points and plugin.name not in named
             ]
             if arrives_at:
-                message = f'plugin "{plugin.name}" already registered as "{interface(arrives_at[0])}"'
+                message = f'plugin "{plugin.name}" already registered as "{arrives_at[0].interface}"'
                 refusals.append(Refusal(MULTI_POINT, index, plugin.name, message))
         seen.add(plugin.name)
     return refusals

@@ -1,6 +1,6 @@
-"""Where a value stands in a configuration, and what is wrong with it, in kube-scheduler's words.
+"""Says where a value stands in a configuration, and what is wrong with it, in kube-scheduler's words.
 
-Somebody who moves a file from kube-scheduler to Podium greps for the messages he knows, so a rejected field reads as
+People who move a file from kube-scheduler to Podium grep for the messages they know, so a rejected field reads as
 kube-scheduler prints it:
 
     extenders[0].weight: Invalid value: -1: must have a positive weight applied to it

@@ -1,4 +1,4 @@
-"""The `--leader-elect*` flags: the only ones that win over what stands in the file."""
+"""Applies the `--leader-elect*` flags, the only ones that win over what stands in the file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 from podium.config.durations import Duration
 from podium.config.field import FieldPath
-from podium.config.problems import ConfigError, Problem
+from podium.config.problems import ConfigError, ConfigProblem
 from podium.config.resolved import SchedulerConfig
 from podium.config.validate import leader_election_errors
 
@@ -21,7 +21,7 @@ def with_leader_flags(config: SchedulerConfig, flags: dict[str, str | None]) -> 
         if text is not None:
             changes[_field(flag)] = _value(flag, text)
     election = msgspec.structs.replace(config.leader_election, **changes)
-    problems = [Problem(SOURCE, 0, "", str(each)) for each in leader_election_errors(election, FieldPath())]
+    problems = [ConfigProblem(SOURCE, 0, "", str(each)) for each in leader_election_errors(election, FieldPath())]
     if changes and problems:
         raise ConfigError(problems, kube_text=problems[0].message)
     return msgspec.structs.replace(config, leader_election=election)
@@ -46,4 +46,4 @@ def _value(flag: str, text: str) -> bool | str | Duration:
 
 def _refused(flag: str, text: str, reason: str) -> ConfigError:
     message = f'--{flag} "{text}": {reason}'
-    return ConfigError([Problem(SOURCE, 0, "", message)], kube_text=message)
+    return ConfigError([ConfigProblem(SOURCE, 0, "", message)], kube_text=message)

@@ -1,9 +1,9 @@
 """Reads a KubeSchedulerConfiguration: from a file's text to a configuration that can run, or everything wrong with it.
 
-    text → values with their places → typed, strictly → defaults → rules → extension points filled
+    text → values with their positions → typed, strictly → defaults → rules → extension points filled
 
 `v1` is the only version kube-scheduler v1.36 knows. Files of its predecessor `v1beta3` are still about; the fields are
-the same, so they are read as v1 and the reader is told.
+the same, so they are read as v1, with a warning.
 """
 
 from typing import Any, NamedTuple
@@ -13,8 +13,8 @@ from podium.config.arguments import decode_arguments
 from podium.config.build import build
 from podium.config.defaults import with_defaults
 from podium.config.field import FieldError, FieldPath, quoted
-from podium.config.positions import Document, MalformedError, Place, Repeated, parse
-from podium.config.problems import REPEATED, ConfigError, Findings, Problem
+from podium.config.positions import ConfigDocument, MalformedConfigError, Position, Repeated, parse
+from podium.config.problems import REPEATED, ConfigError, ConfigProblem, Findings
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.config.strict import Mistake, decode
@@ -29,15 +29,15 @@ class LoadedConfig(NamedTuple):
     """A usable configuration, and what its author may want to look at again."""
 
     config: SchedulerConfig
-    warnings: list[Problem]
+    warnings: list[ConfigProblem]
 
 
 def load_config(text: str, source: str, registry: Registry) -> LoadedConfig:
     """Loads a file's text; `source` is the file name for messages. Raises ConfigError with every problem found."""
     try:
         document = parse(text)
-    except MalformedError as error:
-        raise ConfigError([Problem(source, error.line, "", str(error))], kube_text=str(error)) from None
+    except MalformedConfigError as error:
+        raise ConfigError([ConfigProblem(source, error.line, "", str(error))], kube_text=str(error)) from None
     findings = Findings(source, document)
     fields = _fields_of_a_configuration(document, registry, findings)
     written = _decode(fields, document, findings)
@@ -60,7 +60,7 @@ def _finish(written: KubeSchedulerConfiguration, registry: Registry, findings: F
     return LoadedConfig(config, findings.warnings)
 
 
-def _fields_of_a_configuration(document: Document, registry: Registry, findings: Findings) -> dict[str, Any]:
+def _fields_of_a_configuration(document: ConfigDocument, registry: Registry, findings: Findings) -> dict[str, Any]:
     """The top-level fields, once it is clear that they are those of a KubeSchedulerConfiguration we can read."""
     fields = document.value if document.value is not None else {}
     if not isinstance(fields, dict):
@@ -89,14 +89,14 @@ def _fields_of_a_configuration(document: Document, registry: Registry, findings:
     return fields
 
 
-def _decode(fields: dict[str, Any], document: Document, findings: Findings) -> KubeSchedulerConfiguration:
+def _decode(fields: dict[str, Any], document: ConfigDocument, findings: Findings) -> KubeSchedulerConfiguration:
     config, mistakes = decode(fields, KubeSchedulerConfiguration)
     strict = [_repeated(each, document) for each in document.repeated]
-    strict += [(document.place(each.path), each) for each in mistakes if each.unknown_field]
+    strict += [(document.position(each.path), each) for each in mistakes if each.unknown_field]
     if document.json:  # in YAML kube-scheduler notices repeated fields first, in JSON as it reads along
         strict.sort(key=lambda found: found[0])
-    for place, mistake in strict:
-        document.places[mistake.path.steps] = place
+    for position, mistake in strict:
+        document.positions[mistake.path.steps] = position
         findings.strict(mistake.path, mistake.message, mistake.hint)
     for mistake in mistakes:
         if not mistake.unknown_field:
@@ -106,11 +106,11 @@ def _decode(fields: dict[str, Any], document: Document, findings: Findings) -> K
     return config or KubeSchedulerConfiguration()
 
 
-def _repeated(repeated: Repeated, document: Document) -> tuple[Place, Mistake]:
-    path, key, place, value_line, first_line = repeated
+def _repeated(repeated: Repeated, document: ConfigDocument) -> tuple[Position, Mistake]:
+    path, key, position, value_line, first_line = repeated
     in_yaml = f"{REPEATED}line {value_line}: key {quoted(key)} already set in map"
     message = f"duplicate field {quoted(str(path))}" if document.json else in_yaml
-    return place, Mistake(path, message, f"it is already on line {first_line}; keep one")
+    return position, Mistake(path, message, f"it is already on line {first_line}; keep one")
 
 
 def _advice(error: FieldError, config: KubeSchedulerConfiguration) -> str:

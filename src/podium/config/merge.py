@@ -10,7 +10,7 @@ Done per key (`score`, `multiPoint`, …), before any extension point is filled:
 The disabled names stay in the result: filling the extension points needs them.
 """
 
-from podium.config.types import Plugin, Plugins, PluginSet
+from podium.config.types import PluginEntry, Plugins, PluginSet
 
 EVERYTHING = "*"
 
@@ -23,11 +23,11 @@ def merge_plugins(default: Plugins, custom: Plugins) -> Plugins:
 
 def merge_plugin_set(default: PluginSet, custom: PluginSet) -> PluginSet:
     """One key's set. A name enabled twice by the profile stays in twice; building the profile refuses it."""
-    disabled = tuple(Plugin(name=plugin.name) for plugin in (*custom.disabled, *default.disabled))
+    disabled = tuple(PluginEntry(name=plugin.name) for plugin in (*custom.disabled, *default.disabled))
     dropped = {plugin.name for plugin in disabled}
     entry_of = {plugin.name: index for index, plugin in enumerate(custom.enabled)}
 
-    enabled: list[Plugin] = []
+    enabled: list[PluginEntry] = []
     placed: set[int] = set()
     for plugin in () if EVERYTHING in dropped else default.enabled:
         if plugin.name in dropped:

@@ -1,4 +1,4 @@
-"""The names Kubernetes accepts for labels and resources, with its sentence for each way to get them wrong.
+"""Checks names of labels and resources as Kubernetes does, with its sentence for each way to get them wrong.
 
 A qualified name is `name` or `prefix/name`: the name 63 bytes of letters, digits, `-`, `_` and `.`, the prefix a DNS
 subdomain. An extended resource must have a prefix, and not one of Kubernetes' own.

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration file, all of it at once, each with its place.
+"""Collects what is wrong with a configuration file, all of it at once, each with its position.
 
 kube-scheduler works in stages (read the file, check the values, build the profiles) and stops after the first stage
 that fails. A reader who is mending a file wants everything in one go, so the problems of all stages are collected;
@@ -16,13 +16,13 @@ from enum import IntEnum
 import msgspec
 
 from podium.config.field import FieldError, FieldPath, aggregate
-from podium.config.positions import Document
+from podium.config.positions import ConfigDocument
 
 STRICT = "strict decoding error: "
 REPEATED = "yaml: unmarshal errors: "
 
 
-class Problem(msgspec.Struct, frozen=True):
+class ConfigProblem(msgspec.Struct, frozen=True):
     """One mistake, or one warning. `path` is empty when the file as a whole is meant; `hint` says what to write."""
 
     file: str
@@ -41,7 +41,7 @@ class Problem(msgspec.Struct, frozen=True):
 class ConfigError(Exception):
     """The file cannot be used. `problems` has every mistake found, in kube-scheduler's order of checking."""
 
-    def __init__(self, problems: Iterable[Problem], kube_text: str = "") -> None:
+    def __init__(self, problems: Iterable[ConfigProblem], kube_text: str = "") -> None:
         self.problems = list(problems)
         self.kube_text = kube_text
         super().__init__("\n".join(map(str, self.problems)))
@@ -61,9 +61,9 @@ class Findings:
     """Collects problems and warnings while one file is read."""
 
     source: str
-    document: Document = field(default_factory=Document)
-    problems: list[Problem] = field(default_factory=list)
-    warnings: list[Problem] = field(default_factory=list)
+    document: ConfigDocument = field(default_factory=ConfigDocument)
+    problems: list[ConfigProblem] = field(default_factory=list)
+    warnings: list[ConfigProblem] = field(default_factory=list)
     _kube: list[tuple[Stage, str, str]] = field(default_factory=list)  # stage, what comes before, the message
 
     def unreadable(self, path: FieldPath, message: str, hint: str = "") -> None:
@@ -71,7 +71,7 @@ class Findings:
         self._add(Stage.UNREADABLE, path, message, hint, kube=("", message))
 
     def strict(self, path: FieldPath, message: str, hint: str = "", prefix: str = "") -> None:
-        """A field nobody knows or that is there twice. `prefix` leads from the file to arguments inside it."""
+        """An unknown field, or one that is there twice. `prefix` leads from the file to arguments inside it."""
         self._add(Stage.STRICT, path, f"{prefix}{STRICT}{message}", hint, kube=(prefix, message))
 
     def invalid(self, error: FieldError, hint: str = "") -> None:
@@ -105,9 +105,9 @@ class Findings:
         self.problems.append(self._problem(path, message, hint))
         self._kube.append((stage, *kube))
 
-    def _problem(self, path: FieldPath, message: str, hint: str) -> Problem:
-        place = self.document.place(path)
-        return Problem(self.source, place.line, str(path), message, hint, place.column)
+    def _problem(self, path: FieldPath, message: str, hint: str) -> ConfigProblem:
+        position = self.document.position(path)
+        return ConfigProblem(self.source, position.line, str(path), message, hint, position.column)
 
     def _kube_text(self) -> str:
         earliest = min(stage for stage, _, _ in self._kube)

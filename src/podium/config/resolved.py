@@ -1,8 +1,9 @@
-"""A configuration ready to run: merged, expanded, checked, with every plugin's arguments decoded."""
+"""Defines a configuration ready to run: merged, expanded, checked, with every plugin's arguments decoded."""
 
 import msgspec
 
-from podium.config.types import ClientConnection, Extender, LeaderElection, Plugins
+from podium.config.points import Point
+from podium.config.types import ClientConnection, ExtenderConfig, LeaderElection, Plugins
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
@@ -10,7 +11,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
     scheduler_name: str
     percentage_of_nodes_to_score: int | None = None
-    plugins: dict[str, tuple[str, ...]]  # extension point → plugin names in running order
+    plugins: dict[Point, tuple[str, ...]]  # extension point → plugin names in running order
     weights: dict[str, int]  # score plugin → weight
     placement_weights: dict[str, int]  # the same for placementScore
     args: dict[str, msgspec.Struct]  # of each enabled plugin that takes arguments
@@ -29,7 +30,7 @@ class SchedulerConfig(msgspec.Struct, frozen=True, kw_only=True):
     enable_profiling: bool
     enable_contention_profiling: bool
     delay_cache_until_active: bool
-    extenders: tuple[Extender, ...]  # in the order of the file
+    extenders: tuple[ExtenderConfig, ...]  # in the order of the file
     profiles: tuple[Profile, ...]
 
     @property
@@ -41,10 +42,10 @@ class SchedulerConfig(msgspec.Struct, frozen=True, kw_only=True):
         return (0.0, 0) if limits == (ClientConnection().qps, ClientConnection().burst) else limits
 
     @property
-    def extenders_in_call_order(self) -> tuple[Extender, ...]:
+    def extenders_in_call_order(self) -> tuple[ExtenderConfig, ...]:
         """Extenders that must answer come first, ignorable ones last."""
         return tuple(sorted(self.extenders, key=lambda extender: extender.ignorable))
 
     def profile(self, scheduler_name: str) -> Profile | None:
-        """The profile that decides for pods with this `spec.schedulerName`, or None when nobody here does."""
+        """The profile that decides for pods with this `spec.schedulerName`, or None when none does."""
         return next((each for each in self.profiles if each.scheduler_name == scheduler_name), None)

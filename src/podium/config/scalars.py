@@ -1,4 +1,4 @@
-"""Which YAML words are numbers, booleans or null, by the rules of the YAML reader inside kube-scheduler.
+"""Decides which YAML words are numbers, booleans or null, by the rules of the YAML reader inside kube-scheduler.
 
 PyYAML's own rules differ where it hurts: it reads `1:30` as 90 and `1e3` as a string, and does not know `y` and `n`.
 kube-scheduler turns YAML into JSON before it decodes, so there a whole number may also be written `16.0` or `1e3`.

@@ -100,9 +100,9 @@ class _Walk:
         try:
             msgspec.convert(value, kind, strict=True, dec_hook=decode_hook)
         except msgspec.ValidationError as error:
-            said = _plain_words(str(error).split(" - at `")[0])
-            body = FieldError.invalid(path, value, said).body
-            self.mistakes.append(Mistake(path, body, _hint(value, said)))
+            message = _plain_words(str(error).split(" - at `")[0])
+            body = FieldError.invalid(path, value, message).body
+            self.mistakes.append(Mistake(path, body, _hint(value, message)))
             return _UNFIT
         return value
 
@@ -133,19 +133,19 @@ def _plain_words(message: str) -> str:
     return f"expected {_WORDS.get(expected[1], expected[1])}{expected[2]}"
 
 
-def _hint(value: Any, said: str) -> str:
-    if "duration" in said and isinstance(value, int) and not isinstance(value, bool):
+def _hint(value: Any, message: str) -> str:
+    if "duration" in message and isinstance(value, int) and not isinstance(value, bool):
         return f'write "{value}s" for {value} seconds'
-    if said.startswith("expected an integer") and isinstance(value, float) and value.is_integer():
+    if message.startswith("expected an integer") and isinstance(value, float) and value.is_integer():
         return f"write {int(value)}, without a fraction"
-    if said.startswith(("expected an integer", "expected a number")) and isinstance(value, str):
+    if message.startswith(("expected an integer", "expected a number")) and isinstance(value, str):
         return "write the number without quotes" if re.fullmatch(r"-?[0-9.]+", value) else ""
     return ""
 
 
 def _from_msgspec(error: msgspec.ValidationError) -> Mistake:
-    said, _, where = str(error).partition(" - at `$")
+    message, _, where = str(error).partition(" - at `$")
     steps: list[Step] = [
         int(position) if position else name for position, name in re.findall(r"\[(\d+)\]|\.([^.\[`]+)", where)
     ]
-    return Mistake(FieldPath(tuple(steps)), _plain_words(said))
+    return Mistake(FieldPath(tuple(steps)), _plain_words(message))

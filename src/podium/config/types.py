@@ -1,4 +1,4 @@
-"""KubeSchedulerConfiguration v1, field by field, as it is written in a file.
+"""Defines KubeSchedulerConfiguration v1, field by field, as it is written in a file.
 
 A field left out, or null, takes the default that stands here. Where kube-scheduler also replaces an explicit zero or
 empty string (`qps: 0`), `defaults.py` does it. Numbers carry the width of the Go field, so that a value that would not
@@ -42,7 +42,7 @@ class ClientConnection(_Part, frozen=True):
     burst: Int32 = 100
 
 
-class Plugin(_Part, frozen=True):
+class PluginEntry(_Part, frozen=True):
     """A plugin named in a set. The weight counts only where nodes are scored."""
 
     name: str = ""
@@ -50,8 +50,8 @@ class Plugin(_Part, frozen=True):
 
 
 class PluginSet(_Part, frozen=True):
-    enabled: tuple[Plugin, ...] = ()
-    disabled: tuple[Plugin, ...] = ()
+    enabled: tuple[PluginEntry, ...] = ()
+    disabled: tuple[PluginEntry, ...] = ()
 
 
 class Plugins(_Part, frozen=True):
@@ -113,7 +113,7 @@ class ManagedResource(_Part, frozen=True):
     ignored_by_scheduler: bool = False
 
 
-class Extender(_Part, frozen=True):
+class ExtenderConfig(_Part, frozen=True):
     url_prefix: str = ""
     filter_verb: str = ""
     preempt_verb: str = ""
@@ -140,5 +140,5 @@ class KubeSchedulerConfiguration(_Part, frozen=True):
     pod_initial_backoff_seconds: Int64 = 1
     pod_max_backoff_seconds: Int64 = 10
     profiles: tuple[SchedulerProfile, ...] = ()
-    extenders: tuple[Extender, ...] = ()
+    extenders: tuple[ExtenderConfig, ...] = ()
     delay_cache_until_active: bool = False

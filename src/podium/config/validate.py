@@ -12,11 +12,12 @@ import msgspec
 
 from podium.config.field import FieldError, FieldPath
 from podium.config.names import is_extended_resource_name, qualified_name_errors
-from podium.config.registry import EXTENSION_POINTS, ChecksItself
+from podium.config.points import Point
+from podium.config.registry import ChecksItself
 from podium.config.types import (
     API_VERSION,
     ClientConnection,
-    Extender,
+    ExtenderConfig,
     KubeSchedulerConfiguration,
     LeaderElection,
     PluginSet,
@@ -27,9 +28,9 @@ REMOVED_PLUGINS = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"
 REMOVED_HINT = "NodeVolumeLimits does its work; remove this entry"
 FIT = "NodeResourcesFit"
 # multiPoint and the placement points are missing from kube-scheduler's list, too.
-_POINTS_CHECKED_FOR_REMOVED = [point for point in EXTENSION_POINTS if not point.startswith("placement")]
+_POINTS_CHECKED_FOR_REMOVED = [point for point in Point if not point.startswith("placement")]
 
-# Decoded arguments by (profile, position in pluginConfig); absent where they did not decode or nobody knows the plugin.
+# Decoded arguments by (profile, position in pluginConfig); absent where they did not decode or no plugin has the name.
 DecodedArgs = Mapping[tuple[int, int], msgspec.Struct]
 
 
@@ -147,7 +148,7 @@ def _go_form(plugins: PluginSet) -> dict[str, Any]:
     return {key: [{"Name": each.name, "Weight": each.weight or 0} for each in part] or None for key, part in both}
 
 
-def _extenders(extenders: tuple[Extender, ...], path: FieldPath) -> Iterator[FieldError]:
+def _extenders(extenders: tuple[ExtenderConfig, ...], path: FieldPath) -> Iterator[FieldError]:
     managed: set[str] = set()
     for i, extender in enumerate(extenders):
         if extender.prioritize_verb and extender.weight <= 0:

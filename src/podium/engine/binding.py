@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
+from podium.config.points import Point
 from podium.framework.answers import ask, status_of, told
 from podium.framework.cycle import Cycle
 from podium.framework.extender import Extender, ExtenderError
@@ -139,7 +140,7 @@ class Binding:
     async def _with_work(self) -> list[Any]:
         """The plugins whose PreBind has something to do for this pod."""
         plugins = []
-        for plugin in self._runtime.at("preBind"):
+        for plugin in self._runtime.at(Point.PRE_BIND):
             if hasattr(plugin, "pre_bind_preflight"):
                 status = self._ask(PREFLIGHT, plugin, plugin.pre_bind_preflight)
                 if status is not None and not isinstance(status, Status):
@@ -187,7 +188,7 @@ class Binding:
                 if failure is None or not extender.ignorable:
                     return None if failure is None else Status.error(failure)
                 self._runtime.handle.report(f"binding {self._queued.pod.key}: extender {extender.name}: {failure}")
-        for plugin in self._runtime.at("bind"):
+        for plugin in self._runtime.at(Point.BIND):
             status = self._ask(BIND, plugin, plugin.bind)
             if status is not None and not isinstance(status, Status):
                 status = await status
@@ -210,7 +211,7 @@ class Binding:
         return None
 
     def _post_bind(self) -> None:
-        for plugin in self._runtime.at("postBind"):
+        for plugin in self._runtime.at(Point.POST_BIND):
             try:
                 plugin.post_bind(self._cycle, self._node_name)
             except Exception as error:

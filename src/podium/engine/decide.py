@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Nodes, Rows
 from podium.cluster.bare import BareNodes, without_pods
+from podium.config.points import Point
 from podium.engine.choice import top_of_heap
 from podium.engine.extending import (
     best_position,
@@ -139,7 +140,7 @@ def decide(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> Decisio
 
 def make_room(runtime: ProfileRuntime, cycle: Cycle, diagnosis: Diagnosis) -> Nomination | None:
     """Run PostFilter and note its word in the diagnosis; returns the nomination it asks for."""
-    if not runtime.at("postFilter"):
+    if not runtime.at(Point.POST_FILTER):
         return Nomination("")
     try:
         result = runtime.run_post_filter(cycle, diagnosis)
@@ -153,7 +154,7 @@ def make_room(runtime: ProfileRuntime, cycle: Cycle, diagnosis: Diagnosis) -> No
 
 def score(runtime: ProfileRuntime, cycle: Cycle, feasible: Rows) -> ScoreTable:
     """Score the feasible rows, in their order."""
-    if not runtime.at("score"):
+    if not runtime.at(Point.SCORE):
         return ScoreTable({}, np.ones(len(feasible), dtype=np.int64))
     every_row = len(feasible) == cycle.cluster.columns.rows
     nodes = Nodes(cycle.cluster, None if every_row else feasible)  # whole columns need no copying
@@ -229,8 +230,8 @@ def _enough(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling, nodes: in
     is no reason to look at more than it would."""
     extenders, percentage = runtime.handle.extenders, runtime.profile.percentage_of_nodes_to_score
     if not extenders:
-        return sampling.limit(nodes, percentage) if runtime.at("score") else 1
-    if not runtime.at("score") and not choose_among_nodes(extenders):
+        return sampling.limit(nodes, percentage) if runtime.at(Point.SCORE) else 1
+    if not runtime.at(Point.SCORE) and not choose_among_nodes(extenders):
         return 1
     return sampling.limit(nodes, percentage, as_kube_scheduler=see_nodes_of(extenders, cycle.pod))
 
@@ -239,7 +240,7 @@ def _filter(runtime: ProfileRuntime, cycle: Cycle, search: Search, rows: Rows, l
     """Judge all rows at once, then keep what a search in visiting order that stops at `limit` would have seen."""
     start = sampling.next_start % len(rows) if len(rows) else 0
     visiting = np.concatenate((rows[start:], rows[:start])) if start else rows
-    if not runtime.at("filter"):
+    if not runtime.at(Point.FILTER):
         search.feasible = visiting[:limit]
         sampling.advance(len(search.feasible) + len(search.said_before), search.nodes)
         return

@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Protocol
 
 from podium.cluster import Cluster
+from podium.config.points import Point
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.engine.answer_cache.store import Memory
@@ -109,7 +110,7 @@ class Scheduler:
                 if observer is None
                 else ObservedRuntime(profile, registry, handle, observer)
             )
-        sorter = unfailing(next(iter(self.profiles.values())).at("queueSort")[0], report)
+        sorter = unfailing(next(iter(self.profiles.values())).at(Point.QUEUE_SORT)[0], report)
         self.queue = SchedulingQueue(
             sorter,
             clock,

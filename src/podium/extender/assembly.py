@@ -15,6 +15,7 @@ import yaml
 
 from podium.client import RESOURCES, WATCHED, Resource
 from podium.config import load_config
+from podium.config.points import Point
 from podium.config.registry import Registry
 from podium.engine.scheduler import Scheduler
 from podium.extender.agents import Agent
@@ -87,8 +88,8 @@ def runtime_of(engine: Scheduler) -> ProfileRuntime:
 def look_beyond_rows(engine: Scheduler) -> bool:
     """Whether any plugin's answer about a node depends on others than that node."""
     runtime = runtime_of(engine)
-    scopes = [plugin.filter_scope for plugin in runtime.at("filter")]
-    return Scope.CLUSTER in [*scopes, *(plugin.score_scope for plugin in runtime.at("score"))]
+    scopes = [plugin.filter_scope for plugin in runtime.at(Point.FILTER)]
+    return Scope.CLUSTER in [*scopes, *(plugin.score_scope for plugin in runtime.at(Point.SCORE))]
 
 
 def may_see_images(engine: Scheduler) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import Mask, Nodes, PlacedPod, Rows
+from podium.config.points import Point
 from podium.engine.decide import Search
 from podium.engine.scheduler import Scheduler
 from podium.extender.answer_cache import KeptAnswers
@@ -42,8 +43,8 @@ class Filtering:
     def __init__(self, engine: Scheduler, plugins: Sequence[str]) -> None:
         self._cluster = engine.cluster
         self._runtime = runtime_of(engine).only(plugins)
-        self._kept = KeptAnswers(engine.cluster, self._runtime.at("filter"), self._ask_all)
-        self._keeps = self._kept.possible and not self._runtime.at("preFilter")
+        self._kept = KeptAnswers(engine.cluster, self._runtime.at(Point.FILTER), self._ask_all)
+        self._keeps = self._kept.possible and not self._runtime.at(Point.PRE_FILTER)
 
     def sift(self, pod: Pod, rows: Rows) -> Sifted:
         """Raises PluginError where a plugin fails."""
@@ -59,7 +60,7 @@ class Filtering:
 
     def __bool__(self) -> bool:
         """Whether there is any filter."""
-        return bool(self._runtime.at("filter"))
+        return bool(self._runtime.at(Point.FILTER))
 
     def passes_without(self, pod: Pod, row: int, uids: Sequence[str]) -> bool:
         """Whether the node will do once these pods are gone from it."""
@@ -126,10 +127,10 @@ class Scoring:
         self._runtime = runtime_of(engine).only(weights, weights)
         self._most = most_points
         self._full = HIGHEST * sum(weights.values())
-        plugins = self._runtime.at("score")
+        plugins = self._runtime.at(Point.SCORE)
         self._kept = KeptAnswers(engine.cluster, plugins, self._ask_all)
         normal = all(plugin.normalizer is None and not hasattr(plugin, "normalize") for plugin in plugins)
-        prepared = self._runtime.at("preFilter") or self._runtime.at("preScore")
+        prepared = self._runtime.at(Point.PRE_FILTER) or self._runtime.at(Point.PRE_SCORE)
         self._keeps = self._kept.possible and normal and not prepared
 
     def points(self, pod: Pod, rows: Rows) -> Points:
@@ -137,7 +138,7 @@ class Scoring:
         cycle = Cycle(pod, self._cluster)
         if self._keeps and (kept := self._kept.of(cycle)) is not None:
             return kept.numbers[rows]
-        if self._runtime.at("preFilter"):
+        if self._runtime.at(Point.PRE_FILTER):
             self._runtime.run_pre_filter(cycle)
         return self._ask(cycle, Nodes(self._cluster, rows))
 

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from podium.cluster import Cluster, Rows
+from podium.config.points import Point
 from podium.engine.scheduler import Scheduler
 from podium.extender.agents import Agent
 from podium.extender.assembly import BINDER, look_beyond_rows, may_see_images, runtime_of
@@ -87,7 +88,7 @@ class Service:
         self._filtering = Filtering(shared.engine, filters)
         self._scoring = [Scoring(shared.engine, weights, most) for weights, most in scores]
         names = {*filters, *(name for weights, _most in scores for name in weights)}
-        self._binders = runtime_of(shared.engine).only({*names, BINDER}).at("bind")
+        self._binders = runtime_of(shared.engine).only({*names, BINDER}).at(Point.BIND)
 
     # Filter
 

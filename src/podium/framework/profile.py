@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import NodeInfo, Nodes, PlacedPod, Rows
+from podium.config.points import Point
 from podium.config.registry import Registry
 from podium.config.resolved import Profile
 from podium.framework.answers import (
@@ -111,7 +112,7 @@ class ProfileRuntime:
                 if name not in self.plugins:
                     self.plugins[name] = self._construct(registry, name)
         self._at = {point: tuple(self.plugins[name] for name in names) for point, names in profile.plugins.items()}
-        self._reserving = tuple(plugin for plugin in self.at("reserve") if hasattr(plugin, "reserve"))
+        self._reserving = tuple(plugin for plugin in self.at(Point.RESERVE) if hasattr(plugin, "reserve"))
         self._in_force: dict[frozenset[str], InForce] = {}
 
     def _construct(self, registry: Registry, name: str) -> Plugin:
@@ -119,7 +120,7 @@ class ProfileRuntime:
         plugin: Plugin = call(f'initializing plugin "{name}"', kind, self.profile.args.get(name), self.handle)
         return plugin
 
-    def at(self, point: str) -> tuple[Any, ...]:
+    def at(self, point: Point) -> tuple[Any, ...]:
         """The plugins of an extension point, in running order."""
         return self._at.get(point, ())
 
@@ -139,7 +140,9 @@ class ProfileRuntime:
     def run_pre_enqueue(self, pod: Pod, first: str = "") -> Status | None:
         """Whether the pod may enter the queue; `first` names the plugin that held it last time."""
         plugins = (
-            sorted(self.at("preEnqueue"), key=lambda plugin: plugin.name != first) if first else self.at("preEnqueue")
+            sorted(self.at(Point.PRE_ENQUEUE), key=lambda plugin: plugin.name != first)
+            if first
+            else self.at(Point.PRE_ENQUEUE)
         )
         for plugin in plugins:
             try:
@@ -160,7 +163,7 @@ class ProfileRuntime:
         rejection: Status | None = None
         names: frozenset[str] | None = None
         restricting: set[str] = set()
-        for plugin in self.at("preFilter"):
+        for plugin in self.at(Point.PRE_FILTER):
             answer = call(f'running PreFilter plugin "{plugin.name}"', plugin.pre_filter, cycle)
             if isinstance(answer, Status):
                 if answer.code == Code.SKIP:
@@ -187,7 +190,7 @@ class ProfileRuntime:
         """What the filters say of every chosen node (of those marked `undecided`, where given)."""
         refusals = Refusals(nodes.rows)
         left = np.ones(len(nodes), dtype=np.bool_) if undecided is None else undecided
-        for plugin in self.at("filter") if len(nodes) else ():
+        for plugin in self.at(Point.FILTER) if len(nodes) else ():
             if plugin.name in cycle.skipped_filters:
                 continue
             verdict = self.judge(plugin, cycle, nodes, left)
@@ -248,11 +251,11 @@ class ProfileRuntime:
         skipped = frozenset(cycle.skipped_filters)
         known = self._in_force.get(skipped)
         if known is None:
-            filters = tuple(plugin for plugin in self.at("filter") if plugin.name not in skipped)
+            filters = tuple(plugin for plugin in self.at(Point.FILTER) if plugin.name not in skipped)
             furthest = max((plugin.filter_scope for plugin in filters), default=Scope.NODE)
             followers = tuple(
                 plugin
-                for plugin in self.at("preFilter")
+                for plugin in self.at(Point.PRE_FILTER)
                 if plugin.name not in skipped and (hasattr(plugin, "add_pod") or hasattr(plugin, "remove_pod"))
             )
             known = self._in_force[skipped] = InForce(
@@ -308,7 +311,7 @@ class ProfileRuntime:
         nomination = None
         reasons: list[str] = []
         rejector = ""
-        for plugin in self.at("postFilter"):
+        for plugin in self.at(Point.POST_FILTER):
             what = f'running PostFilter plugin "{plugin.name}"'
             result = call(what, plugin.post_filter, cycle, diagnosis)
             if not isinstance(result, PostFilterResult):
@@ -330,7 +333,7 @@ class ProfileRuntime:
 
     def run_pre_score(self, cycle: Cycle, nodes: Nodes) -> None:
         cycle.skipped_scores = {
-            plugin.name for plugin in self.at("preScore") if not self.prepare_score(plugin, cycle, nodes)
+            plugin.name for plugin in self.at(Point.PRE_SCORE) if not self.prepare_score(plugin, cycle, nodes)
         }
 
     def prepare_score(self, plugin: Any, cycle: Cycle, nodes: Nodes) -> bool:
@@ -349,7 +352,7 @@ class ProfileRuntime:
         by_plugin: dict[str, Scores | int] = {}
         total = np.zeros(len(nodes), dtype=np.int64)
         everywhere = 0
-        for plugin in self.at("score"):
+        for plugin in self.at(Point.SCORE):
             if plugin.name not in cycle.skipped_scores:
                 points = self._points(plugin, cycle, nodes)
                 weight = self.weights[plugin.name]
@@ -417,7 +420,7 @@ class ProfileRuntime:
 
     def run_unreserve(self, cycle: Cycle, node_name: str) -> None:
         """Undo Reserve, all plugins in reverse order. What one raises must not keep the others from undoing theirs."""
-        for plugin in reversed(self.at("reserve")):
+        for plugin in reversed(self.at(Point.RESERVE)):
             if hasattr(plugin, "unreserve"):
                 try:
                     plugin.unreserve(cycle, node_name)
@@ -427,7 +430,7 @@ class ProfileRuntime:
     def run_permit(self, cycle: Cycle, node_name: str) -> Status | dict[str, float]:
         """A rejection, or how long each plugin wants the pod held (empty: not at all)."""
         waits: dict[str, float] = {}
-        for plugin in self.at("permit"):
+        for plugin in self.at(Point.PERMIT):
             what = f'running Permit plugin "{plugin.name}"'
             answer = call(what, plugin.permit, cycle, node_name)
             if isinstance(answer, Wait):

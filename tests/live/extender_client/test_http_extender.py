@@ -11,7 +11,7 @@ import pytest
 
 from podium.config import load_config
 from podium.config.durations import Duration
-from podium.config.types import Extender
+from podium.config.types import ExtenderConfig
 from podium.framework.extender import ExtenderError
 from podium.kube import Pod
 from podium.live.extender_client.http_extender import HttpExtender, build_extenders
@@ -165,7 +165,7 @@ def test_a_filter_that_misbehaves_fails_the_pod_or_is_skipped(
     server: ExtenderServer, answer: Any, told: str, ignorable: bool
 ) -> None:
     server.answers = {"filter": lambda _body: answer}
-    config = Extender(
+    config = ExtenderConfig(
         url_prefix=server.url,
         filter_verb="filter",
         http_timeout=Duration.parse("300ms"),
@@ -238,14 +238,14 @@ def test_a_guard_may_stop_a_binding_at_the_last_moment(server: ExtenderServer) -
     def refuse() -> None:
         raise RuntimeError("not leading")
 
-    config = Extender(url_prefix=server.url, bind_verb="bind")
+    config = ExtenderConfig(url_prefix=server.url, bind_verb="bind")
     with pytest.raises(RuntimeError, match="not leading"):
         asyncio.run(HttpExtender(config, TEXTS, guard=refuse).bind(make_pod(), "n1"))
     assert server.seen == []
 
 
 def test_who_only_looks_on_has_nothing_bound(server: ExtenderServer) -> None:
-    config = Extender(url_prefix=server.url, bind_verb="bind")
+    config = ExtenderConfig(url_prefix=server.url, bind_verb="bind")
     here = world(HttpExtender(config, TEXTS, may_bind=False))
     here.attempt(make_pod())
     assert (len(here.bound), server.seen) == (1, [])

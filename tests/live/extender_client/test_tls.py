@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podium.config.types import Extender, ExtenderTLS
+from podium.config.types import ExtenderConfig, ExtenderTLS
 from podium.framework.extender import ExtenderError
 from podium.live.extender_client.http_extender import HttpExtender
 from podium.live.extender_client.messages import ObjectTexts
@@ -40,7 +40,7 @@ def server_context(
 def asked(context: ssl.SSLContext, *, enable_https: bool = False, **tls: Any) -> str:
     """ "" when an extender with these settings is reached, else what was wrong."""
     with ExtenderServer(tls=context, filter=lambda _body: {"Nodes": {"items": []}}) as server:
-        config = Extender(
+        config = ExtenderConfig(
             url_prefix=server.url,
             filter_verb="filter",
             enable_https=enable_https,
@@ -123,7 +123,7 @@ def test_certificates_that_cannot_be_used_are_named_at_the_start(
     tls: dict[str, Any], told: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ExtenderSettingsError) as failed:
-        HttpExtender(Extender(url_prefix="http://extender", tls_config=ExtenderTLS(**tls)), TEXTS)
+        HttpExtender(ExtenderConfig(url_prefix="http://extender", tls_config=ExtenderTLS(**tls)), TEXTS)
     sentence = str(failed.value)
     assert sentence.startswith("the certificates of extender http://extender cannot be used (")
     assert told in sentence

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 from podium.cluster import Cluster, Rows
+from podium.config.points import Point
 from podium.engine.answer_cache.changed_rows import Again, Freshness, Moves
 from podium.engine.answer_cache.filters import KeptFilter, KeptFilters
 from podium.engine.answer_cache.scores import KeptScore, KeptScores
@@ -33,7 +34,7 @@ class Kept:
     def __init__(self, runtime: ProfileRuntime, cluster: Cluster) -> None:
         self._runtime = runtime
         self._cluster = cluster
-        columns = 6 + len(runtime.at("filter")) + 2 * len(runtime.at("score"))
+        columns = 6 + len(runtime.at(Point.FILTER)) + 2 * len(runtime.at(Point.SCORE))
         self.bytes = 8 * cluster.columns.rows * columns
         """About how much memory the kept arrays take at most."""
         self._build()

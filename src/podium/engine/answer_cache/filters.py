@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Nodes, Rows
+from podium.config.points import Point
 from podium.engine.answer_cache.changed_rows import FEW_ROWS, Again, Freshness, RowSet
 from podium.engine.answer_cache.failures import FitsNowhere
 from podium.framework.answers import node_status_of
@@ -40,7 +41,7 @@ class KeptFilters:
         self._runtime = runtime
         self._cluster = cluster
         self._rows = cluster.columns.rows
-        preparing, judging = runtime.at("preFilter"), runtime.at("filter")
+        preparing, judging = runtime.at(Point.PRE_FILTER), runtime.at(Point.FILTER)
         self.kept = [
             KeptFilter(plugin, fresh[plugin], plugin in preparing, plugin in judging)
             for plugin in dict.fromkeys((*preparing, *judging))

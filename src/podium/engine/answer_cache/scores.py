@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import Cluster, NodeInfo, Nodes, Rows
+from podium.config.points import Point
 from podium.engine.answer_cache.changed_rows import FEW_ROWS, Again, Backlog, Freshness
 from podium.engine.answer_cache.filters import KeptFilters, Unkeepable
 from podium.engine.choice import walk_key
@@ -38,10 +39,10 @@ class KeptScores:
         self._cluster = cluster
         self._filters = filters
         rows = self._rows = cluster.columns.rows
-        preparing = runtime.at("preScore")
+        preparing = runtime.at(Point.PRE_SCORE)
         self.kept = [
             KeptScore(plugin, fresh[plugin], plugin in preparing, runtime.weights[plugin.name], rows)
-            for plugin in runtime.at("score")
+            for plugin in runtime.at(Point.SCORE)
         ]
         self._too_heavy = sum(kept.weight for kept in self.kept) * MAX_SCORE >= HIGHEST_TOTAL
         self.complete = False

@@ -11,6 +11,7 @@ from collections import OrderedDict
 
 import msgspec
 
+from podium.config.points import Point
 from podium.engine.answer_cache.entry import Kept
 from podium.engine.answer_cache.filters import TurnedAway, Unkeepable
 from podium.engine.decide import Search
@@ -51,7 +52,7 @@ class Memory:
         nodes = len(cycle.cluster.order.rows)
         if runtime.handle.nominator.node_of(pod.uid) is not None or pod.status.nominated_node_name:
             return None
-        if not runtime.at("score") or not runtime.at("filter"):
+        if not runtime.at(Point.SCORE) or not runtime.at(Point.FILTER):
             return None
         if sampling.limit(nodes, runtime.profile.percentage_of_nodes_to_score) < nodes:
             return None

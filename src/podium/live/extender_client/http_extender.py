@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from podium.config.resolved import SchedulerConfig
-from podium.config.types import Extender as ExtenderConfig
+from podium.config.types import ExtenderConfig
 from podium.framework.extender import ChosenVictims, Filtered, HostScores, Victims
 from podium.kube import Node, Pod
 from podium.live.extender_client.calls import LARGEST_REPLY, Calls

@@ -11,14 +11,14 @@ import ssl
 import tempfile
 from pathlib import Path
 
-from podium.config.types import Extender, ExtenderTLS
+from podium.config.types import ExtenderConfig, ExtenderTLS
 
 
 class ExtenderSettingsError(Exception):
     """An extender cannot be called with the settings it has; one sentence that says which and why."""
 
 
-def tls_context(extender: Extender) -> ssl.SSLContext:
+def tls_context(extender: ExtenderConfig) -> ssl.SSLContext:
     settings = extender.tls_config or ExtenderTLS()
     try:
         return _context(settings, unchecked=settings.insecure or (extender.enable_https and not _authority(settings)))

@@ -16,6 +16,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Collection, Sequence
 
+from podium.config.points import Point
 from podium.framework.clock import Clock
 from podium.framework.events import Event, Hint
 from podium.framework.observer import Done
@@ -308,7 +309,7 @@ class ProfileWatch:
         """(plugin, extension point) → decisions that rest on it."""
         numbers: dict[tuple[str, str], int] = {}
         for point, counted in self._evaluations.items():
-            for plugin in self._runtime.at(point[0].lower() + point[1:]):
+            for plugin in self._runtime.at(Point(point[0].lower() + point[1:])):
                 name = plugin.name
                 numbers[name, point] = sum(number for skipped, number in counted.items() if name not in skipped)
         return numbers
