@@ -172,7 +172,7 @@ def test_a_dry_run_leaves_no_trace(first: list[Any], guest: Pod) -> None:
     if not len(cluster.order.rows):
         return
     row = int(cluster.order.rows[0])
-    before, position = contents(cluster), cluster.pod_changes.end
+    before, position = contents(cluster), cluster.pod_changes.version
     with cluster.dry_run():
         lifted = list(cluster.pods_on[row].values())
         for placed in lifted:
@@ -184,7 +184,7 @@ def test_a_dry_run_leaves_no_trace(first: list[Any], guest: Pod) -> None:
         for placed in lifted:
             cluster.put_on(placed)
     assert contents(cluster) == before
-    assert cluster.pod_changes.end == position
+    assert cluster.pod_changes.version == position
 
 
 class Ledger:

@@ -57,12 +57,13 @@ def test_room_is_left_for_others_of_at_least_the_same_priority() -> None:
 
 def test_changes_tell_which_nodes_to_look_at_again() -> None:
     nominator = Nominator()
-    mark = nominator.changes.end
+    cursor = nominator.changes.cursor()
+    cursor.read()
     pod = nominated("a", "n1")
     nominator.nominate(pod)
     nominator.nominate(pod, "n2")
     nominator.remove("nobody")
-    assert nominator.changes.since(mark) == ["n1", "n1", "n2"]
+    assert cursor.read() == ["n1", "n1", "n2"]
 
 
 # Two passes

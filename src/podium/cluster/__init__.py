@@ -2,7 +2,7 @@
 
 from podium.cluster.counts import CountColumn, PodQuery, QueryTerm
 from podium.cluster.facts import HostPort, PodFacts
-from podium.cluster.journal import Journal
+from podium.cluster.journal import Cursor, Journal, RowCursor
 from podium.cluster.objects import Objects, Store
 from podium.cluster.state import Cluster, ClusterError, PlacedPod
 from podium.cluster.terms import Term, TermGroup, TermKind
@@ -12,6 +12,7 @@ __all__ = [
     "Cluster",
     "ClusterError",
     "CountColumn",
+    "Cursor",
     "HostPort",
     "Journal",
     "Mask",
@@ -22,6 +23,7 @@ __all__ = [
     "PodFacts",
     "PodQuery",
     "QueryTerm",
+    "RowCursor",
     "Rows",
     "Store",
     "Term",

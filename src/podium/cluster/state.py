@@ -29,7 +29,7 @@ from podium.cluster.facts import FactsCache, PodFacts
 from podium.cluster.free_volumes import FreeVolumes
 from podium.cluster.images import NodeImages
 from podium.cluster.interned import Interned
-from podium.cluster.journal import Journal
+from podium.cluster.journal import Journal, RowCursor
 from podium.cluster.labels import NodeLabels
 from podium.cluster.objects import Objects
 from podium.cluster.order import NodeOrder
@@ -102,6 +102,10 @@ class Cluster:
     @property
     def unschedulable(self) -> NDArray[np.bool_]:
         return self._unschedulable.view
+
+    def row_cursor(self) -> RowCursor:
+        """A reader's place in both journals of rows."""
+        return RowCursor(self.node_changes, self.pod_changes)
 
     # Nodes
 
@@ -289,11 +293,11 @@ class Cluster:
     @contextmanager
     def dry_run(self) -> Iterator[None]:
         """Changes made inside (`put_on`, `take_off`) must be undone inside; then nothing counts as changed."""
-        mark = self.pod_changes.mark()
+        before = self.pod_changes.begin_dry_run()
         try:
             yield
         finally:
-            self.pod_changes.rewind(mark)
+            self.pod_changes.end_dry_run(before)
 
 
 def _timeless(taint: Taint) -> Taint:

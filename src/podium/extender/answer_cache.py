@@ -30,11 +30,11 @@ Ask = Callable[[Cycle, Nodes], tuple[Numbers, list[Status]]]
 class Kept:
     """The answers for one kind of pod: a number per row of the cluster, and the statuses these stand for."""
 
-    def __init__(self) -> None:
+    def __init__(self, cluster: Cluster) -> None:
+        self.cursor = cluster.row_cursor()
         self.numbers: Numbers = np.zeros(0, dtype=np.int64)
         self.statuses: list[Status] = []
         self.marks: list[Hashable] = []
-        self.nodes_read = self.pods_read = -1
 
 
 class KeptAnswers:
@@ -61,7 +61,7 @@ class KeptAnswers:
         if kept is None:
             if self._is_new(kind, cycle.pod.uid):
                 return None
-            kept = self._kept[kind] = Kept()
+            kept = self._kept[kind] = Kept(self._cluster)
             if len(self._kept) > MOST_KINDS:
                 self._kept.popitem(last=False)
         else:
@@ -81,12 +81,11 @@ class KeptAnswers:
 
     def _refresh(self, kept: Kept, cycle: Cycle, marks: list[Hashable]) -> None:
         cluster = self._cluster
-        nodes, pods = cluster.node_changes.end, cluster.pod_changes.end if self._pods else -1
-        if kept.nodes_read == nodes and kept.pods_read == pods and kept.marks == marks:
+        changed, stand = self._changed(kept), kept.marks == marks
+        kept.marks = marks
+        if changed is not None and not changed and stand:
             return
-        changed = self._changed(kept) if kept.marks == marks else None
-        kept.nodes_read, kept.pods_read, kept.marks = nodes, pods, marks
-        if changed is None or 2 * len(changed) > cluster.columns.rows:
+        if changed is None or not stand or 2 * len(changed) > cluster.columns.rows:
             kept.numbers, kept.statuses = self._ask(cycle, Nodes(cluster))
             return
         rows = np.array(changed, dtype=np.intp)
@@ -101,14 +100,11 @@ class KeptAnswers:
 
     def _changed(self, kept: Kept) -> list[int] | None:
         """The rows that changed since; None where all have to be asked about."""
-        cluster = self._cluster
-        if len(kept.numbers) != cluster.columns.rows:
+        changed = kept.cursor.read()
+        if changed is None or len(kept.numbers) != self._cluster.columns.rows:
             return None
-        changed = cluster.node_changes.since(kept.nodes_read)
-        if changed is not None and self._pods:
-            more = cluster.pod_changes.since(kept.pods_read)
-            changed = None if more is None else changed + more
-        return None if changed is None else list(dict.fromkeys(changed))
+        nodes, pods = changed
+        return list(dict.fromkeys((*nodes, *pods) if self._pods else nodes))
 
 
 def _scope_of(plugin: Any) -> Scope:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import Cluster
+from podium.cluster import Cluster, Cursor
 
 if TYPE_CHECKING:
     from podium.framework.handle import Handle
@@ -63,7 +63,7 @@ class Readings:
         """Why the last refresh failed; None when it went well."""
         self._column: NDArray[np.float64] | None = None
         self._column_of: tuple[Cluster, int] | None = None
-        self._read_to = 0
+        self._cursor: Cursor[int]
 
     def of(self, node_name: str) -> float | None:
         return self.values.get(node_name)
@@ -80,17 +80,11 @@ class Readings:
 
     def column(self, cluster: Cluster) -> NDArray[np.float64]:
         """float64[rows], NaN where nothing is known; the same array until there are new values or nodes."""
-        column, names = self._column, cluster.names
-        changed = cluster.node_changes.since(self._read_to) if self._read_to <= cluster.node_changes.end else None
-        key = self._column_of
-        if (
-            column is None
-            or key is None
-            or key[0] is not cluster
-            or key[1] != self.generation
-            or len(column) != len(names)
-            or changed is None
-        ):
+        column, names, key = self._column, cluster.names, self._column_of
+        if key is None or key[0] is not cluster:
+            self._cursor, column = cluster.node_changes.cursor(), None
+        changed = self._cursor.read()
+        if column is None or key is None or key[1] != self.generation or len(column) != len(names) or changed is None:
             values = self.values
             column = np.array([values.get(name, math.nan) for name in names], dtype=np.float64)
         elif changed:
@@ -100,7 +94,7 @@ class Readings:
         else:
             return column
         column.flags.writeable = False
-        self._column, self._column_of, self._read_to = column, (cluster, self.generation), cluster.node_changes.end
+        self._column, self._column_of = column, (cluster, self.generation)
         return column
 
     def write(self, values: dict[str, float], measured_at: float, times: dict[str, float] | None = None) -> None:

@@ -6,13 +6,13 @@ the column when somebody wants all of it: most cycles want one row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from podium.cluster import Cluster
+from podium.cluster import Cluster, Cursor
 from podium.cluster.columns import Column
 
 
@@ -26,7 +26,7 @@ class RowNumbers:
         self._dtype = dtype
         self._of_row = of_row
         self._cluster: Cluster | None = None
-        self._read = -1
+        self._cursor: Cursor[int]
         self._numbers: list[Sequence[Any]] = []
         self._unwritten: dict[int, None] = {}
         self._column: Column
@@ -46,24 +46,17 @@ class RowNumbers:
         return self._numbers[row]
 
     def _catch_up(self, cluster: Cluster) -> None:
-        end = cluster.node_changes.end
-        if end == self._read and cluster is self._cluster:
-            return
         if cluster is not self._cluster:
-            self._cluster, self._column = cluster, cluster.columns.new(self._dtype, (self._lines,))
+            self._cluster, self._cursor = cluster, cluster.node_changes.cursor()
+            self._column = cluster.columns.new(self._dtype, (self._lines,))
             self._unwritten.clear()
             self._numbers.clear()
-        changed = self._changed(cluster)
-        self._read = end
+        changed = self._cursor.read()
+        if changed is not None and not changed:
+            return
         numbers, missing = self._numbers, cluster.columns.rows - len(self._numbers)
         if missing:
             numbers += [()] * missing
-        for row in changed:
+        for row in range(cluster.columns.rows) if changed is None else dict.fromkeys(changed):
             numbers[row] = self._of_row(cluster, row)
             self._unwritten[row] = None
-
-    def _changed(self, cluster: Cluster) -> Iterable[int]:
-        """The rows to ask about; all of them where the journal does not reach back far enough."""
-        journal = cluster.node_changes
-        rows = journal.since(self._read) if self._numbers and self._read <= journal.end else None
-        return range(cluster.columns.rows) if rows is None else dict.fromkeys(rows)

@@ -47,7 +47,8 @@ class RecentPods:
         self._generation = generation
         self._amount_of = amount_of
         self._measured_until = measured_until
-        self._seen = self._read = -1
+        self._cursor = cluster.node_changes.cursor()
+        self._seen = -1
         self._counted: dict[str, PlacedPod] = {}
         """The pods that count, by uid, but for the newest."""
         self._newest: list[PlacedPod] = []
@@ -67,9 +68,9 @@ class RecentPods:
 
     def catch_up(self) -> None:
         """Take account of what is measured and of nodes that changed."""
-        cluster, count = self._cluster, self._generation.count
-        changed = cluster.node_changes.since(self._read) if count == self._seen else None
-        self._seen, self._read = count, cluster.node_changes.end
+        cluster, changed = self._cluster, self._cursor.read()
+        if self._generation.count != self._seen:
+            self._seen, changed = self._generation.count, None
         self._grow()
         later = False
         for row in range(cluster.columns.rows) if changed is None else changed:

@@ -19,21 +19,21 @@ class RowMemory(Generic[T]):
     """`find(rows)` finds it for some rows in a row; `generation` counts what is measured."""
 
     def __init__(self, cluster: Cluster, generation: GenerationCounter, find: Callable[[slice], list[T]]) -> None:
-        self._nodes = cluster.node_changes
+        self._cursor = cluster.node_changes.cursor()
         self._generation = generation
         self._find = find
-        self._seen = self._read = -1
+        self._seen = -1
         self._known: list[T] = []
 
     def of(self, row: int) -> T:
-        if self._generation.count != self._seen or self._nodes.end != self._read:
+        if self._generation.count != self._seen or not self._cursor.at_end:
             self._catch_up()
         return self._known[row]
 
     def _catch_up(self) -> None:
-        changed = self._nodes.since(self._read) if self._generation.count == self._seen else None
-        self._seen, self._read = self._generation.count, self._nodes.end
-        if changed is None or any(row >= len(self._known) for row in changed):
+        changed, measured = self._cursor.read(), self._generation.count != self._seen
+        self._seen = self._generation.count
+        if changed is None or measured or any(row >= len(self._known) for row in changed):
             self._known = self._find(slice(None))
             return
         for row in changed:

@@ -18,8 +18,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import Cluster, Mask, NodeInfo, Nodes
-from podium.cluster.resources import Amounts, ResourceColumns
+from podium.cluster import Cluster, Mask, NodeInfo, Nodes, RowCursor
+from podium.cluster.resources import Amounts
 from podium.config.field import FieldError, FieldPath
 from podium.framework import MAX_SCORE, SKIP, Cycle, Handle, Plugin, Scope, Scores, Status
 from podium.kube.requests import balanced_requests
@@ -106,22 +106,21 @@ class Standing:
     """g of every node as it stands. It does not depend on the pod, so it is kept, and found anew where rows change."""
 
     def __init__(self) -> None:
-        self._of: tuple[ResourceColumns | None, tuple[str, ...]] = None, ()
-        self._read = (-1, -1)
+        self._of: tuple[Cluster | None, tuple[str, ...]] = None, ()
+        self._cursor: RowCursor
         self._balances: Scores = np.zeros(0, dtype=np.int64)
 
     def balances(self, cluster: Cluster, names: tuple[str, ...]) -> Scores:
         """Of all rows, by the resources with these names; to be read, not written to."""
-        resources, (nodes, pods) = cluster.resources, self._read
-        moved = cluster.node_changes.since(nodes), cluster.pod_changes.since(pods)
-        self._read = cluster.node_changes.end, cluster.pod_changes.end
-        known = self._of == (resources, names) and len(self._balances) == cluster.columns.rows
-        self._of = resources, names
-        if not known or moved[0] is None or moved[1] is None or len(moved[0]) + len(moved[1]) > FEW_ROWS:
+        resources, known = cluster.resources, len(self._balances) == cluster.columns.rows
+        if self._of != (cluster, names):
+            self._of, self._cursor = (cluster, names), cluster.row_cursor()
+        changed = self._cursor.read()
+        if not known or changed is None or len(changed[0]) + len(changed[1]) > FEW_ROWS:
             self._balances = _balances(resources.table(names), resources.table(names, offered=True))
             return self._balances
         weighed = [Weighed(name, 0, 1) for name in names]
-        for row in {*moved[0], *moved[1]}:
+        for row in {*changed[0], *changed[1]}:
             usage = usage_on(cluster, row, weighed, nonzero=False)
             self._balances[row] = _balance([float(used) / float(allocatable) for allocatable, used, _, _ in usage])
         return self._balances

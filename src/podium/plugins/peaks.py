@@ -132,7 +132,7 @@ class Peaks(Plugin):
 
     def _coefficients_of(self, cluster: Cluster) -> Floats:
         """float64[2, rows]: k1 and k2 of each node's model; where there is none NaN, or zeros as in the original."""
-        now = cluster.node_changes.end
+        now = cluster.node_changes.version
         kept = self._coefficients
         if kept is None or kept[0] != now or kept[1] is not cluster:
             none = math.nan if self.args.unknown_nodes == "Worst" else 0.0

@@ -202,9 +202,10 @@ def test_dry_runs_that_only_count_find_the_same_as_those_that_do_all(
 def test_a_dry_run_leaves_all_as_it_was() -> None:
     pods = [running(name, number) for number, name in enumerate("abcd")]
     trial = Trial(pods, cpu=2)
-    before = (trial.cluster.pod_changes.end, list(trial.cluster.pods_on[0]), trial.cluster.resources.requested.tolist())
+    cluster = trial.cluster
+    before = (cluster.pod_changes.version, list(cluster.pods_on[0]), cluster.resources.requested.tolist())
     assert trial.victims == ["b", "a"]
-    after = (trial.cluster.pod_changes.end, list(trial.cluster.pods_on[0]), trial.cluster.resources.requested.tolist())
+    after = (cluster.pod_changes.version, list(cluster.pods_on[0]), cluster.resources.requested.tolist())
     assert after == before
 
 

@@ -77,20 +77,21 @@ class Backlog:
 
 
 class Moves:
-    """Reads the journals: which rows changed since they were last caught up with."""
+    """Reads the journals: which rows changed since they were last read."""
 
-    __slots__ = ("_cluster", "_nodes", "_pods")
+    __slots__ = ("_cluster", "_cursor")
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._nodes = self._pods = -1
+        self._cursor = cluster.row_cursor()
 
     def moved(self) -> tuple[Collection[int], Collection[int]] | None:
         """(rows whose node changed, those and the rows whose pods changed); None: too many or too long ago."""
-        cluster = self._cluster
-        nodes = cluster.node_changes.since(self._nodes)
-        pods = cluster.pod_changes.since(self._pods)
-        if nodes is None or pods is None or len(nodes) + len(pods) > cluster.columns.rows // 2 + FEW_ROWS:
+        changed = self._cursor.read()
+        if changed is None:
+            return None
+        nodes, pods = changed
+        if len(nodes) + len(pods) > self._cluster.columns.rows // 2 + FEW_ROWS:
             return None
         if not nodes and len(pods) <= 1:
             return nodes, pods
@@ -99,12 +100,7 @@ class Moves:
     @property
     def nothing(self) -> bool:
         """Whether no row has changed since."""
-        cluster = self._cluster
-        return cluster.pod_changes.end == self._pods and cluster.node_changes.end == self._nodes
-
-    def catch_up(self) -> None:
-        """What has moved so far is dealt with."""
-        self._nodes, self._pods = self._cluster.node_changes.end, self._cluster.pod_changes.end
+        return self._cursor.at_end
 
 
 class Freshness:

@@ -95,28 +95,26 @@ class Kept:
     def _refresh_filters(self, cycle: Cycle, start: int) -> None:
         """Bring every filter's answers up to date, and with them the feasible set."""
         filters, scores = self._filters, self._scores
+        self._check_marks(cycle)
         moves = self._moves.moved()
         if moves is None:
             self._lose(self._everything)
-        self._check_marks(cycle)
-        whole = not filters.complete
-        if whole:
-            filters.prepare(cycle)
-        self._moves.catch_up()
-        if whole:
-            filters.ask_in_full(cycle)
         touched: Again | None = None
         if moves is not None:
             nodes, both = moves
             if both:
                 touched = Again(self._cluster, both)
-                filters.ask_about(filters.by_row, cycle, touched)
+                filters.ask_about(filters.fresh(filters.by_row), cycle, touched)
                 scores.behind.add(touched)
             if nodes:
                 again = Again(self._cluster, nodes)
-                filters.ask_about(filters.by_node, cycle, again)
+                filters.ask_about(filters.fresh(filters.by_node), cycle, again)
                 filters.changed.update(dict.fromkeys(nodes))
                 scores.nodes_behind.add(again)
+        whole = not filters.complete
+        if whole:  # after the rows: where PreFilter objects to this pod, what is fresh has been brought up to date
+            filters.prepare(cycle)
+            filters.ask_in_full(cycle)
         filters.settle(cycle, touched, whole, start)
 
     def _check_marks(self, cycle: Cycle) -> None:

@@ -63,7 +63,7 @@ class KeptFilters:
         self._refusals = np.zeros(self._rows, dtype=np.int16)
         self._order_version = -1
         self._start = 0
-        self._nominated = -1
+        self._nominations = runtime.handle.nominator.changes.cursor()
         self._held: RowSet = {}
         self._crowded = Said()  # rows refused because of pods nominated to them
         said_by = {kept.plugin: kept.said for kept in self.kept}
@@ -112,6 +112,10 @@ class KeptFilters:
             self._refusals += kept.said.codes != 0
 
     # Asking about rows
+
+    def fresh(self, filters: list[KeptFilter]) -> list[KeptFilter]:
+        """Those that are not to be asked in full."""
+        return filters if self.complete else [kept for kept in filters if not kept.stale]
 
     def ask_about(self, filters: list[KeptFilter], cycle: Cycle, again: Again) -> None:
         if len(again.rows) > FEW_ROWS:
@@ -176,15 +180,14 @@ class KeptFilters:
 
     @property
     def nominations_moved(self) -> bool:
-        return self._runtime.handle.nominator.changes.end != self._nominated
+        return not self._nominations.at_end
 
     def _heed_nominated(self, cycle: Cycle, touched: Again | None, whole: bool) -> RowSet:
         """Judge nodes again that others are nominated to, where that or the row changed; returns those rows."""
         nominator = self._runtime.handle.nominator
         if not self._held and not self.nominations_moved:
             return {}
-        changes = nominator.changes.since(self._nominated)
-        self._nominated = nominator.changes.end
+        changes = self._nominations.read()
         row_of = self._cluster.row_of
         if changes is None or whole:
             again = dict(self._held)

@@ -172,24 +172,21 @@ class _Kept:
 
     def __init__(self, cluster: Cluster, nominator: Nominator) -> None:
         self._cluster = cluster
-        self._nominator = nominator
         self._results = Results(0)
-        self._nodes = self._pods = self._nominated = self._budgets = -1
+        self._rows = cluster.row_cursor()
+        self._nominations = nominator.changes.cursor()
+        self._budgets = -1
 
     def refreshed(self) -> Results:
-        cluster, nominations = self._cluster, self._nominator.changes
-        nodes, pods = cluster.node_changes.since(self._nodes), cluster.pod_changes.since(self._pods)
-        nominated = nominations.since(self._nominated)
+        cluster, changed, nominated = self._cluster, self._rows.read(), self._nominations.read()
         budgets, rows = cluster.objects.budgets.version, cluster.columns.rows
-        lost = nodes is None or pods is None or nominated is None or budgets != self._budgets
-        if lost or len(self._results.codes) != rows:
-            self._results = Results(rows)
+        known = budgets == self._budgets and len(self._results.codes) == rows
+        if changed is None or nominated is None or not known:
+            self._results, self._budgets = Results(rows), budgets
         else:
-            assert nodes is not None and pods is not None and nominated is not None
+            nodes, pods = changed
             named = (cluster.row_of[name] for name in nominated if name in cluster.row_of)
             self._results.codes[[*nodes, *pods, *named]] = UNKNOWN
-        self._nodes, self._pods = cluster.node_changes.end, cluster.pod_changes.end
-        self._nominated, self._budgets = nominations.end, budgets
         return self._results
 
 
@@ -203,13 +200,11 @@ class LowestPriorities:
         self._cluster = cluster
         self._lowest: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._newest: list[PlacedPod | None] = []
-        self._read = -1
+        self._cursor = cluster.pod_changes.cursor()
 
     def refreshed(self) -> NDArray[np.int64]:
         """int64[rows]; NOBODY for a row without pods."""
-        journal, rows = self._cluster.pod_changes, self._cluster.columns.rows
-        changed = journal.since(self._read)
-        self._read = journal.end
+        changed, rows = self._cursor.read(), self._cluster.columns.rows
         if len(self._lowest) != rows:
             self._lowest = np.full(rows, NOBODY, dtype=np.int64)
             self._newest = [None] * rows

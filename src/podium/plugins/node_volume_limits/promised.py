@@ -21,7 +21,7 @@ class PromisedVolumes:
     def __init__(self, handle: Handle) -> None:
         self._nominator = handle.nominator
         self._cluster = handle.cluster
-        self._read = 0
+        self._cursor = handle.nominator.changes.cursor()
         self._uses: Counter[str] = Counter()
         self._volumes_on: dict[str, list[str]] = {}
         self._seen_on: dict[str, list[Key]] = {}
@@ -33,9 +33,7 @@ class PromisedVolumes:
         objects.storage_classes.follow(lambda _key, _before, _after: self._stale.update(dict.fromkeys(self._seen_on)))
 
     def refreshed(self) -> Container[str]:
-        changes = self._nominator.changes
-        moved = changes.since(self._read)
-        self._read = changes.end
+        moved = self._cursor.read()
         if moved is None:
             moved = [*self._seen_on, *self._nominator.nodes()]
         if moved or self._stale:

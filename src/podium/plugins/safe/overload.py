@@ -86,7 +86,7 @@ class SafeOverload(Plugin):
     def risks(self, cycle: Cycle, nodes: Nodes) -> Floats:
         """float64[resource, node]: the risk of cpu and of memory overload with the pod; NaN where nothing is known."""
         cluster, demand = nodes.cluster, demand_of(cycle.pod)
-        wanted_for = (cluster, cluster.node_changes.end, self._utilization.age_mark(cluster), demand)
+        wanted_for = (cluster, cluster.node_changes.version, self._utilization.age_mark(cluster), demand)
         if self._known_for != wanted_for:
             few = nodes.chosen is not None and 2 * len(nodes) < cluster.columns.rows
             found = self._find(nodes if few else Nodes(cluster), demand)

@@ -78,10 +78,10 @@ class Utilization:
             return ()
         changes, due = self._next
         now = self._clock.now()
-        if changes != cluster.node_changes.end or now > due:
+        if changes != cluster.node_changes.version or now > due:
             self._mark += now > due
             ends = self._annotated.over_rows(cluster)[-1] + self._max_age
-            self._next = (cluster.node_changes.end, float(ends[ends >= now].min(initial=math.inf)))
+            self._next = (cluster.node_changes.version, float(ends[ends >= now].min(initial=math.inf)))
         return self._mark
 
     def of(self, nodes: Nodes, demand: Demand) -> tuple[Floats, Floats]:
