@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from podium.client import Client, Reflector, Resource
+from podium.client import ApiResource, Client, Reflector
 from podium.client.backoff import Backoff
 from podium.client.reading import Reader
 
@@ -14,7 +14,7 @@ from podium.client.reading import Reader
 class Follower:
     """`copy` is what the callbacks alone lead to; `steps` names them in order ("set a", "delete a")."""
 
-    def __init__(self, resource: Resource[Any]) -> None:
+    def __init__(self, resource: ApiResource[Any]) -> None:
         self.copy: dict[str, Any] = {}
         self.steps: list[str] = []
         self.reports: list[str] = []
@@ -37,7 +37,7 @@ class Follower:
 
 
 def make_reflector(
-    client: Client, resource: Resource[Any], *, first: float = 0.01, longest: float = 0.05, **options: Any
+    client: Client, resource: ApiResource[Any], *, first: float = 0.01, longest: float = 0.05, **options: Any
 ) -> tuple[Reflector[Any], Follower]:
     follower = Follower(resource)
     rng = random.Random(1)

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import msgspec
 from aiohttp import web
 
-from podium.client import Access, Client, Resource
+from podium.client import Access, ApiResource, Client
 from podium.kube import Node
 
-NODES = Resource("/api/v1/nodes", Node)
+NODES = ApiResource("/api/v1/nodes", Node)
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

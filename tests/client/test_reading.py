@@ -3,7 +3,7 @@ import pytest
 
 from podium.client.errors import ApiError
 from podium.client.lines import BrokenStream
-from podium.client.reading import Identity, Reader
+from podium.client.reading import ObjectIdentity, Reader
 from tests.client.misbehaving import NODES, line, node, status
 
 
@@ -11,7 +11,7 @@ from tests.client.misbehaving import NODES, line, node, status
 def test_an_event_is_what_happened_and_to_which_version_of_what(keep_raw: bool) -> None:
     kind, found = Reader(NODES, keep_raw=keep_raw).event(line("MODIFIED", node("a", 7, "u", labels={"b": "c"})))
     assert kind == "MODIFIED"
-    assert found.identity == Identity("a", "u", "7")
+    assert found.identity == ObjectIdentity("a", "u", "7")
     assert found.object is not None
     assert found.object.labels == {"b": "c"}
     assert (found.raw is not None) == keep_raw
@@ -21,7 +21,7 @@ def test_an_event_is_what_happened_and_to_which_version_of_what(keep_raw: bool) 
 def test_an_object_with_broken_text_is_known_by_name_only(keep_raw: bool) -> None:
     broken = line("ADDED", node("a", 7, "u", labels={"b": "BROKEN"})).replace(b"BROKEN", b"\xff\xfe")
     _, found = Reader(NODES, keep_raw=keep_raw).event(broken)
-    assert found.identity == Identity("a", "u", "7")
+    assert found.identity == ObjectIdentity("a", "u", "7")
     assert found.object is None
     assert "utf-8" in found.problem
 

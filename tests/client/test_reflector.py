@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from podium.client import Reflector, Resource
+from podium.client import ApiResource, Reflector
 from tests.client.followers import Follower, make_reflector, running, until
 from tests.client.misbehaving import (
     NODES,
@@ -32,7 +32,7 @@ def played(
     *,
     lists: Sequence[Answer] = (listed(version=1),),
     watches: Sequence[Answer] = (),
-    resource: Resource[Any] = NODES,
+    resource: ApiResource[Any] = NODES,
     **options: Any,
 ) -> None:
     """Runs the test while a reflector reads from a server with these answers."""
@@ -397,7 +397,7 @@ def test_a_collection_without_a_type_is_kept_as_dictionaries_and_the_json_on_req
             then="hold",
         )
     ]
-    untyped: Resource[dict[str, Any]] = Resource(NODES.path)
+    untyped: ApiResource[dict[str, Any]] = ApiResource(NODES.path)
     played(test, lists=[listed(node("a", 1), version=1)], watches=watches, resource=untyped, keep_raw=True)
 
 

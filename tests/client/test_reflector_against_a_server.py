@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from podium.client import RESOURCES, Client, Reflector, Resource, load_access
+from podium.client import RESOURCES, ApiResource, Client, Reflector, load_access
 from podium.kube import Node, Pod
 from tests.client.followers import Follower, make_reflector, running, until
 from tests.testbed import ControlPlane
@@ -33,7 +33,7 @@ async def client_of(
         yield client
 
 
-async def versions(client: Client, resource: Resource[Any]) -> dict[str, tuple[str, str]]:
+async def versions(client: Client, resource: ApiResource[Any]) -> dict[str, tuple[str, str]]:
     """UID and version of every object by key, as the server has them now."""
     listed = msgspec.json.decode(await client.get(resource.path, resource.params))
     found = (item["metadata"] for item in listed["items"])
@@ -241,7 +241,7 @@ def test_a_missing_rule_is_named_and_works_as_soon_as_it_is_granted(empty_contro
 
 def test_a_kind_that_the_server_does_not_have_yet(empty_control_plane: ControlPlane) -> None:
     plane = empty_control_plane
-    gangs: Resource[dict[str, Any]] = Resource("/apis/podium.test/v1/gangs")
+    gangs: ApiResource[dict[str, Any]] = ApiResource("/apis/podium.test/v1/gangs")
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     definition = {
         "apiVersion": "apiextensions.k8s.io/v1",

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from podium.client.lines import Lines
+from podium.client.lines import LineSplitter
 from podium.client.reading import Reader
 from podium.client.replica import Replica
 from tests.client.followers import Follower
@@ -127,7 +127,7 @@ def test_a_shuffled_and_doubled_history_leads_to_its_end(seed: int, keep_raw: bo
     late = [*history, *rng.sample(history, 20)]
     rng.shuffle(late)
 
-    follower, reader, lines = Follower(NODES), Reader(NODES, keep_raw=keep_raw), Lines()
+    follower, reader, lines = Follower(NODES), Reader(NODES, keep_raw=keep_raw), LineSplitter()
     failures: list[str] = []
     replica: Replica[Any] = Replica(
         reader.identify,

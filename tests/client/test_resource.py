@@ -1,6 +1,6 @@
 import pytest
 
-from podium.client import RESOURCES, WATCHED, Resource
+from podium.client import RESOURCES, WATCHED, ApiResource
 from podium.cluster.objects import Objects
 from podium.kube import KINDS, Node, Pod, PriorityClass
 from tests.testbed import ControlPlane
@@ -17,13 +17,13 @@ from tests.testbed import ControlPlane
     ],
 )
 def test_the_path_says_name_and_group(path: str, name: str, group_version: str) -> None:
-    resource = Resource[object](path)
+    resource = ApiResource[object](path)
     assert (resource.name, resource.group_version) == (name, group_version)
 
 
 def test_the_rule_that_is_needed() -> None:
     rule = 'apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: ["list", "watch"]'
-    assert Resource[object]("/apis/policy/v1/poddisruptionbudgets").rule == rule
+    assert ApiResource[object]("/apis/policy/v1/poddisruptionbudgets").rule == rule
 
 
 def test_everything_that_the_cluster_keeps_can_be_watched() -> None:

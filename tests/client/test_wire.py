@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.client.wire import Answer, Connection, MalformedError
+from podium.client.wire import MalformedResponseError, WireConnection, WireResponse
 
 
 class MemoryTransport(asyncio.Transport):
@@ -26,12 +26,12 @@ class MemoryTransport(asyncio.Transport):
         self.aborted = True
 
 
-def exchange(pieces: Sequence[bytes], *, closes: bool = False, limit: int = 10_000) -> tuple[Answer, bool]:
+def exchange(pieces: Sequence[bytes], *, closes: bool = False, limit: int = 10_000) -> tuple[WireResponse, bool]:
     """The answer read from `pieces`, and whether the connection may be used again."""
 
-    async def main() -> tuple[Answer, bool]:
+    async def main() -> tuple[WireResponse, bool]:
         loop = asyncio.get_running_loop()
-        connection = Connection(loop, limit)
+        connection = WireConnection(loop, limit)
         transport = MemoryTransport()
         connection.connection_made(transport)
         asking = connection.send(b"request", loop.time() + 10)
@@ -114,7 +114,7 @@ def test_headers_are_found_whatever_their_case() -> None:
     ],
 )
 def test_what_is_not_an_answer_is_refused(answer: bytes, says: str) -> None:
-    with pytest.raises(MalformedError, match=says):
+    with pytest.raises(MalformedResponseError, match=says):
         exchange([answer])
 
 
@@ -128,7 +128,7 @@ def test_what_is_not_an_answer_is_refused(answer: bytes, says: str) -> None:
     ],
 )
 def test_an_answer_past_the_limit_is_refused(answer: bytes) -> None:
-    with pytest.raises(MalformedError, match="larger than 100 bytes"):
+    with pytest.raises(MalformedResponseError, match="larger than 100 bytes"):
         exchange([answer], limit=100)
 
 
@@ -144,7 +144,7 @@ def test_an_answer_that_is_cut_off_is_an_error(part: bytes) -> None:
 
 def test_bytes_nobody_asked_for_close_the_connection() -> None:
     async def main() -> None:
-        connection = Connection(asyncio.get_running_loop(), 100)
+        connection = WireConnection(asyncio.get_running_loop(), 100)
         transport = MemoryTransport()
         connection.connection_made(transport)
         connection.data_received(WITH_LENGTH)

@@ -15,7 +15,7 @@ from podium.framework import Plugin, Status, SystemClock
 from podium.framework.cycle import Cycle
 from podium.kube import Pod
 from podium.live.driver import LiveScheduler
-from podium.live.events.recorder import Recorder
+from podium.live.events.recorder import EventRecorder
 from tests.builders import make_node, make_pod
 from tests.client.asking import new_client
 from tests.client.servers import Handler, serving
@@ -28,7 +28,7 @@ async def scheduling(answer: Handler, *plugins: type[Plugin] | str) -> AsyncIter
     config, registry = setup(*plugins, "DefaultBinder")
     async with serving(answer) as url, new_client(url) as client:
         rng, clock = random.Random(1), SystemClock()
-        recorder = Recorder(client, host="here", clock=clock, rng=rng, report=print)
+        recorder = EventRecorder(client, host="here", clock=clock, rng=rng, report=print)
         live = LiveScheduler(config, registry, client, recorder, clock=clock, rng=rng)
         task = asyncio.create_task(live.schedule())
         try:

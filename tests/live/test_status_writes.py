@@ -12,7 +12,7 @@ from podium.client import Client
 from podium.framework import ManualClock, Nomination
 from podium.kube import Pod
 from podium.live.complaints import Complaints
-from podium.live.events.recorder import Recorder
+from podium.live.events.recorder import EventRecorder
 from podium.live.pod_status import PodStatuses
 from podium.live.writer import LiveWriter
 from tests.builders import make_pod
@@ -65,7 +65,7 @@ class World:
         self.complaints: list[str] = []
         complaints = Complaints(CLOCK, self.complaints.append)
         self.statuses = PodStatuses(client, CLOCK, lambda _pod: self.known, complaints)
-        recorder = Recorder(client, host="here", clock=CLOCK, rng=random.Random(1), report=self.complaints.append)
+        recorder = EventRecorder(client, host="here", clock=CLOCK, rng=random.Random(1), report=self.complaints.append)
         self.writer = LiveWriter(
             client,
             CLOCK,

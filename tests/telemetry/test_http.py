@@ -12,14 +12,14 @@ from aiohttp import web
 
 from podium.config.durations import Duration
 from podium.measured.settings import BasicAuth, Header, SourceSettings, Tls
-from podium.telemetry.http import Server
+from podium.telemetry.http import LoadServer
 from podium.telemetry.sample import SourceError
 from tests.telemetry.stand_in import StandIn, stand_in
 from tests.testbed.certificates import CertificateAuthority
 
 
 async def asked(server: StandIn, **settings: Any) -> tuple[int, bytes]:
-    asking = Server(SourceSettings(address=server.url, **settings))
+    asking = LoadServer(SourceSettings(address=server.url, **settings))
     try:
         return await asking.ask("GET", "/x")
     finally:
@@ -39,7 +39,7 @@ def test_a_token_is_sent_as_bearer_from_the_settings_or_from_a_file_that_may_cha
             await asked(server, token="abc")
             assert server.authorization == "Bearer abc"
             file = tmp_path / "token"
-            asking = Server(SourceSettings(address=server.url, token_file=str(file)))
+            asking = LoadServer(SourceSettings(address=server.url, token_file=str(file)))
             for token in ("first", "second"):
                 file.write_text(f"{token}\n")
                 await asking.ask("GET", "/x")
@@ -128,7 +128,7 @@ def test_a_client_certificate_is_shown_and_taken_anew_when_its_file_changes(tmp_
             ca = str(authority.certificate)
             await refused(server, tls=Tls(ca_file=ca))
             settings = Tls(ca_file=ca, cert_file=str(tmp_path / "c"), key_file=str(tmp_path / "k"))
-            asking = Server(SourceSettings(address=server.url, tls=settings))
+            asking = LoadServer(SourceSettings(address=server.url, tls=settings))
             for certificate, key, works in ((*wrong, False), (*pair, True)):
                 (tmp_path / "c").write_bytes(certificate.read_bytes())
                 (tmp_path / "k").write_bytes(key.read_bytes())

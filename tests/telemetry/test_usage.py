@@ -11,7 +11,7 @@ from podium.config.durations import Duration
 from podium.framework.clock import ManualClock
 from podium.kube import Node
 from podium.measured.settings import SourceSettings
-from podium.telemetry.usage import Usage, UsageSettings
+from podium.telemetry.usage import NodeUsage, UsageSettings
 from tests.builders import build
 from tests.telemetry.stand_in import StandIn, stand_in, vector
 
@@ -39,7 +39,7 @@ def measure(answers: Mapping[str, Any], *nodes: Node, **settings: Any) -> tuple[
         async with stand_in() as server:
             _answer(server, answers)
             given = UsageSettings(source=SourceSettings(address=server.url), **settings)
-            usage = Usage(given, clock=ManualClock(1e9), rng=random.Random(1))
+            usage = NodeUsage(given, clock=ManualClock(1e9), rng=random.Random(1))
             try:
                 found = await usage.measure(nodes, 1e9)
             finally:

@@ -15,9 +15,8 @@ from podium.cluster import Cluster
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.engine.scheduler import Scheduler
-from podium.live.environment import Surroundings
-from podium.live.run import Options
-from podium.live.run import Process as SchedulerProcess
+from podium.live.environment import ProcessEnvironment
+from podium.live.run import RunOptions, SchedulerProcess
 
 EPOCH = 1_800_000_000.0
 SERVER = "http://api:80"
@@ -104,10 +103,10 @@ class Replicas:
 
     async def _run(self, process: Process, clock: VirtualClock, rng: random.Random) -> int:
         loop = asyncio.get_running_loop()
-        surroundings = Surroundings(clock, rng, loop.time, process.name, _nothing)
+        surroundings = ProcessEnvironment(clock, rng, loop.time, process.name, _nothing)
         access = Access(SERVER, compression=False, connector=Connector)
         async with AsyncExitStack() as stack:
-            scheduler = SchedulerProcess(self._config, self._registry, access, Options(), stack, surroundings)
+            scheduler = SchedulerProcess(self._config, self._registry, access, RunOptions(), stack, surroundings)
             self._running[process] = scheduler
             self._engines.append(scheduler.live.engine)
             self.started(process, scheduler)

@@ -10,7 +10,7 @@ from podium.cli.options import ContextOption, KubeconfigOption, PluginOption
 if TYPE_CHECKING:
     from podium.client import Access
     from podium.config import Registry, SchedulerConfig
-    from podium.live.run import Options
+    from podium.live.run import RunOptions
 
 
 def run(
@@ -103,7 +103,7 @@ def run(
     from podium.client import load_access
     from podium.config.flags import with_leader_flags
     from podium.live.endpoints.options import ServingOptions
-    from podium.live.run import Options
+    from podium.live.run import RunOptions
     from podium.serving.log import FORMATS, LEVELS, set_up
 
     _one_of("--log-format", log_format, FORMATS)
@@ -134,7 +134,7 @@ def run(
     )
     settings = with_leader_flags(read_config(config, registry), flags)
     access = load_access(kubeconfig or settings.client_connection.kubeconfig or None, context=context, master=master)
-    raise typer.Exit(_run(settings, registry, access, Options(shadow=shadow, serving=serving)))
+    raise typer.Exit(_run(settings, registry, access, RunOptions(shadow=shadow, serving=serving)))
 
 
 def _one_of(option: str, given: str, allowed: tuple[str, ...]) -> None:
@@ -142,7 +142,7 @@ def _one_of(option: str, given: str, allowed: tuple[str, ...]) -> None:
         raise InputError(f'{option} "{given}": write one of {", ".join(allowed)}')
 
 
-def _run(config: "SchedulerConfig", registry: "Registry", access: "Access", options: "Options") -> int:
+def _run(config: "SchedulerConfig", registry: "Registry", access: "Access", options: "RunOptions") -> int:
     """Run on uvloop where there is one: requests take less time on it."""
     import asyncio
     from contextlib import suppress

@@ -9,7 +9,7 @@ from podium.client.kinds import RESOURCES, WATCHED
 from podium.client.loading import load_access
 from podium.client.rbac import missing_rule
 from podium.client.reflector import Reflector
-from podium.client.resource import Resource
+from podium.client.resource import ApiResource
 
 __all__ = [
     "APPLY_PATCH",
@@ -21,10 +21,10 @@ __all__ = [
     "Access",
     "AccessError",
     "ApiError",
+    "ApiResource",
     "Client",
     "ClientError",
     "Reflector",
-    "Resource",
     "TimedOut",
     "Unreachable",
     "WatchedExperience",

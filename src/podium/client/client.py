@@ -31,7 +31,7 @@ from podium.client.repetition import Repetition
 from podium.client.session import Chunks, Session, abandon, read_whole
 from podium.client.throttle import Throttle
 from podium.client.trouble import unreachable
-from podium.client.wire import MalformedError
+from podium.client.wire import MalformedResponseError
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
@@ -42,8 +42,8 @@ JSON = "application/json"
 GET_TIMEOUT = 30.0
 LIST_TIMEOUT = 60.0
 WRITE_TIMEOUT = 30.0
-IDLE = 120.0
-"""Seconds after which a silent watch is given up: servers send bookmarks about once a minute."""
+SILENT_WATCH = 150.0
+"""Seconds of silence after which a watch is cut: servers send a bookmark every minute."""
 CONNECTIONS = 100
 MAX_LIST = 1 << 30
 MAX_OBJECT = 16 << 20
@@ -58,7 +58,7 @@ OnRequest = Callable[[str, str, str, float], None]
 _encode = msgspec.json.Encoder().encode
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/._~:@!$&'()*+,;=%?-]*").fullmatch
 _PATH_SAFE = "/:@!$&'()*+,;=%?"
-_FAILURES = (NotSentError, MalformedError, aiohttp.ClientError, OSError)
+_FAILURES = (NotSentError, MalformedResponseError, aiohttp.ClientError, OSError)
 
 
 class Client:
@@ -133,7 +133,7 @@ class Client:
         return await self._request("DELETE", path, params, body, JSON, timeout)
 
     @asynccontextmanager
-    async def stream(self, path: str, params: Params = None, *, idle: float = IDLE) -> AsyncIterator[Chunks]:
+    async def stream(self, path: str, params: Params = None, *, idle: float = SILENT_WATCH) -> AsyncIterator[Chunks]:
         """A watch: the bytes of the answer as they come. TimedOut when nothing came for `idle` seconds."""
         target = _target(path, params)
         deadline = asyncio.get_running_loop().time() + GET_TIMEOUT

@@ -2,7 +2,7 @@
 
 Two families, because they are answered in different places: `AccessError` says that Podium was started with a
 kubeconfig it cannot use, and `ClientError` is everything one request can end in. Of the latter, `ApiError` is the
-server's own refusal, decoded from the `Status` object it sends, and `Unreachable` is no answer at all. After the
+server's own refusal, decoded from the `ApiStatus` object it sends, and `Unreachable` is no answer at all. After the
 second, only `sent` tells whether a write may have happened.
 
 Messages never contain credentials.
@@ -87,7 +87,7 @@ class TimedOut(Unreachable):
     """No answer in time."""
 
 
-class Status(msgspec.Struct):
+class ApiStatus(msgspec.Struct):
     """metav1.Status, of which every part may be missing."""
 
     reason: str | None = None
@@ -95,7 +95,7 @@ class Status(msgspec.Struct):
     details: dict[str, Any] | None = None
 
 
-_decode_status = msgspec.json.Decoder(Status).decode
+_decode_status = msgspec.json.Decoder(ApiStatus).decode
 _QUOTED_BODY = 300
 
 

@@ -33,17 +33,17 @@ EARLY = 10.0
 """Seconds before its end at which a credential is renewed, so that no request carries one that ends on the way."""
 
 
-class Status(msgspec.Struct, rename="camel"):
+class ExecCredentialStatus(msgspec.Struct, rename="camel"):
     token: str = ""
     client_certificate_data: str = ""
     client_key_data: str = ""
     expiration_timestamp: datetime | None = None
 
 
-class Printed(msgspec.Struct, rename="camel"):
+class PrintedCredential(msgspec.Struct, rename="camel"):
     api_version: str = ""
     kind: str = ""
-    status: Status | None = None
+    status: ExecCredentialStatus | None = None
 
 
 class ExecCredentials:
@@ -147,7 +147,7 @@ class ExecCredentials:
     def _parse(self, output: bytes) -> tuple[Identity, float | None]:
         command = f"{self._origin}: the command {self._command}"
         try:
-            printed = msgspec.json.decode(output, type=Printed)
+            printed = msgspec.json.decode(output, type=PrintedCredential)
         except msgspec.ValidationError as error:
             raise AccessError(f"{command} printed an ExecCredential that cannot be used: {error}") from None
         except msgspec.MsgspecError:  # the error would quote what was printed

@@ -25,11 +25,11 @@ from podium.client.errors import ApiError, ClientError
 from podium.client.rbac import missing_rule
 from podium.client.reflector import Reflector
 from podium.client.reports import Reports
-from podium.client.resource import Resource
+from podium.client.resource import ApiResource
 from podium.framework.clock import Clock
 from podium.framework.experience import Kept, Learner, PodOutcome
 
-PODS = Resource("/api/v1/pods", PodOutcome)
+PODS = ApiResource("/api/v1/pods", PodOutcome)
 UNTIL = "podium.io/learnt-until"
 SETTLE = 5.0
 """Seconds from a first lesson until all are written: a crash rarely comes alone."""

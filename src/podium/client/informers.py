@@ -18,7 +18,7 @@ from podium.client.client import Client
 from podium.client.errors import ApiError, ClientError
 from podium.client.kinds import WATCHED
 from podium.client.reflector import Reflector
-from podium.client.resource import Resource
+from podium.client.resource import ApiResource
 from podium.engine.intake import Intake
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Node, Pod
@@ -48,7 +48,7 @@ class Informers:
         intake: Intake,
         *,
         custom: Iterable[str],
-        resources: Iterable[Resource[Any]] = WATCHED,
+        resources: Iterable[ApiResource[Any]] = WATCHED,
         changed: Callable[[], None],
         follower: PodFollower | None = None,
         rng: random.Random,
@@ -69,7 +69,7 @@ class Informers:
             if resource.type is not None
         }
 
-    def _reflector(self, resource: Resource[Any], *, keep_raw: bool) -> Reflector[Any]:
+    def _reflector(self, resource: ApiResource[Any], *, keep_raw: bool) -> Reflector[Any]:
         return Reflector(
             self._client,
             resource,
@@ -142,7 +142,7 @@ class Informers:
                 await asyncio.sleep(GLANCE)
             self._custom[name].set()
 
-    async def _find_custom(self, name: str) -> Resource[Any]:
+    async def _find_custom(self, name: str) -> ApiResource[Any]:
         """Where the API server serves "plural.group", at the version it prefers."""
         plural, _, group = name.partition(".")
         said = False
@@ -153,7 +153,7 @@ class Informers:
                 version = msgspec.json.decode(answer)["preferredVersion"]["groupVersion"]
                 listed = msgspec.json.decode(await self._client.get(f"/apis/{version}"))
                 if any(each["name"] == plural for each in listed["resources"]):
-                    return Resource(f"/apis/{version}/{plural}", None)
+                    return ApiResource(f"/apis/{version}/{plural}", None)
                 problem = f"the API server has no {plural} in {version}"
             except ApiError as error:
                 problem = f"the API server does not serve {group}" if error.not_found else error.message

@@ -8,7 +8,7 @@ pod.
 
 from typing import Any, Final
 
-from podium.client.resource import Resource
+from podium.client.resource import ApiResource
 from podium.kube import (
     CSIDriver,
     CSINode,
@@ -31,25 +31,25 @@ from podium.kube import (
 
 NOT_ENDED: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 
-RESOURCES: Final[dict[type[KubeObject], Resource[Any]]] = {
-    Pod: Resource("/api/v1/pods", Pod, NOT_ENDED),
-    Node: Resource("/api/v1/nodes", Node),
-    Namespace: Resource("/api/v1/namespaces", Namespace),
-    Service: Resource("/api/v1/services", Service),
-    ReplicationController: Resource("/api/v1/replicationcontrollers", ReplicationController),
-    ReplicaSet: Resource("/apis/apps/v1/replicasets", ReplicaSet),
-    StatefulSet: Resource("/apis/apps/v1/statefulsets", StatefulSet),
-    PersistentVolume: Resource("/api/v1/persistentvolumes", PersistentVolume),
-    PersistentVolumeClaim: Resource("/api/v1/persistentvolumeclaims", PersistentVolumeClaim),
-    StorageClass: Resource("/apis/storage.k8s.io/v1/storageclasses", StorageClass),
-    CSINode: Resource("/apis/storage.k8s.io/v1/csinodes", CSINode),
-    CSIDriver: Resource("/apis/storage.k8s.io/v1/csidrivers", CSIDriver),
-    CSIStorageCapacity: Resource("/apis/storage.k8s.io/v1/csistoragecapacities", CSIStorageCapacity),
-    VolumeAttachment: Resource("/apis/storage.k8s.io/v1/volumeattachments", VolumeAttachment),
-    PodDisruptionBudget: Resource("/apis/policy/v1/poddisruptionbudgets", PodDisruptionBudget),
-    PriorityClass: Resource("/apis/scheduling.k8s.io/v1/priorityclasses", PriorityClass),
+RESOURCES: Final[dict[type[KubeObject], ApiResource[Any]]] = {
+    Pod: ApiResource("/api/v1/pods", Pod, NOT_ENDED),
+    Node: ApiResource("/api/v1/nodes", Node),
+    Namespace: ApiResource("/api/v1/namespaces", Namespace),
+    Service: ApiResource("/api/v1/services", Service),
+    ReplicationController: ApiResource("/api/v1/replicationcontrollers", ReplicationController),
+    ReplicaSet: ApiResource("/apis/apps/v1/replicasets", ReplicaSet),
+    StatefulSet: ApiResource("/apis/apps/v1/statefulsets", StatefulSet),
+    PersistentVolume: ApiResource("/api/v1/persistentvolumes", PersistentVolume),
+    PersistentVolumeClaim: ApiResource("/api/v1/persistentvolumeclaims", PersistentVolumeClaim),
+    StorageClass: ApiResource("/apis/storage.k8s.io/v1/storageclasses", StorageClass),
+    CSINode: ApiResource("/apis/storage.k8s.io/v1/csinodes", CSINode),
+    CSIDriver: ApiResource("/apis/storage.k8s.io/v1/csidrivers", CSIDriver),
+    CSIStorageCapacity: ApiResource("/apis/storage.k8s.io/v1/csistoragecapacities", CSIStorageCapacity),
+    VolumeAttachment: ApiResource("/apis/storage.k8s.io/v1/volumeattachments", VolumeAttachment),
+    PodDisruptionBudget: ApiResource("/apis/policy/v1/poddisruptionbudgets", PodDisruptionBudget),
+    PriorityClass: ApiResource("/apis/scheduling.k8s.io/v1/priorityclasses", PriorityClass),
 }
 
-WATCHED: Final[tuple[Resource[Any], ...]] = tuple(
+WATCHED: Final[tuple[ApiResource[Any], ...]] = tuple(
     resource for kind, resource in RESOURCES.items() if kind is not PriorityClass
 )

@@ -1,9 +1,9 @@
-"""Kubeconfig files: reading, merging, and the one context that was asked for.
+"""Reads and merges kubeconfig files, and selects one context.
 
 Several files may be listed in $KUBECONFIG. Of entries with the same name the first file's is used, whole; so is the
 first `current-context`. Files of the list that do not exist are passed over. Relative paths mean the folder of the file
-they stand in, so every entry remembers its file. Fields Podium does not know are none of its business; those it knows
-must be right, and `Place.wrong` says which one is not, in one sentence, never with its content, which may be secret.
+they stand in, so every entry comes with its location. Unknown fields are ignored; known ones must be right, and
+`EntryLocation.error` says which one is not, in one sentence, never with its content, which may be secret.
 """
 
 import base64
@@ -18,16 +18,16 @@ import yaml
 from podium.client.errors import AccessError
 
 
-class Entry(msgspec.Struct, rename="kebab", kw_only=True):
+class KubeconfigEntry(msgspec.Struct, rename="kebab", kw_only=True):
     """A field that is left empty (`users:` and nothing) reads as one that is not there."""
 
 
-class Extension(Entry):
+class ClusterExtension(KubeconfigEntry):
     name: str = ""
     extension: Any = None
 
 
-class Cluster(Entry):
+class KubeconfigCluster(KubeconfigEntry):
     server: str = ""
     tls_server_name: str = ""
     insecure_skip_tls_verify: bool = False
@@ -35,15 +35,15 @@ class Cluster(Entry):
     certificate_authority_data: str = ""
     proxy_url: str = ""
     disable_compression: bool = False
-    extensions: list[Extension] = []
+    extensions: list[ClusterExtension] = []
 
 
-class EnvironmentVariable(Entry):
+class EnvironmentVariable(KubeconfigEntry):
     name: str = ""
     value: str = ""
 
 
-class Exec(msgspec.Struct, rename="camel", kw_only=True):
+class ExecConfig(msgspec.Struct, rename="camel", kw_only=True):
     command: str = ""
     args: list[str] = []
     env: list[EnvironmentVariable] = []
@@ -53,11 +53,11 @@ class Exec(msgspec.Struct, rename="camel", kw_only=True):
     interactive_mode: str = ""
 
 
-class AuthProvider(Entry):
+class AuthProvider(KubeconfigEntry):
     name: str = ""
 
 
-class User(Entry):
+class KubeconfigUser(KubeconfigEntry):
     client_certificate: str = ""
     client_certificate_data: str = ""
     client_key: str = ""
@@ -71,31 +71,31 @@ class User(Entry):
     as_groups: list[str] = []
     as_user_extra: dict[str, list[str]] = {}
     auth_provider: AuthProvider | None = None
-    exec: Exec | None = None
+    exec: ExecConfig | None = None
 
 
-class Context(Entry):
+class KubeconfigContext(KubeconfigEntry):
     cluster: str = ""
     user: str = ""
     namespace: str = ""
 
 
-class NamedCluster(Entry):
+class NamedCluster(KubeconfigEntry):
     name: str = ""
-    cluster: Cluster = msgspec.field(default_factory=Cluster)
+    cluster: KubeconfigCluster = msgspec.field(default_factory=KubeconfigCluster)
 
 
-class NamedUser(Entry):
+class NamedUser(KubeconfigEntry):
     name: str = ""
-    user: User = msgspec.field(default_factory=User)
+    user: KubeconfigUser = msgspec.field(default_factory=KubeconfigUser)
 
 
-class NamedContext(Entry):
+class NamedContext(KubeconfigEntry):
     name: str = ""
-    context: Context = msgspec.field(default_factory=Context)
+    context: KubeconfigContext = msgspec.field(default_factory=KubeconfigContext)
 
 
-class Kubeconfig(Entry):
+class Kubeconfig(KubeconfigEntry):
     current_context: str = ""
     clusters: list[NamedCluster] = []
     users: list[NamedUser] = []
@@ -105,7 +105,7 @@ class Kubeconfig(Entry):
 T = TypeVar("T")
 
 
-class Place(NamedTuple):
+class EntryLocation(NamedTuple):
     """Where an entry stands: the file and the entry's kind and name."""
 
     file: Path
@@ -114,7 +114,7 @@ class Place(NamedTuple):
     def __str__(self) -> str:
         return f"{self.file}: {self.entry}" if self.entry else str(self.file)
 
-    def wrong(self, sentence: str) -> AccessError:
+    def error(self, sentence: str) -> AccessError:
         return AccessError(f"{self}: {sentence}")
 
     def path(self, value: str) -> Path:
@@ -126,44 +126,44 @@ class Place(NamedTuple):
         try:
             return base64.b64decode("".join(value.split()), validate=True)
         except (binascii.Error, ValueError):
-            raise self.wrong(f"{field} is not base64: encode the PEM file with base64") from None
+            raise self.error(f"{field} is not base64: encode the PEM file with base64") from None
 
 
-class Selected(NamedTuple):
+class SelectedContext(NamedTuple):
     """One context with what it refers to, and where each was found."""
 
-    context: Context
-    cluster: Cluster
-    cluster_place: Place
-    user: User
-    user_place: Place
+    context: KubeconfigContext
+    cluster: KubeconfigCluster
+    cluster_location: EntryLocation
+    user: KubeconfigUser
+    user_location: EntryLocation
 
 
-def select(files: Sequence[Path], name: str | None) -> Selected:
+def select(files: Sequence[Path], name: str | None) -> SelectedContext:
     """The named context, or the current one, of the merged files. Raises AccessError."""
     documents = [(file, _read(file)) for file in files]
-    first = Place(documents[0][0])
+    first = EntryLocation(documents[0][0])
     contexts = _merged([(file, entry.name, entry.context) for file, content in documents for entry in content.contexts])
     clusters = _merged([(file, entry.name, entry.cluster) for file, content in documents for entry in content.clusters])
     users = _merged([(file, entry.name, entry.user) for file, content in documents for entry in content.users])
     current = next((content.current_context for _, content in documents if content.current_context), "")
     name = name or current
     if not name:
-        raise first.wrong(f"current-context is not set: name one of {_names(contexts)}")
+        raise first.error(f"current-context is not set: name one of {_names(contexts)}")
     if name not in contexts:
-        raise first.wrong(f"there is no context {name!r}: there are {_names(contexts)}")
+        raise first.error(f"there is no context {name!r}: there are {_names(contexts)}")
     file, context = contexts[name]
-    place = Place(file, f"context {name!r}")
+    location = EntryLocation(file, f"context {name!r}")
     if context.cluster not in clusters:
-        raise place.wrong(f"its cluster {context.cluster!r} is not in the file: there are {_names(clusters)}")
+        raise location.error(f"its cluster {context.cluster!r} is not in the file: there are {_names(clusters)}")
     cluster_file, cluster = clusters[context.cluster]
-    cluster_place = Place(cluster_file, f"cluster {context.cluster!r}")
+    cluster_location = EntryLocation(cluster_file, f"cluster {context.cluster!r}")
     if not context.user:
-        return Selected(context, cluster, cluster_place, User(), place)
+        return SelectedContext(context, cluster, cluster_location, KubeconfigUser(), location)
     if context.user not in users:
-        raise place.wrong(f"its user {context.user!r} is not in the file: there are {_names(users)}")
+        raise location.error(f"its user {context.user!r} is not in the file: there are {_names(users)}")
     user_file, user = users[context.user]
-    return Selected(context, cluster, cluster_place, user, Place(user_file, f"user {context.user!r}"))
+    return SelectedContext(context, cluster, cluster_location, user, EntryLocation(user_file, f"user {context.user!r}"))
 
 
 def _merged(entries: list[tuple[Path, str, T]]) -> dict[str, tuple[Path, T]]:
@@ -178,29 +178,29 @@ def _names(entries: dict[str, Any]) -> str:
 
 
 def _read(file: Path) -> Kubeconfig:
-    place = Place(file)
+    location = EntryLocation(file)
     try:
         text = file.read_text()
     except OSError as error:
-        raise place.wrong(f"the kubeconfig cannot be read: {error.strerror}") from None
+        raise location.error(f"the kubeconfig cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise place.wrong("the kubeconfig is not text") from None
+        raise location.error("the kubeconfig is not text") from None
     try:
         content = yaml.load(text, Loader=yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:  # its own text quotes the line, which may hold a token
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise place.wrong(f"the kubeconfig is not YAML: {line}{error.problem}") from None
+        raise location.error(f"the kubeconfig is not YAML: {line}{error.problem}") from None
     except (yaml.YAMLError, ValueError):
-        raise place.wrong("the kubeconfig is not YAML") from None
+        raise location.error("the kubeconfig is not YAML") from None
     if not isinstance(content, dict):
-        raise place.wrong("this is no kubeconfig: it must have clusters, users and contexts")
+        raise location.error("this is no kubeconfig: it must have clusters, users and contexts")
     if content.get("kind", "Config") != "Config":
-        raise place.wrong(f"this is no kubeconfig: kind is {content['kind']!r} and must be Config")
+        raise location.error(f"this is no kubeconfig: kind is {content['kind']!r} and must be Config")
     try:
         return msgspec.convert(_without_nulls(content), Kubeconfig)
     except msgspec.ValidationError as error:
         what, _, where = str(error).partition(" - at `$.")
-        raise place.wrong(f"{where.rstrip('`') or 'the file'}: {_lowered(what)}") from None
+        raise location.error(f"{where.rstrip('`') or 'the file'}: {_lowered(what)}") from None
 
 
 def _without_nulls(value: Any) -> Any:

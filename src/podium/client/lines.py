@@ -10,7 +10,7 @@ class BrokenStream(ClientError):  # noqa: N818  (it reads as what happened)
     """The server sent something that is not what was asked for."""
 
 
-class Lines:
+class LineSplitter:
     """Collects chunks into lines; what is left at the end of the stream is not a whole line, and is dropped."""
 
     def __init__(self, longest: int = LONGEST_LINE) -> None:

@@ -15,9 +15,9 @@ import msgspec
 from podium.client.client import Client
 from podium.client.errors import ApiError
 from podium.client.lines import BrokenStream
-from podium.client.reading import Found, Reader
+from podium.client.reading import FoundObject, Reader
 from podium.client.replica import BATCH
-from podium.client.resource import Resource
+from podium.client.resource import ApiResource
 
 T = TypeVar("T")
 
@@ -39,9 +39,9 @@ class _Page(msgspec.Struct):
 _decode_page = msgspec.json.Decoder(_Page).decode
 
 
-async def list_all(client: Client, resource: Resource[T], reader: Reader[T]) -> tuple[list[Found[T]], str]:
+async def list_all(client: Client, resource: ApiResource[T], reader: Reader[T]) -> tuple[list[FoundObject[T]], str]:
     """Every object, and the version from which a watch goes on."""
-    found: list[Found[T]] = []
+    found: list[FoundObject[T]] = []
     version = more = ""
     while True:
         params = {**resource.params, "limit": str(PAGE)} | ({"continue": more} if more else {})

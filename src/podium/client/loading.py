@@ -17,7 +17,7 @@ from podium.client.errors import AccessError
 from podium.client.exec_plugin import ALWAYS, EXTENSION, IF_AVAILABLE, NEVER, VERSIONS, ExecCredentials, cluster_info
 from podium.client.files import RotatedFile
 from podium.client.in_cluster import SERVICE_ACCOUNT, pod_namespace, server_of_environment
-from podium.client.kubeconfig import Cluster, Exec, Place, User, select
+from podium.client.kubeconfig import EntryLocation, ExecConfig, KubeconfigCluster, KubeconfigUser, select
 from podium.client.proxies import SCHEMES, proxy_from_environment
 
 _HEADER_KEY = "!#$&'*+-.^_`|~"
@@ -47,7 +47,7 @@ def load_access(
     if server := server_of_environment(os.environ):
         return _from_service_account(master or server, service_account)
     if master:
-        url = _server_url(master, "https", Place(Path("--master")))
+        url = _server_url(master, "https", EntryLocation(Path("--master")))
         return Access(str(url), proxy=proxy_from_environment(url, os.environ))
     raise AccessError(
         f"no cluster was named: give --kubeconfig FILE, set $KUBECONFIG, or write {usual}; "
@@ -56,7 +56,7 @@ def load_access(
 
 
 def _from_service_account(server: str, folder: Path) -> Access:
-    url = _server_url(server, "https", Place(folder))
+    url = _server_url(server, "https", EntryLocation(folder))
     token = folder / "token"
     if not token.exists():
         raise AccessError(f"{token} is missing: set automountServiceAccountToken: true for this pod")
@@ -73,24 +73,28 @@ def _from_service_account(server: str, folder: Path) -> Access:
 
 
 def _from_kubeconfig(files: list[Path], name: str | None, master: str | None) -> Access:
-    context, cluster, cluster_place, user, user_place = select(files, name)
+    context, cluster, cluster_location, user, user_location = select(files, name)
     secured = bool(cluster.certificate_authority or cluster.certificate_authority_data or user.client_certificate)
     scheme = "https" if secured or cluster.insecure_skip_tls_verify or user.client_certificate_data else "http"
-    url = _server_url(master, scheme, Place(Path("--master"))) if master else _server_of(cluster, scheme, cluster_place)
-    proxy = _proxy(cluster, cluster_place) or proxy_from_environment(url, os.environ)
-    trust = _trust(cluster, cluster_place)
+    url = (
+        _server_url(master, scheme, EntryLocation(Path("--master")))
+        if master
+        else _server_of(cluster, scheme, cluster_location)
+    )
+    proxy = _proxy(cluster, cluster_location) or proxy_from_environment(url, os.environ)
+    trust = _trust(cluster, cluster_location)
     credentials: FixedCredentials | FileCredentials | ExecCredentials
     if url.scheme == "http":
         credentials = FixedCredentials(Identity())
     elif user.exec is not None and not _has_own_credentials(user):
-        credentials = _exec_credentials(user.exec, user_place, cluster, trust, str(url), proxy)
+        credentials = _exec_credentials(user.exec, user_location, cluster, trust, str(url), proxy)
     else:
-        credentials = _credentials(user, user_place)
+        credentials = _credentials(user, user_location)
     access = Access(
         str(url),
         trust=trust,
         credentials=credentials,
-        impersonation=_impersonation(user, user_place),
+        impersonation=_impersonation(user, user_location),
         namespace=context.namespace or "default",
         proxy=proxy,
         tls_server_name=None if master else cluster.tls_server_name or None,
@@ -100,26 +104,26 @@ def _from_kubeconfig(files: list[Path], name: str | None, master: str | None) ->
     return access
 
 
-def _server_of(cluster: Cluster, scheme: str, place: Place) -> URL:
+def _server_of(cluster: KubeconfigCluster, scheme: str, location: EntryLocation) -> URL:
     if not cluster.server:
-        raise place.wrong("server is missing: write https://HOST:6443")
-    return _server_url(cluster.server, scheme, place)
+        raise location.error("server is missing: write https://HOST:6443")
+    return _server_url(cluster.server, scheme, location)
 
 
-def _server_url(server: str, scheme: str, place: Place) -> URL:
+def _server_url(server: str, scheme: str, location: EntryLocation) -> URL:
     try:
         url = URL(server if "://" in server else f"{scheme}://{server}")
         port = url.port
     except ValueError:
         port = None
     if port is None or url.scheme not in ("http", "https") or not url.host:
-        raise place.wrong(f"server {server!r} is no address: write https://HOST:6443")
+        raise location.error(f"server {server!r} is no address: write https://HOST:6443")
     if url.user or url.password:
-        raise place.wrong("server holds a name or password: write them as username and password of the user")
+        raise location.error("server holds a name or password: write them as username and password of the user")
     return url.with_query(None).with_fragment(None)
 
 
-def _proxy(cluster: Cluster, place: Place) -> str | None:
+def _proxy(cluster: KubeconfigCluster, location: EntryLocation) -> str | None:
     if not cluster.proxy_url:
         return None
     try:
@@ -128,35 +132,35 @@ def _proxy(cluster: Cluster, place: Place) -> str | None:
     except ValueError:
         usable = False
     if not usable:  # not quoted: it may hold a password
-        raise place.wrong(
+        raise location.error(
             "proxy-url is not usable: write http://HOST:PORT or https://HOST:PORT (SOCKS is not supported)"
         )
     return cluster.proxy_url
 
 
-def _trust(cluster: Cluster, place: Place) -> Trust:
+def _trust(cluster: KubeconfigCluster, location: EntryLocation) -> Trust:
     file, data = cluster.certificate_authority, cluster.certificate_authority_data
     if cluster.insecure_skip_tls_verify and (file or data):
-        raise place.wrong("insecure-skip-tls-verify and certificate-authority exclude each other: remove one")
+        raise location.error("insecure-skip-tls-verify and certificate-authority exclude each other: remove one")
     if data:
-        content = place.decoded("certificate-authority-data", data)
-        return Trust(content=content, origin=f"{place}: certificate-authority-data")
-    rotated = RotatedFile(place.path(file)) if file else None
-    return Trust(file=rotated, insecure=cluster.insecure_skip_tls_verify, origin=f"{place}: certificate-authority")
+        content = location.decoded("certificate-authority-data", data)
+        return Trust(content=content, origin=f"{location}: certificate-authority-data")
+    rotated = RotatedFile(location.path(file)) if file else None
+    return Trust(file=rotated, insecure=cluster.insecure_skip_tls_verify, origin=f"{location}: certificate-authority")
 
 
-def _has_own_credentials(user: User) -> bool:
+def _has_own_credentials(user: KubeconfigUser) -> bool:
     certificate = user.client_certificate or user.client_certificate_data
     return bool(user.auth_provider or user.token or user.token_file or user.username or user.password or certificate)
 
 
-def _credentials(user: User, place: Place) -> FixedCredentials | FileCredentials:
+def _credentials(user: KubeconfigUser, location: EntryLocation) -> FixedCredentials | FileCredentials:
     if user.auth_provider is not None:
-        raise place.wrong(
+        raise location.error(
             f"auth-provider {user.auth_provider.name!r} is not supported: use exec with the credential plugin"
         )
     if user.token and (user.username or user.password):
-        raise place.wrong("token and username exclude each other: remove one")
+        raise location.error("token and username exclude each other: remove one")
     fields = ("client-certificate-data", "client-certificate", "client-key-data", "client-key")
     certificate_data, certificate_file, key_data, key_file = (
         user.client_certificate_data,
@@ -166,7 +170,7 @@ def _credentials(user: User, place: Place) -> FixedCredentials | FileCredentials
     )
     if bool(certificate_data or certificate_file) != bool(key_data or key_file):
         missing = fields[2:] if certificate_data or certificate_file else fields[:2]
-        raise place.wrong(f"{missing[1]} is missing: a certificate needs its key; write {' or '.join(missing)}")
+        raise location.error(f"{missing[1]} is missing: a certificate needs its key; write {' or '.join(missing)}")
     authorization = None
     if user.token:
         authorization = bearer(user.token)
@@ -174,30 +178,35 @@ def _credentials(user: User, place: Place) -> FixedCredentials | FileCredentials
         authorization = basic(user.username, user.password)
     fixed = Identity(
         authorization,
-        place.decoded(fields[0], certificate_data) if certificate_data else None,
-        place.decoded(fields[2], key_data) if key_data else None,
-        str(place),
+        location.decoded(fields[0], certificate_data) if certificate_data else None,
+        location.decoded(fields[2], key_data) if key_data else None,
+        str(location),
     )
-    token = RotatedFile(place.path(user.token_file)) if user.token_file else None
-    certificate = RotatedFile(place.path(certificate_file)) if certificate_file and not certificate_data else None
-    key = RotatedFile(place.path(key_file)) if key_file and not key_data else None
+    token = RotatedFile(location.path(user.token_file)) if user.token_file else None
+    certificate = RotatedFile(location.path(certificate_file)) if certificate_file and not certificate_data else None
+    key = RotatedFile(location.path(key_file)) if key_file and not key_data else None
     if token is not None or certificate is not None or key is not None:
         return FileCredentials(fixed, token=token, certificate=certificate, key=key)
     return FixedCredentials(fixed)
 
 
 def _exec_credentials(
-    plugin: Exec, place: Place, cluster: Cluster, trust: Trust, server: str, proxy: str | None
+    plugin: ExecConfig,
+    location: EntryLocation,
+    cluster: KubeconfigCluster,
+    trust: Trust,
+    server: str,
+    proxy: str | None,
 ) -> ExecCredentials:
     if not plugin.command:
-        raise place.wrong("exec.command is missing: name the program that prints the credentials")
+        raise location.error("exec.command is missing: name the program that prints the credentials")
     if plugin.api_version not in VERSIONS:
-        raise place.wrong(f"exec.apiVersion {plugin.api_version!r} is not supported: write {' or '.join(VERSIONS)}")
+        raise location.error(f"exec.apiVersion {plugin.api_version!r} is not supported: write {' or '.join(VERSIONS)}")
     mode = plugin.interactive_mode or (IF_AVAILABLE if plugin.api_version != VERSIONS[0] else "")
     if mode not in (NEVER, IF_AVAILABLE, ALWAYS):
-        raise place.wrong(f"exec.interactiveMode must be {NEVER}, {IF_AVAILABLE} or {ALWAYS}")
+        raise location.error(f"exec.interactiveMode must be {NEVER}, {IF_AVAILABLE} or {ALWAYS}")
     if any(not variable.name for variable in plugin.env):
-        raise place.wrong("exec.env has an entry without a name")
+        raise location.error("exec.env has an entry without a name")
     info = None
     if plugin.provide_cluster_info:
         info = cluster_info(
@@ -209,11 +218,11 @@ def _exec_credentials(
             disable_compression=cluster.disable_compression,
             config=next((each.extension for each in cluster.extensions if each.name == EXTENSION), None),
         )
-    command = str(place.path(plugin.command)) if os.sep in plugin.command else plugin.command
+    command = str(location.path(plugin.command)) if os.sep in plugin.command else plugin.command
     return ExecCredentials(
         command,
         plugin.args,
-        origin=str(place),
+        origin=str(location),
         api_version=plugin.api_version,
         environment={variable.name: variable.value for variable in plugin.env},
         cluster=info,
@@ -222,14 +231,14 @@ def _exec_credentials(
     )
 
 
-def _impersonation(user: User, place: Place) -> list[tuple[str, str]]:
+def _impersonation(user: KubeconfigUser, location: EntryLocation) -> list[tuple[str, str]]:
     if not user.as_:
         if user.as_uid or user.as_groups or user.as_user_extra:
-            raise place.wrong("as-uid, as-groups and as-user-extra need a user to act as: write as")
+            raise location.error("as-uid, as-groups and as-user-extra need a user to act as: write as")
         return []
     extra = [value for values in user.as_user_extra.values() for value in values]
     if not all(value.isprintable() for value in (user.as_, user.as_uid, *user.as_groups, *extra)):
-        raise place.wrong("as, as-uid, as-groups and as-user-extra may have no line breaks inside")
+        raise location.error("as, as-uid, as-groups and as-user-extra may have no line breaks inside")
     headers = [("Impersonate-User", user.as_)]
     if user.as_uid:
         headers.append(("Impersonate-Uid", user.as_uid))

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from podium.client.wire import Answer, Connection
+from podium.client.wire import WireConnection, WireResponse
 
 T = TypeVar("T")
 
@@ -34,15 +34,15 @@ class Pool:
         self._max_answer = max_answer
         self._free_places = limit
         self._queue: deque[asyncio.Future[None]] = deque()
-        self._idle: list[Connection] = []
-        self._open: dict[Connection, None] = {}  # in the order they were made, unlike a set
+        self._idle: list[WireConnection] = []
+        self._open: dict[WireConnection, None] = {}  # in the order they were made, unlike a set
         self._tls: ssl.SSLContext | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = float("inf")
 
     async def exchange(
         self, request: bytes, tls: ssl.SSLContext | None, deadline: float, guard: Callable[[], None] | None
-    ) -> Answer:
+    ) -> WireResponse:
         """Sends `request` on a free connection; `guard` is asked at the last moment. NotSentError where it never left,
         TimeoutError, OSError or MalformedError where it may have."""
         loop = asyncio.get_running_loop()
@@ -103,7 +103,7 @@ class Pool:
                 return
         self._free_places += 1
 
-    def _idle_connection(self, now: float) -> Connection | None:
+    def _idle_connection(self, now: float) -> WireConnection | None:
         while self._idle:
             connection = self._idle.pop()
             if connection.reusable and now - connection.idle_since < MAX_IDLE:
@@ -111,9 +111,9 @@ class Pool:
             connection.abort()
         return None
 
-    async def _connect(self, loop: asyncio.AbstractEventLoop, tls: ssl.SSLContext | None) -> Connection:
+    async def _connect(self, loop: asyncio.AbstractEventLoop, tls: ssl.SSLContext | None) -> WireConnection:
         _, connection = await loop.create_connection(
-            lambda: Connection(loop, self._max_answer),
+            lambda: WireConnection(loop, self._max_answer),
             self._host,
             self._port,
             ssl=tls,

@@ -12,7 +12,7 @@ import msgspec
 
 from podium.client.errors import ApiError, refusal
 from podium.client.lines import BrokenStream
-from podium.client.resource import Resource
+from podium.client.resource import ApiResource
 from podium.kube import DecodeError, decode_json
 
 T = TypeVar("T")
@@ -24,7 +24,7 @@ _EXPIRED = ("Expired", "Gone")
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-class Identity(NamedTuple):
+class ObjectIdentity(NamedTuple):
     """Which object, and which version of it: "namespace/name" or "name", UID, and resource version."""
 
     key: str
@@ -32,10 +32,10 @@ class Identity(NamedTuple):
     version: str
 
 
-class Found(NamedTuple, Generic[T]):
+class FoundObject(NamedTuple, Generic[T]):
     """An object as the server sent it; without `object`, `problem` says why that cannot be used."""
 
-    identity: Identity
+    identity: ObjectIdentity
     object: T | None = None
     raw: bytes | None = None
     problem: str = ""
@@ -70,13 +70,15 @@ _decode_code = msgspec.json.Decoder(_Code).decode
 class Reader(Generic[T]):
     """Reads events and objects of one resource, with their JSON if `keep_raw`."""
 
-    def __init__(self, resource: Resource[T], *, keep_raw: bool = False) -> None:
+    def __init__(self, resource: ApiResource[T], *, keep_raw: bool = False) -> None:
         self._type = cast("type[T]", resource.type or dict[str, Any])
         self._keep_raw = keep_raw
-        self.identify: Callable[[T], Identity] = _identity_of_dict if resource.type is None else _identity_of_struct
+        self.identify: Callable[[T], ObjectIdentity] = (
+            _identity_of_dict if resource.type is None else _identity_of_struct
+        )
         self._decode = msgspec.json.Decoder(_Event[self._type]).decode  # type: ignore[name-defined]
 
-    def event(self, line: bytes) -> tuple[str, Found[T]]:
+    def event(self, line: bytes) -> tuple[str, FoundObject[T]]:
         """What happened and to what. An event that reports an error is raised: ApiError; BrokenStream for garbage."""
         if not self._keep_raw:
             try:
@@ -84,24 +86,24 @@ class Reader(Generic[T]):
                 if event.type in _CHANGES:
                     identity = self.identify(event.object)
                     if identity.key:
-                        return event.type, Found(identity, event.object)
+                        return event.type, FoundObject(identity, event.object)
             except _UNREADABLE:
                 pass
         return self._event_in_two_steps(line)
 
-    def object(self, data: msgspec.Raw) -> Found[T]:
+    def object(self, data: msgspec.Raw) -> FoundObject[T]:
         """One object by itself; `problem` where it does not fit the type."""
         raw = bytes(data) if self._keep_raw else None
         try:
             found = decode_json(self._type, data)
             identity = self.identify(found)
         except (DecodeError, *_UNREADABLE) as error:
-            return Found(_identity_of_named(data), None, raw, str(error))
+            return FoundObject(_identity_of_named(data), None, raw, str(error))
         if not identity.key:
-            return Found(identity, None, raw, "it has no name")
-        return Found(identity, found, raw)
+            return FoundObject(identity, None, raw, "it has no name")
+        return FoundObject(identity, found, raw)
 
-    def _event_in_two_steps(self, line: bytes) -> tuple[str, Found[T]]:
+    def _event_in_two_steps(self, line: bytes) -> tuple[str, FoundObject[T]]:
         try:
             event = _decode_envelope(line)
         except _UNREADABLE as error:
@@ -109,17 +111,17 @@ class Reader(Generic[T]):
         if event.type == ERROR:
             raise _refusal(bytes(event.object))
         if event.type == BOOKMARK:
-            return BOOKMARK, Found(_identity_of_named(event.object))
+            return BOOKMARK, FoundObject(_identity_of_named(event.object))
         return event.type, self.object(event.object)
 
 
-def _identity_of_struct(obj: Any) -> Identity:
+def _identity_of_struct(obj: Any) -> ObjectIdentity:
     metadata = obj.metadata
     name, namespace = metadata.name, metadata.namespace
-    return Identity(f"{namespace}/{name}" if namespace else name, metadata.uid, metadata.resource_version)
+    return ObjectIdentity(f"{namespace}/{name}" if namespace else name, metadata.uid, metadata.resource_version)
 
 
-def _identity_of_dict(obj: Any) -> Identity:
+def _identity_of_dict(obj: Any) -> ObjectIdentity:
     metadata = obj.get("metadata")
     try:
         return _identity(msgspec.convert(metadata, _Metadata | None))
@@ -127,18 +129,18 @@ def _identity_of_dict(obj: Any) -> Identity:
         return _identity(None)
 
 
-def _identity_of_named(data: msgspec.Raw) -> Identity:
+def _identity_of_named(data: msgspec.Raw) -> ObjectIdentity:
     try:
         return _identity(_decode_named(data).metadata)
     except _UNREADABLE:
         return _identity(None)
 
 
-def _identity(metadata: _Metadata | None) -> Identity:
+def _identity(metadata: _Metadata | None) -> ObjectIdentity:
     if metadata is None:
-        return Identity("", "", "")
+        return ObjectIdentity("", "", "")
     key = "/".join(part for part in (metadata.namespace, metadata.name) if part)
-    return Identity(key, metadata.uid or "", metadata.resource_version or "")
+    return ObjectIdentity(key, metadata.uid or "", metadata.resource_version or "")
 
 
 def _refusal(status: bytes) -> ApiError:

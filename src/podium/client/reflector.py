@@ -20,21 +20,18 @@ from typing import Generic, TypeVar
 import msgspec
 
 from podium.client.backoff import Backoff
-from podium.client.client import Client
+from podium.client.client import SILENT_WATCH, Client
 from podium.client.errors import AccessError, ApiError, ClientError, TimedOut, Unreachable
-from podium.client.lines import LONGEST_LINE, BrokenStream, Lines
+from podium.client.lines import LONGEST_LINE, BrokenStream, LineSplitter
 from podium.client.listing import list_all
-from podium.client.reading import ADDED, BOOKMARK, DELETED, MODIFIED, Found, Reader
+from podium.client.reading import ADDED, BOOKMARK, DELETED, MODIFIED, FoundObject, Reader
 from podium.client.replica import BATCH, Replica
 from podium.client.reports import Reports
-from podium.client.resource import Resource
+from podium.client.resource import ApiResource
 
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
-
-IDLE = 150.0
-"""Seconds of silence after which a watch is cut: the server sends a bookmark every minute."""
 
 WATCH_SECONDS = (300, 600)
 """How long a watch may last, at random between these: servers spread their load by that, as client-go does."""
@@ -60,7 +57,7 @@ class Reflector(Generic[T]):
     def __init__(
         self,
         client: Client,
-        resource: Resource[T],
+        resource: ApiResource[T],
         *,
         on_set: Callable[[T], None],
         on_delete: Callable[[T], None],
@@ -68,7 +65,7 @@ class Reflector(Generic[T]):
         rng: random.Random,
         keep_raw: bool = False,
         backoff: Backoff | None = None,
-        idle: float = IDLE,
+        idle: float = SILENT_WATCH,
         longest_line: int = LONGEST_LINE,
     ) -> None:
         self.resource = resource
@@ -156,7 +153,7 @@ class Reflector(Generic[T]):
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(self._rng.randint(*WATCH_SECONDS)),
         }
-        lines = Lines(self._longest_line)
+        lines = LineSplitter(self._longest_line)
         taken = 0
         self.watches += 1
         async with self._client.stream(self.resource.path, params, idle=self._idle) as chunks:
@@ -238,7 +235,7 @@ class Reflector(Generic[T]):
 
     # What is told about single objects.
 
-    def _report_unreadable(self, found: Found[T]) -> None:
+    def _report_unreadable(self, found: FoundObject[T]) -> None:
         self._reports.mention(f'{self.resource.name} "{found.identity.key}" cannot be read: {found.problem}')
 
     def _report_failed_callback(self, key: str, error: Exception) -> None:
@@ -246,7 +243,7 @@ class Reflector(Generic[T]):
         self._reports.mention(f'{self.resource.name} "{key}" could not be taken over: {told}', topic=told)
 
 
-def _reason(error: ApiError, resource: Resource[T]) -> str:
+def _reason(error: ApiError, resource: ApiResource[T]) -> str:
     if error.forbidden:
         return f"{error}; the role of this user needs the rule {resource.rule}"
     if error.unauthorized:

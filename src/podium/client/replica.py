@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
-from podium.client.reading import Found, Identity
+from podium.client.reading import FoundObject, ObjectIdentity
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ class Replica(Generic[T]):
 
     def __init__(
         self,
-        identify: Callable[[T], Identity],
+        identify: Callable[[T], ObjectIdentity],
         *,
         on_set: Callable[[T], None],
         on_delete: Callable[[T], None],
@@ -46,7 +46,7 @@ class Replica(Generic[T]):
         self._gone: dict[str, str] = {}  # the version at which an object went, for the latest of them
         self._floor = ""  # of anything not in the store, events up to this version are old news
 
-    def set(self, found: Found[T]) -> None:
+    def set(self, found: FoundObject[T]) -> None:
         """An object was added or changed; one that could not be read changes nothing but the one it replaces."""
         key, uid, version = found.identity
         known = self.store.get(key)
@@ -61,7 +61,7 @@ class Replica(Generic[T]):
                 self._remove(key, version, known)
         self._put(key, found)
 
-    def delete(self, found: Found[T]) -> None:
+    def delete(self, found: FoundObject[T]) -> None:
         """An object went, or is no longer one of those selected."""
         key, uid, version = found.identity
         known = self.store.get(key)
@@ -73,7 +73,7 @@ class Replica(Generic[T]):
             return
         self._remove(key, version, known if found.object is None or uid != before.uid else found.object)
 
-    async def replace(self, listed: Iterable[Found[T]], version: str) -> None:
+    async def replace(self, listed: Iterable[FoundObject[T]], version: str) -> None:
         """All there is, as of `version`. What came is told before what went: whoever decides in between may take
         something for taken that is free, but never for free what is taken."""
         present = {found.identity.key: found for found in listed}
@@ -99,7 +99,7 @@ class Replica(Generic[T]):
         self._gone.clear()
         self._floor = version
 
-    def _put(self, key: str, found: Found[T]) -> None:
+    def _put(self, key: str, found: FoundObject[T]) -> None:
         if found.object is None:
             return
         self.store[key] = found.object

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Resource(Generic[T]):
+class ApiResource(Generic[T]):
     """A collection; `type` None leaves its objects plain dictionaries; `params` are selectors ("fieldSelector": …).
 
     >>> Resource("/apis/storage.k8s.io/v1/csinodes").name

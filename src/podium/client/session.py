@@ -13,7 +13,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from podium.client.trouble import unreachable
-from podium.client.wire import MalformedError
+from podium.client.wire import MalformedResponseError
 
 
 def tcp_connector(limit: int) -> aiohttp.BaseConnector:
@@ -87,7 +87,7 @@ async def read_whole(response: aiohttp.ClientResponse, limit: int) -> bytes:
         while part := await response.content.readany():
             size += len(part)
             if size > limit:
-                raise MalformedError(f"the answer is larger than {limit} bytes")
+                raise MalformedResponseError(f"the answer is larger than {limit} bytes")
             parts.append(part)
     except BaseException:
         abandon(response)

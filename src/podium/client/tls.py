@@ -43,27 +43,29 @@ def tls_context(
     return context
 
 
-def load_authority(context: ssl.SSLContext, pem: bytes, place: str) -> None:
+def load_authority(context: ssl.SSLContext, pem: bytes, origin: str) -> None:
     try:  # bundles have comments between certificates, in any language
         context.load_verify_locations(cadata=pem.decode("ascii", errors="ignore"))
     except (ssl.SSLError, ValueError):
-        raise AccessError(f"{place} holds no PEM certificate: it must begin with -----BEGIN CERTIFICATE-----") from None
+        raise AccessError(
+            f"{origin} holds no PEM certificate: it must begin with -----BEGIN CERTIFICATE-----"
+        ) from None
 
 
-def load_certificate(context: ssl.SSLContext, certificate: bytes, key: bytes, place: str) -> None:
+def load_certificate(context: ssl.SSLContext, certificate: bytes, key: bytes, origin: str) -> None:
     if b"-----BEGIN CERTIFICATE-----" not in certificate:
-        raise AccessError(f"{place}: the certificate is not PEM: it must begin with -----BEGIN CERTIFICATE-----")
+        raise AccessError(f"{origin}: the certificate is not PEM: it must begin with -----BEGIN CERTIFICATE-----")
     if b"PRIVATE KEY-----" not in key:
-        raise AccessError(f"{place}: the key is not PEM: it must begin with -----BEGIN PRIVATE KEY-----")
+        raise AccessError(f"{origin}: the key is not PEM: it must begin with -----BEGIN PRIVATE KEY-----")
     if b"ENCRYPTED" in key:
-        raise AccessError(f"{place}: the key is encrypted: give it without a pass phrase")
+        raise AccessError(f"{origin}: the key is encrypted: give it without a pass phrase")
     with _file_in_memory(certificate + b"\n" + key) as path:
         try:
             context.load_cert_chain(path, password=_no_password)
         except ssl.SSLError as error:
             if error.reason == "KEY_VALUES_MISMATCH":
-                raise AccessError(f"{place}: the key does not belong to the certificate") from None
-            raise AccessError(f"{place}: the certificate or its key is damaged ({error.reason})") from None
+                raise AccessError(f"{origin}: the key does not belong to the certificate") from None
+            raise AccessError(f"{origin}: the certificate or its key is damaged ({error.reason})") from None
 
 
 def _no_password() -> str:

@@ -11,7 +11,7 @@ import aiohttp
 
 from podium.client.errors import TimedOut, Unreachable
 from podium.client.pool import NotSentError
-from podium.client.wire import MalformedError
+from podium.client.wire import MalformedResponseError
 
 _BEFORE_SENDING = (
     NotSentError,
@@ -61,7 +61,7 @@ def _sentence(error: BaseException, host: str) -> str:
             return f"the address of {host} is not known: {error.strerror}"
         case aiohttp.ClientHttpProxyError():
             return f"the proxy does not connect to {host}: it answered {error.status} {error.message}"
-        case MalformedError():
+        case MalformedResponseError():
             return f"{host} sent something else than an answer: {error}"
         case aiohttp.ClientPayloadError() | aiohttp.ServerDisconnectedError() | ConnectionResetError():
             return f"{host} closed the connection before the whole answer came"

@@ -14,11 +14,11 @@ MAX_HEAD = 64 << 10
 MAX_CHUNK_LINE = 1 << 10
 
 
-class MalformedError(Exception):
+class MalformedResponseError(Exception):
     """What came is not HTTP, or longer than allowed; says which."""
 
 
-class Answer(NamedTuple):
+class WireResponse(NamedTuple):
     status: int
     head: bytes
     """The status line and the header lines, lower-cased."""
@@ -29,14 +29,14 @@ class Answer(NamedTuple):
         return _value(self.head, b"\r\n" + name + b":")
 
 
-class Connection(asyncio.Protocol):
+class WireConnection(asyncio.Protocol):
     """A connection, idle or in one exchange. `reusable` is False once it must not be asked again."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limit: int) -> None:
         self._loop = loop
         self._limit = limit
         self._transport: asyncio.Transport | None = None
-        self._waiter: asyncio.Future[Answer] | None = None
+        self._waiter: asyncio.Future[WireResponse] | None = None
         self.reusable = False
         self.idle_since = 0.0
         self.deadline = 0.0
@@ -50,7 +50,7 @@ class Connection(asyncio.Protocol):
         self._parts: list[bytes] = []
         self._size = 0
 
-    def send(self, request: bytes, deadline: float) -> asyncio.Future[Answer]:
+    def send(self, request: bytes, deadline: float) -> asyncio.Future[WireResponse]:
         """Sends; the answer comes, or TimeoutError, OSError or MalformedError, after which the connection is closed.
         Whoever stops waiting must `abort`; whoever holds the connection calls `expire` when `deadline` has passed."""
         assert self._transport is not None
@@ -84,8 +84,10 @@ class Connection(asyncio.Protocol):
             return
         try:
             answer = self._feed(data)
-        except (MalformedError, ValueError) as error:
-            waiter.set_exception(error if isinstance(error, MalformedError) else MalformedError(str(error)))
+        except (MalformedResponseError, ValueError) as error:
+            waiter.set_exception(
+                error if isinstance(error, MalformedResponseError) else MalformedResponseError(str(error))
+            )
             self.abort()
             return
         if answer is not None:
@@ -109,7 +111,7 @@ class Connection(asyncio.Protocol):
         else:
             waiter.set_exception(ConnectionResetError("the connection was closed before the whole answer came"))
 
-    def _feed(self, data: bytes) -> Answer | None:
+    def _feed(self, data: bytes) -> WireResponse | None:
         """The answer, once `data` completes it."""
         if self._head is None:
             rest = self._read_head(self._buffer + data if self._buffer else data)
@@ -125,7 +127,7 @@ class Connection(asyncio.Protocol):
         if length is None or self._size < length:
             return None
         if self._size > length:
-            raise MalformedError("more came than Content-Length said")
+            raise MalformedResponseError("more came than Content-Length said")
         return self._complete(b"".join(self._parts))
 
     def _read_head(self, data: bytes) -> bytes | None:
@@ -134,12 +136,12 @@ class Connection(asyncio.Protocol):
             end = data.find(END_OF_HEAD)
             if end < 0:
                 if len(data) > MAX_HEAD:
-                    raise MalformedError("the answer's headers do not end")
+                    raise MalformedResponseError("the answer's headers do not end")
                 self._buffer = data
                 return None
             head = data[:end].lower()
             if not head.startswith(b"http/1."):
-                raise MalformedError("the answer is not HTTP/1.1")
+                raise MalformedResponseError("the answer is not HTTP/1.1")
             status = int(head[9:12])
             data = data[end + 4 :]
             if status >= 200:
@@ -164,21 +166,21 @@ class Connection(asyncio.Protocol):
         else:
             self._length = int(length)
             if self._length > self._limit:
-                raise MalformedError(f"the answer is larger than {self._limit} bytes")
+                raise MalformedResponseError(f"the answer is larger than {self._limit} bytes")
 
-    def _read_chunks(self, buffer: bytes) -> Answer | None:
+    def _read_chunks(self, buffer: bytes) -> WireResponse | None:
         position = 0
         while True:
             line_end = buffer.find(b"\r\n", position)
             if line_end < 0:
                 if len(buffer) - position > MAX_CHUNK_LINE:
-                    raise MalformedError("a chunk's size does not end")
+                    raise MalformedResponseError("a chunk's size does not end")
                 break
             size = int(buffer[position:line_end].partition(b";")[0], 16)
             if size == 0:
                 return self._end_of_chunks(buffer[line_end:])
             if size < 0 or self._size + size > self._limit:
-                raise MalformedError(f"the answer is larger than {self._limit} bytes")
+                raise MalformedResponseError(f"the answer is larger than {self._limit} bytes")
             start = line_end + 2
             if len(buffer) < start + size + 2:
                 break
@@ -187,26 +189,26 @@ class Connection(asyncio.Protocol):
         self._buffer = buffer[position:]
         return None
 
-    def _end_of_chunks(self, trailer: bytes) -> Answer | None:
+    def _end_of_chunks(self, trailer: bytes) -> WireResponse | None:
         end = trailer.find(END_OF_HEAD)
         if end < 0:
             if len(trailer) > MAX_HEAD:
-                raise MalformedError("the answer's trailer does not end")
+                raise MalformedResponseError("the answer's trailer does not end")
             self._buffer = b"0" + trailer
             return None
         if len(trailer) != end + 4:
-            raise MalformedError("more came than the answer")
+            raise MalformedResponseError("more came than the answer")
         return self._complete(b"".join(self._parts))
 
     def _keep(self, part: bytes) -> None:
         self._size += len(part)
         if self._size > self._limit:
-            raise MalformedError(f"the answer is larger than {self._limit} bytes")
+            raise MalformedResponseError(f"the answer is larger than {self._limit} bytes")
         self._parts.append(part)
 
-    def _complete(self, body: bytes) -> Answer:
+    def _complete(self, body: bytes) -> WireResponse:
         assert self._head is not None
-        answer = Answer(self._status, self._head, body)
+        answer = WireResponse(self._status, self._head, body)
         self._head = None
         if self._size or self._buffer:
             self._buffer = b""

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from podium.client import RESOURCES, WATCHED, Resource
+from podium.client import RESOURCES, WATCHED, ApiResource
 from podium.config import load_config
 from podium.config.points import Point
 from podium.config.registry import Registry
@@ -97,7 +97,7 @@ def may_see_images(engine: Scheduler) -> bool:
     return any(name == IMAGES or name not in IN_TREE for name in runtime_of(engine).plugins)
 
 
-def kinds_to_watch(plugins: Iterable[type[Plugin]]) -> list[Resource[Any]]:
+def kinds_to_watch(plugins: Iterable[type[Plugin]]) -> list[ApiResource[Any]]:
     """What plugins need to see of a cluster: nodes; pods where these matter; everything where one looks further."""
     kinds: dict[type, None] = {Node: None}
     for plugin in plugins:

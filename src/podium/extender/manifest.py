@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from podium.client import RESOURCES, Resource
+from podium.client import RESOURCES, ApiResource
 from podium.client.experience import PODS
 from podium.config.registry import Registry
 from podium.extender.agents import Agent
@@ -144,7 +144,7 @@ def agent_roles(agents: Sequence[Agent], registry: Registry, settings: Settings)
     name = name_of(agents, settings)
     plugins = cast("list[type[Plugin]]", [registry[plugin] for agent in agents for plugin in agent.plugins])
     more = [RESOURCES[kind] for agent in agents for kind in agent.watches]
-    watched: dict[str, Resource[Any]] = {each.path: each for each in (*kinds_to_watch(plugins), *more)}
+    watched: dict[str, ApiResource[Any]] = {each.path: each for each in (*kinds_to_watch(plugins), *more)}
     learns = any(plugin.name == "RewardBias" for plugin in plugins)
     if learns:
         watched[PODS.path] = PODS

@@ -17,10 +17,10 @@ from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, 
 from podium.serving.families import (
     Collector,
     Counters,
-    Family,
     Histogram,
     Histograms,
-    Read,
+    MetricFamily,
+    ReadFamily,
     Reading,
     exponential,
     gauges,
@@ -46,13 +46,13 @@ class Measures:
             "podium_extender_rejected_total", "Requests that reached no agent, by reason.", ("reason",)
         )
         build: Reading = {(version("podium"), platform.python_version()): 1.0}
-        self.families: list[Family] = [
+        self.families: list[MetricFamily] = [
             self._requests,
             self._seconds,
             self._rejected,
-            Read(gauges, "podium_extender_nodes", "Nodes known.", lambda: float(nodes())),
-            Read(gauges, "podium_extender_synced", "Whether the watch has listed all.", lambda: float(synced())),
-            Read(gauges, "podium_build_info", "Always 1.", lambda: build, ("version", "python")),
+            ReadFamily(gauges, "podium_extender_nodes", "Nodes known.", lambda: float(nodes())),
+            ReadFamily(gauges, "podium_extender_synced", "Whether the watch has listed all.", lambda: float(synced())),
+            ReadFamily(gauges, "podium_build_info", "Always 1.", lambda: build, ("version", "python")),
         ]
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)

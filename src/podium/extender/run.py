@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from podium.client import RESOURCES, Access, Client, Resource, WatchedExperience
+from podium.client import RESOURCES, Access, ApiResource, Client, WatchedExperience
 from podium.client.files import RotatedFile
 from podium.client.informers import Informers, custom_kinds
 from podium.config.registry import Registry
@@ -126,7 +126,7 @@ class Process:
     def _watch(self, client: Client, rng: random.Random) -> Informers:
         wanted = kinds_to_watch([type(plugin) for plugin in self._plugins.values()])
         more = [RESOURCES[kind] for agent in self._agents for kind in agent.watches]
-        resources: dict[str, Resource[Any]] = {each.path: each for each in (*wanted, *more)}
+        resources: dict[str, ApiResource[Any]] = {each.path: each for each in (*wanted, *more)}
         return Informers(
             client,
             self._engine.intake,

@@ -25,7 +25,7 @@ from podium.framework.load import LoadSource
 from podium.framework.queued import QueuedPod
 from podium.kube import Node, Pod
 from podium.live.complaints import Complaints
-from podium.live.events.recorder import Recorder, failed_scheduling, scheduled
+from podium.live.events.recorder import EventRecorder, failed_scheduling, scheduled
 from podium.live.extender_client.http_extender import build_extenders
 from podium.live.metrics.registry import Metrics
 from podium.live.pod_status import PodStatuses
@@ -49,7 +49,7 @@ class LiveScheduler:
         config: SchedulerConfig,
         registry: Registry,
         client: Client,
-        recorder: Recorder,
+        recorder: EventRecorder,
         *,
         clock: Clock,
         rng: random.Random,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from podium.framework.clock import Clock, SystemClock
 
 
-class Surroundings(NamedTuple):
+class ProcessEnvironment(NamedTuple):
     """`stopwatch` is what durations are taken with; `settle` is called when all that stays has been listed."""
 
     clock: Clock
@@ -22,8 +22,8 @@ class Surroundings(NamedTuple):
     settle: Callable[[], None]
 
 
-def this_machine() -> Surroundings:
-    return Surroundings(SystemClock(), random.Random(), time.perf_counter, socket.gethostname(), _settle)
+def this_machine() -> ProcessEnvironment:
+    return ProcessEnvironment(SystemClock(), random.Random(), time.perf_counter, socket.gethostname(), _settle)
 
 
 def _settle() -> None:

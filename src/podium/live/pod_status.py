@@ -30,18 +30,18 @@ REMEMBERED = 1000
 """Pods of which it is remembered what was written last, until the watch tells; the oldest are forgotten."""
 
 
-class Write(NamedTuple):
+class StatusWrite(NamedTuple):
     """A condition (status, reason, message of PodScheduled), a nomination, or both."""
 
     pod: Pod
     condition: tuple[str, str, str] | None
     nomination: Nomination | None
 
-    def then(self, later: Write | None) -> Write:
+    def then(self, later: StatusWrite | None) -> StatusWrite:
         """Both in one; what the later one says counts."""
         if later is None:
             return self
-        return Write(later.pod, later.condition or self.condition, later.nomination or self.nomination)
+        return StatusWrite(later.pod, later.condition or self.condition, later.nomination or self.nomination)
 
 
 class _UnderWay:
@@ -62,7 +62,7 @@ class PodStatuses:
         self._clock = clock
         self._latest = latest
         self._complaints = complaints
-        self._waiting: dict[str, Write] = {}
+        self._waiting: dict[str, StatusWrite] = {}
         self._under_way: dict[str, _UnderWay] = {}
         self._written: dict[str, tuple[Pod, Pod]] = {}  # as it was known, and as it is since our write
         self._news = asyncio.Event()
@@ -70,7 +70,7 @@ class PodStatuses:
     def write(
         self, pod: Pod, condition: tuple[str, str, str] | None = None, nomination: Nomination | None = None
     ) -> None:
-        write = Write(pod, condition, nomination)
+        write = StatusWrite(pod, condition, nomination)
         earlier = self._waiting.pop(pod.uid, None)
         self._waiting[pod.uid] = write if earlier is None else earlier.then(write)
         self._news.set()
@@ -113,7 +113,7 @@ class PodStatuses:
                 del self._under_way[uid]
                 under_way.ended.set()
 
-    async def _send(self, write: Write, under_way: _UnderWay) -> None:
+    async def _send(self, write: StatusWrite, under_way: _UnderWay) -> None:
         uid = write.pod.uid
         for attempt in range(ATTEMPTS):
             write = write.then(self._waiting.pop(uid, None))
@@ -145,7 +145,7 @@ class PodStatuses:
         self._written.pop(pod.uid, None)
         return pod
 
-    def _remember(self, pod: Pod, write: Write) -> None:
+    def _remember(self, pod: Pod, write: StatusWrite) -> None:
         status = self._as_written(pod).status
         if write.nomination is not None:
             status = replace(status, nominated_node_name=write.nomination.node_name)

@@ -22,10 +22,10 @@ from podium.config.resolved import SchedulerConfig
 from podium.kube import Node, Pod
 from podium.live.driver import LiveScheduler
 from podium.live.election.election import Election, LeadershipLost
-from podium.live.endpoints.options import ServingOptions, build_gate
-from podium.live.endpoints.server import Serving
-from podium.live.environment import Surroundings, this_machine
-from podium.live.events.recorder import Recorder
+from podium.live.endpoints.options import ServingOptions, build_endpoint_access
+from podium.live.endpoints.server import EndpointServer
+from podium.live.environment import ProcessEnvironment, this_machine
+from podium.live.events.recorder import EventRecorder
 from podium.live.metrics.load import show_load
 from podium.live.metrics.registry import Metrics
 from podium.live.metrics.resources import resource_metrics
@@ -45,23 +45,23 @@ BUSY = 8
 FINE, LOST = 0, 1
 
 
-class Options(NamedTuple):
+class RunOptions(NamedTuple):
     user_agent: str = "podium"
     shadow: bool = False
     serving: ServingOptions = ServingOptions()
 
 
-async def run(config: SchedulerConfig, registry: Registry, access: Access, options: Options) -> int:
+async def run(config: SchedulerConfig, registry: Registry, access: Access, options: RunOptions) -> int:
     """Run until told to stop (0) or until the lease is lost (1)."""
     stop = stop_on_signals()
     async with AsyncExitStack() as stack:
-        process = Process(config, registry, access, options, stack)
+        process = SchedulerProcess(config, registry, access, options, stack)
         if options.serving.secure_port:
             await process.serve(options.serving, access, stack)
         return await process.run(stop)
 
 
-class Process:
+class SchedulerProcess:
     """What one scheduler process holds."""
 
     def __init__(
@@ -69,9 +69,9 @@ class Process:
         config: SchedulerConfig,
         registry: Registry,
         access: Access,
-        options: Options,
+        options: RunOptions,
         stack: AsyncExitStack,
-        surroundings: Surroundings | None = None,
+        surroundings: ProcessEnvironment | None = None,
     ) -> None:
         self._surroundings = surroundings or this_machine()
         clock, rng, stopwatch, hostname, _settle = self._surroundings
@@ -85,7 +85,7 @@ class Process:
         for client in (self._client, self._aside):
             client.on_request = self._metrics.on_request
             stack.push_async_exit(client)
-        self._recorder = Recorder(
+        self._recorder = EventRecorder(
             self._aside,
             host=hostname,
             clock=clock,
@@ -157,11 +157,11 @@ class Process:
 
     async def serve(self, options: ServingOptions, access: Access, stack: AsyncExitStack) -> None:
         """Serve health, metrics and configuration; raises OSError where the port cannot be had."""
-        gate = build_gate(options, access)
+        gate = build_endpoint_access(options, access)
         for client in gate.clients:
             stack.push_async_exit(client)
         election = {} if self.election is None else {"leaderElection": self.election.unhealthy}
-        serving = Serving(
+        serving = EndpointServer(
             self._metrics,
             lambda: to_dict(self._config),
             gate.control,

@@ -106,7 +106,7 @@ class ShadowWriter(Unwritten):
             objects.claims.restore(claim.key)
 
 
-class Waiting(NamedTuple):
+class UncomparedDecision(NamedTuple):
     pod: Pod
     decision: Decision
     node_name: str
@@ -118,7 +118,7 @@ class Shadow:
 
     def __init__(self, found: Callable[[Finding], None]) -> None:
         self._found = found
-        self._waiting: dict[str, Waiting] = {}
+        self._waiting: dict[str, UncomparedDecision] = {}
         self._engine: Scheduler
         self.counts: Counter[str] = Counter()
 
@@ -140,7 +140,7 @@ class Shadow:
             return
         self._waiting.pop(pod.uid, None)
         node_name = "" if decision.row is None else self._engine.cluster.names[decision.row]
-        self._waiting[pod.uid] = Waiting(pod, decision, node_name)
+        self._waiting[pod.uid] = UncomparedDecision(pod, decision, node_name)
         LOG.debug("shadow: pod %s: decided", pod.key)
         if len(self._waiting) > MOST_WAITING:
             del self._waiting[next(iter(self._waiting))]
@@ -171,12 +171,12 @@ class Shadow:
     def gone(self, pod: Pod) -> None:
         self._waiting.pop(pod.uid, None)
 
-    def _compare(self, waiting: Waiting, other: str) -> None:
+    def _compare(self, waiting: UncomparedDecision, other: str) -> None:
         finding = self._finding(waiting, other)
         self.counts[finding.outcome] += 1
         self._found(finding)
 
-    def _finding(self, waiting: Waiting, other: str) -> Finding:
+    def _finding(self, waiting: UncomparedDecision, other: str) -> Finding:
         decision, key, podium = waiting.decision, waiting.pod.key, waiting.node_name
         if podium == other:
             return Finding("same", key, podium, other)

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from podium.client import RESOURCES, ApiError, Client, Resource
+from podium.client import RESOURCES, ApiError, ApiResource, Client
 from podium.client.listing import list_all
 from podium.client.reading import Reader
 from podium.kube import KubeObject, Node, Pod
@@ -29,7 +29,7 @@ async def fetch_nodes(client: Client) -> list[Node]:
     return [each.object for each in found if each.object is not None]
 
 
-async def _listed(client: Client, resource: Resource[Any], tell: Callable[[str], None]) -> list[KubeObject]:
+async def _listed(client: Client, resource: ApiResource[Any], tell: Callable[[str], None]) -> list[KubeObject]:
     try:
         found, _version = await list_all(client, resource, Reader(resource))
     except ApiError as error:

@@ -22,7 +22,7 @@ from podium.framework.handle import Effect
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
 from podium.kube.meta import format_time
 from podium.live.complaints import Complaints
-from podium.live.events.recorder import Recorder, preempted
+from podium.live.events.recorder import EventRecorder, preempted
 from podium.live.pod_status import PodStatuses, worth_repeating
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
@@ -60,7 +60,7 @@ class LiveWriter:
         clock: Clock,
         rng: random.Random,
         statuses: PodStatuses,
-        recorder: Recorder,
+        recorder: EventRecorder,
         complaints: Complaints,
         latest: Callable[[Pod], Pod | None],
         learn: Callable[[bytes], Pod | None],

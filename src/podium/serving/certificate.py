@@ -24,7 +24,7 @@ class CertificateError(Exception):
     """There is no certificate to serve under: one sentence says why and what to give."""
 
 
-class Pair(NamedTuple):
+class CertificatePair(NamedTuple):
     """A certificate (with its chain) and its key, both PEM."""
 
     certificate: bytes
@@ -33,8 +33,8 @@ class Pair(NamedTuple):
     """Where they came from, for messages."""
 
 
-class Source(Protocol):
-    def read(self, now: float) -> Pair:
+class CertificateSource(Protocol):
+    def read(self, now: float) -> CertificatePair:
         """The pair as of now, any clock in seconds; raises CertificateError."""
 
 
@@ -43,10 +43,10 @@ class PairOfFiles:
         self._certificate = RotatedFile(certificate)
         self._key = RotatedFile(key)
 
-    def read(self, now: float) -> Pair:
+    def read(self, now: float) -> CertificatePair:
         origin = f"{self._certificate.path} with {self._key.path}"
         try:
-            return Pair(self._certificate.read(now), self._key.read(now), origin)
+            return CertificatePair(self._certificate.read(now), self._key.read(now), origin)
         except OSError as error:
             raise CertificateError(f"{error.filename} cannot be read: {error.strerror}") from None
 
@@ -58,15 +58,15 @@ class SelfSigned:
         made = _openssl(hosts)
         end = b"-----END PRIVATE KEY-----"
         key, _, certificate = made.partition(end)
-        self._pair = Pair(certificate, key + end + b"\n", "the certificate made at the start")
+        self._pair = CertificatePair(certificate, key + end + b"\n", "the certificate made at the start")
 
-    def read(self, _now: float) -> Pair:
+    def read(self, _now: float) -> CertificatePair:
         return self._pair
 
 
 def certificate_of(
     certificate_file: str = "", key_file: str = "", folder: str = "", *, hosts: tuple[str, ...] = ("localhost",)
-) -> Source:
+) -> CertificateSource:
     """The source that options ask for: both files; or a folder, where a pair is kept and first made if need be; or
     a certificate that lives in memory only."""
     if bool(certificate_file) != bool(key_file):
@@ -82,7 +82,7 @@ def certificate_of(
     return PairOfFiles(certificate, key)
 
 
-def _write(pair: Pair, certificate: Path, key: Path) -> None:
+def _write(pair: CertificatePair, certificate: Path, key: Path) -> None:
     try:
         certificate.parent.mkdir(parents=True, exist_ok=True)
         key.touch(mode=0o600)

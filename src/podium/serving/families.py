@@ -23,7 +23,7 @@ Reading = float | Mapping[Labels, float]
 """A number, or one for each combination of label values."""
 
 
-class Family(Protocol):
+class MetricFamily(Protocol):
     name: str
 
     def collect(self) -> Metric: ...
@@ -118,7 +118,7 @@ class Counters:
         return counters(self.name, self._text, self._labels, self._values)
 
 
-class Read:
+class ReadFamily:
     """A family whose numbers live elsewhere and are read when somebody scrapes."""
 
     def __init__(
@@ -142,7 +142,7 @@ class Read:
 class Collector:
     """Gives a registry the families that have something to show."""
 
-    def __init__(self, families: Iterable[Family]) -> None:
+    def __init__(self, families: Iterable[MetricFamily]) -> None:
         self._families = families
 
     def describe(self) -> Iterable[Metric]:

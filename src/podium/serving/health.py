@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from podium.serving.families import Counters, Family, Read, Reading, gauges
+from podium.serving.families import Counters, MetricFamily, ReadFamily, Reading, gauges
 
 Check = Callable[[], str | None]
 
 
-class Told(NamedTuple):
+class HealthAnswer(NamedTuple):
     """A status code and a text."""
 
     status: int
@@ -34,7 +34,7 @@ class Health:
         self._checks = dict(checks) or {"ping": ping}
         self._results = results
 
-    def summary(self, *, verbose: bool = False, exclude: Sequence[str] = ()) -> Told:
+    def summary(self, *, verbose: bool = False, exclude: Sequence[str] = ()) -> HealthAnswer:
         lines = []
         well = True
         for name, check in self._checks.items():
@@ -49,16 +49,16 @@ class Health:
         if unknown:
             lines.append(f"warn: some health checks cannot be excluded: no matches for {', '.join(unknown)}\n")
         if not well:
-            return Told(500, f"{''.join(lines)}{self.name} check failed\n")
-        return Told(200, f"{''.join(lines)}{self.name} check passed\n" if verbose else "ok")
+            return HealthAnswer(500, f"{''.join(lines)}{self.name} check failed\n")
+        return HealthAnswer(200, f"{''.join(lines)}{self.name} check passed\n" if verbose else "ok")
 
-    def single(self, name: str) -> Told | None:
+    def single(self, name: str) -> HealthAnswer | None:
         """One check with its reason; None when there is none of that name."""
         check = self._checks.get(name)
         if check is None:
             return None
         wrong = self._ask(name, check)
-        return Told(200, "ok") if wrong is None else Told(500, f"internal server error: {wrong}\n")
+        return HealthAnswer(200, "ok") if wrong is None else HealthAnswer(500, f"internal server error: {wrong}\n")
 
     def _ask(self, name: str, check: Check) -> str | None:
         try:
@@ -77,8 +77,8 @@ class HealthResults:
         self._counted = Counters(
             "kubernetes_healthchecks_total", "Health checks made, by how they went.", ("type", "name", "status")
         )
-        self.families: list[Family] = [
-            Read(
+        self.families: list[MetricFamily] = [
+            ReadFamily(
                 gauges,
                 "kubernetes_healthcheck",
                 "Whether a health check last went well (1) or not (0).",

@@ -16,21 +16,25 @@ from typing import Any
 
 from podium.client import AccessError
 from podium.client.tls import load_authority, load_certificate
-from podium.serving.certificate import CertificateError, Pair, Source
+from podium.serving.certificate import CertificateError, CertificatePair, CertificateSource
 
 
 class ServingTls:
     """`authorities` gives the PEM certificates of those whose clients are believed; empty: none are asked for."""
 
     def __init__(
-        self, source: Source, authorities: Callable[[], bytes], now: Callable[[], float], report: Callable[[str], None]
+        self,
+        source: CertificateSource,
+        authorities: Callable[[], bytes],
+        now: Callable[[], float],
+        report: Callable[[str], None],
     ) -> None:
         self._source = source
         self._authorities = authorities
         self._now = now
         self._report = report
-        self._known: tuple[Pair, bytes] = (source.read(now()), authorities())
-        self._failed: tuple[Pair, bytes] | None = None
+        self._known: tuple[CertificatePair, bytes] = (source.read(now()), authorities())
+        self._failed: tuple[CertificatePair, bytes] | None = None
         try:
             self._newest = _context(*self._known)
         except AccessError as error:
@@ -62,7 +66,7 @@ class _StandIn(ssl.SSLContext):
         return self._newest().wrap_bio(*args, **options)
 
 
-def _context(pair: Pair, authorities: bytes) -> ssl.SSLContext:
+def _context(pair: CertificatePair, authorities: bytes) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_TICKET

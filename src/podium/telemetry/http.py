@@ -23,7 +23,7 @@ from podium.telemetry.sample import SourceError
 CONNECTIONS = 8
 
 
-class Server:
+class LoadServer:
     """One server, with one kind of credentials. The session is made at the first request, on the loop it runs on."""
 
     def __init__(self, source: SourceSettings) -> None:

@@ -21,13 +21,13 @@ from podium.kube.quantity import QuantityError, parse
 from podium.measured.series import Series
 from podium.measured.settings import SourceSettings
 from podium.telemetry.matching import NodeIndex
-from podium.telemetry.sample import Answer, Measured, SourceError, in_slices
+from podium.telemetry.sample import Measured, Measurements, SourceError, in_slices
 
 NODE_METRICS = "/apis/metrics.k8s.io/v1beta1/nodes"
 RESOURCES = {"CPU": "cpu", "Memory": "memory"}
 
 
-class Api(Protocol):
+class ApiReader(Protocol):
     """The Kubernetes client, as far as it is needed here."""
 
     async def get(self, path: str, *, timeout: float | None = None) -> bytes: ...
@@ -54,11 +54,11 @@ _node_metrics = msgspec.json.Decoder(_NodeMetrics)
 class MetricsServer:
     """`api` may raise whatever its client raises; the text of that is what is told."""
 
-    def __init__(self, source: SourceSettings, api: Api | None) -> None:
+    def __init__(self, source: SourceSettings, api: ApiReader | None) -> None:
         self._source = source
         self._api = api
 
-    async def ask(self, wanted: Iterable[Series], nodes: NodeIndex, now: float) -> Answer:
+    async def ask(self, wanted: Iterable[Series], nodes: NodeIndex, now: float) -> Measurements:
         items = await self._items()
         usage = [(series, Measured(0.0), _resource(series.query)) for series in wanted]
         async for part in in_slices(items):
@@ -114,7 +114,7 @@ def _read_usage(metrics: _NodeMetrics, resource: str, measured: Measured, nodes:
 
 
 class Annotations:
-    async def ask(self, wanted: Iterable[Series], nodes: NodeIndex, now: float) -> Answer:
+    async def ask(self, wanted: Iterable[Series], nodes: NodeIndex, now: float) -> Measurements:
         answer: dict[Series, Measured] = {series: Measured(now) for series in wanted}
         async for part in in_slices(nodes.nodes.values()):
             for node in part:

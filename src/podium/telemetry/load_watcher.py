@@ -15,9 +15,9 @@ import msgspec
 
 from podium.measured.series import Series
 from podium.measured.settings import SourceSettings
-from podium.telemetry.http import Server
+from podium.telemetry.http import LoadServer
 from podium.telemetry.matching import NodeIndex
-from podium.telemetry.sample import Answer, Measured, SourceError, in_slices
+from podium.telemetry.sample import Measured, Measurements, SourceError, in_slices
 
 WATCHER = "/watcher"
 
@@ -54,9 +54,9 @@ _node = msgspec.json.Decoder(_Node)
 class LoadWatcher:
     def __init__(self, source: SourceSettings) -> None:
         self._source = source
-        self._server = Server(source)
+        self._server = LoadServer(source)
 
-    async def ask(self, wanted: Iterable[Series], nodes: NodeIndex, now: float) -> Answer:
+    async def ask(self, wanted: Iterable[Series], nodes: NodeIndex, now: float) -> Measurements:
         status, body = await self._server.ask("GET", WATCHER)
         if status != 200:
             raise SourceError(f"{self._source} answered HTTP {status}{_meaning(status)}")

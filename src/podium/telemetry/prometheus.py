@@ -15,9 +15,9 @@ import msgspec
 
 from podium.measured.series import Combine, Series
 from podium.measured.settings import SourceSettings
-from podium.telemetry.http import Server
+from podium.telemetry.http import LoadServer
 from podium.telemetry.matching import Matcher, NodeIndex, matcher
-from podium.telemetry.sample import Answer, Measured, SourceError, in_slices
+from podium.telemetry.sample import Measured, Measurements, SourceError, in_slices
 
 QUERY = "/api/v1/query"
 AT_ONCE = 4
@@ -52,10 +52,10 @@ _sample = msgspec.json.Decoder(_Sample)
 class Prometheus:
     def __init__(self, source: SourceSettings) -> None:
         self._source = source
-        self._server = Server(source)
+        self._server = LoadServer(source)
         self._reading = asyncio.Lock()  # answers are read one after the other: slices of several would add up
 
-    async def ask(self, wanted: Iterable[Series], nodes: NodeIndex, now: float) -> Answer:
+    async def ask(self, wanted: Iterable[Series], nodes: NodeIndex, now: float) -> Measurements:
         turn = asyncio.Semaphore(AT_ONCE)
 
         async def one(series: Series) -> Measured | SourceError:

@@ -48,13 +48,13 @@ class Measured:
         }
 
 
-Answer = Mapping[Series, "Measured | SourceError"]
+Measurements = Mapping[Series, "Measured | SourceError"]
 
 
-class SourceOf(Protocol):
+class SeriesFetcher(Protocol):
     """One source, asked for all series that are followed of it at once."""
 
-    async def ask(self, wanted: Iterable[Series], nodes: NodeIndex, now: float) -> Answer:
+    async def ask(self, wanted: Iterable[Series], nodes: NodeIndex, now: float) -> Measurements:
         """What each series measures; raises SourceError where the source as a whole does not answer."""
 
     async def close(self) -> None: ...

@@ -22,11 +22,11 @@ from podium.framework.load import Readings
 from podium.kube import Node
 from podium.measured.series import Series
 from podium.measured.settings import SourceSettings
-from podium.telemetry.kubernetes import Annotations, Api, MetricsServer
+from podium.telemetry.kubernetes import Annotations, ApiReader, MetricsServer
 from podium.telemetry.load_watcher import LoadWatcher
 from podium.telemetry.matching import NodeIndex
 from podium.telemetry.prometheus import Prometheus
-from podium.telemetry.sample import Measured, SourceError, SourceOf, in_slices
+from podium.telemetry.sample import Measured, SeriesFetcher, SourceError, in_slices
 
 JITTER = 0.1
 """The share of the interval by which a refresh may come sooner or later."""
@@ -71,7 +71,7 @@ class Telemetry:
         rng: random.Random,
         nodes: Callable[[], Iterable[Node]],
         pods: Callable[[], Mapping[str, str]] = dict,
-        api: Api | None = None,
+        api: ApiReader | None = None,
         report: Callable[[str], None] = _log.warning,
     ) -> None:
         self._clock = clock
@@ -181,7 +181,7 @@ class Telemetry:
 class _Group:
     """One source and everything that is followed of it."""
 
-    def __init__(self, settings: SourceSettings, api: Api | None) -> None:
+    def __init__(self, settings: SourceSettings, api: ApiReader | None) -> None:
         self.settings = settings
         self.source = _source(settings, api)
         self.followed: dict[Series, Followed] = {}
@@ -222,7 +222,7 @@ class _Group:
             each.readings.give_up(now - self.settings.max_age.seconds)
 
 
-def _source(settings: SourceSettings, api: Api | None) -> SourceOf:
+def _source(settings: SourceSettings, api: ApiReader | None) -> SeriesFetcher:
     match settings.kind:
         case "prometheus":
             return Prometheus(settings)

@@ -30,7 +30,7 @@ from podium.measured.promql import duration
 from podium.measured.series import NodeMatch, Series
 from podium.measured.settings import SourceSettings
 from podium.telemetry.forecast import next_value
-from podium.telemetry.http import Server
+from podium.telemetry.http import LoadServer
 from podium.telemetry.matching import NodeIndex, matcher
 from podium.telemetry.prometheus import result_of
 from podium.telemetry.sample import SourceError, in_slices
@@ -69,7 +69,7 @@ class UsageSettings(msgspec.Struct, frozen=True, kw_only=True):
         return f"{function}_over_time(({used})[{duration(self.window)}:{duration(self.step)}]) and ({used})"
 
 
-class Usage:
+class NodeUsage:
     """Asks for everything once per `measure`."""
 
     def __init__(self, settings: UsageSettings, *, clock: Clock, rng: random.Random) -> None:
@@ -78,7 +78,7 @@ class Usage:
         self._telemetry = Telemetry(clock=clock, rng=rng, nodes=lambda: self._nodes, report=lambda _line: None)
         self._means = {each: self._follow("avg", each) for each in RESOURCES}
         self._deviations = {each: self._follow("stddev", each) for each in RESOURCES}
-        self._server = Server(settings.source)
+        self._server = LoadServer(settings.source)
         self._no_forecast: str | None = None
 
     @property

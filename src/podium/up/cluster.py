@@ -28,7 +28,7 @@ from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.framework.clock import SystemClock
 from podium.live.endpoints.options import ServingOptions
-from podium.live.run import Options, Process
+from podium.live.run import RunOptions, SchedulerProcess
 from podium.serving.signals import stop_on_signals
 from podium.up.demonstration import demonstrate
 from podium.up.kubeconfig import write_kubeconfig
@@ -74,15 +74,15 @@ async def up(config: SchedulerConfig, registry: Registry, wish: Wish, screen: Sc
         kubeconfig = write_kubeconfig(server.url, server.port)
         stack.callback(kubeconfig.unlink, missing_ok=True)
         screen.say(_welcome(server.url, kubeconfig, api, created))
-        options = Options(user_agent="podium-up", serving=ServingOptions(secure_port=0))
-        scheduler = Process(config, registry, Access(server.url), options, stack)
+        options = RunOptions(user_agent="podium-up", serving=ServingOptions(secure_port=0))
+        scheduler = SchedulerProcess(config, registry, Access(server.url), options, stack)
         beside = [screen.run(_picture(scheduler, news, server.url)), _first_placed(news, screen)]
         if wish.demo:
             beside.append(_demonstrate(api, news, wish, screen, kubeconfig, stop))
         return await _run(scheduler, beside, stop)
 
 
-def _picture(scheduler: Process, news: News, address: str) -> Callable[[], Picture]:
+def _picture(scheduler: SchedulerProcess, news: News, address: str) -> Callable[[], Picture]:
     began = time.monotonic()
     return lambda: take(scheduler.live.engine, news, address, time.monotonic() - began)
 
@@ -93,7 +93,7 @@ async def _demonstrate(api: Api, news: News, wish: Wish, screen: Screen, kubecon
         stop.set()
 
 
-async def _run(scheduler: Process, beside: Iterable[Coroutine[Any, Any, None]], stop: asyncio.Event) -> int:
+async def _run(scheduler: SchedulerProcess, beside: Iterable[Coroutine[Any, Any, None]], stop: asyncio.Event) -> int:
     """The scheduler until it ends, and beside it what is shown."""
     tasks = [asyncio.create_task(each) for each in beside]
     try:

@@ -16,7 +16,7 @@ from podium.client import Access, Client, load_access
 from podium.framework import SystemClock
 from podium.kube.meta import ObjectReference
 from podium.live.election.election import Election
-from podium.live.events.recorder import Recorder
+from podium.live.events.recorder import EventRecorder
 from tests.testbed import ControlPlane
 from tests.testbed.apiclient import ApiError
 from tests.testbed.processes import Component
@@ -215,7 +215,7 @@ def test_who_gives_up_hands_over_at_once(plane: ControlPlane) -> None:
 def test_becoming_leader_is_an_event_of_the_lease(plane: ControlPlane) -> None:
     async def main() -> None:
         async with Client(access(plane)) as client:
-            recorder = Recorder(client, host="host", clock=SystemClock(), rng=random.Random(1), report=pytest.fail)
+            recorder = EventRecorder(client, host="host", clock=SystemClock(), rng=random.Random(1), report=pytest.fail)
             sending = asyncio.create_task(recorder.run())
 
             def on_event(lease: ObjectReference, note: str) -> None:

@@ -11,7 +11,7 @@ import aiohttp
 from aiohttp import web
 
 from podium.framework import ManualClock
-from podium.live.endpoints.server import AccessControl, Serving
+from podium.live.endpoints.server import AccessControl, EndpointServer
 from podium.live.metrics.registry import Metrics
 from tests.testbed.certificates import KeyPair
 
@@ -45,7 +45,7 @@ async def served(
     """The address of endpoints that run meanwhile; plain HTTP unless a TLS context is given."""
     metrics = options.pop("metrics", None) or Metrics(ManualClock(), now=lambda: 0.0)
     options.setdefault("readyz", {})
-    serving = Serving(
+    serving = EndpointServer(
         metrics, lambda: CONFIGURATION, access or Everybody(), tls=tls, host=LOOPBACK, port=port, **options
     )
     await serving.start()

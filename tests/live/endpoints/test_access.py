@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 
 from podium.client import Access, Client
-from podium.live.endpoints.access import Delegated
+from podium.live.endpoints.access import DelegatedAccessControl
 from podium.live.endpoints.client_certificates import CONFIG_MAP, ClientAuthorities, LookupFailedError
 from podium.serving.certificate import SelfSigned
 from podium.serving.tls import ServingTls
@@ -31,7 +31,7 @@ async def guarded(
     """The address of endpoints behind delegated access control."""
     clock = asyncio.get_running_loop().time
     authorities = ClientAuthorities(authentication, client_file, options.get("report", lambda _message: None))
-    access = Delegated(authentication, authorization, authorities, **options)
+    access = DelegatedAccessControl(authentication, authorization, authorities, **options)
     tls = ServingTls(SelfSigned(LOOPBACK), lambda: authorities.all(clock()), clock, print)
     async with served(access=access, tls=tls.context, readyz={"shutdown": lambda: None}) as address:
         yield address
@@ -309,7 +309,7 @@ def test_authorities_published_later_are_believed_from_then_on(tmp_path: Path) -
         async with server.client() as client:
             clock = asyncio.get_running_loop().time
             authorities = ClientAuthorities(client)
-            access = Delegated(client, client, authorities)
+            access = DelegatedAccessControl(client, client, authorities)
             tls = ServingTls(SelfSigned(LOOPBACK), lambda: authorities.all(clock()), clock, print)
             async with served(access=access, tls=tls.context) as address:
                 before = await ask(f"{address}/metrics", pair=pair)

@@ -18,7 +18,7 @@ from podium.kube import Pod
 from podium.live.events import recorder as events
 from podium.live.events import sender as event_sender
 from podium.live.events.event_object import cut_note
-from podium.live.events.recorder import Recorder, failed_scheduling, preempted, scheduled
+from podium.live.events.recorder import EventRecorder, failed_scheduling, preempted, scheduled
 from tests.builders import make_node, make_pod
 from tests.testbed import ControlPlane
 from tests.testbed.apiclient import ApiClient
@@ -37,7 +37,7 @@ class Reporter:
     def __init__(self, client: Client, *, host: str = "host", **options: Any) -> None:
         self.said: list[str] = []
         self.clock = ManualClock(time.time())
-        self.recorder = Recorder(
+        self.recorder = EventRecorder(
             client, host=host, clock=self.clock, rng=random.Random(1), report=self.said.append, **options
         )
 
@@ -245,7 +245,7 @@ def test_a_series_that_ended_is_closed_without_another_event(
         failed_scheduling(make_pod("web"), "no")._replace(related=make_pod("related")),
     ],
 )
-def test_another_object_or_deed_is_another_series(other: events.Happening) -> None:
+def test_another_object_or_deed_is_another_series(other: events.EventContent) -> None:
     async def main() -> None:
         async with serving(lambda _request: web.json_response({})) as (server, requests):
             async with reporting(server) as reporter:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from podium.framework.extender import ExtenderError
-from podium.live.extender_client.calls import Calls
+from podium.live.extender_client.calls import ExtenderConnections
 from tests.live.extender_client.extender_server import (
     ExtenderServer,
     Misdeed,
@@ -26,14 +26,14 @@ PATIENCE = 0.3
 """Seconds to wait for an answer that will not come."""
 
 
-def ask(calls: Calls, verb: str = "filter", *, repeatable: bool = True) -> bytes:
+def ask(calls: ExtenderConnections, verb: str = "filter", *, repeatable: bool = True) -> bytes:
     return calls.begin(verb, b"{}", repeatable=repeatable).reply()
 
 
 def asked(answer: Any, *, prefix: str = "", timeout: float = 5.0, **options: Any) -> bytes | str:
     """The reply to one request, or what was wrong with it, with URL for the server's own."""
     with ExtenderServer(filter=lambda _body: answer) as server:
-        calls = Calls(server.url + prefix, timeout, None, **options)
+        calls = ExtenderConnections(server.url + prefix, timeout, None, **options)
         try:
             return ask(calls)
         except ExtenderError as error:
@@ -46,7 +46,7 @@ def asked(answer: Any, *, prefix: str = "", timeout: float = 5.0, **options: Any
 def test_the_verb_is_appended_to_the_prefix_as_text(prefix: str) -> None:
     verb = "filter"
     with ExtenderServer(filter=lambda _body: {}) as server:
-        calls = Calls(server.url + prefix, 5.0, None)
+        calls = ExtenderConnections(server.url + prefix, 5.0, None)
         assert ask(calls, verb) == b"{}"
         calls.close()
     [seen] = server.seen
@@ -59,7 +59,7 @@ def test_the_verb_is_appended_to_the_prefix_as_text(prefix: str) -> None:
 
 def test_a_name_and_password_in_the_url_are_sent_as_such() -> None:
     with ExtenderServer(filter=lambda _body: {}) as server:
-        calls = Calls(server.url.replace("://", "://me:p%40ss@"), 5.0, None)
+        calls = ExtenderConnections(server.url.replace("://", "://me:p%40ss@"), 5.0, None)
         ask(calls)
         calls.close()
     assert server.seen[0].headers["Authorization"] == "Basic bWU6cEBzcw=="
@@ -68,7 +68,7 @@ def test_a_name_and_password_in_the_url_are_sent_as_such() -> None:
 
 def test_connections_are_kept_open() -> None:
     with ExtenderServer(filter=lambda _body: {}) as server:
-        calls = Calls(server.url, 5.0, None)
+        calls = ExtenderConnections(server.url, 5.0, None)
         for _ in range(3):
             ask(calls)
         calls.close()
@@ -82,7 +82,7 @@ def test_connections_are_kept_open() -> None:
 def test_several_requests_may_be_under_way() -> None:
     """The second is answered first."""
     with ExtenderServer(filter=lambda _body: {"verb": "filter"}, other=lambda _body: {"verb": "other"}) as server:
-        calls = Calls(server.url, 5.0, None)
+        calls = ExtenderConnections(server.url, 5.0, None)
         first, second = calls.begin("filter", b"{}"), calls.begin("other", b"{}")
         assert (second.reply(), first.reply()) == (b'{"verb": "other"}', b'{"verb": "filter"}')
         calls.close()
@@ -98,7 +98,7 @@ def test_several_requests_may_be_under_way() -> None:
 )
 def test_what_the_other_side_closed_is_not_used_again(closing: Any) -> None:
     with ExtenderServer(filter=lambda _body: closing) as server:
-        calls = Calls(server.url, 5.0, None)
+        calls = ExtenderConnections(server.url, 5.0, None)
         assert (ask(calls), ask(calls)) == (b"{}", b"{}")
         calls.close()
     assert len({each.connection for each in server.seen}) == 2
@@ -107,7 +107,7 @@ def test_what_the_other_side_closed_is_not_used_again(closing: Any) -> None:
 @pytest.mark.parametrize("repeatable", [True, False])
 def test_a_request_on_a_kept_connection_that_breaks_is_sent_again_only_if_it_may_be(repeatable: bool) -> None:
     with ExtenderServer(filter=lambda _body: {}) as server:
-        calls = Calls(server.url, 5.0, None)
+        calls = ExtenderConnections(server.url, 5.0, None)
         ask(calls)
         answers: Any = iter([Misdeed(hang_up), {}])
         server.answers["filter"] = lambda _body: next(answers)
@@ -122,7 +122,7 @@ def test_a_request_on_a_kept_connection_that_breaks_is_sent_again_only_if_it_may
 
 def test_a_fresh_connection_that_breaks_is_not_tried_again() -> None:
     with ExtenderServer(filter=lambda _body: Misdeed(hang_up)) as server:
-        calls = Calls(server.url, 5.0, None)
+        calls = ExtenderConnections(server.url, 5.0, None)
         with pytest.raises(ExtenderError):
             ask(calls)
     assert len(server.seen) == 1
@@ -175,7 +175,7 @@ def test_the_time_limit_is_for_the_whole_exchange(misdeed: Callable[[Any], None]
 
 def test_an_extender_that_does_not_read_does_not_hold_us() -> None:
     with socket.create_server(("127.0.0.1", 0)) as deaf:
-        calls = Calls(f"http://127.0.0.1:{deaf.getsockname()[1]}", PATIENCE, None)
+        calls = ExtenderConnections(f"http://127.0.0.1:{deaf.getsockname()[1]}", PATIENCE, None)
         with pytest.raises(ExtenderError, match="deadline exceeded"):
             calls.begin("filter", b" " * (32 << 20)).reply()
 
@@ -195,7 +195,7 @@ def test_nobody_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(ExtenderError) as failed:
-        Calls(f"http://127.0.0.1:{port}", 5.0, None).begin("filter", b"{}")
+        ExtenderConnections(f"http://127.0.0.1:{port}", 5.0, None).begin("filter", b"{}")
     url = f"http://127.0.0.1:{port}/filter"
     assert str(failed.value) == f'Post "{url}": dial tcp 127.0.0.1:{port}: connect: connection refused'
 
@@ -211,5 +211,5 @@ def test_nobody_there() -> None:
 )
 def test_addresses_nobody_can_be_reached_at(prefix: str, told: str) -> None:
     with pytest.raises(ExtenderError) as failed:
-        Calls(prefix, 5.0, ssl.create_default_context()).begin("filter", b"{}")
+        ExtenderConnections(prefix, 5.0, ssl.create_default_context()).begin("filter", b"{}")
     assert str(failed.value) == told

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from podium.client import Client, Reflector, Resource, load_access
+from podium.client import ApiResource, Client, Reflector, load_access
 from podium.cluster import NodeInfo
 from podium.framework import Cycle, ManualClock, Plugin, Status
 from podium.kube import Node
@@ -211,7 +211,7 @@ def test_watches_are_followed(empty_control_plane: ControlPlane) -> None:
         async with Client(load_access(str(empty_control_plane.kubeconfig_path))) as client:
             reflectors = [
                 Reflector(client, resource, on_set=print, on_delete=print, report=print, rng=random.Random(0))
-                for resource in (Resource("/api/v1/nodes", Node), Resource("/apis/nowhere/v1/things"))
+                for resource in (ApiResource("/api/v1/nodes", Node), ApiResource("/apis/nowhere/v1/things"))
             ]
             metrics.follow(reflectors)
             tasks = [asyncio.create_task(each.run()) for each in reflectors]

@@ -25,7 +25,7 @@ AT_ONCE = 16
 NODES = "/api/v1/nodes"
 
 
-class Kind(NamedTuple):
+class AnnotationSet(NamedTuple):
     """A set of annotations that belong together."""
 
     manager: str
@@ -35,7 +35,7 @@ class Kind(NamedTuple):
     """The key that says when they were measured."""
 
 
-class Outcome(Struct):
+class AnnotationOutcome(Struct):
     """What became of the nodes in one round, by name."""
 
     written: list[str] = []
@@ -64,15 +64,17 @@ class ForbiddenError(Exception):
 class Annotator:
     """`tolerance`: the share of what a node has by which a number may move before it is written anew."""
 
-    def __init__(self, client: Client, kind: Kind, *, max_age: float, tolerance: float = 0.0) -> None:
+    def __init__(self, client: Client, kind: AnnotationSet, *, max_age: float, tolerance: float = 0.0) -> None:
         self._client = client
         self._kind = kind
         self._max_age = max_age
         self._tolerance = tolerance
 
-    async def write(self, nodes: Sequence[Node], measured: Mapping[str, Mapping[str, str]], now: float) -> Outcome:
+    async def write(
+        self, nodes: Sequence[Node], measured: Mapping[str, Mapping[str, str]], now: float
+    ) -> AnnotationOutcome:
         """Write what is new and take away what is too old; raises ForbiddenError where that is not allowed."""
-        outcome, turn = Outcome(), asyncio.Semaphore(AT_ONCE)
+        outcome, turn = AnnotationOutcome(), asyncio.Semaphore(AT_ONCE)
 
         async def one(node: Node) -> None:
             async with turn:
@@ -87,7 +89,9 @@ class Annotator:
             await asyncio.gather(*tasks, return_exceptions=True)
         return outcome
 
-    async def _handle(self, node: Node, wanted: Mapping[str, str] | None, now: float, outcome: Outcome) -> None:
+    async def _handle(
+        self, node: Node, wanted: Mapping[str, str] | None, now: float, outcome: AnnotationOutcome
+    ) -> None:
         measured_at = self._measured_at(node)
         try:
             if wanted:

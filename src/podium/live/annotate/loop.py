@@ -12,19 +12,19 @@ import random
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from podium.client import RESOURCES, ApiError, Client, ClientError, Reflector, Resource, missing_rule
+from podium.client import RESOURCES, ApiError, ApiResource, Client, ClientError, Reflector, missing_rule
 from podium.client.listing import list_all
 from podium.client.reading import Reader
 from podium.framework.clock import Clock
 from podium.kube import Node, Pod
-from podium.live.annotate.annotations import Annotator, ForbiddenError, Kind, Outcome
+from podium.live.annotate.annotations import AnnotationOutcome, AnnotationSet, Annotator, ForbiddenError
 from podium.live.snapshot import fetch_nodes
 from podium.serving.log import LOG
 from podium.telemetry import allocation, usage
-from podium.telemetry.usage import Usage, UsageSettings
+from podium.telemetry.usage import NodeUsage, UsageSettings
 
-USAGE = Kind("podium-annotate-usage", usage.KEYS, "usage-measured-at")
-ALLOCATION = Kind("podium-annotate-allocation", allocation.KEYS, "allocation-measured-at")
+USAGE = AnnotationSet("podium-annotate-usage", usage.KEYS, "usage-measured-at")
+ALLOCATION = AnnotationSet("podium-annotate-allocation", allocation.KEYS, "allocation-measured-at")
 FINE, FAILED = 0, 1
 
 
@@ -38,21 +38,21 @@ class Pace(NamedTuple):
     complain: Callable[[str], None] = LOG.warning
 
 
-class Round(NamedTuple):
-    outcome: Outcome
+class AnnotationRound(NamedTuple):
+    outcome: AnnotationOutcome
     problems: list[str]
 
 
 async def annotate_usage(
     client: Client, settings: UsageSettings, pace: Pace, *, clock: Clock, rng: random.Random, stop: asyncio.Event
 ) -> int:
-    measuring = Usage(settings, clock=clock, rng=rng)
+    measuring = NodeUsage(settings, clock=clock, rng=rng)
     annotator = Annotator(client, USAGE, max_age=pace.max_age, tolerance=pace.tolerance)
 
-    async def one_round(known: Known) -> Round:
+    async def one_round(known: ClusterView) -> AnnotationRound:
         nodes, now = await known.nodes(), clock.now()
         measured = await measuring.measure(nodes, now)
-        return Round(await annotator.write(nodes, measured, now), measuring.problems)
+        return AnnotationRound(await annotator.write(nodes, measured, now), measuring.problems)
 
     try:
         return await _rounds(one_round, pace, stop, client, (Node,), rng)
@@ -65,10 +65,10 @@ async def annotate_allocation(
 ) -> int:
     annotator = Annotator(client, ALLOCATION, max_age=pace.max_age, tolerance=pace.tolerance)
 
-    async def one_round(known: Known) -> Round:
+    async def one_round(known: ClusterView) -> AnnotationRound:
         nodes, now = await known.nodes(), clock.now()
         measured = allocation.allocations(nodes, await known.pods(), gpu)
-        return Round(await annotator.write(nodes, measured, now), [])
+        return AnnotationRound(await annotator.write(nodes, measured, now), [])
 
     return await _rounds(one_round, pace, stop, client, (Node, Pod), rng)
 
@@ -76,13 +76,13 @@ async def annotate_allocation(
 # What is known of the cluster
 
 
-class Known(Protocol):
+class ClusterView(Protocol):
     async def nodes(self) -> Sequence[Node]: ...
 
     async def pods(self) -> Sequence[Pod]: ...
 
 
-class Listed:
+class ListedCluster:
     """Asked for anew each time."""
 
     def __init__(self, client: Client) -> None:
@@ -92,12 +92,12 @@ class Listed:
         return await fetch_nodes(self._client)
 
     async def pods(self) -> Sequence[Pod]:
-        resource: Resource[Pod] = RESOURCES[Pod]
+        resource: ApiResource[Pod] = RESOURCES[Pod]
         found, _version = await list_all(self._client, resource, Reader(resource))
         return [each.object for each in found if each.object is not None]
 
 
-class Watched:
+class WatchedCluster:
     """Kept up to date by watches; waited for until the first lists are here."""
 
     def __init__(self, client: Client, kinds: Iterable[type], rng: random.Random) -> None:
@@ -129,7 +129,7 @@ def _nothing(_item: object) -> None:
 
 # Rounds
 
-OneRound = Callable[[Known], Awaitable[Round]]
+OneRound = Callable[[ClusterView], Awaitable[AnnotationRound]]
 
 
 async def _rounds(
@@ -141,13 +141,13 @@ async def _rounds(
     rng: random.Random,
 ) -> int:
     if pace.interval is None:
-        said, problems = await _try(one_round, Listed(client))
+        said, problems = await _try(one_round, ListedCluster(client))
         if said:
             pace.tell(said)
         for problem in problems:
             pace.complain(problem)
         return FAILED if problems else FINE
-    known = Watched(client, kinds, rng)
+    known = WatchedCluster(client, kinds, rng)
     works = [known.run(), _repeat(one_round, known, pace.interval), stop.wait()]
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
@@ -161,7 +161,7 @@ async def _rounds(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _repeat(one_round: OneRound, known: Known, interval: float) -> None:
+async def _repeat(one_round: OneRound, known: ClusterView, interval: float) -> None:
     loop = asyncio.get_running_loop()
     told: list[str] = []
     while True:
@@ -178,7 +178,7 @@ async def _repeat(one_round: OneRound, known: Known, interval: float) -> None:
         await asyncio.sleep(max(0.0, due - loop.time()))
 
 
-async def _try(one_round: OneRound, known: Known) -> tuple[str, list[str]]:
+async def _try(one_round: OneRound, known: ClusterView) -> tuple[str, list[str]]:
     """What became of a round, and what went wrong in it."""
     try:
         outcome, problems = await one_round(known)

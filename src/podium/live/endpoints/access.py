@@ -23,7 +23,7 @@ from aiohttp import web
 
 from podium.client import Client, ClientError
 from podium.live.endpoints.client_certificates import ClientAuthorities, FrontProxy, certificates_in
-from podium.live.endpoints.review_cache import Remembered
+from podium.live.endpoints.review_cache import ReviewCache
 from podium.serving.tls import anchor_of
 
 ALWAYS_ALLOWED = ("/healthz", "/readyz", "/livez")
@@ -40,25 +40,25 @@ _ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 Extra = tuple[tuple[str, tuple[str, ...]], ...]
 
 
-class User(NamedTuple):
+class UserInfo(NamedTuple):
     name: str
     groups: tuple[str, ...] = ()
     uid: str = ""
     extra: Extra = ()
 
 
-ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
+ANONYMOUS = UserInfo("system:anonymous", ("system:unauthenticated",))
 
 
-class Question(NamedTuple):
+class AccessQuestion(NamedTuple):
     """What a SubjectAccessReview is asked."""
 
-    user: User
+    user: UserInfo
     path: str
     verb: str
 
 
-class Answer(NamedTuple):
+class AccessDecision(NamedTuple):
     allowed: bool
     reason: str
 
@@ -67,7 +67,7 @@ class UnauthenticatedError(Exception):
     """Something was shown that does not prove who asks."""
 
 
-class Delegated:
+class DelegatedAccessControl:
     """Access control by the API server; `authentication` and `authorization` are clients to ask it with."""
 
     def __init__(
@@ -88,8 +88,8 @@ class Delegated:
         self._always_allowed = [path.removeprefix("/") for path in always_allow_paths]
         self._tolerant = tolerate_lookup_failure
         self._report = report
-        self._users: Remembered[str, User | None] = Remembered(token_answers_hold)
-        self._answers: Remembered[Question, Answer] = Remembered(access_answers_hold)
+        self._users: ReviewCache[str, UserInfo | None] = ReviewCache(token_answers_hold)
+        self._answers: ReviewCache[AccessQuestion, AccessDecision] = ReviewCache(access_answers_hold)
         self._current: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -118,7 +118,7 @@ class Delegated:
         if self._authorization is None:
             return _forbidden(user, path, verb, "")
         try:
-            question = Question(user, path, verb)
+            question = AccessQuestion(user, path, verb)
             answer = await self._answers.get(question, lambda: self._review_access(question))
         except ClientError as error:
             self._report(f"may {user.name} {verb} {path}? The API server cannot be asked: {error}")
@@ -134,7 +134,7 @@ class Delegated:
 
     # Who asks
 
-    async def _user(self, request: web.Request) -> User:
+    async def _user(self, request: web.Request) -> UserInfo:
         user, doubtful = self._certified(request)
         if user is None:
             token = _bearer_token(request.headers.get("Authorization", ""))
@@ -148,7 +148,7 @@ class Delegated:
             raise UnauthenticatedError
         return ANONYMOUS
 
-    def _certified(self, request: web.Request) -> tuple[User | None, bool]:
+    def _certified(self, request: web.Request) -> tuple[UserInfo | None, bool]:
         """Whom a client certificate proves, and whether it was one that should have and did not."""
         transport = request.transport
         connection = None if transport is None else transport.get_extra_info("ssl_object")
@@ -166,9 +166,9 @@ class Delegated:
         now = asyncio.get_running_loop().time()
         if anchor not in certificates_in(self.authorities.users(now)):
             return None, True
-        return (User(common_name, tuple(names.get("organizationName", ()))) if common_name else None), False
+        return (UserInfo(common_name, tuple(names.get("organizationName", ()))) if common_name else None), False
 
-    async def _token_user(self, token: str) -> User | None:
+    async def _token_user(self, token: str) -> UserInfo | None:
         digest = hashlib.sha256(token.encode()).hexdigest()  # what is remembered must not be of use to a thief
         try:
             return await self._users.get(digest, lambda: self._review_token(token))
@@ -176,7 +176,7 @@ class Delegated:
             self._report(f"a token cannot be reviewed: {error}")
             return None
 
-    async def _review_token(self, token: str) -> User | None:
+    async def _review_token(self, token: str) -> UserInfo | None:
         assert self._authentication is not None
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
         said = _status_of(await self._authentication.post(_TOKEN_REVIEWS, body, timeout=PATIENCE))
@@ -184,11 +184,11 @@ class Delegated:
             return None
         user: Mapping[str, Any] = said.get("user") or {}
         extra = tuple((key, tuple(values)) for key, values in sorted((user.get("extra") or {}).items()))
-        return User(user.get("username", ""), tuple(user.get("groups") or ()), user.get("uid", ""), extra)
+        return UserInfo(user.get("username", ""), tuple(user.get("groups") or ()), user.get("uid", ""), extra)
 
     # May they
 
-    async def _review_access(self, question: Question) -> Answer:
+    async def _review_access(self, question: AccessQuestion) -> AccessDecision:
         assert self._authorization is not None
         user = question.user
         spec: dict[str, Any] = {
@@ -200,7 +200,7 @@ class Delegated:
         }
         body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
         said = _status_of(await self._authorization.post(_ACCESS_REVIEWS, body, timeout=PATIENCE))
-        return Answer(bool(said.get("allowed")), str(said.get("reason") or ""))
+        return AccessDecision(bool(said.get("allowed")), str(said.get("reason") or ""))
 
 
 def status(code: int, reason: str, message: str, details: dict[str, str] | None = None) -> web.Response:
@@ -213,7 +213,7 @@ def status(code: int, reason: str, message: str, details: dict[str, str] | None 
     return web.Response(status=code, body=content, content_type="application/json")
 
 
-def _forbidden(user: User, path: str, verb: str, reason: str) -> web.Response:
+def _forbidden(user: UserInfo, path: str, verb: str, reason: str) -> web.Response:
     message = f'forbidden: User "{user.name}" cannot {verb} path "{path}"'
     return status(403, "Forbidden", f"{message}: {reason}" if reason else message, {})
 
@@ -232,7 +232,7 @@ def _subject(certificate: Mapping[str, Any]) -> dict[str, list[str]]:
     return names
 
 
-def _proxied(headers: Any, proxy: FrontProxy, common_name: str) -> User | None:
+def _proxied(headers: Any, proxy: FrontProxy, common_name: str) -> UserInfo | None:
     """For whom a front proxy asks; None when it may not, or does not say."""
     if proxy.allowed_names and common_name not in proxy.allowed_names:
         return None
@@ -246,7 +246,7 @@ def _proxied(headers: Any, proxy: FrontProxy, common_name: str) -> User | None:
         for header, value in headers.items():
             if header.lower().startswith(prefix.lower()):
                 extra.setdefault(unquote(header[len(prefix) :]).lower(), []).append(value)
-    return User(name, groups, uid, tuple((key, tuple(values)) for key, values in sorted(extra.items())))
+    return UserInfo(name, groups, uid, tuple((key, tuple(values)) for key, values in sorted(extra.items())))
 
 
 def _status_of(content: bytes) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from podium.client import Access, Client, load_access
-from podium.live.endpoints.access import ALWAYS_ALLOWED, Delegated
+from podium.live.endpoints.access import ALWAYS_ALLOWED, DelegatedAccessControl
 from podium.live.endpoints.client_certificates import ClientAuthorities
 from podium.serving.certificate import certificate_of
 from podium.serving.log import LOG
@@ -38,15 +38,15 @@ class ServingOptions(NamedTuple):
     authorization_always_allow_paths: tuple[str, ...] = tuple(ALWAYS_ALLOWED)
 
 
-class Gate(NamedTuple):
+class EndpointAccess(NamedTuple):
     """Who is let in, under which certificate, and the clients that ask the API server about it."""
 
-    control: Delegated
+    control: DelegatedAccessControl
     tls: ServingTls
     clients: tuple[Client, ...]
 
 
-def build_gate(options: ServingOptions, access: Access) -> Gate:
+def build_endpoint_access(options: ServingOptions, access: Access) -> EndpointAccess:
     """Raises CertificateError or AccessError for files that cannot be used."""
     clients: list[Client] = []
 
@@ -58,7 +58,7 @@ def build_gate(options: ServingOptions, access: Access) -> Gate:
     authorities = ClientAuthorities(
         None if options.authentication_skip_lookup else authentication, options.client_ca_file, LOG.warning
     )
-    control = Delegated(
+    control = DelegatedAccessControl(
         authentication,
         client_of(options.authorization_kubeconfig),
         authorities,
@@ -68,4 +68,4 @@ def build_gate(options: ServingOptions, access: Access) -> Gate:
     )
     source = certificate_of(options.tls_cert_file, options.tls_private_key_file, options.cert_dir)
     now: Callable[[], float] = asyncio.get_running_loop().time
-    return Gate(control, ServingTls(source, lambda: authorities.all(now()), now, LOG.warning), tuple(clients))
+    return EndpointAccess(control, ServingTls(source, lambda: authorities.all(now()), now, LOG.warning), tuple(clients))

@@ -13,7 +13,7 @@ V = TypeVar("V")
 MOST = 4096
 
 
-class Remembered(Generic[K, V]):
+class ReviewCache(Generic[K, V]):
     """Answers, each remembered for `seconds`; what could not be answered is asked again."""
 
     def __init__(self, seconds: float) -> None:

@@ -25,7 +25,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from podium.live.metrics.registry import CONTENT_TYPE, Metrics
 from podium.serving import ServingError
 from podium.serving.families import Collector
-from podium.serving.health import Check, Health, HealthResults, Told
+from podium.serving.health import Check, Health, HealthAnswer, HealthResults
 
 PORT = 10259
 LARGEST_REQUEST = 64 << 10
@@ -48,7 +48,7 @@ class AccessControl(Protocol):
         """The answer to a request that must not be served; None when it may."""
 
 
-class Serving:
+class EndpointServer:
     """`healthz` and `readyz` are checks by name, `resources` writes `/metrics/resources`, `configuration` gives what
     `/configz` shows. Without `tls` it speaks plain HTTP, which is for tests and for loopback."""
 
@@ -165,5 +165,5 @@ def _single_of(health: Health) -> Handler:
     return handle
 
 
-def _text(told: Told) -> web.Response:
+def _text(told: HealthAnswer) -> web.Response:
     return web.Response(status=told.status, text=told.text)

@@ -34,7 +34,7 @@ class EventSeries(Model, frozen=True, kw_only=True):
     last_observed_time: str
 
 
-class Event(Model, frozen=True, kw_only=True):
+class EventObject(Model, frozen=True, kw_only=True):
     api_version: str
     kind: str
     metadata: EventMeta

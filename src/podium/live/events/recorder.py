@@ -20,14 +20,14 @@ from podium.kube import Pod
 from podium.kube.meta import DEFAULT_NAMESPACE, ObjectReference
 from podium.live.events.event_object import (
     INSTANCE_LIMIT,
-    Event,
     EventMeta,
+    EventObject,
     cut_note,
     event_name,
     micro_time,
     reference,
 )
-from podium.live.events.sender import QUEUE_LIMIT, Entry, EventSender
+from podium.live.events.sender import QUEUE_LIMIT, EventEntry, EventSender
 
 NORMAL: Final = "Normal"
 WARNING: Final = "Warning"
@@ -42,8 +42,8 @@ ONCE: Final = frozenset({"Scheduled", "LeaderElection"})
 """Reasons that are never the same thing again, so that nothing need be remembered of them."""
 
 
-class Happening(NamedTuple):
-    """What one event says, in the order of `Recorder.record`."""
+class EventContent(NamedTuple):
+    """What one event says, in the order of `EventRecorder.record`."""
 
     regarding: Pod
     related: Pod | None
@@ -54,25 +54,25 @@ class Happening(NamedTuple):
     controller: str
 
 
-def scheduled(pod: Pod, node_name: str) -> Happening:
+def scheduled(pod: Pod, node_name: str) -> EventContent:
     note = f"Successfully assigned {pod.namespace}/{pod.name} to {node_name}"
-    return Happening(pod, None, NORMAL, "Scheduled", "Binding", note, pod.spec.scheduler_name)
+    return EventContent(pod, None, NORMAL, "Scheduled", "Binding", note, pod.spec.scheduler_name)
 
 
-def failed_scheduling(pod: Pod, message: str) -> Happening:
-    return Happening(pod, None, WARNING, "FailedScheduling", "Scheduling", message, pod.spec.scheduler_name)
+def failed_scheduling(pod: Pod, message: str) -> EventContent:
+    return EventContent(pod, None, WARNING, "FailedScheduling", "Scheduling", message, pod.spec.scheduler_name)
 
 
-def preempted(victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = False) -> Happening:
+def preempted(victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = False) -> EventContent:
     """Told by the preemptor's scheduler, whoever had placed the victim; `in_memory` if it was not bound yet.
 
     kube-scheduler v1.36 means to name the preemptor as related too, but loses it on the way.
     """
     note = f"Preempted by pod {preemptor.uid} on node {node_name}{' (in kube-scheduler memory).' if in_memory else ''}"
-    return Happening(victim, preemptor, NORMAL, "Preempted", "Preempting", note, preemptor.spec.scheduler_name)
+    return EventContent(victim, preemptor, NORMAL, "Preempted", "Preempting", note, preemptor.spec.scheduler_name)
 
 
-class Recorder:
+class EventRecorder:
     """Records and sends the events of one process. `run` sends until cancelled; `drain` empties the queue at the end.
 
     host: the reporting instance is `<controller>-<host>`.
@@ -97,7 +97,7 @@ class Recorder:
         self._sender = EventSender(
             client, clock=clock, rng=rng, report=report, busy=busy, limit=limit, on_lost=self._forget
         )
-        self._open: dict[tuple[str, ...], Entry] = {}  # by time last seen: a repetition moves to the end
+        self._open: dict[tuple[str, ...], EventEntry] = {}  # by time last seen: a repetition moves to the end
         self._last_name = 0
 
     @property
@@ -135,7 +135,7 @@ class Recorder:
         now = self._clock.now()
         if reason in ONCE:
             self._sender.enqueue(
-                Entry(self._event(regarding, related, type, reason, action, note, controller), None, now)
+                EventEntry(self._event(regarding, related, type, reason, action, note, controller), None, now)
             )
             return
         key = _key(regarding, related, type, reason, action, controller)
@@ -146,7 +146,7 @@ class Recorder:
             return
         if known is not None:
             self._finish(known)
-        entry = Entry(self._event(regarding, related, type, reason, action, note, controller), key, now)
+        entry = EventEntry(self._event(regarding, related, type, reason, action, note, controller), key, now)
         if self._sender.enqueue(entry):
             self._open[key] = entry
             if len(self._open) > REMEMBERED:
@@ -175,11 +175,11 @@ class Recorder:
         action: str,
         note: str,
         controller: str,
-    ) -> Event:
+    ) -> EventObject:
         now = self._clock.now()
         self._last_name = max(int(now * 1e9), self._last_name + 1)
         name = event_name(regarding.name, self._last_name, self._rng)
-        return Event(
+        return EventObject(
             api_version="events.k8s.io/v1",
             kind="Event",
             metadata=EventMeta(name=name, namespace=regarding.namespace or DEFAULT_NAMESPACE),
@@ -194,13 +194,13 @@ class Recorder:
             type=type,
         )
 
-    def _repeat(self, entry: Entry, now: float) -> None:
+    def _repeat(self, entry: EventEntry, now: float) -> None:
         entry.count += 1
         entry.last_seen = now
         if not entry.pending and (entry.sent == 1 or now - entry.sent_at >= REFRESH_EVERY):
             self._sender.enqueue(entry)
 
-    def _finish(self, entry: Entry) -> None:
+    def _finish(self, entry: EventEntry) -> None:
         entry.finished = True
         if not entry.pending and entry.count > entry.sent:
             self._sender.enqueue(entry)
@@ -216,7 +216,7 @@ class Recorder:
                 self._forget(oldest)
                 self._finish(oldest)
 
-    def _forget(self, entry: Entry) -> None:
+    def _forget(self, entry: EventEntry) -> None:
         """If it happens again, that is a new event."""
         if entry.key is not None and self._open.get(entry.key) is entry:
             del self._open[entry.key]

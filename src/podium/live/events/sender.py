@@ -20,7 +20,7 @@ import msgspec
 
 from podium.client import ApiError, Client, ClientError, Unreachable
 from podium.framework.clock import Clock
-from podium.live.events.event_object import Event, EventSeries, SeriesPatch, encode, micro_time
+from podium.live.events.event_object import EventObject, EventSeries, SeriesPatch, encode, micro_time
 
 SENDERS: Final = 4
 QUEUE_LIMIT: Final = 20_000
@@ -37,12 +37,12 @@ FORBIDDEN: Final = (
 )
 
 
-class Entry:
+class EventEntry:
     """An event and how often it was seen; `pending` while it waits in the queue or is being sent."""
 
     __slots__ = ("count", "created", "event", "finished", "key", "last_seen", "pending", "sent", "sent_at", "tries")
 
-    def __init__(self, event: Event, key: tuple[str, ...] | None, now: float) -> None:
+    def __init__(self, event: EventObject, key: tuple[str, ...] | None, now: float) -> None:
         self.event = event
         self.key = key
         self.count = 1
@@ -67,7 +67,7 @@ class EventSender:
         report: Callable[[str], None],
         busy: Callable[[], bool],
         limit: int,
-        on_lost: Callable[[Entry], None],
+        on_lost: Callable[[EventEntry], None],
     ) -> None:
         self._client = client
         self._clock = clock
@@ -76,7 +76,7 @@ class EventSender:
         self._busy = busy
         self._limit = limit
         self._on_lost = on_lost
-        self._queue: asyncio.Queue[Entry] = asyncio.Queue()
+        self._queue: asyncio.Queue[EventEntry] = asyncio.Queue()
         self._sending = 0
         self._draining = False
         self._told: dict[str, float] = {}
@@ -87,7 +87,7 @@ class EventSender:
     def waiting(self) -> int:
         return self._queue.qsize() + self._sending
 
-    def enqueue(self, entry: Entry) -> bool:
+    def enqueue(self, entry: EventEntry) -> bool:
         """False if there was no room."""
         if self._queue.qsize() >= self._limit:
             self.dropped += 1
@@ -138,7 +138,7 @@ class EventSender:
         """Half a second, doubling to 15: twelve in a row take about two minutes, as with client-go."""
         return min(15.0, 0.25 * 2.0 ** min(failures, 6)) * self._rng.uniform(1.0, 1.25)
 
-    async def _send(self, entry: Entry) -> str | None:
+    async def _send(self, entry: EventEntry) -> str | None:
         """Sends what is new of it; what stood in the way if it should be tried again."""
         count, seen = entry.count, entry.last_seen
         series = EventSeries(count=count, last_observed_time=micro_time(seen)) if count > 1 else None
@@ -166,11 +166,11 @@ class EventSender:
         self.sent += 1
         return None
 
-    async def _create(self, event: Event, series: EventSeries | None) -> None:
+    async def _create(self, event: EventObject, series: EventSeries | None) -> None:
         whole = event if series is None else msgspec.structs.replace(event, series=series)
         await self._client.post(_events_of(event), encode(whole))
 
-    async def _patch(self, event: Event, series: EventSeries) -> bool:
+    async def _patch(self, event: EventObject, series: EventSeries) -> bool:
         """False if the event has expired meanwhile, or was deleted."""
         try:
             await self._client.patch(f"{_events_of(event)}/{event.metadata.name}", encode(SeriesPatch(series=series)))
@@ -180,7 +180,7 @@ class EventSender:
             raise
         return True
 
-    def _settle(self, entry: Entry, done: bool) -> None:
+    def _settle(self, entry: EventEntry, done: bool) -> None:
         """Back into the queue if it must be tried again, or if there is more to say of it by now."""
         if not done:
             entry.tries += 1
@@ -194,7 +194,7 @@ class EventSender:
         if entry.count > entry.sent and (entry.sent == 1 or entry.finished):
             self.enqueue(entry)
 
-    def _refused(self, entry: Entry, error: ApiError) -> None:
+    def _refused(self, entry: EventEntry, error: ApiError) -> None:
         self._lose(entry)
         if error.not_found or _namespace_ends(error.details):
             return  # without its namespace there is nobody to tell
@@ -205,7 +205,7 @@ class EventSender:
         elif "forbidden" not in self._told:
             self._tell("forbidden", f"{FORBIDDEN}; the API server says: {error}")
 
-    def _lose(self, entry: Entry) -> None:
+    def _lose(self, entry: EventEntry) -> None:
         self.dropped += 1
         entry.pending = False
         entry.sent = entry.count
@@ -218,7 +218,7 @@ class EventSender:
             self._report(sentence)
 
 
-def _events_of(event: Event) -> str:
+def _events_of(event: EventObject) -> str:
     return f"/apis/events.k8s.io/v1/namespaces/{event.metadata.namespace}/events"
 
 

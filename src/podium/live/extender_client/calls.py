@@ -27,7 +27,7 @@ _BROKEN = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError
 """How it shows that the other side had closed a connection that was kept open."""
 
 
-class Calls:
+class ExtenderConnections:
     """The connections to one extender."""
 
     def __init__(
@@ -48,12 +48,12 @@ class Calls:
         self._server_name = server_name
         self._idle: deque[TimedConnection] = deque()  # several threads may bind
 
-    def begin(self, verb: str, body: bytes, *, repeatable: bool = True) -> Call:
+    def begin(self, verb: str, body: bytes, *, repeatable: bool = True) -> ExtenderCall:
         """Send a request; the call's `reply` is what it waits for.
 
         `repeatable`: whether it may be sent again when a kept connection turns out to be closed.
         """
-        call = Call(self, verb, f"{self._prefix}/{verb}", body, repeatable)
+        call = ExtenderCall(self, verb, f"{self._prefix}/{verb}", body, repeatable)
         call.send()
         return call
 
@@ -104,10 +104,10 @@ class Calls:
         return connection
 
 
-class Call:
+class ExtenderCall:
     """One request under way."""
 
-    def __init__(self, calls: Calls, verb: str, url: str, body: bytes, repeatable: bool) -> None:
+    def __init__(self, calls: ExtenderConnections, verb: str, url: str, body: bytes, repeatable: bool) -> None:
         self._calls = calls
         self._verb = verb
         self._url = url

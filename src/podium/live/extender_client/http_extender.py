@@ -14,7 +14,7 @@ from podium.config.resolved import SchedulerConfig
 from podium.config.types import ExtenderConfig
 from podium.framework.extender import ChosenVictims, Filtered, HostScores, Victims
 from podium.kube import Node, Pod
-from podium.live.extender_client.calls import LARGEST_REPLY, Calls
+from podium.live.extender_client.calls import LARGEST_REPLY, ExtenderConnections
 from podium.live.extender_client.messages import (
     ObjectTexts,
     RawObject,
@@ -73,7 +73,7 @@ class HttpExtender:
         self._managed = frozenset(resource.name for resource in config.managed_resources)
         timeout = config.http_timeout.seconds
         settled = config.tls_config is not None or config.enable_https or config.url_prefix.lower().startswith("https:")
-        self._calls = Calls(
+        self._calls = ExtenderConnections(
             config.url_prefix,
             timeout if timeout > 0 else USUAL_TIMEOUT,
             tls_context(config) if settled else None,

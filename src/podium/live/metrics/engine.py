@@ -25,7 +25,7 @@ from podium.framework.queued import QueuedPod
 from podium.framework.status import Code
 from podium.kube import Pod
 from podium.live.metrics.plugin_timing import PluginTiming
-from podium.serving.families import Counters, Family, Histograms, Read, Reading, counters, exponential
+from podium.serving.families import Counters, Histograms, MetricFamily, ReadFamily, Reading, counters, exponential
 
 SAMPLED = 0.1
 """The share of attempts in which plugins are timed one by one."""
@@ -77,7 +77,7 @@ class EngineObserver:
             _LATENCY,
             ("result", "profile"),
         )
-        self._attempts_counted = Read(
+        self._attempts_counted = ReadFamily(
             counters,
             "scheduler_schedule_attempts_total",
             "Attempts to schedule a pod, by how they ended: scheduled, unschedulable (no node for it) or error.",
@@ -148,7 +148,7 @@ class EngineObserver:
             _LONG,
             ("result",),
         )
-        self._evaluations = Read(
+        self._evaluations = ReadFamily(
             counters,
             "scheduler_plugin_evaluation_total",
             "Decisions that rest on what a plugin said at an extension point.",
@@ -159,7 +159,7 @@ class EngineObserver:
         self._scheduled: dict[str, Observe] = {}
         self._bound_after = [self._sli.of(_attempts_label(number)).observe for number in range(MANY_ATTEMPTS + 1)]
         self._handled: dict[Event, Observe] = {}
-        self.families: list[Family] = [each for each in vars(self).values() if isinstance(each, FAMILIES)]
+        self.families: list[MetricFamily] = [each for each in vars(self).values() if isinstance(each, FAMILIES)]
 
     def watch(self, runtime: ProfileRuntime) -> ProfileWatch:
         watch = self._watches[runtime.name] = ProfileWatch(runtime, self.now, self._points, self._plugins)
@@ -268,7 +268,7 @@ class EngineObserver:
         }
 
 
-FAMILIES = (Counters, Histograms, Read)
+FAMILIES = (Counters, Histograms, ReadFamily)
 
 
 class ProfileWatch:

@@ -26,7 +26,17 @@ from podium.client import Reflector
 from podium.engine.scheduler import Scheduler
 from podium.framework.clock import Clock
 from podium.live.metrics.engine import EngineObserver
-from podium.serving.families import Collector, Counters, Family, Histograms, Labels, Read, Reading, counters, gauges
+from podium.serving.families import (
+    Collector,
+    Counters,
+    Histograms,
+    Labels,
+    MetricFamily,
+    ReadFamily,
+    Reading,
+    counters,
+    gauges,
+)
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -47,7 +57,7 @@ class Metrics:
             _REQUEST_SECONDS,
             ("verb", "host"),
         )
-        self._families: list[Family] = [*self.observer.families, self._requests, self._request_seconds]
+        self._families: list[MetricFamily] = [*self.observer.families, self._requests, self._request_seconds]
         build: Reading = {(version("podium"), platform.python_version()): 1.0}
         self.gauge("podium_build_info", "Always 1.", lambda: build, ("version", "python"))
         self.registry = CollectorRegistry()
@@ -96,11 +106,11 @@ class Metrics:
 
     def gauge(self, name: str, text: str, read: Callable[[], Reading], labels: Labels = ()) -> None:
         """Show a number, or one by label values, read at every scrape."""
-        self._families.append(Read(gauges, name, text, read, labels))
+        self._families.append(ReadFamily(gauges, name, text, read, labels))
 
     def counter(self, name: str, text: str, read: Callable[[], Reading], labels: Labels = ()) -> None:
         """The same for numbers that only grow; the name ends in `_total`."""
-        self._families.append(Read(counters, name, text, read, labels))
+        self._families.append(ReadFamily(counters, name, text, read, labels))
 
     def on_request(self, verb: str, host: str, code: str, seconds: float) -> None:
         """To be set as a client's `on_request`."""
@@ -121,7 +131,7 @@ class Metrics:
         return generate_latest(self.registry)
 
 
-def _of_queue(scheduler: Scheduler) -> list[Family]:
+def _of_queue(scheduler: Scheduler) -> list[MetricFamily]:
     queue = scheduler.queue
 
     def pending() -> Reading:
@@ -138,21 +148,21 @@ def _of_queue(scheduler: Scheduler) -> list[Family]:
         return numbers
 
     return [
-        Read(
+        ReadFamily(
             gauges,
             "scheduler_pending_pods",
             "Pods that wait, by the part of the queue they are in.",
             pending,
             ("queue",),
         ),
-        Read(
+        ReadFamily(
             gauges,
             "scheduler_unschedulable_pods",
             "Pods that wait because a plugin turned them away; one pod counts for each plugin that did.",
             rejected,
             ("plugin", "profile"),
         ),
-        Read(
+        ReadFamily(
             gauges,
             "scheduler_inflight_events",
             "Pods being tried, and the events kept for them until they have been.",
@@ -162,7 +172,7 @@ def _of_queue(scheduler: Scheduler) -> list[Family]:
     ]
 
 
-def _of_cluster(scheduler: Scheduler) -> list[Family]:
+def _of_cluster(scheduler: Scheduler) -> list[MetricFamily]:
     cluster, memory = scheduler.cluster, scheduler.memory
 
     def size() -> Reading:
@@ -174,10 +184,10 @@ def _of_cluster(scheduler: Scheduler) -> list[Family]:
         }
 
     return [
-        Read(gauges, "scheduler_cache_size", "Nodes and placed pods the scheduler knows of.", size, ("type",)),
-        Read(gauges, "podium_kept_answers", "Kinds of pods whose answers are kept.", lambda: len(memory)),
-        Read(gauges, "podium_kept_answers_bytes", "Memory that kept answers take, about.", lambda: memory.bytes),
-        Read(
+        ReadFamily(gauges, "scheduler_cache_size", "Nodes and placed pods the scheduler knows of.", size, ("type",)),
+        ReadFamily(gauges, "podium_kept_answers", "Kinds of pods whose answers are kept.", lambda: len(memory)),
+        ReadFamily(gauges, "podium_kept_answers_bytes", "Memory that kept answers take, about.", lambda: memory.bytes),
+        ReadFamily(
             counters,
             "podium_kept_decisions_total",
             "Decisions made by kept answers; all others asked every plugin about every node.",
