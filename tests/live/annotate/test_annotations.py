@@ -254,7 +254,7 @@ def test_usage_and_allocation_own_their_keys_apart(empty_control_plane: ControlP
     assert {"free-cpu", "mean-free-cpu"} <= annotations(plane, "calm").keys()
 
 
-DEPLOY = Path(__file__).parents[2] / "deploy" / "annotate"
+DEPLOY = Path(__file__).parents[3] / "deploy" / "annotate"
 
 
 @pytest.mark.parametrize("kind", ["usage", "allocation"])
