@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 
-from podium.client import Resource
+from podium.client import ApiResource
 from podium.kube import Pod
 from podium.kube.json_object import JsonObject
 from podium.kube.quantity import QuantityError, format_nano, parse
@@ -49,8 +49,8 @@ class ElasticQuotaController:
     """A `Controller` of ElasticQuotas."""
 
     name = "elasticquota"
-    resource: Resource[JsonObject] = Resource("/apis/scheduling.x-k8s.io/v1alpha1/elasticquotas")
-    pods = Resource("/api/v1/pods", Pod)
+    resource: ApiResource[JsonObject] = ApiResource("/apis/scheduling.x-k8s.io/v1alpha1/elasticquotas")
+    pods = ApiResource("/api/v1/pods", Pod)
 
     def group_of_pod(self, pod: Pod) -> str:
         return pod.namespace

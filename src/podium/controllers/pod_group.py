@@ -17,7 +17,7 @@ from typing import Final
 
 import msgspec
 
-from podium.client import Resource
+from podium.client import ApiResource
 from podium.controllers.reconcile import Key
 from podium.framework.clock import Clock
 from podium.kube import Pod
@@ -100,8 +100,8 @@ class PodGroupController:
     """A `Controller` of PodGroups."""
 
     name = "podgroup"
-    resource: Resource[JsonObject] = Resource("/apis/scheduling.x-k8s.io/v1alpha1/podgroups")
-    pods = Resource("/api/v1/pods", Pod, {"labelSelector": LABEL})
+    resource: ApiResource[JsonObject] = ApiResource("/apis/scheduling.x-k8s.io/v1alpha1/podgroups")
+    pods = ApiResource("/api/v1/pods", Pod, {"labelSelector": LABEL})
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

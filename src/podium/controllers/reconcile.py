@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Hashable
 from typing import Protocol, TypeVar
 
 from podium.apiserver.controllers.work_queue import WorkQueue
-from podium.client import MERGE_PATCH, ApiError, Client, ClientError, Reflector, Resource, missing_rule
+from podium.client import MERGE_PATCH, ApiError, ApiResource, Client, ClientError, Reflector, missing_rule
 from podium.kube import Pod
 from podium.kube.json_object import JsonObject
 
@@ -25,8 +25,8 @@ class Controller(Protocol):
     """Keeps the status of one custom resource, which depends on the pods of its group."""
 
     name: str
-    resource: Resource[JsonObject]
-    pods: Resource[Pod]
+    resource: ApiResource[JsonObject]
+    pods: ApiResource[Pod]
     """The pods that any status depends on."""
 
     def group_of_pod(self, pod: Pod) -> Hashable:
