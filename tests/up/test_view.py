@@ -7,16 +7,16 @@ import pytest
 from rich.console import Console
 
 from podium.engine.queue import Pending
-from podium.up.news import Decision
 from podium.up.picture import NodeBar, Picture
+from podium.up.pod_tracker import PodDecision
 from podium.up.view import BAR, bar, clock, draw, line
 
-REFUSED = Decision(0.0, "shop/web", "", "0/3 nodes are available: " + "3 Insufficient cpu. " * 20)
+REFUSED = PodDecision(0.0, "shop/web", "", "0/3 nodes are available: " + "3 Insufficient cpu. " * 20)
 
 
 def picture(nodes: int = 3, decisions: int = 2) -> Picture:
     bars = [NodeBar(f"worker-{number}", "zone-a", 0.5, 0.95, 7, number == 1) for number in range(nodes)]
-    said = [Decision(0.0, f"shop/web-{number}", "worker-1") for number in range(decisions)]
+    said = [PodDecision(0.0, f"shop/web-{number}", "worker-1") for number in range(decisions)]
     return Picture("http://127.0.0.1:7070", 75, bars, 40, 30, 4, 44, Pending(3, 2, 1, 0), [REFUSED], said)
 
 
@@ -36,8 +36,8 @@ def test_nodes_queue_and_decisions_are_shown() -> None:
     assert "placed shop/web-0 on worker-1" in text
 
 
-def test_an_empty_queue_has_nobody_in_it() -> None:
-    assert "waiting: nobody" in drawn(picture()._replace(queue=Pending(0, 0, 0, 0)))
+def test_an_empty_queue_has_no_pods_in_it() -> None:
+    assert "waiting: no pods" in drawn(picture()._replace(queue=Pending(0, 0, 0, 0)))
 
 
 def test_a_pod_that_fits_nowhere_is_cut_at_the_end_of_the_line() -> None:
@@ -66,5 +66,5 @@ def test_an_hour_is_shown_as_one() -> None:
 
 
 def test_a_decision_is_one_line_where_there_is_no_terminal() -> None:
-    assert line(Decision(0.0, "a/b", "n")) == "placed a/b on n"
-    assert line(Decision(0.0, "a/b", "", "no nodes")) == "no node for a/b: no nodes"
+    assert line(PodDecision(0.0, "a/b", "n")) == "placed a/b on n"
+    assert line(PodDecision(0.0, "a/b", "", "no nodes")) == "no node for a/b: no nodes"

@@ -1,4 +1,4 @@
-"""`podium up` as its own process, as somebody starts it."""
+"""Starts `podium up` as its own process, as a user does."""
 
 import os
 import re
@@ -20,7 +20,7 @@ class PodiumUp:
         self._command = [sys.executable, "-m", "podium", "up", "--no-view", *arguments]
         self._environment = {**os.environ, "XDG_STATE_HOME": str(home), "COLUMNS": "120"}
         self._lines: list[str] = []
-        self._news = threading.Condition()
+        self._printed = threading.Condition()
 
     def __enter__(self) -> Self:
         self.process = subprocess.Popen(
@@ -51,12 +51,12 @@ class PodiumUp:
     def wait_for(self, pattern: str, timeout: float = READY) -> re.Match[str]:
         """Wait until something like this has been printed."""
         end = time.monotonic() + timeout
-        with self._news:
+        with self._printed:
             while (found := re.search(pattern, self.output)) is None:
                 left = end - time.monotonic()
                 if left <= 0 or (self.process.poll() is not None and not self._reader.is_alive()):
                     raise AssertionError(f"{pattern} was not printed:\n{self.output}")
-                self._news.wait(min(left, 0.2))
+                self._printed.wait(min(left, 0.2))
         return found
 
     def stop(self, number: int = signal.SIGTERM) -> int:
@@ -69,6 +69,6 @@ class PodiumUp:
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            with self._news:
+            with self._printed:
                 self._lines.append(line)
-                self._news.notify_all()
+                self._printed.notify_all()

@@ -1,4 +1,4 @@
-"""`podium up`: a cluster in one process."""
+"""Reads the options of `podium up` and starts a cluster in this process."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +10,7 @@ from podium.cli.options import PluginOption
 
 if TYPE_CHECKING:
     from podium.config import Registry, SchedulerConfig
-    from podium.up.cluster import Wish
+    from podium.up.cluster import UpOptions
     from podium.up.manifests import Manifest
     from podium.up.screen import Screen
 
@@ -65,7 +65,7 @@ def up(
     from podium.cli.configuration import read_config
     from podium.cli.registry import registry_with
     from podium.serving.log import LEVELS, set_up
-    from podium.up.cluster import Wish
+    from podium.up.cluster import UpOptions
 
     if log_level not in LEVELS:
         raise InputError(f'--log-level "{log_level}": write one of {", ".join(LEVELS)}')
@@ -75,7 +75,7 @@ def up(
     registry = registry_with(plugin)
     settings = read_config(config, registry)
     terminal = sys.stdout.isatty()
-    wish = Wish(
+    options = UpOptions(
         nodes=nodes,
         workload=_manifests(workload),
         speed=speed,
@@ -84,7 +84,7 @@ def up(
         demo=demo,
         stays=not demo or terminal,
     )
-    raise typer.Exit(_run(settings, registry, wish, _screen(view and terminal)))
+    raise typer.Exit(_run(settings, registry, options, _screen(view and terminal)))
 
 
 def _manifests(workload: str | None) -> "list[Manifest]":
@@ -99,24 +99,24 @@ def _manifests(workload: str | None) -> "list[Manifest]":
 
 
 def _screen(view: bool) -> "Screen":
-    from podium.up.screen import Lines, LiveView
+    from podium.up.screen import LiveScreen, PlainScreen
 
-    return LiveView() if view else Lines()
+    return LiveScreen() if view else PlainScreen()
 
 
-def _run(config: "SchedulerConfig", registry: "Registry", wish: "Wish", screen: "Screen") -> int:
+def _run(config: "SchedulerConfig", registry: "Registry", options: "UpOptions", screen: "Screen") -> int:
     """Run on uvloop where there is one: requests take less time on it."""
     import asyncio
     from contextlib import suppress
 
-    from podium.up.cluster import UpError
     from podium.up.cluster import up as run_cluster
+    from podium.up.errors import UpError
 
     try:
         with suppress(ImportError):
             import uvloop
 
-            return uvloop.run(run_cluster(config, registry, wish, screen))
-        return asyncio.run(run_cluster(config, registry, wish, screen))
+            return uvloop.run(run_cluster(config, registry, options, screen))
+        return asyncio.run(run_cluster(config, registry, options, screen))
     except UpError as error:
         raise InputError(str(error)) from None

@@ -1,17 +1,16 @@
-"""`podium up`: the API, the controllers, the nodes, the scheduler and a workload, in one process on one event loop.
+"""Runs a cluster in one process on one event loop: the API, the controllers, the nodes, the scheduler, a workload.
 
 The scheduler is the very process that `podium run` starts, and it reaches the API over HTTP on the loopback, as any
 scheduler would; controllers and nodes work on the API directly. The order is that of a cluster coming up: first the
-API, then nodes and controllers, then the scheduler, then the workload. What is told to stop stops in the reverse order.
+API, then nodes and controllers, then the workload, then the scheduler. They stop in the reverse order.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -20,7 +19,6 @@ from podium.apiserver.agents import Agents
 from podium.apiserver.api import Api
 from podium.apiserver.controllers import Controllers
 from podium.apiserver.database import Database, DatabaseError
-from podium.apiserver.errors import StatusError
 from podium.apiserver.kinds import NODE, POD
 from podium.apiserver.serving import PortInUseError, Server
 from podium.client import Access
@@ -30,11 +28,14 @@ from podium.framework.clock import SystemClock
 from podium.live.endpoints.options import ServingOptions
 from podium.live.run import RunOptions, SchedulerProcess
 from podium.serving.signals import stop_on_signals
+from podium.up.creation import create
 from podium.up.demonstration import demonstrate
+from podium.up.errors import UpError
 from podium.up.kubeconfig import write_kubeconfig
 from podium.up.manifests import Manifest
-from podium.up.news import News
-from podium.up.picture import Picture, take
+from podium.up.picture import take_picture
+from podium.up.pod_tracker import PodTracker
+from podium.up.process_age import process_age
 from podium.up.sample_nodes import sample_shapes
 from podium.up.screen import Screen
 
@@ -42,11 +43,7 @@ HOST: Final = "127.0.0.1"
 _LOOK: Final = 0.05
 
 
-class UpError(Exception):
-    """Why the cluster cannot come up, in one sentence."""
-
-
-class Wish(NamedTuple):
+class UpOptions(NamedTuple):
     """What the command line asks for."""
 
     nodes: int
@@ -59,43 +56,46 @@ class Wish(NamedTuple):
     """Whether a demonstration goes on after it has shown what there is to show."""
 
 
-async def up(config: SchedulerConfig, registry: Registry, wish: Wish, screen: Screen) -> int:
-    """Run until told to stop; what is told to stop ends with 0."""
+async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, screen: Screen) -> int:
+    """Build every part in the order of a cluster coming up, and run them until a signal says stop: then 0."""
     stop = stop_on_signals()
+    started = time.monotonic()
     async with AsyncExitStack() as stack:
-        api = _open(wish, stack)
-        server = await _serve(api, wish.port)
-        stack.push_async_callback(server.stop)
-        news = News(api.store, time.monotonic, screen.tell)
-        agents = await stack.enter_async_context(Agents(api, api.clock, api.rng, speed=wish.speed))
+        api = Api(clock=SystemClock(), rng=random.Random(), database=_open_database(options.data, stack))
+        server = await _serve(api, options.port, stack)
+        tracker = PodTracker(api.store, time.monotonic, screen.show_decision)
+        agents = await stack.enter_async_context(Agents(api, api.clock, api.rng, speed=options.speed))
         await stack.enter_async_context(Controllers(api, api.clock, heartbeats=agents))
-        agents.add_nodes(sample_shapes(wish.nodes))
-        created = _create(api, wish.workload)
+        agents.add_nodes(sample_shapes(options.nodes))
+        created = create(api, options.workload)
         kubeconfig = write_kubeconfig(server.url, server.port)
         stack.callback(kubeconfig.unlink, missing_ok=True)
         screen.say(_welcome(server.url, kubeconfig, api, created))
-        options = RunOptions(user_agent="podium-up", serving=ServingOptions(secure_port=0))
-        scheduler = SchedulerProcess(config, registry, Access(server.url), options, stack)
-        beside = [screen.run(_picture(scheduler, news, server.url)), _first_placed(news, screen)]
-        if wish.demo:
-            beside.append(_demonstrate(api, news, wish, screen, kubeconfig, stop))
-        return await _run(scheduler, beside, stop)
+        scheduler = SchedulerProcess(
+            config,
+            registry,
+            Access(server.url),
+            RunOptions(user_agent="podium-up", serving=ServingOptions(secure_port=0)),
+            stack,
+        )
+
+        async def show_demonstration() -> None:
+            await demonstrate(api, tracker, screen, kubeconfig)
+            if not options.stays:
+                stop.set()
+
+        shown = [
+            screen.run(lambda: take_picture(scheduler.live.engine, tracker, server.url, time.monotonic() - started)),
+            _say_first_placed(tracker, screen),
+        ]
+        if options.demo:
+            shown.append(show_demonstration())
+        return await _run(scheduler, shown, stop)
 
 
-def _picture(scheduler: SchedulerProcess, news: News, address: str) -> Callable[[], Picture]:
-    began = time.monotonic()
-    return lambda: take(scheduler.live.engine, news, address, time.monotonic() - began)
-
-
-async def _demonstrate(api: Api, news: News, wish: Wish, screen: Screen, kubeconfig: Path, stop: asyncio.Event) -> None:
-    await demonstrate(api, news, screen, kubeconfig)
-    if not wish.stays:
-        stop.set()
-
-
-async def _run(scheduler: SchedulerProcess, beside: Iterable[Coroutine[Any, Any, None]], stop: asyncio.Event) -> int:
-    """The scheduler until it ends, and beside it what is shown."""
-    tasks = [asyncio.create_task(each) for each in beside]
+async def _run(scheduler: SchedulerProcess, shown: list[Coroutine[Any, Any, None]], stop: asyncio.Event) -> int:
+    """The scheduler until it ends; meanwhile, what is shown."""
+    tasks = [asyncio.create_task(each) for each in shown]
     try:
         return await scheduler.run(stop)
     finally:
@@ -106,75 +106,41 @@ async def _run(scheduler: SchedulerProcess, beside: Iterable[Coroutine[Any, Any,
                 raise outcome
 
 
-# The parts
+def _open_database(path: Path | None, stack: AsyncExitStack) -> Database | None:
+    if path is None:
+        return None
+    try:
+        database = Database(path)
+    except DatabaseError as error:
+        raise UpError(f"--data {error}") from None
+    stack.callback(database.close)
+    return database
 
 
-def _open(wish: Wish, stack: AsyncExitStack) -> Api:
-    database = None
-    if wish.data is not None:
-        try:
-            database = Database(wish.data)
-        except DatabaseError as error:
-            raise UpError(f"--data {error}") from None
-        stack.callback(database.close)
-    return Api(clock=SystemClock(), rng=random.Random(), database=database)
-
-
-async def _serve(api: Api, port: int) -> Server:
+async def _serve(api: Api, port: int, stack: AsyncExitStack) -> Server:
     server = Server(api, host=HOST, port=port)
     try:
         await server.start()
     except PortInUseError as error:
         raise UpError(f"{error}; give another port with --port, or --port 0 for any that is free") from None
+    stack.push_async_callback(server.stop)
     return server
 
 
-def _create(api: Api, workload: list[Manifest]) -> int:
-    """Create what is not there yet; how many pods that will make is not known, how many objects is."""
-    created = 0
-    for manifest in workload:
-        kind = api.kinds.by_kind(manifest["apiVersion"], manifest["kind"])
-        name = (manifest.get("metadata") or {}).get("name", "")
-        if kind is None:
-            raise UpError(
-                f"--workload: {manifest['kind']} {name}: this API has no such kind in version {manifest['apiVersion']}"
-            )
-        try:
-            api.create(kind, manifest, field_validation="Strict", manager="podium-up")
-        except StatusError as error:
-            if error.reason != "AlreadyExists":
-                raise UpError(f"--workload: {manifest['kind']} {name}: {error.message}") from None
-        else:
-            created += 1
-    return created
-
-
 def _welcome(url: str, kubeconfig: Path, api: Api, created: int) -> str:
-    kept = f", {pods} pods from before" if (pods := api.store.count(POD) - created) > 0 else ""
+    restored = f", {pods} pods from before" if (pods := api.store.count(POD) - created) > 0 else ""
     return "\n".join(
         (
-            f"{api.store.count(NODE)} nodes on {url}, {created} objects created{kept}",
+            f"{api.store.count(NODE)} nodes on {url}, {created} objects created{restored}",
             f"export KUBECONFIG={kubeconfig}",
             "kubectl get pods -A -o wide",
         )
     )
 
 
-# What is told once
-
-
-async def _first_placed(news: News, screen: Screen) -> None:
-    """Say how long a reader had to wait for the first pod to have a node."""
-    while news.first_placed is None:
+async def _say_first_placed(tracker: PodTracker, screen: Screen) -> None:
+    """Say how long the first pod waited for a node, counted from the start of the process."""
+    while tracker.first_placed is None:
         await asyncio.sleep(_LOOK)
-    waited = process_age() - (time.monotonic() - news.first_placed)
+    waited = process_age() - (time.monotonic() - tracker.first_placed)
     screen.say(f"first pod placed {waited:.1f} s after the start")
-
-
-def process_age() -> float:
-    """Seconds since this process began, its imports included."""
-    try:
-        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
-        return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
-    except (OSError, AttributeError, ValueError):
-        return time.process_time()

@@ -1,4 +1,4 @@
-"""`make demo`: when the workload has been decided, explain a pod that fits nowhere, by the command one would type."""
+"""Shows what `make demo` is about: once the workload is decided, explains a pod that fits nowhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 
 from podium.apiserver.api import Api
 from podium.apiserver.kinds import built_in
-from podium.up.news import News
+from podium.up.pod_tracker import PodTracker
 from podium.up.screen import Screen
 
 _LOOK: Final = 0.05
@@ -24,25 +24,25 @@ _WIDTH: Final = 120
 _REPLICATED: Final = (built_in("apps/v1", "Deployment"), built_in("apps/v1", "StatefulSet"))
 
 
-async def demonstrate(api: Api, news: News, screen: Screen, kubeconfig: Path) -> None:
+async def demonstrate(api: Api, tracker: PodTracker, screen: Screen, kubeconfig: Path) -> None:
     """Returns when there is nothing more to show."""
-    await _until_decided(api, news)
-    refused = news.refused()
-    screen.say(f"\n{news.placed} pods placed, {len(refused)} without a node")
+    await _until_decided(api, tracker)
+    refused = tracker.refused()
+    screen.say(f"\n{tracker.placed} pods placed, {len(refused)} without a node")
     if refused:
         command = ["explain", refused[0].pod, "--kubeconfig", str(kubeconfig)]
         screen.say(f"\n$ podium {' '.join(command)}\n")
         screen.say(await _podium(*command))
 
 
-async def _until_decided(api: Api, news: News) -> None:
+async def _until_decided(api: Api, tracker: PodTracker) -> None:
     """Wait until every pod has a node or a refusal, and no new ones come for a moment."""
     end = time.monotonic() + _LONGEST
     quiet_since, seen = time.monotonic(), -1
-    while time.monotonic() < end and (time.monotonic() - quiet_since < _QUIET or not news.pods):
+    while time.monotonic() < end and (time.monotonic() - quiet_since < _QUIET or not tracker.pods):
         await asyncio.sleep(_LOOK)
-        if news.pods != seen or news.undecided or not _made(api):
-            quiet_since, seen = time.monotonic(), news.pods
+        if tracker.pods != seen or tracker.undecided or not _made(api):
+            quiet_since, seen = time.monotonic(), tracker.pods
 
 
 def _made(api: Api) -> bool:

@@ -1,6 +1,6 @@
-"""The kubeconfig of an embedded cluster: one file for each port, in the folder for what programs keep between runs.
+"""Writes the kubeconfig of an embedded cluster: one file for each port, in the user's folder for program state.
 
-The name is the same at every start, so a shell that has exported it goes on working. It goes away with the cluster.
+The name is the same at every start, so a shell that has exported it goes on working. The file ends with the cluster.
 """
 
 import os
@@ -23,10 +23,10 @@ def write_kubeconfig(server: str, port: int, folder: Path | None = None) -> Path
         "current-context": _NAME,
     }
     text = msgspec.json.format(msgspec.json.encode(content)) + b"\n"  # JSON is YAML
-    for place in [folder] if folder else [state_folder(), Path(tempfile.gettempdir()) / f"podium-{os.getuid()}"]:
+    for target in [folder] if folder else [state_folder(), Path(tempfile.gettempdir()) / f"podium-{os.getuid()}"]:
         try:
-            place.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path = place / f"kubeconfig-{port}"
+            target.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path = target / f"kubeconfig-{port}"
             path.write_bytes(text)
         except OSError as error:
             failure = error

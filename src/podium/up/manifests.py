@@ -1,4 +1,4 @@
-"""A workload: the manifests of a file or of every file in a folder, in the order in which they can be created.
+"""Reads a workload: the manifests of a file or of every file in a folder, in the order in which they can be created.
 
 Namespaces, definitions of custom kinds and priority classes come first, whatever file they are in, since the others
 need them; then everything else as written.

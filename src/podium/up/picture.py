@@ -1,10 +1,10 @@
-"""What the live view shows at one moment: plain values, taken from the engine and the news, ready to be drawn."""
+"""Takes the picture that the live view shows: plain values from the engine and the pod tracker, ready to be drawn."""
 
 from typing import NamedTuple
 
 from podium.engine.queue import Pending
 from podium.engine.scheduler import Scheduler
-from podium.up.news import Decision, News
+from podium.up.pod_tracker import PodDecision, PodTracker
 
 
 class NodeBar(NamedTuple):
@@ -19,6 +19,8 @@ class NodeBar(NamedTuple):
 
 
 class Picture(NamedTuple):
+    """What the live view shows at one moment."""
+
     address: str
     uptime: float
     nodes: list[NodeBar]
@@ -27,24 +29,24 @@ class Picture(NamedTuple):
     succeeded: int
     placed: int
     queue: Pending
-    refused: list[Decision]
+    refused: list[PodDecision]
     """Those of the pods that wait because no node takes them."""
-    decisions: list[Decision]
+    decisions: list[PodDecision]
     """The newest first."""
 
 
-def take(engine: Scheduler, news: News, address: str, uptime: float) -> Picture:
+def take_picture(engine: Scheduler, tracker: PodTracker, address: str, uptime: float) -> Picture:
     return Picture(
         address,
         uptime,
         _bars(engine),
-        news.pods,
-        news.phases["Running"],
-        news.phases["Succeeded"],
-        news.placed,
+        tracker.pods,
+        tracker.phases["Running"],
+        tracker.phases["Succeeded"],
+        tracker.placed,
         engine.queue.pending(),
-        news.refused(),
-        list(reversed(news.decisions)),
+        tracker.refused(),
+        list(reversed(tracker.decisions)),
     )
 
 

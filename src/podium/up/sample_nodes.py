@@ -1,4 +1,4 @@
-"""Nodes for a cluster that has none: mostly ordinary workers, some large ones, a few with a GPU, in three zones."""
+"""Makes nodes for a cluster that has none: ordinary workers, some large ones, a few with a GPU, in three zones."""
 
 from typing import Final
 

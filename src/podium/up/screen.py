@@ -1,4 +1,4 @@
-"""What `podium up` shows while it runs: a live view where a terminal is attached, else one line for each decision."""
+"""Shows what `podium up` does: as a live view where a terminal is attached, else as one line for each decision."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rich.live import Live
 from rich.text import Text
 
 from podium.serving.log import LOG
-from podium.up.news import Decision
 from podium.up.picture import Picture
+from podium.up.pod_tracker import PodDecision
 from podium.up.view import draw, line
 
 REDRAWN: Final = 0.25
@@ -21,16 +21,18 @@ REDRAWN: Final = 0.25
 
 
 class Screen(Protocol):
-    def say(self, text: str) -> None:
-        """Something to be read once."""
+    """Where `podium up` prints: a terminal or a pipe."""
 
-    def tell(self, decision: Decision) -> None: ...
+    def say(self, text: str) -> None:
+        """Print text that is read once."""
+
+    def show_decision(self, decision: PodDecision) -> None: ...
 
     async def run(self, picture: Callable[[], Picture]) -> None:
-        """Show what goes on until cancelled."""
+        """Show the picture until cancelled."""
 
 
-class Lines:
+class PlainScreen:
     """Plain lines on standard output."""
 
     def __init__(self) -> None:
@@ -39,15 +41,15 @@ class Lines:
     def say(self, text: str) -> None:
         self._console.print(text)
 
-    def tell(self, decision: Decision) -> None:
+    def show_decision(self, decision: PodDecision) -> None:
         self._console.print(line(decision))
 
     async def run(self, picture: Callable[[], Picture]) -> None:
         await asyncio.Event().wait()
 
 
-class LiveView:
-    """A picture that is drawn again and again at the foot of the terminal; what is said stands above it."""
+class LiveScreen:
+    """A picture redrawn at the foot of the terminal, with printed text above it."""
 
     def __init__(self) -> None:
         self._console = Console(highlight=False, markup=False, emoji=False)
@@ -55,8 +57,8 @@ class LiveView:
     def say(self, text: str) -> None:
         self._console.print(Text.from_ansi(text), soft_wrap=True)
 
-    def tell(self, decision: Decision) -> None:
-        """The picture has them."""
+    def show_decision(self, decision: PodDecision) -> None:
+        """Nothing: the picture has them."""
 
     async def run(self, picture: Callable[[], Picture]) -> None:
         with Live(console=self._console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live:
@@ -71,9 +73,9 @@ class LiveView:
 
 
 class _Above(logging.Handler):
-    """Log lines above the picture, where they do not tear it."""
+    """Log lines printed above the picture, where they do not tear it."""
 
-    def __init__(self, view: LiveView) -> None:
+    def __init__(self, view: LiveScreen) -> None:
         super().__init__()
         self._view = view
 

@@ -1,4 +1,4 @@
-"""The live view: every node as two bars, what waits, and the last decisions, as much as the terminal has room for."""
+"""Draws the live view: every node as two bars, what waits, and the last decisions, as much as fits the terminal."""
 
 from typing import Final
 
@@ -6,8 +6,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from podium.up.news import Decision
 from podium.up.picture import NodeBar, Picture
+from podium.up.pod_tracker import PodDecision
 
 BAR: Final = 20
 _FULL, _EMPTY = "█", "░"
@@ -113,10 +113,10 @@ def _queue(picture: Picture) -> Text:
         "gated": waiting.gated,
     }
     counts = ", ".join(f"{count} {what}" for what, count in parts.items() if count)
-    return Text(f"waiting: {counts or 'nobody'}", style="bold")
+    return Text(f"waiting: {counts or 'no pods'}", style="bold")
 
 
-def _decision(decision: Decision) -> Text:
+def _decision(decision: PodDecision) -> Text:
     """One line, cut where the terminal ends."""
     if decision.node:
         return Text.assemble(("placed ", "green"), decision.pod, (" on ", "dim"), decision.node, no_wrap=True)
@@ -125,10 +125,10 @@ def _decision(decision: Decision) -> Text:
     )
 
 
-def line(decision: Decision) -> str:
+def line(decision: PodDecision) -> str:
     """A decision where there is no terminal.
 
-    >>> line(Decision(0.0, "shop/web", "node-1"))
+    >>> line(PodDecision(0.0, "shop/web", "node-1"))
     'placed shop/web on node-1'
     """
     return (

@@ -1,4 +1,4 @@
-"""What happens to pods is counted and told once."""
+"""The phases and decisions of pods are counted, and each decision is handed over once."""
 
 import random
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from podium.apiserver.api import Api
 from podium.apiserver.kinds import POD
 from podium.framework.clock import ManualClock
-from podium.up.news import Decision, News
+from podium.up.pod_tracker import PodDecision, PodTracker
 
 REFUSED = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available"}
 
@@ -14,8 +14,8 @@ REFUSED = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
 class Cluster:
     def __init__(self) -> None:
         self.api = Api(clock=ManualClock(), rng=random.Random(1))
-        self.told: list[Decision] = []
-        self.news = News(self.api.store, lambda: 5.0, self.told.append)
+        self.decisions: list[PodDecision] = []
+        self.tracker = PodTracker(self.api.store, lambda: 5.0, self.decisions.append)
 
     def create(self, name: str) -> None:
         self.api.create(POD, {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
@@ -27,22 +27,22 @@ class Cluster:
 def test_a_pod_that_gets_a_node_is_a_decision() -> None:
     cluster = Cluster()
     cluster.create("a")
-    assert (cluster.news.pods, cluster.news.undecided, cluster.news.first_placed) == (1, 1, None)
+    assert (cluster.tracker.pods, cluster.tracker.undecided, cluster.tracker.first_placed) == (1, 1, None)
     cluster.api.bind("default", "a", {"target": {"kind": "Node", "name": "n"}})
-    assert cluster.told == [Decision(5.0, "default/a", "n")]
-    assert (cluster.news.placed, cluster.news.undecided, cluster.news.first_placed) == (1, 0, 5.0)
+    assert cluster.decisions == [PodDecision(5.0, "default/a", "n")]
+    assert (cluster.tracker.placed, cluster.tracker.undecided, cluster.tracker.first_placed) == (1, 0, 5.0)
 
 
-def test_a_refusal_is_told_again_only_when_the_reason_changes() -> None:
+def test_a_refusal_is_handed_over_again_only_when_the_reason_changes() -> None:
     cluster = Cluster()
     cluster.create("a")
     for _ in range(2):
         cluster.status("a", {"conditions": [REFUSED]})
-    assert cluster.told == [Decision(5.0, "default/a", "", "0/1 nodes are available")]
-    assert [(each.pod, each.why) for each in cluster.news.refused()] == [("default/a", "0/1 nodes are available")]
+    assert cluster.decisions == [PodDecision(5.0, "default/a", "", "0/1 nodes are available")]
+    assert [(each.pod, each.why) for each in cluster.tracker.refused()] == [("default/a", "0/1 nodes are available")]
     cluster.status("a", {"conditions": [{**REFUSED, "message": "0/2 nodes are available"}]})
-    assert [each.why for each in cluster.told] == ["0/1 nodes are available", "0/2 nodes are available"]
-    assert cluster.news.undecided == 0
+    assert [each.why for each in cluster.decisions] == ["0/1 nodes are available", "0/2 nodes are available"]
+    assert cluster.tracker.undecided == 0
 
 
 def test_phases_are_counted_as_they_change() -> None:
@@ -50,15 +50,15 @@ def test_phases_are_counted_as_they_change() -> None:
     cluster.create("a")
     cluster.create("b")
     cluster.status("a", {"phase": "Running"})
-    assert (cluster.news.phases["Pending"], cluster.news.phases["Running"]) == (1, 1)
+    assert (cluster.tracker.phases["Pending"], cluster.tracker.phases["Running"]) == (1, 1)
     cluster.api.delete(POD, "default", "a", grace_seconds=0)
-    assert (cluster.news.phases["Running"], cluster.news.pods) == (0, 1)
+    assert (cluster.tracker.phases["Running"], cluster.tracker.pods) == (0, 1)
 
 
-def test_what_was_there_before_is_counted_but_not_told() -> None:
+def test_what_was_there_before_is_counted_but_not_handed_over() -> None:
     cluster = Cluster()
     cluster.create("a")
     cluster.api.bind("default", "a", {"target": {"kind": "Node", "name": "n"}})
-    told: list[Decision] = []
-    later = News(cluster.api.store, lambda: 9.0, told.append)
-    assert (later.pods, later.placed, told) == (1, 0, [])
+    decisions: list[PodDecision] = []
+    later = PodTracker(cluster.api.store, lambda: 9.0, decisions.append)
+    assert (later.pods, later.placed, decisions) == (1, 0, [])

@@ -1,0 +1,121 @@
+"""Follows the pods in the API server's store: how many are in each phase, and what was decided last.
+
+A pod that gets a node is a decision. So is a pod whose condition says that no node takes it, once for each reason. The
+store hands over every write at once, so nothing is polled and nothing is missed.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import msgspec
+
+from podium.apiserver.kinds import POD
+from podium.apiserver.store import Change, Store, Stored
+
+MOST_DECISIONS: Final = 200
+
+
+class PodDecision(NamedTuple):
+    """`node` is empty where no node was found; then `why` says so in kube-scheduler's words."""
+
+    at: float
+    pod: str
+    node: str
+    why: str = ""
+
+
+class _Condition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    node_name: str = ""
+
+
+class _Status(msgspec.Struct):
+    phase: str = ""
+    conditions: list[_Condition] = []
+
+
+class _Pod(msgspec.Struct):
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+class _TrackedPod(NamedTuple):
+    key: str
+    node: str
+    phase: str
+    refusal: str
+
+
+_UNKNOWN: Final = _TrackedPod("", "", "", "")
+_decoder: Final = msgspec.json.Decoder(_Pod)
+
+
+class PodTracker:
+    """The pods of a store; `now` is the time of decisions, and `on_decision` is called with each of them."""
+
+    def __init__(self, store: Store, now: Callable[[], float], on_decision: Callable[[PodDecision], None]) -> None:
+        self.decisions: deque[PodDecision] = deque(maxlen=MOST_DECISIONS)
+        self.phases: Counter[str] = Counter()
+        self.placed = 0
+        """Pods that got a node since the start."""
+        self.first_placed: float | None = None
+        self._now = now
+        self._on_decision = on_decision
+        self._pods: dict[str, _TrackedPod] = {}
+        for stored in store.items(POD):
+            self._take(stored.uid, _tracked(stored))
+        self.stop = store.listen(self._changed, POD)
+
+    @property
+    def undecided(self) -> int:
+        """Pods without a node and without a reason for that yet."""
+        return sum(not each.node and not each.refusal and each.phase == "Pending" for each in self._pods.values())
+
+    @property
+    def pods(self) -> int:
+        return len(self._pods)
+
+    def refused(self) -> list[PodDecision]:
+        """The last decision on each pod that no node takes, by name."""
+        waiting = (each for each in self._pods.values() if each.refusal and not each.node)
+        return sorted(PodDecision(0.0, each.key, "", each.refusal) for each in waiting)
+
+    def _changed(self, change: Change) -> None:
+        stored = change.new
+        if change.type == "DELETED":
+            self.phases[self._pods.pop(stored.uid, _UNKNOWN).phase] -= 1
+            return
+        pod = _tracked(stored)
+        before = self._take(stored.uid, pod)
+        if pod.node and not before.node and change.type == "MODIFIED":
+            self.placed += 1
+            if self.first_placed is None:
+                self.first_placed = self._now()
+            self._decided(PodDecision(self._now(), pod.key, pod.node))
+        elif pod.refusal and not pod.node and pod.refusal != before.refusal:
+            self._decided(PodDecision(self._now(), pod.key, "", pod.refusal))
+
+    def _take(self, uid: str, pod: _TrackedPod) -> _TrackedPod:
+        before = self._pods.get(uid, _UNKNOWN)
+        self._pods[uid] = pod
+        self.phases[before.phase] -= before is not _UNKNOWN
+        self.phases[pod.phase] += 1
+        return before
+
+    def _decided(self, decision: PodDecision) -> None:
+        self.decisions.append(decision)
+        self._on_decision(decision)
+
+
+def _tracked(stored: Stored) -> _TrackedPod:
+    decoded = _decoder.decode(stored.raw)
+    unscheduled = (each for each in decoded.status.conditions if each.type == "PodScheduled" and each.status == "False")
+    refusal = next((each.message for each in unscheduled if each.reason == "Unschedulable"), "")
+    return _TrackedPod(f"{stored.namespace}/{stored.name}", decoded.spec.node_name, decoded.status.phase, refusal)
