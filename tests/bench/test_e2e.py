@@ -10,7 +10,7 @@ from rich.console import Console
 from podium.bench import checkout
 from podium.bench.binding_log import BindingLog
 from podium.bench.checkout import NoTestBedError, load_test_bed
-from podium.bench.e2e import UNLIMITED, Comparison, Figures, Race, RaceError, compare
+from podium.bench.e2e import UNLIMITED, Figures, Race, RaceComparison, RaceError, compare
 from podium.bench.report import comparison_json, comparison_table
 from tests.cli.command import podium
 from tests.testbed import ControlPlane
@@ -21,7 +21,7 @@ def a_race(scheduler: str, pods_per_s: float) -> Race:
     return Race(scheduler, pods_per_s, 2.6, 200.0, 10.0, 11.0, 1.0, 30.0, 100)
 
 
-FOUND = Comparison(
+FOUND = RaceComparison(
     kube_scheduler=Figures(400.0, 2.5, 200.0),
     podium=Figures(1000.0, 0.5, 100.0),
     ratio=2.5,

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from podium.bench.e2e import Figures, Race, create_nodes
-from podium.bench.extender import Call, ExtenderFigures, InFull, annotated, calls_of, compare, percentile
+from podium.bench.extender import CallTimes, ExtenderFigures, InFull, annotated, calls_of, compare, percentile
 from podium.bench.nothing import answer_to
 from podium.bench.report import comparison_json, extender_tables
 from podium.extender.metrics import Measures
@@ -67,7 +67,7 @@ def test_the_tables_show_the_contestants_the_calls_and_the_nodes_in_full() -> No
         joined_ratio=0.825,
         nothing_ratio=0.875,
         agents_cpu_s_per_1000=0.3,
-        calls=[Call("safe", "filter", 5000, 0.1, 0.5)],
+        calls=[CallTimes("safe", "filter", 5000, 0.1, 0.5)],
         in_full=InFull(5000, 150.0, 0.9, 0.5, 0.4, 700.0),
         nodes=5000,
         pods=5000,

@@ -10,8 +10,8 @@ import pytest
 
 from podium.bench.cost import measure_cost
 from podium.bench.processes import (
-    Request,
     WorkloadFailedError,
+    WorkloadRequest,
     measure,
     measure_in_turns,
     request_for,
@@ -52,7 +52,7 @@ def test_the_child_uses_the_configuration() -> None:
 
 def test_a_child_that_fails_says_why() -> None:
     with pytest.raises(WorkloadFailedError, match=r"^No/such: .*StopIteration"):
-        measure(Request("No/such", {}))
+        measure(WorkloadRequest("No/such", {}))
 
 
 def test_json_for_programs_and_comparison_with_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,7 +96,7 @@ def test_waiting_for_a_turn_is_not_part_of_what_a_workload_took() -> None:
 
 def test_of_workloads_in_turns_one_may_fail() -> None:
     with pytest.raises(WorkloadFailedError, match=r"^No/such: "):
-        measure_in_turns([request_for(BASIC.at(10)), Request("No/such", {})])
+        measure_in_turns([request_for(BASIC.at(10)), WorkloadRequest("No/such", {})])
 
 
 def test_a_plugin_is_left_out_of_every_profile() -> None:

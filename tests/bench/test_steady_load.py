@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.bench.loop import START, Run
+from podium.bench.loop import START, WorkloadRun
 from podium.bench.runner import _prepare
 from podium.bench.steady_load import FULL, INTERVAL, SteadyLoad
 from podium.bench.suite import by_name
@@ -23,10 +23,10 @@ profiles:
 SERIES = Series(source=SourceSettings(address="http://nowhere.invalid:9090"), query="load")
 
 
-def run(config: str | None) -> Run:
+def run(config: str | None) -> WorkloadRun:
     registry = load_registry(())
     chosen = default_config(registry) if config is None else load_config(config, "load.yaml", registry).config
-    found = Run(chosen, registry, lambda _phase: None)
+    found = WorkloadRun(chosen, registry, lambda _phase: None)
     for step in _prepare(by_name("SchedulingBasic/5000Nodes_10000Pods").at(20)):
         step(found)
     return found

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from podium.bench.loop import Run
-from podium.bench.operations import Plan, Step
+from podium.bench.loop import WorkloadRun
+from podium.bench.operations import Step, WorkloadPlan
 from podium.bench.runner import Measurement, run_workload
 from podium.bench.suite import WORKLOADS, by_name
 from podium.bench.workload import Workload
@@ -21,12 +21,12 @@ def measured(workload: Workload) -> Measurement:
     return run_workload(workload, CONFIG, REGISTRY)
 
 
-def after(workload: Workload) -> Run:
+def after(workload: Workload) -> WorkloadRun:
     """The run of a workload, to look into."""
-    plan, steps = Plan(workload.sizes), list[Step]()
+    plan, steps = WorkloadPlan(workload.sizes), list[Step]()
     for plan.position, operation in enumerate(workload.operations):
         steps.append(operation.prepare(plan))
-    run = Run(CONFIG, REGISTRY, lambda _phase: None)
+    run = WorkloadRun(CONFIG, REGISTRY, lambda _phase: None)
     for step in steps:
         step(run)
     return run

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from podium.chaos.network import Connector, Network
-from podium.chaos.virtual_time import Process, VirtualLoop, current_process, run_virtually
+from podium.chaos.virtual_time import VirtualLoop, VirtualProcess, current_process, run_virtually
 from podium.client import Access, ApiError, Client, Unreachable
 
 T = TypeVar("T")
@@ -151,7 +151,7 @@ def test_a_paused_process_hears_when_it_goes_on_and_a_killed_one_hangs_up() -> N
 
     async def main() -> None:
         network = served(ticking)
-        process = Process("one")
+        process = VirtualProcess("one")
         listening = process.within(listen())
         await asyncio.sleep(2.5)
         process.pause(4)
@@ -169,7 +169,7 @@ def test_a_paused_process_hears_when_it_goes_on_and_a_killed_one_hangs_up() -> N
 
 def test_who_is_killed_while_paused_is_gone_at_once() -> None:
     async def main() -> None:
-        process = Process("one")
+        process = VirtualProcess("one")
         sleeping = process.within(asyncio.sleep(1))
         await asyncio.sleep(0)
         process.pause(100)

@@ -1,4 +1,4 @@
-"""The whole system under faults: some dozens of seeds, each of which must hold all invariants."""
+"""Schedulers, client and API under faults: some dozens of seeds, each of which must hold all invariants."""
 
 import os
 import subprocess
@@ -7,11 +7,11 @@ from collections import Counter
 
 import pytest
 
-from podium.chaos.faults import EVENT_FAULTS, REQUEST_FAULTS
+from podium.chaos.calm import NO_POD_LOST, NOTHING_LEFT, SAME_CLUSTER
 from podium.chaos.invariants import KNOWN_BOUND, NOT_OVERCOMMITTED, NOTHING_BREAKS, ONE_BINDING, ONLY_THE_LEADER
+from podium.chaos.request_faults import EVENT_FAULTS, REQUEST_FAULTS
+from podium.chaos.scenario import run_scenario
 from podium.chaos.seeds import SeedsError, Summary, check_workload, parse_seeds, reproduce, run_seeds
-from podium.chaos.settled import NO_POD_LOST, NOTHING_LEFT, SAME_CLUSTER
-from podium.chaos.simulation import simulate
 from podium.chaos.workloads import WORKLOADS
 from podium.plugins import load_registry
 
@@ -21,14 +21,14 @@ REGISTRY = load_registry()
 @pytest.mark.parametrize("first", range(1, 41, 4))
 def test_all_invariants_hold(first: int) -> None:
     for seed in range(first, first + 4):
-        outcome = simulate(seed, None, REGISTRY)
+        outcome = run_scenario(seed, None, REGISTRY)
         assert outcome.violations == [], reproduce(seed, None)
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_all_invariants_hold_with_each_workload(name: str) -> None:
     for seed in (101, 102):
-        outcome = simulate(seed, WORKLOADS[name], REGISTRY)
+        outcome = run_scenario(seed, WORKLOADS[name], REGISTRY)
         assert outcome.violations == [], reproduce(seed, name)
         assert outcome.bound > 0
 
@@ -40,18 +40,18 @@ def test_a_few_seeds_have_every_kind_of_fault_and_check_every_invariant() -> Non
     assert summary.failed == []
     assert summary.seeds == 8
     missing = {*REQUEST_FAULTS, *EVENT_FAULTS} - summary.injected.keys()
-    assert len(missing) <= 3, missing  # each storm leaves half of them out
+    assert len(missing) <= 3, missing  # each scenario leaves half of them out
     settled = (NO_POD_LOST, SAME_CLUSTER, NOTHING_LEFT, NOTHING_BREAKS)
     assert all(summary.checked[each] == 8 for each in settled)
     assert all(summary.checked[each] > 300 for each in (ONE_BINDING, KNOWN_BOUND, NOT_OVERCOMMITTED, ONLY_THE_LEADER))
 
 
-def test_a_seed_is_the_same_story_in_every_process_whatever_hashes_are() -> None:
+def test_a_seed_is_the_same_run_in_every_process_whatever_hashes_are() -> None:
     script = (
-        "from podium.plugins import load_registry; from podium.chaos.simulation import simulate\n"
-        "for seed in (7, 27): print('\\n'.join(simulate(seed, None, load_registry()).transcript))"
+        "from podium.plugins import load_registry; from podium.chaos.scenario import run_scenario\n"
+        "for seed in (7, 27): print('\\n'.join(run_scenario(seed, None, load_registry()).transcript))"
     )
-    told = [
+    printed = [
         subprocess.run(
             [sys.executable, "-c", script],
             env={**os.environ, "PYTHONHASHSEED": number},
@@ -61,12 +61,12 @@ def test_a_seed_is_the_same_story_in_every_process_whatever_hashes_are() -> None
         ).stdout
         for number in ("1", "2")
     ]
-    assert len(told[0].splitlines()) > 500
-    assert told[0] == told[1]
+    assert len(printed[0].splitlines()) > 500
+    assert printed[0] == printed[1]
 
 
 def test_seeds_differ() -> None:
-    first, second = (simulate(seed, WORKLOADS["basic"], REGISTRY) for seed in (5, 6))
+    first, second = (run_scenario(seed, WORKLOADS["basic"], REGISTRY) for seed in (5, 6))
     assert first.transcript != second.transcript
 
 
@@ -76,12 +76,12 @@ def test_seeds_are_numbers_and_ranges(text: str, seeds: list[int]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a", "-3", "3-1", "1-", "1..5", "0-99999999"])
-def test_what_is_no_seed_is_told(text: str) -> None:
+def test_what_is_no_seed_is_refused(text: str) -> None:
     with pytest.raises(SeedsError, match="seeds"):
         parse_seeds(text)
 
 
-def test_a_workload_that_is_not_there_is_told_with_those_that_are() -> None:
+def test_a_workload_that_is_not_there_is_refused_with_those_that_are() -> None:
     with pytest.raises(SeedsError, match='there is no workload "much": choose one of basic, '):
         check_workload("much")
 

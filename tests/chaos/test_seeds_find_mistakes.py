@@ -1,9 +1,9 @@
-"""The simulation can catch: each mistake of `broken` is found within a few dozen seeds, and not without it."""
+"""Scenarios can catch: each mistake of `broken` is found within a few dozen seeds, and not without it."""
 
 import pytest
 
 from podium.chaos.invariants import NOTHING_BREAKS
-from podium.chaos.simulation import simulate
+from podium.chaos.scenario import run_scenario
 from podium.plugins import load_registry
 from tests.chaos.broken import VARIANTS, Variant
 
@@ -15,7 +15,7 @@ def test_a_mistake_is_found(variant: Variant, monkeypatch: pytest.MonkeyPatch) -
     registry = load_registry()
     variant.make(monkeypatch)
     for seed in range(variant.from_seed, variant.from_seed + MOST):
-        outcome = simulate(seed, None, registry)
+        outcome = run_scenario(seed, None, registry)
         if any(each.invariant != NOTHING_BREAKS for each in outcome.violations):
             return
     pytest.fail(f"{MOST} seeds did not show that {variant.mistake}")

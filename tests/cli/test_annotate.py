@@ -2,7 +2,7 @@
 
 import pytest
 
-from podium.cli.annotate import _source
+from podium.cli.annotate.usage import _source
 from tests.cli.command import podium
 
 PROMETHEUS = ("--prometheus", "http://127.0.0.1:9")

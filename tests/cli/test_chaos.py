@@ -25,7 +25,7 @@ def test_data_can_be_had_instead() -> None:
 def test_everything_that_happened_can_be_read() -> None:
     out = podium("chaos", "--seeds", "3", "-v").out
     assert out.startswith("seed 3, workload drawn\n")
-    assert "the storm is over" in out
+    assert "faults end" in out
 
 
 def test_a_seed_that_fails_is_shown_with_the_command_that_shows_it_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,9 +22,9 @@ def test_a_pod_that_fits_goes_to_the_best_node() -> None:
     assert ran.out.splitlines()[0] == "shop/web-4 fits: goes to worker-b2 (best of 6 feasible nodes out of 8)"
 
 
-def test_nodes_that_were_turned_away_are_grouped_by_reason_with_the_most_frequent_first() -> None:
+def test_nodes_that_were_rejected_are_grouped_by_reason_with_the_most_frequent_first() -> None:
     lines = podium("explain", "analytics/training", "--from", SAMPLE).out.splitlines()
-    table = lines[lines.index("Turned away") + 3 : lines.index("What would unblock it")]
+    table = lines[lines.index("Rejected") + 3 : lines.index("What would unblock it")]
     assert [line.split()[:2] for line in table if line[:5].strip()] == [
         ["4", "NodeAffinity"],
         ["2", "NodeResourcesFit"],

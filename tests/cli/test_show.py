@@ -1,7 +1,7 @@
 import pytest
 
 from podium.cli.options import Output
-from podium.cli.show import podium, refusals, show
+from podium.cli.show import podium, rejections, show
 from podium.engine.explain import Eviction, Explanation, NodeAnswer, Outcome
 
 
@@ -35,7 +35,7 @@ def test_of_equally_good_nodes_the_chosen_one_comes_first() -> None:
 
 def test_a_node_with_several_reasons_is_not_grouped_with_one_that_has_only_the_first() -> None:
     nodes = [refused("a", "P", "x", "y"), refused("b", "P", "x"), refused("c", "P", "x")]
-    assert refusals(nodes) == [("P", "x", ["b", "c"]), ("P", "x, y", ["a"])]
+    assert rejections(nodes) == [("P", "x", ["b", "c"]), ("P", "x, y", ["a"])]
 
 
 def test_long_lists_of_nodes_and_victims_are_shortened(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Workloads about pods that want to be near others, or far from them, and about node affinity."""
+"""Defines workloads about pods that want to be near others, or far from them, and about node affinity."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from podium.bench.templates import (
     NODE,
     POD,
     ZONE,
-    Template,
+    ObjectTemplate,
     in_zones,
     pod_template,
     small_pod,
@@ -44,22 +44,22 @@ def preferred(kind: str, each: Mapping[str, Any]) -> dict[str, Any]:
 GREEN, BLUE, RED, YELLOW = ({"color": color} for color in ("green", "blue", "red", "yellow"))
 
 
-def _near(where: Mapping[str, Any]) -> Template[Pod]:
+def _near(where: Mapping[str, Any]) -> ObjectTemplate[Pod]:
     affinity = required("podAffinity", term(BLUE, ZONE, where))
     return small_pod("affinity-pod-<index>", labels=BLUE, affinity=affinity)
 
 
-def _apart(where: Mapping[str, Any]) -> Template[Pod]:
+def _apart(where: Mapping[str, Any]) -> ObjectTemplate[Pod]:
     affinity = required("podAntiAffinity", term(GREEN, HOSTNAME, where))
     return small_pod("anti-affinity-pod-<index>", labels=GREEN, affinity=affinity)
 
 
-def _rather_near(where: Mapping[str, Any]) -> Template[Pod]:
+def _rather_near(where: Mapping[str, Any]) -> ObjectTemplate[Pod]:
     affinity = preferred("podAffinity", term(RED, HOSTNAME, where))
     return small_pod("preferred-affinity-pod-<index>", labels=RED, affinity=affinity)
 
 
-def _rather_apart(where: Mapping[str, Any], color: Mapping[str, str]) -> Template[Pod]:
+def _rather_apart(where: Mapping[str, Any], color: Mapping[str, str]) -> ObjectTemplate[Pod]:
     affinity = preferred("podAntiAffinity", term(color, HOSTNAME, where))
     return small_pod("preferred-anti-affinity-pod-<index>", labels=color, affinity=affinity)
 
@@ -67,7 +67,7 @@ def _rather_apart(where: Mapping[str, Any], color: Mapping[str, str]) -> Templat
 NEAR, APART = _near(TWO_NAMESPACES), _apart(TWO_NAMESPACES)
 RATHER_NEAR, RATHER_APART = _rather_near(TWO_NAMESPACES), _rather_apart(TWO_NAMESPACES, YELLOW)
 
-KEPT_AWAY = small_pod("anti-affinity-matching-pod-<index>", labels=GREEN)
+REPELLED = small_pod("anti-affinity-matching-pod-<index>", labels=GREEN)
 """No terms of its own, but the terms of others concern it."""
 
 IN_TWO_ZONES = small_pod(
@@ -91,7 +91,9 @@ GATED_NEAR = pod_template(
 ONE_ZONE = in_zones("zone1")
 
 
-def _two_namespaces(init: Template[Pod], measured: Template[Pod], node: Template[Node] = NODE) -> list[Operation]:
+def _two_namespaces(
+    init: ObjectTemplate[Pod], measured: ObjectTemplate[Pod], node: ObjectTemplate[Node] = NODE
+) -> list[Operation]:
     """Initial pods in one namespace, measured ones in the other."""
     return [
         CreateNodes("nodes", node),
@@ -102,7 +104,7 @@ def _two_namespaces(init: Template[Pod], measured: Template[Pod], node: Template
 
 
 def _selected_namespaces(
-    name: str, template: Template[Pod], variants: Mapping[str, Sizes], node: Template[Node] = NODE
+    name: str, template: ObjectTemplate[Pod], variants: Mapping[str, Sizes], node: ObjectTemplate[Node] = NODE
 ) -> tuple[Workload, ...]:
     """Pods in a hundred namespaces that a selector must find."""
     return case(
@@ -132,7 +134,7 @@ AFFINITY = (
     *case("SchedulingPodAntiAffinity", _two_namespaces(APART, APART), {"5000Nodes_2000Pods": _sizes(5000, 1000, 2000)}),
     *case(
         "SchedulingPodMatchingAntiAffinity",
-        _two_namespaces(APART, KEPT_AWAY),
+        _two_namespaces(APART, REPELLED),
         {"5000Nodes_5000Pods": _sizes(5000, 1000, 5000)},
     ),
     *case("SchedulingPodAffinity", _two_namespaces(NEAR, NEAR, ONE_ZONE), SHORT_AND_LONG),

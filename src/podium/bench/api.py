@@ -1,9 +1,9 @@
-"""What stands in for the API server: it takes the scheduler's writes and sends back what a watch would.
+"""Stands in for the API server: takes the scheduler's writes and sends back what a watch would.
 
 A bound pod comes back with its node, a failed one with its condition and its nominated node, a victim's deletion comes
-before its preemptor is let go. Writes are only noted while the scheduler decides, and delivered by `deliver`
-afterwards, because news arrive between decisions in a real scheduler, too. That is work a scheduler does for each pod,
-so it is part of what is measured.
+before its preemptor is let go. Writes are only queued while the scheduler decides, and delivered by `deliver`
+afterwards, because events arrive between decisions in a real scheduler, too. That is work a scheduler does for each
+pod, so it is part of what is measured.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from podium.kube.meta import format_time
 DELETED = "2026-01-01T00:01:00Z"
 
 
-class Api:
-    """Every pod's latest version by uid, and what is to be told about them."""
+class ApiStandIn:
+    """Every pod's latest version by uid, and the events still to be delivered."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.pods: dict[str, Pod] = {}
         self.awaited: set[str] = set()
-        """The pods that somebody waits to see bound."""
+        """The pods that the workload waits to see bound."""
         self.bindings = 0
         self.intake: Intake
         self._bound: list[tuple[Pod, str]] = []
-        self._news: list[Callable[[], None]] = []
+        self._events: list[Callable[[], None]] = []
         self._evictions: list[tuple[Sequence[Pod], Callable[[str | None], None]]] = []
 
-    # What the scheduler writes
+    # Writes of the scheduler
 
     def bind(self, pod: Pod, node_name: str) -> None:
         self._bound.append((pod, node_name))
@@ -49,14 +49,14 @@ class Api:
 
     def nominate(self, pod: Pod, node_name: str) -> None:
         if pod.uid in self.pods:
-            self._news.append(lambda: self._set_status(pod, self.pods[pod.uid].status.conditions, node_name))
+            self._events.append(lambda: self._set_status(pod, self.pods[pod.uid].status.conditions, node_name))
 
     def clear_nomination(self, pod: Pod) -> None:
-        self._news.append(lambda: self._set_status(pod, self.pods[pod.uid].status.conditions, ""))
+        self._events.append(lambda: self._set_status(pod, self.pods[pod.uid].status.conditions, ""))
 
     def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
         for each in (*volumes, *claims):
-            self._news.append(lambda each=each: self.intake.set(each))  # type: ignore[misc]
+            self._events.append(lambda each=each: self.intake.set(each))  # type: ignore[misc]
 
     def scheduled(self, pod: Pod, node_name: str) -> None:
         pass
@@ -65,12 +65,12 @@ class Api:
         if reason and pod.uid in self.pods:
             condition = Condition(type="PodScheduled", status="False", reason=reason, message=message)
             nominated = pod.status.nominated_node_name if nomination is None else nomination.node_name
-            self._news.append(lambda: self._set_status(pod, (condition,), nominated))
+            self._events.append(lambda: self._set_status(pod, (condition,), nominated))
 
-    # What comes back
+    # Events that come back
 
     def deliver(self) -> None:
-        """Tell the scheduler what became of its writes."""
+        """Deliver the events of the scheduler's writes."""
         if self._bound:
             scheduled = _scheduled(int(self._clock.now()))
             for pod, node_name in self._bound:
@@ -81,11 +81,11 @@ class Api:
                 self.intake.set(bound)
             self.bindings += len(self._bound)
             self._bound.clear()
-        if self._news or self._evictions:
-            news, self._news = self._news, []
+        if self._events or self._evictions:
+            events, self._events = self._events, []
             evictions, self._evictions = self._evictions, []
-            for tell in news:
-                tell()
+            for deliver_event in events:
+                deliver_event()
             for victims, done in evictions:
                 self._evict(victims, done)
 
@@ -104,7 +104,7 @@ class Api:
         done(None)
         self.delete_pod(victims[-1].uid)
 
-    # What others write
+    # Writes of others
 
     def submit(self, pod: Pod) -> None:
         """A new pod, or a new version of one."""
@@ -112,7 +112,7 @@ class Api:
         self.intake.set(pod)
 
     def delete_pod(self, uid: str) -> None:
-        """A pod is deleted; one with finalizers stays, marked. One that is gone already is nobody's business."""
+        """A pod is deleted; one with finalizers stays, marked. One that is gone already is left out."""
         pod = self.pods.get(uid)
         if pod is None:
             return

@@ -1,4 +1,4 @@
-"""Workloads about plain pods, pinned, gated and deleted ones, churn, extended resources and declared features."""
+"""Defines workloads about plain, pinned, gated and deleted pods, churn, extended resources and declared features."""
 
 from __future__ import annotations
 

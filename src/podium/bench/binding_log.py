@@ -1,9 +1,9 @@
-"""When which pod was bound, as the API server itself wrote it down.
+"""Reads from the API server's own log when each pod was bound.
 
-On a machine whose two cores the API server, etcd and the scheduler share, whoever watches the pods takes part in the
-race: a watch alone makes the API server encode every pod once more. So the observer only reads the API server's audit
-log, which holds one line for each request to bind, with the time of the answer. Counting the new lines five times a
-second costs nothing that could be measured, and the times are taken from the lines after the race.
+On a machine whose two cores the API server, etcd and the scheduler share, an observer that watches the pods takes part
+in the race: a watch alone makes the API server encode every pod once more. So the observer only reads the API server's
+audit log, which holds one line for each request to bind, with the time of the answer. Counting the new lines five times
+a second costs nothing that could be measured, and the times are taken from the lines after the race.
 """
 
 from __future__ import annotations

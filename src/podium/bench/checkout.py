@@ -1,4 +1,4 @@
-"""The test bed of a source checkout, for benchmarks that need a real API server.
+"""Finds the test bed of a source checkout, for benchmarks that need a real API server.
 
 It is no part of the installed package: it builds Kubernetes from source and is made for tests. So it is looked for when
 a benchmark asks for it, from the working directory upwards and then where the package itself lies.
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-MARK = Path("tests", "testbed", "cluster.py")
+TEST_BED = Path("tests", "testbed", "cluster.py")
 
 
 class NoTestBedError(Exception):
@@ -21,7 +21,7 @@ class NoTestBedError(Exception):
 
 def load_test_bed(start: Path | None = None) -> ModuleType:
     """The package `tests.testbed` of the checkout around `start` (the working directory), or of this package."""
-    root = next((place for place in _places(start or Path.cwd()) if (place / MARK).is_file()), None)
+    root = next((folder for folder in _folders(start or Path.cwd()) if (folder / TEST_BED).is_file()), None)
     if root is None:
         raise NoTestBedError(
             "no test bed was found, which builds and starts the real API server and kube-scheduler: "
@@ -33,12 +33,12 @@ def load_test_bed(start: Path | None = None) -> ModuleType:
         return importlib.import_module("tests.testbed")
     except ImportError as error:
         raise NoTestBedError(
-            f"{root / MARK.parent} cannot be imported ({error}): "
+            f"{root / TEST_BED.parent} cannot be imported ({error}): "
             "install what development needs with pip install -e '.[dev]'"
         ) from None
 
 
-def _places(start: Path) -> Iterator[Path]:
+def _folders(start: Path) -> Iterator[Path]:
     for path in (start.resolve(), Path(__file__).resolve().parent):
         yield path
         yield from path.parents

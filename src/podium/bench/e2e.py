@@ -1,7 +1,7 @@
-"""Podium and kube-scheduler on the same real API server, one after the other, several times.
+"""Races Podium and kube-scheduler on the same real API server, one after the other, several times.
 
-Each race starts with all pods created and nobody to place them. Then one scheduler is started, and the API server's own
-log tells when each pod was bound. What counts:
+Each race starts with all pods created and no scheduler running. Then one is started, and the API server's own log
+says when each pod was bound. What counts:
 
     pods/s           (pods − 1) ÷ (time of the last binding − time of the first), as the API server answered them
     CPU per 1,000    user + system time of the scheduler's processes from the first look at which a pod was bound until
@@ -78,7 +78,7 @@ class Figures(msgspec.Struct, frozen=True):
     peak_mb: float
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class RaceComparison(msgspec.Struct, frozen=True):
     kube_scheduler: Figures
     podium: Figures
     ratio: float
@@ -99,7 +99,7 @@ class _List(msgspec.Struct):
     items: list[msgspec.Raw]
 
 
-def run_e2e(nodes: int, pods: int, rounds: int, on_phase: Callable[[str, bool], None]) -> Comparison:
+def run_e2e(nodes: int, pods: int, rounds: int, on_phase: Callable[[str, bool], None]) -> RaceComparison:
     """Start the test bed and let both race `rounds` times; `on_phase(text, done)` hears what happens and of every race
     that ended."""
     bed = load_test_bed()
@@ -124,12 +124,12 @@ def compare(
     pods: int,
     rounds: int,
     on_phase: Callable[[str, bool], None],
-) -> Comparison:
+) -> RaceComparison:
     """The races on a control plane that is there already; `starts` starts a scheduler by its name."""
     create_nodes(plane, [NODE.text(index, nodes) for index in range(nodes)], on_phase)
     races = run_races(plane, starts, pods, rounds, on_phase)
     theirs, ours = (medians_of(races, name) for name in starts)
-    return Comparison(
+    return RaceComparison(
         kube_scheduler=theirs,
         podium=ours,
         ratio=ratio_of(ours.pods_per_s, theirs.pods_per_s),

@@ -1,4 +1,4 @@
-"""How fast the embedded API is, over HTTP and from another process: writes, a whole list, watches, and memory.
+"""Measures the embedded API over HTTP from another process: writes, a whole list, watches, and memory.
 
 The server runs alone, without nodes that run pods, controllers or a scheduler. CPU time is the server's own, which a
 busy machine changes less than it changes the rates.
@@ -22,7 +22,7 @@ from podium.bench.usage import cpu_seconds, resident_bytes
 HOST: Final = "127.0.0.1"
 WATCHERS: Final = 10
 CHANGES: Final = 5000
-"""How many changes the watchers are told of."""
+"""How many changes the watchers receive."""
 _PODS: Final = "/api/v1/namespaces/default/pods"
 _READY: Final = "serving on "
 

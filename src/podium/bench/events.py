@@ -1,4 +1,4 @@
-"""Workloads about waking pods: groups of pods wait, each for another plugin's sake, and single events set them free.
+"""Defines workloads about waking pods: groups of pods wait for different plugins, and single events set them free.
 
 Every case creates pods that cannot be placed, sees each of them tried, then lets through the events that help: pods
 deleted, changed or added, nodes added or changed. All waiting pods are measured, with every attempt they take.
@@ -17,7 +17,7 @@ from podium.bench.templates import (
     HOSTNAME,
     NAMED_NODE,
     ZONE,
-    Template,
+    ObjectTemplate,
     claim,
     csi_node,
     node_template,
@@ -38,7 +38,7 @@ def _port(index: int, _count: int) -> object:
     return f"8{index % 12}"
 
 
-def _waiting(name: str = "pod-unsched-<index>", **rest: Any) -> Template[Pod]:
+def _waiting(name: str = "pod-unsched-<index>", **rest: Any) -> ObjectTemplate[Pod]:
     return pod_template(name, **{"labels": UNSCHEDULED, **rest})
 
 
@@ -56,8 +56,8 @@ def _spread(
     ]
 
 
-def _group(template: Template[Pod], namespace: str, count: str = "measured", **rest: Any) -> CreatePods:
-    """Measured pods that nobody waits for yet."""
+def _group(template: ObjectTemplate[Pod], namespace: str, count: str = "measured", **rest: Any) -> CreatePods:
+    """Measured pods that are not waited for yet."""
     return CreatePods(count, template, namespace=namespace, measured=True, wait=False, **rest)
 
 
@@ -69,7 +69,7 @@ def _tainted(key: str) -> list[dict[str, str]]:
     return [{"key": key, "effect": "NoSchedule"}]
 
 
-def _node(name: str, **rest: Any) -> Template[Node]:
+def _node(name: str, **rest: Any) -> ObjectTemplate[Node]:
     return node_template(name, pods=3000, **{"taints": _tainted("allow"), **rest})
 
 
@@ -276,12 +276,14 @@ def _tenth(index: int, _count: int) -> object:
     return index // 10
 
 
-def _nodes_change(before: Template[Node], after: Template[Node], *waiting: Operation) -> Sequence[Operation]:
+def _nodes_change(
+    before: ObjectTemplate[Node], after: ObjectTemplate[Node], *waiting: Operation
+) -> Sequence[Operation]:
     """Nodes come, pods wait, and one node after another becomes what they wait for."""
     return [CreateNodes("nodes", before), *waiting, ATTEMPTED, UpdateEach("nodes", after, PER_SECOND), SCHEDULED]
 
 
-def _node_version(name: str, **rest: Any) -> Template[Node]:
+def _node_version(name: str, **rest: Any) -> ObjectTemplate[Node]:
     return _node(f"node-{name}-<index>", **rest)
 
 

@@ -1,4 +1,4 @@
-"""What extenders cost kube-scheduler: alone, with one that does nothing, and with Podium's agents, in one run.
+"""Measures what extenders cost kube-scheduler: alone, with one that does nothing, and with Podium's agents, in one run.
 
 Every contestant is a kube-scheduler that races as in `e2e`; the extenders run from the start to the end. Nodes carry
 the annotations that the agents read. All kube-schedulers of a run have the same percentageOfNodesToScore: by default
@@ -43,7 +43,7 @@ WARM = 5
 Say = Callable[[str, bool], None]
 
 
-class Call(msgspec.Struct, frozen=True):
+class CallTimes(msgspec.Struct, frozen=True):
     """How long one kind of call took, in milliseconds."""
 
     agent: str
@@ -75,7 +75,7 @@ class ExtenderFigures(msgspec.Struct, frozen=True):
     nothing_ratio: float
     agents_cpu_s_per_1000: float
     """Processor time of the extender itself."""
-    calls: list[Call]
+    calls: list[CallTimes]
     in_full: InFull
     nodes: int
     pods: int
@@ -195,19 +195,19 @@ def scrape(port: int) -> str:
     return text
 
 
-def calls_of(text: str) -> list[Call]:
+def calls_of(text: str) -> list[CallTimes]:
     """Percentiles of the extender's histogram: within a bucket, calls are taken to be spread evenly."""
     from prometheus_client.parser import text_string_to_metric_families
 
     buckets: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for family in text_string_to_metric_families(text):
-        for sample in family.samples if family.name == HISTOGRAM else ():
+    for metric in text_string_to_metric_families(text):
+        for sample in metric.samples if metric.name == HISTOGRAM else ():
             if sample.name.endswith("_bucket"):
                 labels = sample.labels
                 key = (labels["agent"], labels["verb"])
                 buckets.setdefault(key, []).append((float(labels["le"]), sample.value))
     return [
-        Call(agent, verb, int(found[-1][1]), *(round(1000 * percentile(found, share), 3) for share in (0.5, 0.99)))
+        CallTimes(agent, verb, int(found[-1][1]), *(round(1000 * percentile(found, share), 3) for share in (0.5, 0.99)))
         for (agent, verb), found in buckets.items()
     ]
 

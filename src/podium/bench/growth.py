@@ -1,4 +1,4 @@
-"""How the cost of a decision grows with the cluster: time per pod = a × nodes^exponent.
+"""Measures how the cost of a decision grows with the cluster: time per pod = a × nodes^exponent.
 
 The same number of pods is decided in clusters of several sizes; the exponent is the slope of a straight line through
 the logarithms. 0 means that the size does not matter, 1 that twice the nodes cost twice the time.

@@ -1,8 +1,8 @@
-"""The scheduler at work: pods arrive, are decided and come back bound, while other things happen on the side.
+"""Runs the scheduler: pods arrive, are decided and come back bound, while other things happen on the side.
 
 Time is notional: every decision takes one millisecond of it, as if the scheduler decided 1,000 pods a second. What a
 workload does by the clock (a pod every 200 ms, 50 deletions a second) thereby happens every so many decisions, in every
-run and on every machine alike. When nothing can be decided, time jumps to whatever comes next.
+run and on every machine the same. When nothing can be decided, time jumps to whatever comes next.
 
 Measured is the time from the arrival of the first measured pod to the last decision about one, with all that happens
 in between; and for each measured pod the time of its own decisions, its share of arriving, and its way back from the
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter_ns
 from typing import Any
 
-from podium.bench.api import Api
+from podium.bench.api import ApiStandIn
 from podium.bench.steady_load import SteadyLoad
 from podium.config import Registry, SchedulerConfig
 from podium.engine.decide import decide
@@ -48,7 +48,7 @@ Stream = Iterator[object]
 """Things that happen on the side: each `next` is one of them."""
 
 
-class Run:
+class WorkloadRun:
     """One scheduler, its API server, and the clock both live by."""
 
     def __init__(
@@ -60,7 +60,7 @@ class Run:
     ) -> None:
         """`turn` is called before each batch of measured pods and may take its time, which is left out."""
         self.clock = ManualClock(START)
-        self.api = Api(self.clock)
+        self.api = ApiStandIn(self.clock)
         self.load = SteadyLoad()
         self.scheduler = Scheduler(
             config, registry, clock=self.clock, writer=self.api, listener=self.api, load=self.load

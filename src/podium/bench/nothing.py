@@ -1,4 +1,4 @@
-"""An extender that does nothing: every node passes, every node scores 1. What is left is what the protocol costs.
+"""Serves an extender that does nothing: every node passes and scores 1. What is left is what the protocol costs.
 
 Run as a program it takes the port to listen on. It cuts the names out of each request and sends them back; of HTTP it
 knows what kube-scheduler writes, and no more.
@@ -16,7 +16,7 @@ NAMES = b',"NodeNames":'
 SERVING = "the extender that does nothing is there"
 
 
-class Connection(asyncio.Protocol):
+class EchoConnection(asyncio.Protocol):
     def __init__(self) -> None:
         self._data = b""
         self._transport: asyncio.Transport
@@ -47,7 +47,7 @@ def answer_to(path: bytes, body: bytes) -> bytes:
 
 
 async def serve(port: int) -> None:
-    server = await asyncio.get_running_loop().create_server(Connection, "127.0.0.1", port)
+    server = await asyncio.get_running_loop().create_server(EchoConnection, "127.0.0.1", port)
     print(SERVING, flush=True)
     await server.serve_forever()
 

@@ -1,4 +1,4 @@
-"""The operations workloads are written in, after those of scheduler_perf: create nodes, create pods, delete, churn.
+"""Defines the operations of workloads, after those of scheduler_perf: create nodes, create pods, delete, churn.
 
 An operation is data. Counts are numbers or the names of a workload's sizes. `prepare` makes every object it will need,
 so that nothing is built while the clock runs, and gives the step that uses them.
@@ -12,21 +12,21 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
-from podium.bench.loop import DECISION, Run
-from podium.bench.templates import NODE, Maker, Template
+from podium.bench.loop import DECISION, WorkloadRun
+from podium.bench.templates import NODE, Maker, ObjectTemplate
 from podium.kube import CSINode, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod
 
 Count = int | str
-Step = Callable[[Run], None]
+Step = Callable[[WorkloadRun], None]
 Volumes = tuple[Maker[PersistentVolume], Maker[PersistentVolumeClaim]]
 
 
 class Operation(Protocol):
-    def prepare(self, plan: Plan) -> Step: ...
+    def prepare(self, plan: WorkloadPlan) -> Step: ...
 
 
 @dataclass
-class Plan:
+class WorkloadPlan:
     """What operations know while they prepare: the sizes, and what those before them will create."""
 
     sizes: Mapping[str, int]
@@ -48,7 +48,7 @@ class CreateNodes:
     template: Maker[Node] = NODE
     csi_node: Maker[CSINode] | None = None
 
-    def prepare(self, plan: Plan) -> Step:
+    def prepare(self, plan: WorkloadPlan) -> Step:
         count = plan.count(self.count)
         objects: list[Any] = []
         for index in range(count):
@@ -66,9 +66,9 @@ class CreateNamespaces:
     count: Count
     labels: Mapping[str, str] = field(default_factory=dict)
 
-    def prepare(self, plan: Plan) -> Step:
+    def prepare(self, plan: WorkloadPlan) -> Step:
         data = {"metadata": {"name": f"{self.prefix}-<index>", "labels": self.labels}}
-        template = Template(Namespace, data)
+        template = ObjectTemplate(Namespace, data)
         namespaces = [template.make(index) for index in range(plan.count(self.count))]
         return lambda run: _set_all(run, namespaces)
 
@@ -78,14 +78,14 @@ class CreateAny:
     template: Maker[Any]
     namespace: str = ""
 
-    def prepare(self, plan: Plan) -> Step:
+    def prepare(self, plan: WorkloadPlan) -> Step:
         created = self.template.make(namespace=self.namespace)
         return lambda run: run.scheduler.intake.set(created)
 
 
 @dataclass(frozen=True)
 class CreatePods:
-    """Pods arrive as fast as they are decided. With `wait` off nobody decides them yet."""
+    """Pods arrive as fast as they are decided. With `wait` off they are not decided yet."""
 
     count: Count
     template: Maker[Pod]
@@ -96,7 +96,7 @@ class CreatePods:
     first: Count = 0
     """The number of the first pod."""
 
-    def prepare(self, plan: Plan) -> Step:
+    def prepare(self, plan: WorkloadPlan) -> Step:
         namespace = plan.namespace(self.namespace)
         first = plan.count(self.first)
         arrivals = self._arrivals(first, first + plan.count(self.count), namespace)
@@ -117,7 +117,7 @@ class CreatePodSets:
     count: Count
     template: Maker[Pod]
 
-    def prepare(self, plan: Plan) -> Step:
+    def prepare(self, plan: WorkloadPlan) -> Step:
         count, namespaces = plan.count(self.count), plan.count(self.namespaces)
         arrivals = [
             (self.template.make(index, count, f"{self.prefix}-{index % namespaces}"),) for index in range(count)
@@ -131,8 +131,8 @@ class Barrier:
 
     attempted: bool = False
 
-    def prepare(self, plan: Plan) -> Step:
-        return Run.decide if self.attempted else Run.settle
+    def prepare(self, plan: WorkloadPlan) -> Step:
+        return WorkloadRun.decide if self.attempted else WorkloadRun.settle
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class DeletePods:
     template: Maker[Pod]
     per_second: float
 
-    def prepare(self, plan: Plan) -> Step:
+    def prepare(self, plan: WorkloadPlan) -> Step:
         uids = [pod.uid for pod in plan.pods[self.namespace, self.template]]
         return lambda run: run.on_the_side(_each(run.api.delete_pod, uids), self.per_second)
 
@@ -157,7 +157,7 @@ class UpdateEach:
     per_second: float
     namespace: str = ""
 
-    def prepare(self, plan: Plan) -> Step:
+    def prepare(self, plan: WorkloadPlan) -> Step:
         count = plan.count(self.count)
         versions = [self.template.make(index, count, self.namespace) for index in range(count)]
         return lambda run: run.play(_each(partial(_set_one, run), versions), self.per_second)
@@ -171,14 +171,14 @@ class Churn:
     per_second: float
     recreate: bool = False
 
-    def prepare(self, plan: Plan) -> Step:
+    def prepare(self, plan: WorkloadPlan) -> Step:
         namespace = plan.namespace(None)
         # Twice as many as come while every measured pod is decided once: some are decided twice.
         rounds = 1 + int(2 * plan.sizes["measured"] * DECISION * self.per_second)
         created = [[each.make(index, rounds, namespace) for each in self.templates] for index in range(rounds)]
         return lambda run: run.on_the_side(self._stream(run, created), self.per_second)
 
-    def _stream(self, run: Run, created: list[list[Any]]) -> Iterator[None]:
+    def _stream(self, run: WorkloadRun, created: list[list[Any]]) -> Iterator[None]:
         for objects in created:
             _set_all(run, objects)
             yield
@@ -200,7 +200,7 @@ class Turnover:
     arriving: tuple[str, Maker[Pod]]
     count: Count
 
-    def prepare(self, plan: Plan) -> Step:
+    def prepare(self, plan: WorkloadPlan) -> Step:
         count, known = plan.count(self.count), len(plan.nodes)
         fresh = [self.node.make(known + index, count) for index in range(count // 2 + 1)]
         # The arriving pods are created by the operation after this one.
@@ -210,7 +210,7 @@ class Turnover:
             self._stream(run, deque(nodes), fresh, [*pods[self.running], *pods[self.arriving]]), 1 / DECISION
         )
 
-    def _stream(self, run: Run, nodes: deque[Node], fresh: list[Node], pods: list[Pod]) -> Iterator[None]:
+    def _stream(self, run: WorkloadRun, nodes: deque[Node], fresh: list[Node], pods: list[Pod]) -> Iterator[None]:
         oldest = iter([pod.uid for pod in pods])
         ended_early = 0
         for comes in fresh:
@@ -227,7 +227,7 @@ class Turnover:
             run.scheduler.intake.delete(goes)
             yield
 
-    def _end_one(self, run: Run, oldest: Iterator[str], ended_early: int) -> int:
+    def _end_one(self, run: WorkloadRun, oldest: Iterator[str], ended_early: int) -> int:
         if ended_early:
             return ended_early - 1
         for uid in oldest:
@@ -245,19 +245,19 @@ def _each(act: Callable[[Any], None], items: Iterable[Any]) -> Iterator[None]:
         yield
 
 
-def _set_all(run: Run, objects: Sequence[Any]) -> None:
+def _set_all(run: WorkloadRun, objects: Sequence[Any]) -> None:
     for each in objects:
         _set_one(run, each)
 
 
-def _set_one(run: Run, each: Any) -> None:
+def _set_one(run: WorkloadRun, each: Any) -> None:
     if isinstance(each, Pod):
         run.api.submit(each)
     else:
         run.scheduler.intake.set(each)
 
 
-def _delete_one(run: Run, each: Any) -> None:
+def _delete_one(run: WorkloadRun, each: Any) -> None:
     if isinstance(each, Pod):
         run.api.delete_pod(each.uid)
     else:

@@ -1,4 +1,4 @@
-"""Workloads about making room: every node is full of low-priority pods.
+"""Defines workloads about making room: every node is full of low-priority pods.
 
 A node of 4 CPUs holds four pods of 900m, and a preemptor asks for 3 CPUs: three of them must go.
 """

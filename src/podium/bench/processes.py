@@ -1,9 +1,9 @@
-"""Every workload in a process of its own: its memory is then its own, and nothing an earlier one left behind counts.
+"""Runs every workload in a process of its own: its memory is its own, and leftovers of an earlier one do not count.
 
 The child is this module run as a program. It reads a request from standard input, one line, and writes lines to
 standard output: the phases it goes through, then what it measured. Where workloads are compared they take turns on one
 core: before each batch of pods a child says so, and goes on when it reads another line. What disturbs that core then
-disturbs all of them alike.
+disturbs all of them equally.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from podium.config import SchedulerConfig, default_config, load_config
 from podium.plugins import load_registry
 
 
-class Request(msgspec.Struct, frozen=True):
+class WorkloadRequest(msgspec.Struct, frozen=True):
     """A workload by name, with its sizes, and the configuration as text; without one, the default configuration."""
 
     workload: str
@@ -49,13 +49,15 @@ class WorkloadFailedError(Exception):
     """A workload's process ended without an answer."""
 
 
-def request_for(workload: Workload, config: tuple[str, str] | None = None, plugins: Sequence[str] = ()) -> Request:
+def request_for(
+    workload: Workload, config: tuple[str, str] | None = None, plugins: Sequence[str] = ()
+) -> WorkloadRequest:
     """`config` is the text of a configuration and what its file is called."""
     text, source = config or (None, "")
-    return Request(workload.name, dict(workload.sizes), text, source, tuple(plugins))
+    return WorkloadRequest(workload.name, dict(workload.sizes), text, source, tuple(plugins))
 
 
-def measure(request: Request, on_phase: Callable[[str], None] = lambda _phase: None) -> Measurement:
+def measure(request: WorkloadRequest, on_phase: Callable[[str], None] = lambda _phase: None) -> Measurement:
     """Run a workload in a new process."""
     with _child(request) as child:
         for phase in child.phases():
@@ -63,10 +65,10 @@ def measure(request: Request, on_phase: Callable[[str], None] = lambda _phase: N
         return child.measurement()
 
 
-def measure_in_turns(requests: Sequence[Request]) -> list[Measurement]:
+def measure_in_turns(requests: Sequence[WorkloadRequest]) -> list[Measurement]:
     """Run workloads side by side, each in a new process, of which one goes on at a time, a batch of pods after another.
 
-    Whoever goes first in a round goes second in the next.
+    The one that goes first in a round goes second in the next.
     """
     with ExitStack() as stack:
         children = [stack.enter_context(_child(replace(request, in_turns=True))) for request in requests]
@@ -80,7 +82,7 @@ def measure_in_turns(requests: Sequence[Request]) -> list[Measurement]:
 
 
 class _Child:
-    def __init__(self, request: Request, process: subprocess.Popen[bytes], complaints: IO[bytes]) -> None:
+    def __init__(self, request: WorkloadRequest, process: subprocess.Popen[bytes], complaints: IO[bytes]) -> None:
         self._request = request
         self._process = process
         self._complaints = complaints
@@ -120,7 +122,7 @@ class _Child:
 
 
 @contextmanager
-def _child(request: Request) -> Iterator[_Child]:
+def _child(request: WorkloadRequest) -> Iterator[_Child]:
     command = [sys.executable, "-m", "podium.bench.processes"]
     pipe = subprocess.PIPE
     with (
@@ -137,7 +139,7 @@ def _child(request: Request) -> Iterator[_Child]:
             raise
 
 
-def answer(request: Request, on_phase: Callable[[str], None], turn: Callable[[], None]) -> Measurement:
+def answer(request: WorkloadRequest, on_phase: Callable[[str], None], turn: Callable[[], None]) -> Measurement:
     """What the child does."""
     registry = load_registry(request.plugins)
     if request.config is None:
@@ -168,7 +170,7 @@ def main() -> None:
         say(_Line(turn=True))
         sys.stdin.buffer.readline()
 
-    request = msgspec.json.decode(sys.stdin.buffer.readline(), type=Request)
+    request = msgspec.json.decode(sys.stdin.buffer.readline(), type=WorkloadRequest)
     if request.in_turns and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     say(_Line(measurement=answer(request, lambda phase: say(_Line(phase=phase)), turn)))

@@ -1,4 +1,4 @@
-"""What a benchmark found, for people and for programs, and what has changed since an earlier run.
+"""Prints what a benchmark found, for people and for programs, and what has changed since an earlier run.
 
 A run saved with --json is what --compare reads. Runs are compared workload by workload, where both have it at the same
 size. A ratio says new : old; green is better, red is worse, and a difference within the noise has no colour.
@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from podium.bench.cost import Cost
-from podium.bench.e2e import Comparison, Figures
+from podium.bench.e2e import Figures, RaceComparison
 from podium.bench.embedded import EmbeddedFigures
 from podium.bench.extender import ExtenderFigures
 from podium.bench.growth import Growth
@@ -42,7 +42,7 @@ class NotARunError(Exception):
     """The file to compare with is not what a benchmark wrote."""
 
 
-class Change(msgspec.Struct, frozen=True):
+class RunChange(msgspec.Struct, frozen=True):
     """One number, before and now."""
 
     workload: str
@@ -77,7 +77,7 @@ def _load(text: str, source: str, kind: type[T], command: str) -> T:
         raise NotARunError(f"{source}: not a saved run ({error}); save one with {command} > FILE") from None
 
 
-def compare_runs(before: SavedRun, now: SavedRun) -> list[Change]:
+def compare_runs(before: SavedRun, now: SavedRun) -> list[RunChange]:
     """What every workload measured in both runs, at the same size."""
     known = {(each.workload, each.nodes, each.pods): each for each in before.workloads}
     changes = []
@@ -91,7 +91,7 @@ def compare_runs(before: SavedRun, now: SavedRun) -> list[Change]:
     return changes
 
 
-def compare_growth(before: SavedGrowth, now: SavedGrowth) -> list[Change]:
+def compare_growth(before: SavedGrowth, now: SavedGrowth) -> list[RunChange]:
     known = {(each.workload, point.nodes): point for each in before.workloads for point in each.points}
     return [
         _change(each.workload, point.nodes, "us_per_pod", old.us_per_pod, point.us_per_pod)
@@ -101,11 +101,11 @@ def compare_growth(before: SavedGrowth, now: SavedGrowth) -> list[Change]:
     ]
 
 
-def _change(workload: str, nodes: int, what: str, before: float, now: float) -> Change:
-    return Change(workload, nodes, what, before, now, round(now / before, 3) if before else 0.0)
+def _change(workload: str, nodes: int, what: str, before: float, now: float) -> RunChange:
+    return RunChange(workload, nodes, what, before, now, round(now / before, 3) if before else 0.0)
 
 
-def to_json(workloads: Sequence[msgspec.Struct], changes: Sequence[Change] | None) -> str:
+def to_json(workloads: Sequence[msgspec.Struct], changes: Sequence[RunChange] | None) -> str:
     data: dict[str, Any] = {"workloads": workloads}
     if changes is not None:
         data["changes"] = changes
@@ -139,7 +139,7 @@ def growth_table(growths: Sequence[Growth]) -> Table:
     return table
 
 
-def change_table(changes: Sequence[Change]) -> Table:
+def change_table(changes: Sequence[RunChange]) -> Table:
     table = _table("workload", "nodes", "what", "before", "now", "ratio")
     for each in changes:
         table.add_row(
@@ -168,7 +168,7 @@ def cost_table(found: Cost) -> Table:
     return table
 
 
-def comparison_table(found: Comparison) -> Table:
+def comparison_table(found: RaceComparison) -> Table:
     """Medians, and in brackets the least and the most of all races."""
     table = _table("scheduler", "pods/s", "CPU s per 1,000 pods", "peak MB", "Events")
     for name, figures in (("kube-scheduler", found.kube_scheduler), ("Podium", found.podium)):
@@ -232,7 +232,7 @@ def extender_tables(found: ExtenderFigures) -> list[Table]:
     return [races, calls, whole]
 
 
-def comparison_json(found: Comparison | ExtenderFigures | Cost) -> str:
+def comparison_json(found: RaceComparison | ExtenderFigures | Cost) -> str:
     return msgspec.json.format(msgspec.json.encode(found)).decode()
 
 
@@ -241,7 +241,7 @@ def _with_range(middle: float, values: Sequence[float], form: str) -> str:
     return shown if least == most else f"{shown} ({least}–{most})"
 
 
-def _style(change: Change) -> str:
+def _style(change: RunChange) -> str:
     if abs(change.ratio - 1) <= NOISE:
         return ""
     better = (change.ratio > 1) == (change.what in HIGHER_IS_BETTER)

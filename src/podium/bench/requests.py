@@ -1,4 +1,4 @@
-"""Many HTTP requests in a short time: a client that costs next to nothing, so that the server is what is measured.
+"""Sends many HTTP requests with a client that costs next to nothing, so that the server is what is measured.
 
 Requests are ready bytes. A few connections each have one of them under way, take the next when the answer is complete,
 and look at no more of an answer than its status and its length.

@@ -1,4 +1,4 @@
-"""One workload, run and measured in this process."""
+"""Runs and measures one workload in this process."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from podium.bench.loop import Run
-from podium.bench.operations import Plan, Step
+from podium.bench.loop import WorkloadRun
+from podium.bench.operations import Step, WorkloadPlan
 from podium.bench.workload import Workload
 from podium.config import Registry, SchedulerConfig
 
@@ -41,7 +41,7 @@ def run_workload(
     """Run a workload; `turn` is called before each batch of measured pods, and its time is not counted."""
     on_phase("preparing")
     steps = _prepare(workload)
-    run = Run(config, registry, on_phase, turn)
+    run = WorkloadRun(config, registry, on_phase, turn)
     on_phase("filling the cluster")
     for step in steps:
         step(run)
@@ -62,7 +62,7 @@ def run_workload(
 
 
 def _prepare(workload: Workload) -> list[Step]:
-    plan = Plan(workload.sizes)
+    plan = WorkloadPlan(workload.sizes)
     steps: list[Step] = []
     for position, operation in enumerate(workload.operations):
         plan.position = position

@@ -1,4 +1,4 @@
-"""Workloads about spreading pods over zones and hosts: required, preferred, by default, and honouring taints."""
+"""Defines workloads about spreading pods over zones and hosts: required, preferred, by default, and with taints."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from podium.bench.templates import (
     LABELLED_POD,
     POD,
     ZONE,
-    Template,
+    ObjectTemplate,
     in_zones,
     node_template,
     service,
@@ -21,7 +21,7 @@ THREE_ZONES = in_zones("moon-1", "moon-2", "moon-3")
 BLUE = {"color": "blue"}
 
 
-def _spread(otherwise: str) -> Template[Pod]:
+def _spread(otherwise: str) -> ObjectTemplate[Pod]:
     constraint = {
         "maxSkew": 5,
         "topologyKey": ZONE,
@@ -49,7 +49,7 @@ ONE_PER_HOST = small_pod(
 TAINTED_NODE = node_template("taint-node-<index>", taints=[{"key": "foo", "effect": "NoSchedule"}])
 
 
-def _over_zones(template: Template[Pod]) -> list[Operation]:
+def _over_zones(template: ObjectTemplate[Pod]) -> list[Operation]:
     return [CreateNodes("nodes", THREE_ZONES), CreatePods("init", POD), CreatePods("measured", template, measured=True)]
 
 

@@ -1,4 +1,4 @@
-"""Measured load for a benchmark: every node has a number for whatever series a plugin follows.
+"""Provides measured load for a benchmark: every node has a number for whatever series a plugin follows.
 
 Nothing is fetched, so what is measured is the cost of scoring by load: the refresh itself happens beside the cycle, in
 a running scheduler too. New numbers for all nodes come every five notional seconds, thus every 5,000 decisions: at
@@ -21,7 +21,7 @@ INTERVAL = 5.0
 
 
 class SteadyLoad(GivenLoad):
-    """Numbers that differ from node to node and move with every refresh, in every run alike."""
+    """Numbers that differ from node to node and move with every refresh, the same in every run."""
 
     def __init__(self) -> None:
         super().__init__()

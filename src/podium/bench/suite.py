@@ -1,4 +1,4 @@
-"""All workloads, and finding those somebody asks for."""
+"""Lists all workloads, and finds those that are asked for."""
 
 from __future__ import annotations
 

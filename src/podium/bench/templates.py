@@ -1,4 +1,4 @@
-"""Objects in numbers: a template is one object as the API server would hand it out, with blanks for what differs.
+"""Makes many objects: a template is one object as the API server would hand it out, with blanks for what differs.
 
 Blanks are words in angle brackets. Every template knows `<index>`, `<count>` and `<namespace>`; others are given as
 functions of index and count. Each object is decoded from text of its own, as a live scheduler decodes it, so that
@@ -37,7 +37,7 @@ class Maker(Protocol[Made_co]):
     def make(self, index: int = 0, count: int = 1, namespace: str = "") -> Made_co: ...
 
 
-class Template(Generic[T]):
+class ObjectTemplate(Generic[T]):
     def __init__(self, kind: type[T], data: Mapping[str, Any], **blanks: Blank) -> None:
         # Blanks for numbers are text until they are filled, hence not strict.
         self._decode = msgspec.json.Decoder(kind, strict=False).decode
@@ -79,7 +79,7 @@ def pod_template(
     metadata: Mapping[str, Any] | None = None,
     container: Mapping[str, Any] | None = None,
     **rest: Any,
-) -> Template[Pod]:
+) -> ObjectTemplate[Pod]:
     """A pod of one container. Further arguments are fields of its spec, or, where they are functions, blanks."""
     blanks = {key: value for key, value in rest.items() if callable(value)}
     spec = {key: value for key, value in rest.items() if not callable(value)}
@@ -108,10 +108,10 @@ def pod_template(
         },
         "status": {"phase": "Pending"},
     }
-    return Template(Pod, data, **blanks)
+    return ObjectTemplate(Pod, data, **blanks)
 
 
-def small_pod(name: str = "pod-<index>", **rest: Any) -> Template[Pod]:
+def small_pod(name: str = "pod-<index>", **rest: Any) -> ObjectTemplate[Pod]:
     """The pod most workloads are made of: 100m and 500Mi."""
     return pod_template(name, requests=SMALL, limits=SMALL, ports=[{"containerPort": 80}], **rest)
 
@@ -128,7 +128,7 @@ def node_template(
     unschedulable: bool = False,
     features: Sequence[str] = (),
     **blanks: Blank,
-) -> Template[Node]:
+) -> ObjectTemplate[Node]:
     offered = {"pods": str(pods), "cpu": cpu, "memory": memory, **(resources or {})}
     data = {
         "metadata": {
@@ -145,21 +145,23 @@ def node_template(
             "declaredFeatures": list(features),
         },
     }
-    return Template(Node, data, **blanks)
+    return ObjectTemplate(Node, data, **blanks)
 
 
-def in_zones(*zones: str) -> Template[Node]:
+def in_zones(*zones: str) -> ObjectTemplate[Node]:
     """Default nodes, zone after zone."""
     return node_template(labels={ZONE: "<zone>"}, zone=lambda index, _: zones[index % len(zones)])
 
 
-def csi_node(limit: int, *, migrated: bool = False, node: str = "scheduler-perf-<index>") -> Template[CSINode]:
+def csi_node(limit: int, *, migrated: bool = False, node: str = "scheduler-perf-<index>") -> ObjectTemplate[CSINode]:
     annotations = {"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs"} if migrated else {}
     driver = {"name": EBS, "nodeID": node, "allocatable": {"count": limit}}
-    return Template(CSINode, {"metadata": {"name": node, "annotations": annotations}, "spec": {"drivers": [driver]}})
+    return ObjectTemplate(
+        CSINode, {"metadata": {"name": node, "annotations": annotations}, "spec": {"drivers": [driver]}}
+    )
 
 
-def volume(source: Mapping[str, Any]) -> Template[PersistentVolume]:
+def volume(source: Mapping[str, Any]) -> ObjectTemplate[PersistentVolume]:
     """A volume bound to the claim of the same number in the pod's namespace."""
     data = {
         "metadata": {"name": "<namespace>-vol-<index>", "creationTimestamp": CREATED},
@@ -178,10 +180,10 @@ def volume(source: Mapping[str, Any]) -> Template[PersistentVolume]:
         },
         "status": {"phase": "Bound"},
     }
-    return Template(PersistentVolume, data)
+    return ObjectTemplate(PersistentVolume, data)
 
 
-def claim(mode: str = "ReadOnlyMany") -> Template[PersistentVolumeClaim]:
+def claim(mode: str = "ReadOnlyMany") -> ObjectTemplate[PersistentVolumeClaim]:
     data = {
         "metadata": {
             "name": "pvc-<index>",
@@ -197,12 +199,12 @@ def claim(mode: str = "ReadOnlyMany") -> Template[PersistentVolumeClaim]:
         },
         "status": {"phase": "Bound"},
     }
-    return Template(PersistentVolumeClaim, data)
+    return ObjectTemplate(PersistentVolumeClaim, data)
 
 
-def service(name: str, app: str) -> Template[Service]:
+def service(name: str, app: str) -> ObjectTemplate[Service]:
     data = {"metadata": {"name": name, "namespace": "<namespace>"}, "spec": {"selector": {"app": app}}}
-    return Template(Service, data)
+    return ObjectTemplate(Service, data)
 
 
 CLAIM_VOLUMES = [{"name": "vol", "persistentVolumeClaim": {"claimName": "pvc-<index>"}}]

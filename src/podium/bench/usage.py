@@ -1,4 +1,4 @@
-"""What another process has cost so far, as Linux counts it: processor time and memory.
+"""Measures what another process has cost so far, as Linux counts it: processor time and memory.
 
 A process is taken together with its children, those that ended (the kernel adds them to their parent once it has asked
 for them) and those that still run, so that no scheduler can hide its work in another process.
@@ -16,17 +16,17 @@ TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 def cpu_seconds(pid: int) -> float:
     """User and system time of the process and all its descendants since they started."""
-    return sum(_ticks(each) for each in _family(pid)) / TICKS_PER_SECOND
+    return sum(_ticks(each) for each in _with_children(pid)) / TICKS_PER_SECOND
 
 
 def peak_bytes(pid: int) -> int:
     """The most memory the process ever held at once (VmHWM), plus the same of each descendant."""
-    return sum(_status_bytes(each, "VmHWM:") for each in _family(pid))
+    return sum(_status_bytes(each, "VmHWM:") for each in _with_children(pid))
 
 
 def resident_bytes(pid: int) -> int:
     """The memory that the process and its descendants hold now (VmRSS)."""
-    return sum(_status_bytes(each, "VmRSS:") for each in _family(pid))
+    return sum(_status_bytes(each, "VmRSS:") for each in _with_children(pid))
 
 
 def _ticks(pid: int) -> int:
@@ -42,8 +42,8 @@ def _status_bytes(pid: int, field: str) -> int:
     return 0
 
 
-def _family(pid: int) -> Iterator[int]:
+def _with_children(pid: int) -> Iterator[int]:
     yield pid
     for children in (PROC / str(pid) / "task").glob("*/children"):
         for child in children.read_text().split():
-            yield from _family(int(child))
+            yield from _with_children(int(child))

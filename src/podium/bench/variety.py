@@ -1,4 +1,4 @@
-"""Two workloads of our own, for what scheduler_perf leaves out.
+"""Defines two workloads of our own, for what scheduler_perf leaves out.
 
 AllDifferent: every pod has its own requests, labels, affinity and spread constraint, so nothing found out about one pod
 helps with the next. Turnover: pods end and nodes come and go as fast as pods arrive, so whatever is kept from one
@@ -11,7 +11,7 @@ from typing import Any
 
 from podium.bench.affinity import PREFERRED, REQUIRED
 from podium.bench.operations import CreateNodes, CreatePods, Turnover
-from podium.bench.templates import HOSTNAME, POD, ZONE, Rotating, Template, in_zones, node_template, small_pod
+from podium.bench.templates import HOSTNAME, POD, ZONE, ObjectTemplate, Rotating, in_zones, node_template, small_pod
 from podium.bench.workload import case
 from podium.kube import Pod
 
@@ -27,7 +27,7 @@ SCATTERED_NODE = node_template(
 )
 
 
-def _different(affinity: dict[str, Any], spread: dict[str, Any]) -> Template[Pod]:
+def _different(affinity: dict[str, Any], spread: dict[str, Any]) -> ObjectTemplate[Pod]:
     own = {"cpu": "<cpu>m", "memory": "<memory>Mi"}
     return small_pod(
         "different-<index>",

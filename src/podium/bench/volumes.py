@@ -1,4 +1,4 @@
-"""Workloads about volumes: secrets, and one bound volume and claim per pod, in-tree, migrated to CSI, or CSI."""
+"""Defines workloads about volumes: secrets, and one bound volume per pod, in-tree, migrated to CSI, or CSI."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A workload: operations and sizes, under the names scheduler_perf gives them.
+"""Describes a workload: operations and sizes, under the names scheduler_perf gives them.
 
 A test case is a list of operations; each of its workloads fills in the sizes. Asked for another number of nodes, a
-workload scales all sizes alike, as scheduler_perf's own smaller variants do. Where the number of nodes is no size
-(one node, or two), the pods are scaled from the size of the cluster the case was written for. Cases about single
+workload scales all sizes by one factor, as scheduler_perf's own smaller variants do. Where the number of nodes is no
+size (one node, or two), the pods are scaled from the size of the cluster the case was written for. Cases about single
 events are written for few nodes and do not grow.
 """
 

@@ -1,16 +1,16 @@
-"""What must hold in a simulation at every write, whatever goes wrong around it.
+"""Checks what must hold at every write, whatever goes wrong around it.
 
-    every pod has one binding            bound once, and never asked to go elsewhere by whoever bound it
+    every pod has one binding            bound once; the process that bound it never asks for another node
     no bound pod is decided for again    by a process that has heard of its binding
     only the leader writes               as it sends, the API server's lease names it and has not run out
     no node is overcommitted             as far as the sender could know: see below
     every volume has one claim           what was given to one is never given to another
     nothing breaks                       no process ends by an error of its own, nothing is logged with a traceback
 
-A scheduler decides on what it has heard. A node may have shrunk, or taken pods of another leader, without its having
-been told; that it could then place too much lies in the nature of the API, and kube-scheduler does the same. So a node
+A scheduler decides on what it has heard. A node may have shrunk, or taken pods of another leader, before it
+hears of that. It can then place too much; that lies in the nature of the API, and kube-scheduler does the same. A node
 is overcommitted only where the pods that the sender knew of or had bound itself are too much for what it knew the node
-to have. What must hold when all is calm again stands in `settled.py`. Gangs (all of a group or none) have no invariant
+to have. `calm.py` checks what must hold after the faults. Gangs (all of a group or none) have no invariant
 yet, because there is no gang scheduling yet: `Invariants._bound` is where one would look.
 """
 
@@ -27,7 +27,7 @@ from podium.apiserver.api import Api
 from podium.apiserver.store import Change
 from podium.chaos.machines import kind_of
 from podium.chaos.network import Link
-from podium.chaos.virtual_time import Process
+from podium.chaos.virtual_time import VirtualProcess
 from podium.cluster import PlacedPod
 from podium.cluster.facts import PodFacts
 from podium.kube import Node, Pod
@@ -46,6 +46,8 @@ _GUARDED = (b"/binding ", b"/status ", b"DELETE /api/v1/namespaces/", b"PATCH /a
 
 
 class Violation(NamedTuple):
+    """An invariant that did not hold, and when."""
+
     at: float
     invariant: str
     what: str
@@ -74,14 +76,14 @@ class Bound(NamedTuple):
     key: str
     node: str
     asks: Amounts
-    by: Process | None
+    by: VirtualProcess | None
     at: float
 
 
 class Invariants:
-    """`scheduler_of` gives the scheduler in a process; violations and what was checked are noted here."""
+    """The checks of one run, and the violations they found; `scheduler_of` gives the scheduler in a process."""
 
-    def __init__(self, api: Api, scheduler_of: Callable[[Process], SchedulerProcess | None]) -> None:
+    def __init__(self, api: Api, scheduler_of: Callable[[VirtualProcess], SchedulerProcess | None]) -> None:
         self._api = api
         self._scheduler_of = scheduler_of
         self._lease = ("", 0.0, 0.0)  # who holds it, since when it was last written, and for how long it counts
@@ -92,9 +94,9 @@ class Invariants:
         self._pods: dict[str, Bound] = {}  # that have a node and have not ended, by uid
         self._ever: dict[str, Bound] = {}
         self._offered: dict[str, Amounts] = {}
-        self._knowledge: dict[tuple[str, Process], tuple[frozenset[str], Amounts | None]] = {}
+        self._knowledge: dict[tuple[str, VirtualProcess], tuple[frozenset[str], Amounts | None]] = {}
         """By pod and process: which pods it knew to be on the node it chose, and what it knew that node to have."""
-        self._asked: dict[str, Process] = {}  # by uid: who asked last for a binding
+        self._last_binder: dict[str, VirtualProcess] = {}  # by uid: the process that last sent a binding
         api.store.listen(self._pod_changed, kind_of(api, "v1", "Pod"))
         api.store.listen(self._node_changed, kind_of(api, "v1", "Node"))
         api.store.listen(self._volume_changed, kind_of(api, "v1", "PersistentVolume"))
@@ -103,10 +105,10 @@ class Invariants:
     def violated(self, invariant: str, what: str) -> None:
         self.violations.append(Violation(asyncio.get_running_loop().time(), invariant, what))
 
-    # What schedulers decide and send
+    # Decisions and requests of schedulers
 
-    def look_at(self, process: Process, scheduler: SchedulerProcess) -> None:
-        """Be told of every decision of a new scheduler, at the moment it is made."""
+    def look_at(self, process: VirtualProcess, scheduler: SchedulerProcess) -> None:
+        """Check every decision of a new scheduler, at the moment it is made."""
         cluster = scheduler.live.engine.cluster
         assume = cluster.assume
 
@@ -128,13 +130,13 @@ class Invariants:
         if b"/binding " in line:
             self._binding_sent(link.process, data.partition(b"\r\n\r\n")[2])
 
-    def _lease_is_held(self, process: Process, identity: str, line: bytes) -> None:
+    def _lease_is_held(self, process: VirtualProcess, identity: str, line: bytes) -> None:
         holder, renewed, duration = self._lease
         what = line.rpartition(b" ")[0].decode()
         age = asyncio.get_running_loop().time() - renewed
         if holder != identity:
             self.violated(
-                ONLY_THE_LEADER, f"{process.name} sends {what} while the lease is held by {holder or 'nobody'}"
+                ONLY_THE_LEADER, f"{process.name} sends {what} while the lease is held by {holder or 'no process'}"
             )
         elif age > duration:
             self.violated(ONLY_THE_LEADER, f"{process.name} sends {what} {age:.1f} s after the lease was last renewed")
@@ -144,16 +146,16 @@ class Invariants:
         now = asyncio.get_running_loop().time()
         self._lease = (spec.get("holderIdentity") or "", now, float(spec["leaseDurationSeconds"]))
 
-    def _binding_sent(self, process: Process, body: bytes) -> None:
+    def _binding_sent(self, process: VirtualProcess, body: bytes) -> None:
         binding = msgspec.json.decode(body)
         uid, node = binding["metadata"]["uid"], binding["target"]["name"]
         self.checked[ONE_BINDING] += 1
-        self._asked[uid] = process
+        self._last_binder[uid] = process
         known = self._ever.get(uid)
         if known is not None and known.by is process and known.node != node:
             self.violated(ONE_BINDING, f"{process.name} bound {known.key} to {known.node} and now asks for {node}")
 
-    # What happens at the server
+    # Changes at the API server
 
     def _pod_changed(self, change: Change) -> None:
         uid = change.new.uid
@@ -174,9 +176,9 @@ class Invariants:
 
     def _bound(self, pod: dict[str, Any], node: str) -> None:
         meta = pod["metadata"]
-        by = self._asked.get(meta["uid"])
+        by = self._last_binder.get(meta["uid"])
         now = asyncio.get_running_loop().time()
-        bound = Bound(f"{meta['namespace']}/{meta['name']}", node, asked_by(pod), by, now)
+        bound = Bound(f"{meta['namespace']}/{meta['name']}", node, requests_of(pod), by, now)
         self._ever[meta["uid"]] = self._pods[meta["uid"]] = bound
         self.checked[NOT_OVERCOMMITTED] += 1
         on_node = {uid: each for uid, each in self._pods.items() if each.node == node}
@@ -191,20 +193,20 @@ class Invariants:
         else:
             self.excused += 1
 
-    def decided(self, process: Process, scheduler: SchedulerProcess, pod: Pod, node_name: str) -> None:
-        """A scheduler has chosen a node: remember what it had heard of that node by then."""
+    def decided(self, process: VirtualProcess, scheduler: SchedulerProcess, pod: Pod, node_name: str) -> None:
+        """A scheduler has chosen a node: note what it had heard of that node by then."""
         heard: dict[str, Pod] = scheduler.live.informers.by_kind[Pod].store
         self.checked[KNOWN_BOUND] += 1
         known = heard.get(pod.key)
         if known is not None and known.uid == pod.uid and known.node_name:
-            told = f"{process.name} decides for {pod.key} to go to {node_name}, but knows it to be on {known.node_name}"
-            self.violated(KNOWN_BOUND, told)
+            what = f"{process.name} decides for {pod.key} to go to {node_name}, but knows it to be on {known.node_name}"
+            self.violated(KNOWN_BOUND, what)
         node: Node | None = scheduler.live.informers.by_kind[Node].store.get(node_name)
-        offer = None if node is None else offered_by(node.status.allocatable)
+        offer = None if node is None else allocatable_of(node.status.allocatable)
         there = frozenset(each.uid for each in heard.values() if each.node_name == node_name)
         self._knowledge[pod.uid, process] = (there, offer)
 
-    def _knowingly(self, by: Process, bound: Bound, uid: str, on_node: dict[str, Bound]) -> bool:
+    def _knowingly(self, by: VirtualProcess, bound: Bound, uid: str, on_node: dict[str, Bound]) -> bool:
         """Whether the sender had to know, when it chose the node, that there is no room for the pod."""
         there, offer = self._knowledge.get((uid, by), (frozenset(), None))
         known = [each for other, each in on_node.items() if each.by is by or other in there]
@@ -214,7 +216,7 @@ class Invariants:
         if change.type == "DELETED":
             self._offered.pop(change.new.name, None)
         else:
-            self._offered[change.new.name] = offered_by(change.new.decode()["status"]["allocatable"])
+            self._offered[change.new.name] = allocatable_of(change.new.decode()["status"]["allocatable"])
 
     def _volume_changed(self, change: Change) -> None:
         claim = (change.new.decode()["spec"].get("claimRef") or {}).get("uid")
@@ -225,13 +227,13 @@ class Invariants:
 
     # Others
 
-    def check_nothing_broke(self, told: list[str]) -> None:
+    def check_nothing_broke(self, failures: list[str]) -> None:
         self.checked[NOTHING_BREAKS] += 1
-        for what in told:
+        for what in failures:
             self.violated(NOTHING_BREAKS, what)
 
 
-def asked_by(pod: dict[str, Any]) -> Amounts:
+def requests_of(pod: dict[str, Any]) -> Amounts:
     total = Amounts(0, 0, 1)
     for container in pod["spec"]["containers"]:
         requests = container.get("resources", {}).get("requests", {})
@@ -239,7 +241,7 @@ def asked_by(pod: dict[str, Any]) -> Amounts:
     return total
 
 
-def offered_by(allocatable: Any) -> Amounts:
+def allocatable_of(allocatable: Any) -> Amounts:
     return Amounts(milli(allocatable["cpu"]), units(allocatable["memory"]), units(allocatable["pods"]))
 
 

@@ -1,4 +1,4 @@
-"""The far side of scheduling: pods come and go, nodes run what is bound to them, and now and then a node is lost.
+"""Runs the cluster around the schedulers: pods come and go, nodes run what is bound to them, some nodes fail.
 
 Everything is done on the API in process, at moments drawn from the seed. A pod bound to a node starts within a second;
 one with a lifetime ends after it; one that is being deleted is gone soon after; pods of a node that is gone are
@@ -27,6 +27,8 @@ ORPHANED = 8.0
 
 
 class Machines:
+    """The nodes and pods of a run, as kubelets and users would treat them."""
+
     def __init__(self, api: Api, rng: random.Random, transcript: Transcript) -> None:
         self._api = api
         self._rng = rng
@@ -41,8 +43,12 @@ class Machines:
     def build(self, nodes: list[JsonObject], volumes: list[JsonObject]) -> None:
         storage_classes = kind_of(self._api, "storage.k8s.io/v1", "StorageClass")
         for name, provisioner in ((FIXED, "kubernetes.io/no-provisioner"), (MADE, PROVISIONER)):
-            told = {"metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer"}
-            self._api.create(storage_classes, told)
+            storage_class = {
+                "metadata": {"name": name},
+                "provisioner": provisioner,
+                "volumeBindingMode": "WaitForFirstConsumer",
+            }
+            self._api.create(storage_classes, storage_class)
         for volume in volumes:
             self._api.create(kind_of(self._api, "v1", "PersistentVolume"), volume)
         classes = kind_of(self._api, "scheduling.k8s.io/v1", "PriorityClass")
@@ -61,7 +67,7 @@ class Machines:
             gone = came + arrival.deleted_after
             self._at(gone, self._delete_pod, arrival.pod["metadata"]["name"])
             if arrival.back_after is not None:
-                self._at(gone + arrival.back_after, self._create_again, arrival.pod, 20)
+                self._at(gone + arrival.back_after, self._recreate_pod, arrival.pod, 20)
 
     # Nodes that fail
 
@@ -128,12 +134,12 @@ class Machines:
             self._api.create(kind_of(self._api, "v1", "PersistentVolumeClaim"), claim)
         self._api.create(self.pods, pod)
 
-    def _create_again(self, pod: JsonObject, attempts: int) -> None:
+    def _recreate_pod(self, pod: JsonObject, attempts: int) -> None:
         try:
             self._api.create(self.pods, pod)
         except StatusError as error:
             if error.reason == "AlreadyExists" and attempts:  # not gone yet
-                self._later(0.5, self._create_again, pod, attempts - 1)
+                self._later(0.5, self._recreate_pod, pod, attempts - 1)
 
     def _delete_pod(self, name: str) -> None:
         if self._api.store.get(self.pods, NAMESPACE, name) is not None:

@@ -1,4 +1,4 @@
-"""Events of a watch that come twice, late or in another order, as through a broken proxy or from another cache.
+"""Repeats, delays and reorders the events of a watch, as through a broken proxy or from another cache.
 
 Works on the bytes that a server writes: an answer whose body comes in chunks of whole lines. What was held back is sent
 together with what comes after it, in one piece, so that no cut can fall between: a client that goes on from the newest

@@ -1,8 +1,8 @@
-"""A network without sockets: two protocols of asyncio, and between them bytes that take their time.
+"""Connects two asyncio protocols without sockets: bytes between them take their time.
 
     client's protocol ── End ══ Link ══ End ── server's protocol
 
-What one side writes reaches the other in order, after a latency drawn anew for each piece; pieces may come in two. A
+What one side writes reaches the other in order, after a latency drawn for each piece; pieces may come in two. A
 side that closes is heard of after what it wrote; one that aborts, or whose process is killed, resets the connection.
 Each protocol is called within the process that made it, so that a paused one hears nothing. On top, a link can be cut,
 go silent without a word, get slow, or be cut after so many more bytes.
@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 
-from podium.chaos.virtual_time import Process, current_process
+from podium.chaos.virtual_time import VirtualProcess, current_process
 
 FASTEST, SLOWEST = 0.0002, 0.002
 """Seconds that a piece takes in one direction, on a good day."""
@@ -34,6 +34,8 @@ Factory = Callable[[], asyncio.BaseProtocol]
 
 
 class Filter(Protocol):
+    """Changes bytes on their way."""
+
     in_one_piece: bool
     """Whether what was just given must arrive as a whole or not at all."""
 
@@ -49,13 +51,13 @@ class Network:
         self._links: dict[Link, None] = {}
         self._made = 0
         self.down = False
-        """Whether connections are refused, as by a machine on which nobody listens."""
+        """Whether connections are refused, as by a machine on which no process listens."""
         self.connected: Callable[[Link], None] = lambda _link: None
-        """Told of every new link."""
+        """Called with every new link."""
         self.sent: Callable[[Link, bytes], None] = lambda _link, _data: None
-        """Told of what clients write, at the moment they do."""
-        self.cut_off: dict[Process, None] = {}
-        """Processes that reach nobody: what they send is lost, and connecting takes for ever."""
+        """Called with what clients write, at the moment they do."""
+        self.cut_off: dict[VirtualProcess, None] = {}
+        """Processes without a network: what they send is lost, and connecting takes for ever."""
 
     def listen(self, host: str, port: int, factory: Factory) -> None:
         """Answer connections to this address, within the process that calls this."""
@@ -79,12 +81,12 @@ class Network:
         link.server.attach(context.copy().run(accept), context)
         return link.client, protocol
 
-    def links(self, process: Process | None = None) -> list[Link]:
+    def links(self, process: VirtualProcess | None = None) -> list[Link]:
         """All that are open, oldest first; of one process if it is given."""
         return [link for link in self._links if process is None or link.process is process]
 
-    def hang_up(self, process: Process) -> None:
-        """The process is gone: whoever it was connected to hears of it."""
+    def hang_up(self, process: VirtualProcess) -> None:
+        """The process is gone: its connections break."""
         for link in self.links(process):
             link.cut()
 
@@ -104,21 +106,21 @@ class Network:
 class Link:
     """A connection, as the network sees it; `process` made it."""
 
-    def __init__(self, network: Network, process: Process | None, number: int) -> None:
+    def __init__(self, network: Network, process: VirtualProcess | None, number: int) -> None:
         self.network = network
         self.process = process
         self.number = number
         self.silent = False
-        """Whether everything from now on is lost, in both directions, and nobody is told."""
+        """Whether everything from now on is lost, in both directions, and neither side notices."""
         self.slowness = 0.0
         """Seconds that each piece takes on top."""
-        self.client_name = "nobody" if process is None else process.name
+        self.client_name = "outside" if process is None else process.name
         self.client = End(self, {"sockname": (self.client_name, number), "peername": ("api", 80)})
         self.server = End(self, {"sockname": ("api", 80), "peername": (self.client_name, number)})
         self.client.other, self.server.other = self.server, self.client
 
     def cut(self) -> None:
-        """Both sides are told that the connection is broken; what is under way is lost."""
+        """The connection breaks for both sides; what is under way is lost."""
         self.client.lose(ConnectionResetError(104, "Connection reset by peer"))
         self.server.lose(ConnectionResetError(104, "Connection reset by peer"))
 

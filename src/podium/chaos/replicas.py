@@ -1,4 +1,4 @@
-"""Scheduler processes under supervision: started, and started again whenever they end, as a Deployment's pods are."""
+"""Supervises scheduler processes: starts them, and starts them again whenever they end, as a Deployment does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 
 from podium.chaos.network import Connector, Network
 from podium.chaos.transcript import Transcript
-from podium.chaos.virtual_time import Process, outside
+from podium.chaos.virtual_time import VirtualProcess, outside
 from podium.client import Access
 from podium.cluster import Cluster
 from podium.config.registry import Registry
@@ -33,7 +33,7 @@ class VirtualClock:
 
 
 class Replicas:
-    """`number` schedulers, each on a machine with its own idea of the time."""
+    """`number` schedulers, each on a machine with a clock of its own."""
 
     def __init__(
         self,
@@ -50,12 +50,12 @@ class Replicas:
         self._network = network
         self._transcript = transcript
         self._clocks = [VirtualClock(rng.choice([0.0, rng.uniform(-3600, 3600)])) for _ in range(number)]
-        self._running: dict[Process, SchedulerProcess] = {}
+        self._running: dict[VirtualProcess, SchedulerProcess] = {}
         self._engines: list[Scheduler] = []
         self._started = 0
         self._tasks: list[asyncio.Task[None]] = []
         self.crashed: list[str] = []
-        self.started: Callable[[Process, SchedulerProcess], None] = lambda _process, _scheduler: None
+        self.started: Callable[[VirtualProcess, SchedulerProcess], None] = lambda _process, _scheduler: None
 
     def start(self) -> None:
         self._tasks = [outside(self._supervise(number)) for number in range(len(self._clocks))]
@@ -69,16 +69,16 @@ class Replicas:
         for engine in self._engines:
             dismantle(engine.cluster)
 
-    def alive(self) -> list[Process]:
+    def alive(self) -> list[VirtualProcess]:
         return list(self._running)
 
-    def scheduler_of(self, process: Process) -> SchedulerProcess | None:
+    def scheduler_of(self, process: VirtualProcess) -> SchedulerProcess | None:
         return self._running.get(process)
 
-    def schedulers(self) -> dict[Process, SchedulerProcess]:
+    def schedulers(self) -> dict[VirtualProcess, SchedulerProcess]:
         return dict(self._running)
 
-    async def kill(self, process: Process) -> None:
+    async def kill(self, process: VirtualProcess) -> None:
         """As by SIGKILL: nothing is said, connections break."""
         process.killed = True
         self._network.hang_up(process)
@@ -88,10 +88,10 @@ class Replicas:
         await asyncio.sleep(self._rng.uniform(0, 2))
         while True:
             self._started += 1
-            process = Process(f"sched-{'ab'[number]}{self._started}")
-            random_of_its_own = random.Random(self._rng.getrandbits(64))
+            process = VirtualProcess(f"sched-{'ab'[number]}{self._started}")
+            rng = random.Random(self._rng.getrandbits(64))
             self._transcript.note(process.name, "starts")
-            task = process.within(self._run(process, self._clocks[number], random_of_its_own))
+            task = process.within(self._run(process, self._clocks[number], rng))
             await asyncio.wait([task])
             self._running.pop(process, None)
             how = "killed" if process.killed else "cancelled" if task.cancelled() else _ending(task)
@@ -101,12 +101,12 @@ class Replicas:
             await self.kill(process)  # with its main task all of a process ends
             await asyncio.sleep(self._rng.uniform(0.5, 5))
 
-    async def _run(self, process: Process, clock: VirtualClock, rng: random.Random) -> int:
+    async def _run(self, process: VirtualProcess, clock: VirtualClock, rng: random.Random) -> int:
         loop = asyncio.get_running_loop()
-        surroundings = ProcessEnvironment(clock, rng, loop.time, process.name, _nothing)
+        environment = ProcessEnvironment(clock, rng, loop.time, process.name, _nothing)
         access = Access(SERVER, compression=False, connector=Connector)
         async with AsyncExitStack() as stack:
-            scheduler = SchedulerProcess(self._config, self._registry, access, RunOptions(), stack, surroundings)
+            scheduler = SchedulerProcess(self._config, self._registry, access, RunOptions(), stack, environment)
             self._running[process] = scheduler
             self._engines.append(scheduler.live.engine)
             self.started(process, scheduler)

@@ -1,4 +1,4 @@
-"""Many seeds: which to run, on how many cores, and what came of them all together."""
+"""Runs many seeds, on several cores, and sums up what came of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import islice
 from typing import Any
 
-from podium.chaos.simulation import Outcome, simulate
+from podium.chaos.scenario import ScenarioOutcome, run_scenario
 from podium.chaos.workloads import WORKLOADS
 from podium.config.registry import Registry
 from podium.plugins import load_registry
@@ -51,7 +51,7 @@ def check_workload(name: str | None) -> None:
 
 
 class Summary:
-    """What all seeds so far come to."""
+    """The sum over all seeds so far."""
 
     def __init__(self) -> None:
         self.seeds = 0
@@ -61,9 +61,9 @@ class Summary:
         self.excused = 0
         self.checked: Counter[str] = Counter()
         self.injected: Counter[str] = Counter()
-        self.failed: list[Outcome] = []
+        self.failed: list[ScenarioOutcome] = []
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: ScenarioOutcome) -> None:
         self.seeds += 1
         self.pods += outcome.pods
         self.bound += outcome.bound
@@ -100,22 +100,24 @@ def reproduce(seed: int, workload: str | None) -> str:
     return f"podium chaos --seeds {seed}{f' --workload {workload}' if workload else ''} -v"
 
 
-def run_seeds(seeds: Iterable[int], workload: str | None, jobs: int, *, whole: bool = False) -> Iterator[Outcome]:
-    """Outcomes as they come, in no order when there are several jobs; transcripts only of failures, or `whole`."""
+def run_seeds(
+    seeds: Iterable[int], workload: str | None, jobs: int, *, full: bool = False
+) -> Iterator[ScenarioOutcome]:
+    """Outcomes as they come, in no order with several jobs; transcripts of failures, or of all where `full`."""
     if jobs == 1:
         registry = load_registry()
         for seed in seeds:
-            yield _one(seed, workload, registry, whole)
+            yield _one(seed, workload, registry, full)
         return
     context = multiprocessing.get_context("forkserver")
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_leave_signals_to_the_parent) as pool:
         waiting = iter(seeds)
-        running = {pool.submit(_in_worker, seed, workload, whole) for seed in islice(waiting, 2 * jobs)}
+        running = {pool.submit(_in_worker, seed, workload, full) for seed in islice(waiting, 2 * jobs)}
         try:
             while running:
                 done = next(as_completed(running))
                 running.discard(done)
-                running |= {pool.submit(_in_worker, seed, workload, whole) for seed in islice(waiting, 1)}
+                running |= {pool.submit(_in_worker, seed, workload, full) for seed in islice(waiting, 1)}
                 yield done.result()
         finally:
             for each in running:
@@ -125,16 +127,16 @@ def run_seeds(seeds: Iterable[int], workload: str | None, jobs: int, *, whole: b
 _registry: Registry | None = None
 
 
-def _in_worker(seed: int, workload: str | None, whole: bool) -> Outcome:
+def _in_worker(seed: int, workload: str | None, full: bool) -> ScenarioOutcome:
     global _registry  # noqa: PLW0603  (plugins are loaded once for each worker)
     if _registry is None:
         _registry = load_registry()
-    return _one(seed, workload, _registry, whole)
+    return _one(seed, workload, _registry, full)
 
 
-def _one(seed: int, workload: str | None, registry: Registry, whole: bool) -> Outcome:
-    outcome = simulate(seed, None if workload is None else WORKLOADS[workload], registry)
-    if whole or outcome.violations:
+def _one(seed: int, workload: str | None, registry: Registry, full: bool) -> ScenarioOutcome:
+    outcome = run_scenario(seed, None if workload is None else WORKLOADS[workload], registry)
+    if full or outcome.violations:
         return outcome
     return outcome._replace(transcript=[])
 

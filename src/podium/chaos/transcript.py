@@ -1,4 +1,4 @@
-"""What happened in a simulation, line by line, in virtual time: the same for the same seed, byte for byte."""
+"""Records what happened in a run, line by line in virtual time: the same for the same seed, byte for byte."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from podium.chaos.virtual_time import current_process
 
 
 class Transcript:
+    """The lines of one run."""
+
     def __init__(self) -> None:
         self.lines: list[str] = []
 
@@ -32,7 +34,7 @@ class LogToTranscript(logging.Handler):
         process = current_process()
         if process is not None and process.killed:
             return
-        name = "nobody" if process is None else process.name
+        name = "outside" if process is None else process.name
         message = record.getMessage()
         if record.exc_info and record.exc_info[1] is not None:
             error = record.exc_info[1]

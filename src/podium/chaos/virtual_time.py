@@ -1,8 +1,8 @@
-"""An asyncio loop whose time passes only while nobody has anything to do, with processes that can be paused or killed.
+"""Runs asyncio in virtual time, which passes only while no task can run, with processes to be paused and killed.
 
-Hours take milliseconds, and a run is the same each time. Tasks started `within` a Process belong to it, with all that
-they start; while it is paused none of its callbacks run, as after SIGSTOP, and what came meanwhile runs in order when
-it goes on. Connections are made through the loop's `network`, if it is given one: there are no sockets here.
+Hours take milliseconds, and a run is the same each time. Tasks started `within` a VirtualProcess belong to it, and
+so does all that they start. While it is paused none of its callbacks run, as after SIGSTOP, and what came meanwhile
+runs in order when it goes on. Connections are made through the loop's `network`, if it is given one, without sockets.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 T = TypeVar("T")
 
 ENDLESS = 200_000
-"""Rounds of the loop without time passing, after which somebody is taken to be running in circles."""
+"""Rounds of the loop without time passing, after which a task is taken to be running in circles."""
 
 ROUNDS = 1000
 """Rounds of the loop that code gets to unwind before it is cancelled again."""
@@ -31,8 +31,8 @@ class Connects(Protocol):
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]: ...
 
 
-class Process:
-    """What belongs together, as to an operating system: to be paused and killed as one."""
+class VirtualProcess:
+    """Tasks that belong together, as to an operating system: paused and killed as one."""
 
     def __init__(self, name: str = "") -> None:
         self.name = name
@@ -73,16 +73,16 @@ class Process:
         self._tasks.add(task)
 
 
-_PROCESS: contextvars.ContextVar[Process] = contextvars.ContextVar("process")
+_PROCESS: contextvars.ContextVar[VirtualProcess] = contextvars.ContextVar("process")
 
 
-def current_process() -> Process | None:
+def current_process() -> VirtualProcess | None:
     """The process that the running code belongs to."""
     return _PROCESS.get(None)
 
 
 def outside(coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-    """A task that belongs to no process, whoever starts it: the network, a server."""
+    """A task that belongs to no process, wherever it is started: the network, a server."""
     return asyncio.get_running_loop().create_task(coroutine, context=contextvars.Context())
 
 
@@ -102,10 +102,10 @@ class _Selector(selectors.DefaultSelector):
         if ready or timeout == 0:
             self.rounds += 1
             if self.rounds > ENDLESS:
-                raise RuntimeError(f"at {self.now:.3f} s somebody runs in circles: time cannot pass")
+                raise RuntimeError(f"at {self.now:.3f} s a task runs in circles: time cannot pass")
             return ready
         if timeout is None:
-            raise RuntimeError("everybody waits for somebody else, and no time will change that")
+            raise RuntimeError("every task waits for another one, and no time will change that")
         self.rounds = 0
         self.now += timeout
         return ready
@@ -150,12 +150,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         run.handle = handle
         return handle
 
-    def defer(self, process: Process, run: Callable[..., None], context: contextvars.Context) -> None:
+    def defer(self, process: VirtualProcess, run: Callable[..., None], context: contextvars.Context) -> None:
         process.deferred.append((run, context))
         if len(process.deferred) == 1:
             super().call_at(process.paused_until, self.go_on, process, context=contextvars.Context())
 
-    def go_on(self, process: Process) -> None:
+    def go_on(self, process: VirtualProcess) -> None:
         """Run what was put off, if the pause is over."""
         if process.paused_until > self.time():
             super().call_at(process.paused_until, self.go_on, process, context=contextvars.Context())

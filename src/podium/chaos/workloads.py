@@ -1,6 +1,6 @@
-"""What the cluster of a simulation is made of, and what comes to run on it: drawn from a seed, as the API takes it.
+"""Draws nodes, volumes and pods of a scenario from its seed, as the API takes them.
 
-A workload is a mixture of kinds of pods with a way of living: how many run to an end, how many are deleted before
+A workload is a mixture of pods with a way of living: how many run to an end, how many are deleted before
 their time, how many of those come back under the same name. About as much is asked for as the nodes have, so that some
 pods wait and every mistake in the accounts shows.
 """
@@ -25,8 +25,8 @@ PRIORITIES = {"low": 10, "high": 1000, "urgent": 100_000}
 Draw = Callable[[random.Random, JsonObject], None]
 
 
-class Workload(NamedTuple):
-    """`pods`: how often each kind of pod is drawn. The rest are shares of all pods."""
+class PodMixture(NamedTuple):
+    """A workload: how often each kind of pod is drawn (`pods`), and shares of all pods."""
 
     name: str
     pods: dict[Draw, float]
@@ -49,7 +49,7 @@ def draw_nodes(rng: random.Random) -> list[JsonObject]:
     return [_node(rng, number) for number in range(rng.randint(20, 40))]
 
 
-def draw_arrivals(rng: random.Random, workload: Workload, nodes: list[JsonObject], seconds: float) -> list[Arrival]:
+def draw_arrivals(rng: random.Random, workload: PodMixture, nodes: list[JsonObject], seconds: float) -> list[Arrival]:
     """Pods within the first `seconds`, in bursts, that ask for 60 to 130 % of the nodes' CPUs all together."""
     offered = sum(int(node["status"]["allocatable"]["cpu"]) for node in nodes) * 1000
     wanted = offered * rng.uniform(0.6, 1.3)
@@ -212,17 +212,19 @@ RARE: dict[Draw, float] = {too_large: 0.1, with_volume: 0.4}
 WORKLOADS = {
     workload.name: workload
     for workload in (
-        Workload("basic", {plain: 6, large: 2, choosy: 1, batch: 1, with_port: 0.5, too_large: 0.1}),
-        Workload("preemption", {important: 6, plain: 3, too_large: 0.1}, ending=0.1),
-        Workload("affinity", {apart: 3, together: 2, spread: 4, plain: 2}, ending=0.1),
-        Workload("churn", {plain: 5, large: 2, important: 2, with_port: 1}, ending=0.4, deleted=0.4, returning=0.7),
-        Workload("volumes", {with_volume: 2, plain: 3, important: 1, large: 1}, ending=0.1, deleted=0.3, returning=0.8),
-        Workload("mixed", {**dict.fromkeys(EVERY, 1.0), **RARE, plain: 4.0, important: 3.0}, deleted=0.2),
+        PodMixture("basic", {plain: 6, large: 2, choosy: 1, batch: 1, with_port: 0.5, too_large: 0.1}),
+        PodMixture("preemption", {important: 6, plain: 3, too_large: 0.1}, ending=0.1),
+        PodMixture("affinity", {apart: 3, together: 2, spread: 4, plain: 2}, ending=0.1),
+        PodMixture("churn", {plain: 5, large: 2, important: 2, with_port: 1}, ending=0.4, deleted=0.4, returning=0.7),
+        PodMixture(
+            "volumes", {with_volume: 2, plain: 3, important: 1, large: 1}, ending=0.1, deleted=0.3, returning=0.8
+        ),
+        PodMixture("mixed", {**dict.fromkeys(EVERY, 1.0), **RARE, plain: 4.0, important: 3.0}, deleted=0.2),
     )
 }
 
 
-def draw_workload(rng: random.Random) -> Workload:
+def draw_workload(rng: random.Random) -> PodMixture:
     """A mixture of its own, where none is asked for."""
     kinds = {kind: rng.random() ** 2 * RARE.get(kind, 1.0) for kind in EVERY}
-    return Workload("drawn", kinds, rng.uniform(0, 0.4), rng.uniform(0, 0.4), rng.random())
+    return PodMixture("drawn", kinds, rng.uniform(0, 0.4), rng.uniform(0, 0.4), rng.random())

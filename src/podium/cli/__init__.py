@@ -1,4 +1,4 @@
-"""The `podium` command.
+"""Runs the `podium` command.
 
 One small module per command, which says what may be typed and hands on; what a command needs is imported when it runs,
 so that `podium --help` is quick. Whatever is wrong with the input ends here, as one sentence and exit code 2.

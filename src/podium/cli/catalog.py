@@ -1,4 +1,4 @@
-"""What there is to know about each plugin: where it takes part, what it takes, where it comes from."""
+"""Lists what there is to know about each plugin: its points, its arguments, where it comes from."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ REQUIRED = "(required)"
 _DEFAULT_WEIGHTS = {plugin.name: plugin.weight for plugin in DEFAULT_PLUGINS.multi_point.enabled}
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class CatalogEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One plugin of the catalogue; `weight` is None when it does not score."""
 
     name: str
@@ -31,11 +31,11 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     origin: str
 
 
-def catalog(registry: Mapping[str, type[Plugin]]) -> list[Entry]:
+def catalog(registry: Mapping[str, type[Plugin]]) -> list[CatalogEntry]:
     """Every plugin, in-tree ones in their running order, then the others."""
     packages = _packages()
     return [
-        Entry(
+        CatalogEntry(
             name=name,
             points=[point for point in POINT_METHODS if point in plugin.points],
             weight=(_DEFAULT_WEIGHTS.get(name) or 1) if "score" in plugin.points else None,
@@ -46,7 +46,7 @@ def catalog(registry: Mapping[str, type[Plugin]]) -> list[Entry]:
     ]
 
 
-def catalog_table(entries: Sequence[Entry]) -> "Table":
+def catalog_table(entries: Sequence[CatalogEntry]) -> "Table":
     rows = table()
     rows.add_column("plugin", overflow="fold")
     rows.add_column("extension points", overflow="fold")

@@ -1,4 +1,4 @@
-"""`podium chaos`: the whole system under faults, in virtual time."""
+"""Reads the options of `podium chaos`, runs the seeds and prints what they found."""
 
 import sys
 import time
@@ -35,10 +35,10 @@ def chaos(
         bool, typer.Option("--verbose", "-v", help="Print everything that happened in each seed.")
     ] = False,
 ) -> None:
-    """Test the whole system under faults: schedulers, client and API server in one process, in virtual time.
+    """Test schedulers, client and API server under faults, in one process and in virtual time.
 
-    Each seed is a cluster, a workload and a storm of faults, the same each time it is run. Invariants are checked at
-    every write and when all is calm again. Exit code 1 if one does not hold, with the command that shows it again.
+    Each seed is a cluster, a workload and a series of faults, the same each time it is run. Invariants are checked at
+    every write and after the faults. Exit code 1 if one does not hold, with the command that shows it again.
 
     Example: podium chaos --seeds 1-100 --jobs 2
     """
@@ -56,7 +56,7 @@ def chaos(
     interrupted = False
     try:
         with _progress(len(chosen)) as advance:
-            for outcome in run_seeds(chosen, workload, jobs, whole=verbose):
+            for outcome in run_seeds(chosen, workload, jobs, full=verbose):
                 summary.add(outcome)
                 advance(len(summary.failed))
                 if verbose and not json:
@@ -71,7 +71,7 @@ def chaos(
         raise typer.Exit(ANSWER_IS_NO)
 
 
-def _report(summary: "Summary", workload: str | None, asked: int, seconds: float, verbose: bool) -> None:
+def _report(summary: "Summary", workload: str | None, wanted: int, seconds: float, verbose: bool) -> None:
     from podium.chaos.seeds import LAST_LINES, reproduce
     from podium.cli.console import console, print_table, table
 
@@ -98,15 +98,15 @@ def _report(summary: "Summary", workload: str | None, asked: int, seconds: float
         typer.echo(f"  see it again: {reproduce(outcome.seed, workload)}\n")
     if len(summary.failed) > SHOWN:
         typer.echo(f"also failed: seeds {', '.join(str(each.seed) for each in summary.failed[SHOWN:])}\n")
-    told = f"{summary.seeds} seeds" if summary.seeds == asked else f"{summary.seeds} of {asked} seeds"
+    done = f"{summary.seeds} seeds" if summary.seeds == wanted else f"{summary.seeds} of {wanted} seeds"
     rest = f"{summary.pods:,} pods, {summary.virtual_seconds / 3600:.1f} virtual hours in {seconds:.0f} s"
     verdict = "all invariants hold" if not summary.failed else f"{len(summary.failed)} failed"
-    typer.echo(f"{told}, {rest}: {verdict}")
+    typer.echo(f"{done}, {rest}: {verdict}")
 
 
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error where somebody looks; called after each seed with the number of failures so far."""
+    """A bar on standard error if that is a terminal; called after each seed with the number of failures so far."""
     if not sys.stderr.isatty():
         yield lambda _failed: None
         return

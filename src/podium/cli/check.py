@@ -1,4 +1,4 @@
-"""`podium check`: is this KubeSchedulerConfiguration right, and what will it do?
+"""Checks a KubeSchedulerConfiguration and shows what it does (`podium check`).
 
 Every mistake is one line that starts with file and line, so that editors and CI turn it into a link. Without mistakes
 the command shows what the file amounts to: the plugins of each extension point in running order.

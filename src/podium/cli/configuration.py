@@ -1,4 +1,4 @@
-"""The configuration a command runs with: a file, or what kube-scheduler runs without one."""
+"""Reads the configuration a command runs with: a file, or what kube-scheduler runs without one."""
 
 import typer
 
@@ -7,7 +7,7 @@ from podium.config import Registry, SchedulerConfig, default_config, load_config
 
 
 def read_config(file: str | None, registry: Registry) -> SchedulerConfig:
-    """Loads the file and tells its warnings; raises ConfigError with everything that is wrong with it."""
+    """Loads the file and prints its warnings; raises ConfigError with everything that is wrong with it."""
     if file is None:
         return default_config(registry)
     config, warnings = load_config(*read_text(file), registry)

@@ -1,4 +1,4 @@
-"""Tables that look the same everywhere: plain, without frames, and wide enough when nobody is there to look."""
+"""Prints tables that look the same everywhere: plain, without frames, and wide enough in a pipe."""
 
 import os
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
-"""What can be wrong with the input, and the sentence each mistake ends in.
+"""Turns what is wrong with the input into one sentence.
 
-Every layer has its own family of exceptions whose text is written for the reader; the commands let them pass, and this
-is the one place that knows them all. An exception of no family is a mistake of ours and keeps its traceback.
+Every layer has exceptions of its own, whose text is written for the reader. The commands let them pass, and this is the
+one place that knows them all. Any other exception is a mistake of ours and keeps its traceback.
 """
 
 ANSWER_IS_NO = 1
@@ -20,10 +20,10 @@ def sentence_for(error: Exception) -> str | None:
         return f"{error.filename}: cannot be read: {error.strerror}" if error.filename else str(error)
     if hasattr(error, "format_message"):  # a usage error: typer keeps Click's classes out of its public names
         return _usage(error)
-    return str(error) if isinstance(error, _families()) else None
+    return str(error) if isinstance(error, _input_errors()) else None
 
 
-def _families() -> tuple[type[Exception], ...]:
+def _input_errors() -> tuple[type[Exception], ...]:
     from podium.client.errors import AccessError, ClientError
     from podium.config import ConfigError
     from podium.engine.explain import UnknownProfileError

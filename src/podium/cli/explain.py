@@ -1,4 +1,4 @@
-"""`podium explain`: where would this pod go and why, or why does it go nowhere?"""
+"""Reads the options of `podium explain`: where would this pod go and why, or why does it go nowhere?"""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -88,7 +88,7 @@ def _read_files(files: list[str], more: list[str], verbose: bool) -> "list[KubeO
     objects, skipped = read_objects(files)
     if not objects:
         raise InputError(f"{', '.join(files)}: no objects that scheduling knows; try {HOW_TO_DUMP}")
-    _tell_skipped(skipped, verbose)
+    _print_skipped(skipped, verbose)
     return objects
 
 
@@ -103,12 +103,12 @@ def _ask(
     from podium.live.measured import measure
     from podium.live.snapshot import fetch_objects
 
-    def tell(sentence: str) -> None:
+    def warn(sentence: str) -> None:
         typer.echo(sentence, err=True)
 
     async def ask(access: Access) -> "tuple[list[KubeObject], Telemetry]":
         async with Client(access) as client:
-            objects = await fetch_objects(client, tell)
+            objects = await fetch_objects(client, warn)
             nodes = [each for each in objects if isinstance(each, Node)]
             return objects, await measure(config, registry, nodes, client)
 
@@ -118,7 +118,7 @@ def _ask(
         raise InputError(f"{error}; or ask about a dump: --from cluster.json, made with {HOW_TO_DUMP}") from None
     objects, load = asyncio.run(ask(access))
     for series, problem in load.problems.items():
-        tell(f"judged without {series.query}: {problem}")
+        warn(f"judged without {series.query}: {problem}")
     return objects, load
 
 
@@ -131,13 +131,13 @@ def _with_given(
 
     given, skipped = read_objects(more)
     objects, given = as_admitted(objects, given), as_admitted(given, objects)
-    _tell_skipped(skipped, verbose)
+    _print_skipped(skipped, verbose)
     if more and pod is None and not given and skipped:
         raise InputError(f"{', '.join(more)}: no pod in it, only {', '.join(sorted(skipped))}; give the Pod itself")
     return [*objects, *given], find_pod(pod, objects, given)
 
 
-def _tell_skipped(skipped: "Counter[str]", verbose: bool) -> None:
+def _print_skipped(skipped: "Counter[str]", verbose: bool) -> None:
     if verbose and skipped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(skipped.items()))
         typer.echo(f"skipped {skipped.total()} objects that scheduling has no use for: {kinds}", err=True)

@@ -1,22 +1,15 @@
-"""`podium extender`: serve plugins to a stock kube-scheduler."""
+"""Reads the options of `podium extender` and serves plugins to a stock kube-scheduler."""
 
 import os
-import re
-import shlex
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from podium.cli.errors import InputError
+from podium.cli.event_loop import run_to_end
+from podium.cli.extender_manifest import agent_names, manifest
+from podium.cli.log_options import LogFormatOption, check_choice
 from podium.cli.options import ContextOption, KubeconfigOption, PluginOption
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from podium.client import Access
-    from podium.config import Registry
-    from podium.extender.agents import Agent
-    from podium.extender.run import Options
 
 LEVELS = {
     "trace": "debug",
@@ -84,7 +77,7 @@ def extender(
     client_ca_file: Annotated[
         str, typer.Option("--client-ca-file", metavar="FILE", help="Answer only clients with its certificates.")
     ] = "",
-    log_format: Annotated[str, typer.Option("--log-format", metavar="text|json", help="How log lines look.")] = "text",
+    log_format: LogFormatOption = "text",
     log_level: Annotated[
         str | None,
         typer.Option("--log-level", metavar="LEVEL", help="debug, info, warning or error; else $LOG_LEVEL, info."),
@@ -102,18 +95,15 @@ def extender(
     from podium.cli.files import read_text
     from podium.cli.registry import registry_with
     from podium.client import load_access
-    from podium.extender.agents import AGENTS, choose
+    from podium.extender.agents import choose
     from podium.extender.run import Options
+    from podium.extender.run import run as run_extender
     from podium.serving.log import FORMATS, set_up
 
-    if log_format not in FORMATS:
-        raise InputError(f'--log-format "{log_format}": write one of {", ".join(FORMATS)}')
+    check_choice("--log-format", log_format, FORMATS)
     set_up(log_format, _level(log_level))
     registry = registry_with(plugin)
-    names = [name for name in agents.split(",") if name]
-    if not names:
-        raise InputError(f"say what to serve: --agents {','.join(AGENTS)}, some of these, or plugins by name")
-    chosen = choose(names, registry)
+    chosen = choose(agent_names(agents, "say what to serve"), registry)
     options = Options(
         ports=_ports(port, ports, len(chosen)),
         bind_address=bind_address,
@@ -126,78 +116,10 @@ def extender(
         client_ca_file=client_ca_file,
     )
     access = None if no_watch else load_access(kubeconfig, context=context)
-    raise typer.Exit(_run(chosen, registry, access, options))
+    raise typer.Exit(run_to_end(run_extender(chosen, registry, access, options)))
 
 
-@app.command()
-def manifest(
-    agents: Annotated[
-        str, typer.Option("--agents", metavar="A,B", help="The agents, one container each; or plugins by name.")
-    ] = "",
-    name: Annotated[
-        str,
-        typer.Option("--name", metavar="NAME", help="Of the scheduler and its objects; else made of the agents."),
-    ] = "",
-    namespace: Annotated[
-        str, typer.Option("--namespace", metavar="NAME", help="Where the scheduler runs.")
-    ] = "kube-system",
-    image: Annotated[str, typer.Option("--image", metavar="IMAGE", help="Podium's image.")] = "",
-    scheduler_image: Annotated[
-        str, typer.Option("--scheduler-image", metavar="IMAGE", help="kube-scheduler's image.")
-    ] = "",
-    env: Annotated[
-        list[str] | None,
-        typer.Option("--env", metavar="NAME=VALUE", help="A variable for the agents' containers. Repeatable."),
-    ] = None,
-    whole_nodes: Annotated[
-        bool, typer.Option("--whole-nodes", help="Have kube-scheduler send nodes as a whole, not by name.")
-    ] = False,
-    plugin: PluginOption = None,
-) -> None:
-    """Print what runs agents beside a kube-scheduler of their own: rights, configuration, a Deployment, a test pod.
-
-    Example: podium extender manifest --agents safe,congestion | kubectl apply -f -
-    """
-    from podium.cli.registry import registry_with
-    from podium.extender.agents import choose
-    from podium.extender.manifest import Settings
-    from podium.extender.manifest import manifest as objects_of
-    from podium.serving.manifests import to_yaml
-
-    registry = registry_with(plugin)
-    chosen = choose(_names(agents), registry)
-    settings = Settings(
-        name=name,
-        namespace=namespace,
-        image=image or Settings().image,
-        scheduler_image=scheduler_image or Settings().scheduler_image,
-        variables=_variables(env or []),
-        names_only=not whole_nodes,
-    )
-    given = {"--agents": agents, "--name": name, "--image": image, "--scheduler-image": scheduler_image}
-    options = [(option, value) for option, value in given.items() if value]
-    options += [("--namespace", namespace)] if namespace != Settings().namespace else []
-    options += [("--env", each) for each in env or []]
-    words = [shlex.quote(word) for pair in options for word in pair] + (["--whole-nodes"] if whole_nodes else [])
-    typer.echo(f"# podium extender manifest {' '.join(words)}")
-    typer.echo(to_yaml(objects_of(chosen, registry, settings)), nl=False)
-
-
-def _names(agents: str) -> list[str]:
-    from podium.extender.agents import AGENTS
-
-    names = [name for name in agents.split(",") if name]
-    if not names:
-        raise InputError(f"say which agents: --agents {','.join(AGENTS)}, some of these, or plugins by name")
-    return names
-
-
-def _variables(given: list[str]) -> dict[str, str]:
-    found = dict(each.partition("=")[::2] for each in given)
-    for name in found:
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or not any(each.startswith(f"{name}=") for each in given):
-            raise InputError(f'--env "{name}": write it as NAME=VALUE')
-    return found
+app.command()(manifest)
 
 
 def _level(given: str | None) -> str:
@@ -231,17 +153,3 @@ def _port(origin: str, text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
         raise InputError(f'{origin} "{text}" is no port: write a number from 1 to 65535')
     return int(text)
-
-
-def _run(agents: "Sequence[Agent]", registry: "Registry", access: "Access | None", options: "Options") -> int:
-    """Run on uvloop where there is one: requests take less time on it."""
-    import asyncio
-    from contextlib import suppress
-
-    from podium.extender.run import run
-
-    with suppress(ImportError):
-        import uvloop
-
-        return uvloop.run(run(agents, registry, access, options))
-    return asyncio.run(run(agents, registry, access, options))

@@ -1,4 +1,4 @@
-"""Reading what the user names on the command line: files, or standard input for "-"."""
+"""Reads what the user names on the command line: files, or standard input for "-"."""
 
 import sys
 from collections import Counter

@@ -1,6 +1,6 @@
-"""A pod from a manifest, as the API server would have stored it.
+"""Completes pods from manifests as the API server would have stored them.
 
-A pod that kubectl printed has been through the API server and carries the uid it got there; one that somebody wrote has
+A pod that kubectl printed has been through the API server and carries the uid it got there; a pod from a manifest has
 not. What the API server fills in and scheduling reads is then filled in here: requests that follow from limits, host
 ports of pods on the host's network, and the priority of the pod's class.
 """

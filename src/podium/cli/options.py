@@ -1,4 +1,4 @@
-"""Options that several commands share, so that they are spelt and explained alike."""
+"""Defines options that several commands share, so that they are spelt and explained the same way."""
 
 from enum import StrEnum
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`podium plugins`: which plugins there are, and how to start one."""
+"""Lists plugins, and starts new ones (`podium plugins`)."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -9,7 +9,9 @@ import typer
 from podium.cli.options import PluginOption
 
 
-class Output(StrEnum):
+class ListOutput(StrEnum):
+    """How the list is printed."""
+
     TABLE = "table"
     JSON = "json"
 
@@ -21,7 +23,7 @@ app = typer.Typer(name="plugins", rich_markup_mode=None)
 def plugins(
     context: typer.Context,
     plugin: PluginOption = None,
-    output: Annotated[Output, typer.Option("-o", "--output", help="How to print the list.")] = Output.TABLE,
+    output: Annotated[ListOutput, typer.Option("-o", "--output", help="How to print the list.")] = ListOutput.TABLE,
 ) -> None:
     """List the plugins a profile can enable, or start a new one.
 
@@ -34,7 +36,7 @@ def plugins(
     from podium.cli.registry import registry_with
 
     entries = catalog(registry_with(plugin))
-    if output is Output.JSON:
+    if output is ListOutput.JSON:
         import msgspec
 
         typer.echo(msgspec.json.format(msgspec.json.encode(entries)).decode())

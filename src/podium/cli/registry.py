@@ -1,4 +1,4 @@
-"""The plugins a command can use: in-tree, installed, and those named on the command line."""
+"""Loads the plugins a command can use: in-tree, installed, and those named on the command line."""
 
 import sys
 from collections.abc import Sequence

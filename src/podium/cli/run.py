@@ -1,16 +1,12 @@
-"""`podium run`: schedule a real cluster."""
+"""Reads the options of `podium run` and schedules a real cluster."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from podium.cli.errors import InputError
+from podium.cli.event_loop import run_to_end
+from podium.cli.log_options import LogFormatOption, LogLevelOption, check_choice, set_up_log
 from podium.cli.options import ContextOption, KubeconfigOption, PluginOption
-
-if TYPE_CHECKING:
-    from podium.client import Access
-    from podium.config import Registry, SchedulerConfig
-    from podium.live.run import RunOptions
 
 
 def run(
@@ -81,20 +77,18 @@ def run(
     ] = "true",
     always_allow_paths: Annotated[
         str,
-        typer.Option("--authorization-always-allow-paths", metavar="PATHS", help="What everybody may see."),
+        typer.Option("--authorization-always-allow-paths", metavar="PATHS", help="What every client may see."),
     ] = "/healthz,/readyz,/livez",
     shadow: Annotated[
         bool,
         typer.Option("--shadow", help="Decide, bind nothing, and log where the scheduler in charge decides otherwise."),
     ] = False,
-    log_format: Annotated[str, typer.Option("--log-format", metavar="text|json", help="How log lines look.")] = "text",
-    log_level: Annotated[
-        str, typer.Option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")
-    ] = "info",
+    log_format: LogFormatOption = "text",
+    log_level: LogLevelOption = "info",
 ) -> None:
     """Schedule the pods of a cluster: as its only scheduler, or beside others under names of its own.
 
-    Runs until it is told to stop (exit code 0) or loses its lease to another replica (1). Bad input ends with 2.
+    Runs until a signal stops it (exit code 0) or loses its lease to another replica (1). Bad input ends with 2.
 
     Example: podium run --config scheduler.yaml --kubeconfig ~/.kube/config
     """
@@ -104,11 +98,9 @@ def run(
     from podium.config.flags import with_leader_flags
     from podium.live.endpoints.options import ServingOptions
     from podium.live.run import RunOptions
-    from podium.serving.log import FORMATS, LEVELS, set_up
+    from podium.live.run import run as run_scheduler
 
-    _one_of("--log-format", log_format, FORMATS)
-    _one_of("--log-level", log_level, LEVELS)
-    set_up(log_format, log_level)
+    set_up_log(log_format, log_level)
     registry = registry_with(plugin)
     flags = {
         "leader-elect": leader_elect,
@@ -118,7 +110,7 @@ def run(
         "leader-elect-resource-namespace": resource_namespace,
         "leader-elect-resource-name": resource_name,
     }
-    _one_of("--authentication-tolerate-lookup-failure", tolerate_lookup_failure, ("true", "false"))
+    check_choice("--authentication-tolerate-lookup-failure", tolerate_lookup_failure, ("true", "false"))
     serving = ServingOptions(
         bind_address,
         secure_port,
@@ -134,23 +126,5 @@ def run(
     )
     settings = with_leader_flags(read_config(config, registry), flags)
     access = load_access(kubeconfig or settings.client_connection.kubeconfig or None, context=context, master=master)
-    raise typer.Exit(_run(settings, registry, access, RunOptions(shadow=shadow, serving=serving)))
-
-
-def _one_of(option: str, given: str, allowed: tuple[str, ...]) -> None:
-    if given not in allowed:
-        raise InputError(f'{option} "{given}": write one of {", ".join(allowed)}')
-
-
-def _run(config: "SchedulerConfig", registry: "Registry", access: "Access", options: "RunOptions") -> int:
-    """Run on uvloop where there is one: requests take less time on it."""
-    import asyncio
-    from contextlib import suppress
-
-    from podium.live.run import run as run_scheduler
-
-    with suppress(ImportError):
-        import uvloop
-
-        return uvloop.run(run_scheduler(config, registry, access, options))
-    return asyncio.run(run_scheduler(config, registry, access, options))
+    options = RunOptions(shadow=shadow, serving=serving)
+    raise typer.Exit(run_to_end(run_scheduler(settings, registry, access, options)))

@@ -1,4 +1,4 @@
-"""`podium shadow report`: what a shadowing Podium found, summed up from its log."""
+"""Sums up what a shadowing Podium found, from its log (`podium shadow report`)."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -1,7 +1,7 @@
-"""An explanation as a person wants to read it, or as data.
+"""Prints an explanation for people, or as data.
 
 The verdict comes first, in one line that is never wrapped, so that it can be searched for. Then the nodes that were
-turned away, grouped by reason, and the podium: the best three nodes with each plugin's share. Names are shortened,
+rejected, grouped by reason, and the podium: the best three nodes with each plugin's share. Names are shortened,
 numbers never are. Without a terminal there is no colour.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-PLACES = 3
+BEST = 3
 NAMES_SHOWN = 4
 NOT_LOOKED_AT = "not looked at: enough nodes had been found"
 
@@ -64,11 +64,11 @@ def podium(explanation: Explanation) -> list[NodeAnswer]:
     """The best scored nodes, the chosen one first."""
     scored = [node for node in explanation.nodes if node.total is not None]
     scored.sort(key=lambda node: (node.name != explanation.selected, -(node.total or 0)))
-    return scored[:PLACES]
+    return scored[:BEST]
 
 
-def refusals(nodes: Iterable[NodeAnswer]) -> list[tuple[str, str, list[str]]]:
-    """(plugin, reason, node names) of the nodes turned away, the most frequent first."""
+def rejections(nodes: Iterable[NodeAnswer]) -> list[tuple[str, str, list[str]]]:
+    """(plugin, reason, node names) of the nodes rejected, the most frequent first."""
     groups: dict[tuple[str, str], list[str]] = {}
     for node in nodes:
         if not node.feasible:
@@ -84,25 +84,25 @@ def _show_tables(explanation: Explanation) -> None:
     making_room = preemption(explanation)
     if making_room:
         _say(out, making_room, "yellow")
-    turned_away = refusals(explanation.nodes)
-    if turned_away:
+    rejected = rejections(explanation.nodes)
+    if rejected:
         typer.echo()
-        print_table(out, _refusal_table(turned_away))
+        print_table(out, _rejection_table(rejected))
     if explanation.remedies:
         typer.echo()
         print_table(out, _remedy_table(explanation.remedies))
-    places = podium(explanation)
-    if places:
+    best = podium(explanation)
+    if best:
         typer.echo()
-        print_table(out, _podium_table(places, out.width))
+        print_table(out, _podium_table(best, out.width))
 
 
 def _say(out: "Console", sentence: str, style: str) -> None:
     out.print(sentence, style=style, soft_wrap=True)
 
 
-def _refusal_table(groups: Sequence[tuple[str, str, list[str]]]) -> "Table":
-    rows = table("Turned away")
+def _rejection_table(groups: Sequence[tuple[str, str, list[str]]]) -> "Table":
+    rows = table("Rejected")
     rows.add_column("nodes", justify="right", no_wrap=True)
     rows.add_column("plugin", overflow="fold")
     rows.add_column("reason", overflow="fold")
@@ -121,40 +121,40 @@ def _remedy_table(remedies: Sequence[Remedy]) -> "Table":
     return rows
 
 
-def _podium_table(places: Sequence[NodeAnswer], width: int) -> "Table":
+def _podium_table(best: Sequence[NodeAnswer], width: int) -> "Table":
     """A node per row when there is room for all plugins beside each other, else a node per column."""
-    plugins = [plugin for plugin in places[0].scores if any(node.scores[plugin] for node in places)]
-    by_row = _nodes_as_rows(places, plugins)
-    return by_row if width >= _natural_width(by_row) else _nodes_as_columns(places, plugins)
+    plugins = [plugin for plugin in best[0].scores if any(node.scores[plugin] for node in best)]
+    by_row = _nodes_as_rows(best, plugins)
+    return by_row if width >= _natural_width(by_row) else _nodes_as_columns(best, plugins)
 
 
-def _nodes_as_rows(places: Sequence[NodeAnswer], plugins: Sequence[str]) -> "Table":
+def _nodes_as_rows(best: Sequence[NodeAnswer], plugins: Sequence[str]) -> "Table":
     rows = table("The podium")
     rows.add_column("", justify="right", no_wrap=True)
     rows.add_column("node", no_wrap=True)
     for plugin in plugins:
         rows.add_column(_stacked(plugin), justify="right", no_wrap=True)
     rows.add_column("total", justify="right", no_wrap=True, style="bold")
-    for place, node in enumerate(places, start=1):
+    for rank, node in enumerate(best, start=1):
         shares = [str(node.scores[plugin]) for plugin in plugins]
-        rows.add_row(_place(place), node.name, *shares, str(node.total), style="green" if place == 1 else "")
+        rows.add_row(_rank(rank), node.name, *shares, str(node.total), style="green" if rank == 1 else "")
     return rows
 
 
-def _nodes_as_columns(places: Sequence[NodeAnswer], plugins: Sequence[str]) -> "Table":
+def _nodes_as_columns(best: Sequence[NodeAnswer], plugins: Sequence[str]) -> "Table":
     rows = table("The podium")
     rows.add_column("plugin", overflow="fold")
-    for place, node in enumerate(places, start=1):
-        style = "green" if place == 1 else ""
-        rows.add_column(f"{_place(place)} {node.name}", justify="right", overflow="fold", style=style, min_width=6)
+    for rank, node in enumerate(best, start=1):
+        style = "green" if rank == 1 else ""
+        rows.add_column(f"{_rank(rank)} {node.name}", justify="right", overflow="fold", style=style, min_width=6)
     for plugin in plugins:
-        rows.add_row(plugin, *(str(node.scores[plugin]) for node in places))
-    rows.add_row("total", *(str(node.total) for node in places), style="bold")
+        rows.add_row(plugin, *(str(node.scores[plugin]) for node in best))
+    rows.add_row("total", *(str(node.total) for node in best), style="bold")
     return rows
 
 
-def _place(place: int) -> str:
-    return f"*{place}" if place == 1 else f" {place}"
+def _rank(rank: int) -> str:
+    return f"*{rank}" if rank == 1 else f" {rank}"
 
 
 def _natural_width(rows: "Table") -> int:

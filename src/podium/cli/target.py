@@ -1,4 +1,4 @@
-"""Which pod is meant: the one named on the command line, or the only one in the file given with -f."""
+"""Finds the pod that is meant: the one named on the command line, or the only one in the file given with -f."""
 
 import difflib
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""`podium telemetry show`: what the sources of measured load say about each node, and how old that is."""
+"""Shows what the sources of measured load report for each node, and how old that is (`podium telemetry show`)."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 

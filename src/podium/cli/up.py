@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podium.cli.errors import InputError
+from podium.cli.event_loop import run_to_end
+from podium.cli.log_options import LogLevelOption, set_up_log
 from podium.cli.options import PluginOption
 
 if TYPE_CHECKING:
@@ -49,9 +51,7 @@ def up(
         bool,
         typer.Option("--demo", help="Explain what could not be placed; then end, unless there is a terminal."),
     ] = False,
-    log_level: Annotated[
-        str, typer.Option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")
-    ] = "warning",
+    log_level: LogLevelOption = "warning",
 ) -> None:
     """Start a cluster in this process: API, controllers, nodes, scheduler and a workload.
 
@@ -64,14 +64,11 @@ def up(
 
     from podium.cli.configuration import read_config
     from podium.cli.registry import registry_with
-    from podium.serving.log import LEVELS, set_up
     from podium.up.cluster import UpOptions
 
-    if log_level not in LEVELS:
-        raise InputError(f'--log-level "{log_level}": write one of {", ".join(LEVELS)}')
     if not 0 < speed <= 1000:
         raise InputError(f"--speed {speed:g}: write a number above 0, at most 1000")
-    set_up("text", log_level)
+    set_up_log("text", log_level)
     registry = registry_with(plugin)
     settings = read_config(config, registry)
     terminal = sys.stdout.isatty()
@@ -105,18 +102,10 @@ def _screen(view: bool) -> "Screen":
 
 
 def _run(config: "SchedulerConfig", registry: "Registry", options: "UpOptions", screen: "Screen") -> int:
-    """Run on uvloop where there is one: requests take less time on it."""
-    import asyncio
-    from contextlib import suppress
-
     from podium.up.cluster import up as run_cluster
     from podium.up.errors import UpError
 
     try:
-        with suppress(ImportError):
-            import uvloop
-
-            return uvloop.run(run_cluster(config, registry, options, screen))
-        return asyncio.run(run_cluster(config, registry, options, screen))
+        return run_to_end(run_cluster(config, registry, options, screen))
     except UpError as error:
         raise InputError(str(error)) from None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from podium.chaos.virtual_time import Process, outside, run_virtually
+from podium.chaos.virtual_time import VirtualProcess, outside, run_virtually
 from podium.client import Client
 from podium.live.election.election import Election, LeadershipLost, NotLeading
 from tests.live.election.lease_server import LeaseServer, Network
@@ -30,7 +30,7 @@ class Candidate:
     """A process that stands for election, in a network of its own."""
 
     def __init__(self, server: LeaseServer, identity: str, seed: int = 0, **durations: Any) -> None:
-        self.process = Process()
+        self.process = VirtualProcess()
         self.network = Network(server, random.Random(f"{identity} {seed} network"))
         self.said: list[str] = []
         self.events: list[str] = []

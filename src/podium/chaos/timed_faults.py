@@ -1,6 +1,6 @@
-"""Faults that come at a moment of their own: servers that restart, processes that stop, nodes that fail.
+"""Injects faults that come at a moment of their own: servers that restart, processes that stop, nodes that fail.
 
-Which of them come, and when, is drawn before the storm; each ends by itself before the storm does, or when it does.
+Which of them come, and when, is drawn at the start; each ends by itself, at the latest when the time of faults does.
 """
 
 from __future__ import annotations
@@ -8,32 +8,26 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 from podium.apiserver.api import Api
-from podium.chaos.faults import Faults
 from podium.chaos.machines import Machines
 from podium.chaos.network import Network
+from podium.chaos.replicas import Replicas
+from podium.chaos.request_faults import RequestFaults
 from podium.chaos.transcript import Transcript
-from podium.chaos.virtual_time import Process
+from podium.chaos.virtual_time import VirtualProcess
 
 
-class Replicas(Protocol):
-    """The scheduler processes, as far as faults care for them."""
+class TimedFaults:
+    """The faults of one scenario that are not bound to a request."""
 
-    def alive(self) -> list[Process]: ...
-
-    async def kill(self, process: Process) -> None: ...
-
-
-class Storm:
     def __init__(
         self,
         rng: random.Random,
         *,
         api: Api,
         network: Network,
-        faults: Faults,
+        request_faults: RequestFaults,
         machines: Machines,
         replicas: Replicas,
         transcript: Transcript,
@@ -41,7 +35,7 @@ class Storm:
         self._rng = rng
         self._api = api
         self._network = network
-        self._faults = faults
+        self._request_faults = request_faults
         self._machines = machines
         self._replicas = replicas
         self._transcript = transcript
@@ -58,22 +52,23 @@ class Storm:
             "node takes no pods for a while": self._cordon,
         }
 
-    async def blow(self, seconds: float) -> None:
+    async def run(self, seconds: float) -> None:
+        """Inject faults for so many seconds."""
         loop = asyncio.get_running_loop()
         start = loop.time()
-        self._faults.storming = True
+        self._request_faults.active = True
         kinds = [kind for kind in self._kinds if self._rng.random() < 0.6]
         moments = sorted(self._rng.uniform(0, seconds) for _ in range(self._rng.randint(2, 10)))
         for moment in moments if kinds else []:
             await asyncio.sleep(max(0.0, start + moment - loop.time()))
             kind = self._rng.choice(kinds)
-            told = await self._kinds[kind]()
-            if told is not None:
-                self._faults.injected[kind] += 1
-                self._transcript.note("fault", f"{kind} {told}".rstrip())
+            details = await self._kinds[kind]()
+            if details is not None:
+                self._request_faults.injected[kind] += 1
+                self._transcript.note("fault", f"{kind} {details}".rstrip())
         await asyncio.sleep(max(0.0, start + seconds - loop.time()))
-        self._faults.storming = False
-        self._faults.without_lease.clear()
+        self._request_faults.active = False
+        self._request_faults.without_lease.clear()
         self._network.down = False
         self._network.cut_off.clear()
 
@@ -130,11 +125,11 @@ class Storm:
         if process is None:
             return None
         seconds = self._rng.uniform(5, 40)
-        self._faults.without_lease[process] = None
-        asyncio.get_running_loop().call_later(seconds, self._faults.without_lease.pop, process, None)
+        self._request_faults.without_lease[process] = None
+        asyncio.get_running_loop().call_later(seconds, self._request_faults.without_lease.pop, process, None)
         return f"for {seconds:.1f} s: {process.name}"
 
-    def _any_process(self) -> Process | None:
+    def _any_process(self) -> VirtualProcess | None:
         alive = self._replicas.alive()
         return self._rng.choice(alive) if alive else None
 

@@ -1,6 +1,6 @@
-"""One seed: a cluster, schedulers and a storm, from a calm beginning to a calm end, and whether all went as it must.
+"""Runs one seed: a cluster, schedulers and faults, from a calm start to a calm end, with every invariant checked.
 
-0 s ── calm ── storm ── calm ── as soon as everything is as it must be, or SETTLE seconds after the storm
+0 s ── calm ── faults ── calm ── as soon as everything is as it must be, or SETTLE seconds after the faults
 """
 
 from __future__ import annotations
@@ -18,42 +18,42 @@ from podium.apiserver.api import Api
 from podium.apiserver.controllers.volumes import Volumes
 from podium.apiserver.controllers.world import World
 from podium.apiserver.serving import Server
-from podium.chaos.faults import Faults, Handler
-from podium.chaos.invariants import Invariants, Violation
-from podium.chaos.machines import Machines
-from podium.chaos.network import End, Network
-from podium.chaos.replicas import Replicas, VirtualClock
-from podium.chaos.settled import (
+from podium.chaos.calm import (
     NO_POD_LOST,
     NOTHING_LEFT,
     SAME_CLUSTER,
     Truth,
     differences,
-    left_behind,
+    leftovers,
     lost_pods,
     placeable_pods,
     too_many_tasks,
     under_way,
 )
-from podium.chaos.storms import Storm
+from podium.chaos.invariants import Invariants, Violation
+from podium.chaos.machines import Machines
+from podium.chaos.network import End, Network
+from podium.chaos.replicas import Replicas, VirtualClock
+from podium.chaos.request_faults import Handler, RequestFaults
+from podium.chaos.timed_faults import TimedFaults
 from podium.chaos.transcript import LogToTranscript, Transcript
 from podium.chaos.virtual_time import VirtualLoop, outside
-from podium.chaos.workloads import Workload, draw_arrivals, draw_nodes, draw_volumes, draw_workload
+from podium.chaos.workloads import PodMixture, draw_arrivals, draw_nodes, draw_volumes, draw_workload
 from podium.config.load import default_config
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.serving.log import LOG
 
 SETTLE = 240.0
-"""Virtual seconds after the storm within which all must be well: a silent watch is noticed after 150."""
+"""Virtual seconds after the faults within which all must be well: a silent watch is noticed after 150."""
 LOOK_EVERY = 2.0
 LOGGERS = (LOG, logging.getLogger("aiohttp.server"), logging.getLogger("asyncio"))
 MOST_CONNECTIONS = 150
 """Of one scheduler: as many as its pools may keep."""
 
 
-class Outcome(NamedTuple):
-    """How a seed went."""
+class ScenarioOutcome(NamedTuple):
+    """How the run of a seed went."""
 
     seed: int
     workload: str
@@ -68,25 +68,30 @@ class Outcome(NamedTuple):
     transcript: list[str]
 
 
-def simulate(seed: int, workload: Workload | None, registry: Registry) -> Outcome:
+def run_scenario(seed: int, workload: PodMixture | None, registry: Registry) -> ScenarioOutcome:
     config = default_config(registry)
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(Simulation(seed, workload, config, registry).run())
+        return runner.run(Scenario(seed, workload, config, registry).run())
 
 
-class Simulation:
-    def __init__(self, seed: int, workload: Workload | None, config: SchedulerConfig, registry: Registry) -> None:
+class Scenario:
+    """What one seed makes, and its run."""
+
+    def __init__(self, seed: int, workload: PodMixture | None, config: SchedulerConfig, registry: Registry) -> None:
         self.seed = seed
         self.config = config
         self.registry = registry
         self.transcript = Transcript()
-        self.workload = workload or draw_workload(self._chance("workload"))
+        self.workload = workload or draw_workload(self._rng("workload"))
 
-    def _chance(self, purpose: str) -> random.Random:
-        """A generator for each purpose, so that a change in one leaves the others as they were."""
+    def _rng(self, purpose: str) -> random.Random:
+        """A generator for each purpose, so that a change in one leaves the others as they were.
+
+        The names of purposes are part of the seed: with another name every scenario is another one.
+        """
         return random.Random(f"{self.seed} {purpose}")
 
-    async def run(self) -> Outcome:
+    async def run(self) -> ScenarioOutcome:
         log = LogToTranscript(self.transcript)
         before = [(logger, logger.handlers[:], logger.level, logger.propagate) for logger in LOGGERS]
         for logger in LOGGERS:
@@ -99,45 +104,45 @@ class Simulation:
                 logger.handlers[:], logger.propagate = handlers, propagate
                 logger.setLevel(level)
 
-    async def _run(self, log: LogToTranscript) -> Outcome:
+    async def _run(self, log: LogToTranscript) -> ScenarioOutcome:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
-        rng = self._chance("course")
-        api = Api(clock=VirtualClock(), rng=self._chance("api"))
-        network = loop.network = Network(self._chance("network"))
-        faults = Faults(self._chance("faults"), api, self.transcript)
-        machines = Machines(api, self._chance("machines"), self.transcript)
+        rng = self._rng("course")
+        api = Api(clock=VirtualClock(), rng=self._rng("api"))
+        network = loop.network = Network(self._rng("network"))
+        faults = RequestFaults(self._rng("faults"), api, self.transcript)
+        machines = Machines(api, self._rng("machines"), self.transcript)
         number = rng.choice([1, 2])
-        replicas = Replicas(number, self.config, self.registry, self._chance("replicas"), network, self.transcript)
+        replicas = Replicas(number, self.config, self.registry, self._rng("replicas"), network, self.transcript)
         invariants = Invariants(api, replicas.scheduler_of)
         network.sent = invariants.sent
         replicas.started = invariants.look_at
-        nodes = draw_nodes(self._chance("nodes"))
-        machines.build(nodes, draw_volumes(self._chance("volumes"), nodes))
-        world = World(api, VirtualClock())
-        Volumes(world)
-        world.begin()
-        controller = outside(world.work())
-        answer = self._noted(faults.over(Server(api, rng=self._chance("server")).answer))
+        nodes = draw_nodes(self._rng("nodes"))
+        machines.build(nodes, draw_volumes(self._rng("volumes"), nodes))
+        volumes = World(api, VirtualClock())
+        Volumes(volumes)
+        volumes.begin()
+        controller = outside(volumes.work())
+        answer = self._noted(faults.over(Server(api, rng=self._rng("server")).answer))
         network.listen("api", 80, web.Server(answer, handler_cancellation=True, access_log=None))
         replicas.start()
 
-        calm, storm = rng.uniform(3, 8), rng.uniform(40, 90)
-        arrivals = draw_arrivals(self._chance("pods"), self.workload, nodes, calm + storm - 5)
-        machines.expect(arrivals, 1.0, calm + storm)
-        weather = Storm(
-            self._chance("storm"),
+        calm, faulty = rng.uniform(3, 8), rng.uniform(40, 90)
+        arrivals = draw_arrivals(self._rng("pods"), self.workload, nodes, calm + faulty - 5)
+        machines.expect(arrivals, 1.0, calm + faulty)
+        timed_faults = TimedFaults(
+            self._rng("storm"),
             api=api,
             network=network,
-            faults=faults,
+            request_faults=faults,
             machines=machines,
             replicas=replicas,
             transcript=self.transcript,
         )
         await asyncio.sleep(calm)
-        self.transcript.note("weather", f"the storm begins: {number} scheduler(s), workload {self.workload.name}")
-        await weather.blow(storm)
-        self.transcript.note("weather", "the storm is over")
+        self.transcript.note("scenario", f"faults begin: {number} scheduler(s), workload {self.workload.name}")
+        await timed_faults.run(faulty)
+        self.transcript.note("scenario", "faults end")
         await self._settle(api, replicas, network, invariants)
         invariants.check_nothing_broke(log.broken + replicas.crashed)
         truth = Truth(api)
@@ -145,7 +150,7 @@ class Simulation:
         now = loop.time()
         await replicas.stop()
         controller.cancel()
-        return Outcome(
+        return ScenarioOutcome(
             self.seed,
             self.workload.name,
             invariants.violations,
@@ -189,7 +194,7 @@ class Simulation:
                 invariants.violated(invariant, what)
 
     def _problems(self, api: Api, replicas: Replicas, network: Network) -> Iterator[tuple[str, str]]:
-        """What is not as it must be: (invariant, in what way); the cheap questions first."""
+        """What is not as it must be: (invariant, in what way); the cheap checks first."""
         schedulers = replicas.schedulers()
         leaders = [each for each in schedulers.values() if each.election is None or each.election.leading()]
         if len(leaders) != 1:
@@ -203,7 +208,7 @@ class Simulation:
         for what in lost_pods(truth):
             yield NO_POD_LOST, what
         for process, scheduler in schedulers.items():
-            for what in left_behind(truth, scheduler.live.engine):
+            for what in leftovers(truth, scheduler.live.engine):
                 yield NOTHING_LEFT, f"{process.name}: {what}"
             for what in differences(truth, scheduler.live.engine):
                 yield SAME_CLUSTER, f"{process.name}: {what}"

@@ -1,8 +1,8 @@
-"""What goes wrong in a simulation, and when: drawn from the seed before it begins, or by chance as it goes on.
+"""Injects faults into requests: which one hits which request is drawn from the seed, request by request.
 
-A storm has its own taste: some kinds of faults are left out, the others come at rates of their own. Those that hit a
-request stand in `REQUEST_FAULTS`, with the kinds of requests they can hit; those that come at a moment of their own are
-in `storms.py`. Outside of the storm nothing goes wrong, but what it left behind stays: a silent watch stays silent.
+A scenario leaves out some kinds of faults and draws a rate for each of the others. `REQUEST_FAULTS` lists the kinds and
+the requests they can hit; faults that come at a moment of their own are in `timed_faults.py`. Nothing goes wrong while
+`active` is false, but what went wrong before stays: a silent watch stays silent.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from podium.apiserver.api import Api
 from podium.chaos.mangling import DOUBLED, REORDERED, Mangling
 from podium.chaos.network import End, Link
 from podium.chaos.transcript import Transcript
-from podium.chaos.virtual_time import Process
+from podium.chaos.virtual_time import VirtualProcess
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 BIND, LEASE, WRITE, READ, LIST, WATCH = "bind", "lease", "write", "read", "list", "watch"
 WRITES = (BIND, LEASE, WRITE)
-ASKED_ONCE = (BIND, LEASE, WRITE, READ, LIST)
+ALL_BUT_WATCHES = (BIND, LEASE, WRITE, READ, LIST)
 
 CUT_BEFORE = "connection cut before the request was read"
 CUT_AFTER = "connection cut after the request was carried out"
@@ -41,18 +41,18 @@ SILENT_WATCH, CUT_WATCH = "watch silent without a word", "watch cut within an ev
 PAUSED = "scheduler paused while it binds"
 
 REQUEST_FAULTS: dict[str, tuple[str, ...]] = {
-    CUT_BEFORE: (*ASKED_ONCE, WATCH),
+    CUT_BEFORE: (*ALL_BUT_WATCHES, WATCH),
     CUT_AFTER: WRITES,
-    CUT_WITHIN: ASKED_ONCE,
-    LOST: ASKED_ONCE,
+    CUT_WITHIN: ALL_BUT_WATCHES,
+    LOST: ALL_BUT_WATCHES,
     UNANSWERED: WRITES,
-    LATE: ASKED_ONCE,
-    HELD: ASKED_ONCE,
+    LATE: ALL_BUT_WATCHES,
+    HELD: ALL_BUT_WATCHES,
     CONFLICT: WRITES,
-    TOO_MANY: (*ASKED_ONCE, WATCH),
-    INTERNAL: (*ASKED_ONCE, WATCH),
-    UNAVAILABLE: (*ASKED_ONCE, WATCH),
-    TIMEOUT: (*ASKED_ONCE, WATCH),
+    TOO_MANY: (*ALL_BUT_WATCHES, WATCH),
+    INTERNAL: (*ALL_BUT_WATCHES, WATCH),
+    UNAVAILABLE: (*ALL_BUT_WATCHES, WATCH),
+    TIMEOUT: (*ALL_BUT_WATCHES, WATCH),
     HIDDEN: WRITES,
     COMPACTED: (WATCH, LIST),
     SILENT_WATCH: (WATCH,),
@@ -73,15 +73,15 @@ _REFUSALS = {
 }
 
 
-class Faults:
-    """Decides what happens to each request while `storming`, and counts what did happen."""
+class RequestFaults:
+    """Decides what happens to each request while `active`, and counts what did happen."""
 
     def __init__(self, rng: random.Random, api: Api, transcript: Transcript) -> None:
         self._rng = rng
         self._api = api
         self._transcript = transcript
-        self.storming = False
-        self.without_lease: dict[Process, None] = {}
+        self.active = False
+        self.without_lease: dict[VirtualProcess, None] = {}
         """Processes whose writes to the lease fail, all of them."""
         self.injected: Counter[str] = Counter()
         self.rates = {
@@ -114,13 +114,13 @@ class Faults:
 
     def chance(self, fault: str) -> bool:
         """Whether a fault of this kind happens now; if so, it is counted."""
-        if not self.storming or self._rng.random() >= self.rates[fault]:
+        if not self.active or self._rng.random() >= self.rates[fault]:
             return False
         self.injected[fault] += 1
         return True
 
-    def _draw(self, kind: str, process: Process | None) -> str | None:
-        if not self.storming:
+    def _draw(self, kind: str, process: VirtualProcess | None) -> str | None:
+        if not self.active:
             return None
         if kind == LEASE and process in self.without_lease:
             return self._rng.choice([INTERNAL, LOST, CUT_BEFORE, TIMEOUT])

@@ -1,12 +1,12 @@
-"""What must hold when all is calm again: no pod is lost, and every scheduler knows the cluster as it is.
+"""Checks what must hold after the faults: no pod is lost, and every scheduler knows the cluster as it is.
 
     a pod that fits somewhere is bound; one that does not is in a queue, and its status says why
     nodes, pods and sums of the scheduler's cluster are those of the API server
     nothing is assumed, in flight, nominated or waiting that should not be
     no task, connection or memory is left behind
 
-Whether a pod fits is asked of a scheduler made for the question: the same plugins on a cluster built from what the API
-server has, without any of the state that was carried through the storm.
+Whether a pod fits is decided by a scheduler made for that check: the same plugins on a cluster built from what the API
+server has, without any of the state that was carried through the faults.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any
 import msgspec
 
 from podium.apiserver.api import Api
-from podium.chaos.invariants import Amounts, asked_by, offered_by
+from podium.chaos.invariants import Amounts, allocatable_of, requests_of
 from podium.chaos.machines import kind_of
 from podium.chaos.replicas import dismantle
-from podium.chaos.virtual_time import Process
+from podium.chaos.virtual_time import VirtualProcess
 from podium.cluster import Cluster
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
@@ -48,7 +48,7 @@ OTHERS: dict[type, tuple[str, str]] = {
     PersistentVolumeClaim: ("v1", "PersistentVolumeClaim"),
     StorageClass: ("storage.k8s.io/v1", "StorageClass"),
 }
-MOST_ALIKE = 20
+MOST_TASKS = 20
 """Tasks of one kind that an idle scheduler may have."""
 
 
@@ -75,7 +75,7 @@ class Truth:
         for stored in api.store.items(kind_of(api, "v1", "Pod")):
             if stored.uid in self.placed:
                 node = self.placed[stored.uid].node_name
-                self.sums[node] = self.sums.get(node, Amounts(0, 0, 0)).plus(asked_by(stored.decode()))
+                self.sums[node] = self.sums.get(node, Amounts(0, 0, 0)).plus(requests_of(stored.decode()))
 
 
 def differences(truth: Truth, engine: Scheduler) -> Iterator[str]:
@@ -91,8 +91,8 @@ def differences(truth: Truth, engine: Scheduler) -> Iterator[str]:
         offered = Amounts(
             int(columns.allocatable[0][row]), int(columns.allocatable[1][row]), int(columns.allowed_pods[row])
         )
-        if offered != offered_by(there.status.allocatable):
-            yield f"node {name} offers {offered}, not {offered_by(there.status.allocatable)}"
+        if offered != allocatable_of(there.status.allocatable):
+            yield f"node {name} offers {offered}, not {allocatable_of(there.status.allocatable)}"
     placed = {uid: each for uid, each in cluster.pods.items() if not each.assumed}
     yield from _two_sets(
         "placed pod", {u: p.key for u, p in truth.placed.items()}, {u: e.pod.key for u, e in placed.items()}
@@ -108,8 +108,8 @@ def differences(truth: Truth, engine: Scheduler) -> Iterator[str]:
         if here_sum != there_sum:
             yield f"on {name} {here_sum} is counted, not {there_sum}"
     for kind, (_, name) in OTHERS.items():
-        told: list[Any] = [each for each in truth.others if type(each).__name__ == kind.__name__]
-        their = {each.key: each.metadata.resource_version for each in told}
+        objects: list[Any] = [each for each in truth.others if type(each).__name__ == kind.__name__]
+        their = {each.key: each.metadata.resource_version for each in objects}
         store: Any = cluster.objects.store_of(kind)
         ours = {each.key: each.metadata.resource_version for each in store}
         if their != ours:
@@ -135,7 +135,7 @@ def under_way(process: SchedulerProcess) -> Iterator[str]:
         yield f"{live.statuses.waiting} statuses wait to be written"
 
 
-def left_behind(truth: Truth, engine: Scheduler) -> Iterator[str]:
+def leftovers(truth: Truth, engine: Scheduler) -> Iterator[str]:
     """What should have been forgotten or put back."""
     for each in engine.cluster.pods.values():
         if each.assumed:
@@ -155,7 +155,7 @@ def lost_pods(truth: Truth) -> Iterator[str]:
     """Pods that wait and do not say why, or are placed and say that they are not."""
     for pod in truth.waiting.values():
         if _scheduled(pod) != "False":
-            yield f"pod {pod.key} waits without a word"
+            yield f"pod {pod.key} waits without a condition that says why"
     for pod in truth.placed.values():
         if _scheduled(pod) != "True":
             yield f"pod {pod.key} is on {pod.node_name}, but its status does not say so"
@@ -196,11 +196,11 @@ def placeable_pods(truth: Truth, config: SchedulerConfig, registry: Registry, cl
         dismantle(cluster)
 
 
-def too_many_tasks(process: Process) -> Iterator[str]:
+def too_many_tasks(process: VirtualProcess) -> Iterator[str]:
     """Tasks that gather: an idle scheduler has some of each kind, of none more than there are kinds of objects."""
     kinds = Counter(getattr(task.get_coro(), "__qualname__", "?") for task in process.tasks)
     for name, number in sorted(kinds.items()):
-        if number > MOST_ALIKE:
+        if number > MOST_TASKS:
             yield f"{number} tasks run {name}"
 
 

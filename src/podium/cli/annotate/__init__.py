@@ -1,0 +1,22 @@
+"""Keeps annotations on nodes fresh, from Prometheus or from the pods (`podium annotate`)."""
+
+import typer
+
+from podium.cli.annotate.allocation import allocation
+from podium.cli.annotate.manifest import manifest
+from podium.cli.annotate.usage import usage
+
+app = typer.Typer(name="annotate", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def annotate() -> None:
+    """Write onto nodes what is measured of them, for those who place pods to read.
+
+    Example: podium annotate usage --prometheus http://prometheus.monitoring:9090
+    """
+
+
+app.command()(usage)
+app.command()(allocation)
+app.command()(manifest)

@@ -1,0 +1,32 @@
+"""Prints the manifests that keep annotations fresh in a cluster (`podium annotate manifest`)."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class AnnotationSet(StrEnum):
+    """Which annotations are written."""
+
+    USAGE = "usage"
+    ALLOCATION = "allocation"
+
+
+def manifest(
+    kind: Annotated[AnnotationSet, typer.Argument(metavar="usage|allocation", help="Which annotations.")],
+    prometheus: Annotated[
+        str, typer.Option("--prometheus", metavar="URL", help="Where Prometheus is, as seen from the cluster.")
+    ] = "http://prometheus.monitoring:9090",
+    namespace: Annotated[str, typer.Option("--namespace", metavar="NAME", help="Where it runs.")] = "kube-system",
+    image: Annotated[str, typer.Option("--image", metavar="IMAGE", help="Podium's image.")] = "",
+) -> None:
+    """Print what keeps annotations fresh in a cluster: an account, its rights, a Deployment.
+
+    Example: podium annotate manifest usage --prometheus http://prometheus.monitoring:9090 | kubectl apply -f -
+    """
+    from podium.live.annotate.manifest import manifest as objects_of
+    from podium.serving.manifests import IMAGE, to_yaml
+
+    options = ["--prometheus", prometheus] if kind is AnnotationSet.USAGE else []
+    typer.echo(to_yaml(objects_of(kind.value, options, namespace, image or IMAGE)), nl=False)

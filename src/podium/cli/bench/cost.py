@@ -1,0 +1,47 @@
+"""Measures what a plugin costs a decision (`podium bench cost`)."""
+
+from typing import Annotated
+
+import typer
+
+from podium.cli.bench.measuring import ConfigOption, checked_config, failing, print_table, progress_bar
+from podium.cli.errors import InputError
+from podium.cli.options import PluginOption
+
+
+def cost(
+    name: Annotated[str, typer.Argument(metavar="PLUGIN", help="A plugin that the configuration enables.")],
+    config: ConfigOption = None,
+    workload: Annotated[
+        str, typer.Option("--workload", metavar="GLOB", help="The workload; the first that matches.")
+    ] = "SchedulingBasic",
+    nodes: Annotated[int, typer.Option("--nodes", min=1, help="How many nodes the cluster has.")] = 5000,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="How often it is measured.")] = 3,
+    json: Annotated[bool, typer.Option("--json", help="Print data instead of a table.")] = False,
+    plugin: PluginOption = None,
+) -> None:
+    """What a plugin costs a decision: the configuration with it against the same one without it.
+
+    Two processes run the same workload and take turns on one core, a hundred pods at a time, so that both are disturbed
+    equally. Shown are the median times per pod and their ratio: of all rounds the median, the least and the most.
+    Plugins that read measured load are given numbers for every node.
+
+    Example: podium bench cost ImageLocality --nodes 500
+    """
+    from podium.bench.cost import measure_cost
+    from podium.bench.processes import WorkloadFailedError, request_for
+    from podium.bench.report import comparison_json, cost_table
+    from podium.bench.suite import UnknownWorkloadError, select
+
+    try:
+        chosen = select([workload])[0].at(nodes)
+    except UnknownWorkloadError as error:
+        raise InputError(str(error)) from None
+    settings = checked_config(config, plugin, enables=name)
+    request = request_for(chosen, settings, plugin or ())
+    with failing(WorkloadFailedError), progress_bar(rounds, "rounds") as report:
+        found = measure_cost(name, request, rounds, lambda number: report(name, number > 0))
+    if json:
+        typer.echo(comparison_json(found))
+    else:
+        print_table(cost_table(found))

@@ -1,0 +1,31 @@
+"""Measures the embedded API over HTTP (`podium bench embedded`)."""
+
+from typing import Annotated
+
+import typer
+
+from podium.cli.bench.measuring import failing, print_table, progress_bar
+
+
+def embedded(
+    nodes: Annotated[int, typer.Option("--nodes", min=1, help="How many nodes are created.")] = 5000,
+    pods: Annotated[int, typer.Option("--pods", min=1, help="How many pods are created and bound.")] = 50000,
+    json: Annotated[bool, typer.Option("--json", help="Print data instead of a table.")] = False,
+) -> None:
+    """Measure the embedded Kubernetes API over HTTP: writes per second, memory, a whole list, and watches.
+
+    Starts a server of its own in another process and creates nodes and pods, binds the pods, lists them, and changes
+    some while ten watchers listen. CPU is that of the server.
+
+    Example: podium bench embedded --nodes 500 --pods 5000
+    """
+    from podium.bench.embedded import ServerFailedError, run_embedded
+    from podium.bench.report import embedded_json, embedded_table
+    from podium.bench.requests import RefusedError
+
+    with failing(ServerFailedError, RefusedError), progress_bar(5, "phases") as report:
+        found = run_embedded(nodes, pods, report)
+    if json:
+        typer.echo(embedded_json(found))
+    else:
+        print_table(embedded_table(found))

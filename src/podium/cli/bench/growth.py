@@ -1,0 +1,77 @@
+"""Measures how the time per decision grows with the cluster (`podium bench growth`)."""
+
+from typing import Annotated
+
+import typer
+
+from podium.cli.bench.measuring import (
+    CompareOption,
+    ConfigOption,
+    JsonOption,
+    checked_config,
+    failing,
+    print_table,
+    progress_bar,
+)
+from podium.cli.errors import InputError
+from podium.cli.options import PluginOption
+
+
+def growth(
+    nodes: Annotated[
+        list[int] | None,
+        typer.Option("--nodes", min=1, help="A size of cluster, repeatable; 1000, 5000 and 20000 if none is given."),
+    ] = None,
+    pods: Annotated[int, typer.Option("--pods", min=1, help="How many pods are decided in each cluster.")] = 2000,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    compare: CompareOption = None,
+    plugin: PluginOption = None,
+) -> None:
+    """How the time per decision grows with the cluster: time = a × nodes^exponent.
+
+    Example: podium bench growth --nodes 500 --nodes 1000 --nodes 2000
+    """
+    from podium.bench.growth import CASES, NODES, measure_growth
+    from podium.bench.processes import WorkloadFailedError
+    from podium.bench.report import (
+        NotARunError,
+        SavedGrowth,
+        change_table,
+        compare_growth,
+        growth_table,
+        load_growth,
+        to_json,
+    )
+    from podium.cli.files import read_text
+
+    sizes = sorted(set(nodes or NODES))
+    if len(sizes) < 2:
+        raise InputError("an exponent needs at least two sizes of cluster: give --nodes twice")
+    try:
+        before = None if compare is None else load_growth(*read_text(compare))
+    except NotARunError as error:
+        raise InputError(str(error)) from None
+    settings = checked_config(config, plugin)
+    found = []
+    with failing(WorkloadFailedError), progress_bar(len(CASES) * len(sizes), "clusters") as report:
+        for case in CASES:
+            found.append(
+                measure_growth(
+                    case,
+                    sizes,
+                    pods,
+                    config=settings,
+                    plugins=plugin or (),
+                    on_point=lambda size, case=case: report(f"{case}: {size:,} nodes", True),  # type: ignore[misc]
+                )
+            )
+    changes = None if before is None else compare_growth(before, SavedGrowth(found))
+    if json:
+        typer.echo(to_json(found, changes))
+        return
+    print_table(growth_table(found))
+    if changes is not None:
+        print_table(
+            change_table(changes), "Since the saved run" if changes else "The saved run has none of these sizes"
+        )

@@ -1,0 +1,90 @@
+"""Reads, shows and prints what all benchmarks have in common: configuration, progress, tables."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podium.cli.errors import ANSWER_IS_NO, InputError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+PIPE_WIDTH = 160
+
+ConfigOption = Annotated[
+    str | None,
+    typer.Option("--config", metavar="FILE", help="A KubeSchedulerConfiguration; without it, the default profile."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print data instead of a table, for --compare or a program.")]
+CompareOption = Annotated[
+    str | None,
+    typer.Option("--compare", metavar="FILE", help="Also print what has changed since a run saved with --json."),
+]
+
+
+def checked_config(file: str | None, plugins: list[str] | None, enables: str | None = None) -> tuple[str, str] | None:
+    """The text of the configuration and its name, known to be right, and to enable a plugin."""
+    from podium.cli.files import read_text
+    from podium.cli.registry import registry_with
+    from podium.config import default_config, load_config
+
+    registry = registry_with(plugins)
+    settings = None if file is None else read_text(file)
+    config = default_config(registry) if settings is None else load_config(*settings, registry).config
+    if enables is not None and not any(enables in names for p in config.profiles for names in p.plugins.values()):
+        if enables not in registry:
+            raise InputError(f'there is no plugin "{enables}"; podium plugins lists those there are')
+        where = file or "the default profile, so name a --config that does"
+        raise InputError(f'plugin "{enables}" is not enabled in {where}')
+    return settings
+
+
+@contextmanager
+def failing(*failures: type[Exception], bad_input: type[Exception] | tuple[()] = ()) -> Iterator[None]:
+    """Ends a measurement that failed with one sentence."""
+    try:
+        yield
+    except bad_input as error:
+        raise InputError(str(error)) from None
+    except failures as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(ANSWER_IS_NO) from None
+
+
+@contextmanager
+def progress_bar(total: int, what: str) -> Iterator[Callable[[str, bool], None]]:
+    """A bar on standard error, if that is a terminal; `report(text, done)` shows what runs and counts what is done."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        BarColumn(20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(what, total=total)
+
+        def report(text: str, done: bool) -> None:
+            progress.update(task, description=text, advance=1 if done else 0)
+
+        yield report
+
+
+def print_table(table: "Table", title: str | None = None) -> None:
+    from rich.console import Console
+
+    piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    console = Console(highlight=False, width=PIPE_WIDTH if piped else None)
+    if title:
+        console.print()
+        console.print(title, style="bold")
+    if table.row_count:
+        console.print(table)

@@ -1,0 +1,81 @@
+"""Prints the manifests that run agents beside a kube-scheduler (`podium extender manifest`)."""
+
+import re
+import shlex
+from typing import Annotated
+
+import typer
+
+from podium.cli.errors import InputError
+from podium.cli.options import PluginOption
+
+
+def manifest(
+    agents: Annotated[
+        str, typer.Option("--agents", metavar="A,B", help="The agents, one container each; or plugins by name.")
+    ] = "",
+    name: Annotated[
+        str,
+        typer.Option("--name", metavar="NAME", help="Of the scheduler and its objects; else made of the agents."),
+    ] = "",
+    namespace: Annotated[
+        str, typer.Option("--namespace", metavar="NAME", help="Where the scheduler runs.")
+    ] = "kube-system",
+    image: Annotated[str, typer.Option("--image", metavar="IMAGE", help="Podium's image.")] = "",
+    scheduler_image: Annotated[
+        str, typer.Option("--scheduler-image", metavar="IMAGE", help="kube-scheduler's image.")
+    ] = "",
+    env: Annotated[
+        list[str] | None,
+        typer.Option("--env", metavar="NAME=VALUE", help="A variable for the agents' containers. Repeatable."),
+    ] = None,
+    whole_nodes: Annotated[
+        bool, typer.Option("--whole-nodes", help="Have kube-scheduler send nodes as a whole, not by name.")
+    ] = False,
+    plugin: PluginOption = None,
+) -> None:
+    """Print what runs agents beside a kube-scheduler of their own: rights, configuration, a Deployment, a test pod.
+
+    Example: podium extender manifest --agents safe,congestion | kubectl apply -f -
+    """
+    from podium.cli.registry import registry_with
+    from podium.extender.agents import choose
+    from podium.extender.manifest import Settings
+    from podium.extender.manifest import manifest as objects_of
+    from podium.serving.manifests import to_yaml
+
+    registry = registry_with(plugin)
+    chosen = choose(agent_names(agents, "say which agents"), registry)
+    settings = Settings(
+        name=name,
+        namespace=namespace,
+        image=image or Settings().image,
+        scheduler_image=scheduler_image or Settings().scheduler_image,
+        variables=_variables(env or []),
+        names_only=not whole_nodes,
+    )
+    given = {"--agents": agents, "--name": name, "--image": image, "--scheduler-image": scheduler_image}
+    options = [(option, value) for option, value in given.items() if value]
+    options += [("--namespace", namespace)] if namespace != Settings().namespace else []
+    options += [("--env", each) for each in env or []]
+    words = [shlex.quote(word) for pair in options for word in pair] + (["--whole-nodes"] if whole_nodes else [])
+    typer.echo(f"# podium extender manifest {' '.join(words)}")
+    typer.echo(to_yaml(objects_of(chosen, registry, settings)), nl=False)
+
+
+def agent_names(agents: str, request: str) -> list[str]:
+    """The names in a list with commas; `request` begins the sentence where there are none."""
+    from podium.extender.agents import AGENTS
+
+    names = [name for name in agents.split(",") if name]
+    if not names:
+        raise InputError(f"{request}: --agents {','.join(AGENTS)}, some of these, or plugins by name")
+    return names
+
+
+def _variables(given: list[str]) -> dict[str, str]:
+    found = dict(each.partition("=")[::2] for each in given)
+    for name in found:
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or not any(each.startswith(f"{name}=") for each in given):
+            raise InputError(f'--env "{name}": write it as NAME=VALUE')
+    return found
