@@ -101,8 +101,8 @@ def test_a_version_that_the_server_forgot_is_listed_anew_and_only_differences_ar
 
 def test_a_server_that_forgets_every_version_is_not_listed_without_pause() -> None:
     async def test(server: Misbehaving, reflector: Reflector[Any], follower: Follower) -> None:
-        await until(lambda: reflector.trouble is not None)
-        assert reflector.trouble == "nodes cannot be listed: the server forgets every version before it can be watched"
+        await until(lambda: reflector.problem is not None)
+        assert reflector.problem == "nodes cannot be listed: the server forgets every version before it can be watched"
         await asyncio.sleep(0.05)
         assert server.times_listed == 1
 
@@ -155,9 +155,9 @@ def test_a_line_over_many_chunks_and_many_lines_in_one() -> None:
 
 def test_a_line_longer_than_any_object_can_be_is_a_trouble_that_says_so() -> None:
     async def test(server: Misbehaving, reflector: Reflector[Any], follower: Follower) -> None:
-        await until(lambda: reflector.trouble is not None)
-        assert reflector.trouble == "nodes cannot be watched: the server sent a line of more than 5000 bytes"
-        await until(lambda: reflector.trouble is None)
+        await until(lambda: reflector.problem is not None)
+        assert reflector.problem == "nodes cannot be watched: the server sent a line of more than 5000 bytes"
+        await until(lambda: reflector.problem is None)
         assert follower.steps == ["set a"]
         assert follower.reports[-1] == "nodes can be listed and watched again"
 
@@ -215,9 +215,9 @@ def test_a_server_that_names_a_time_to_wait_is_left_alone_for_so_long(busy: str)
 
 def test_a_watch_that_ends_at_once_again_and_again_is_a_trouble() -> None:
     async def test(server: Misbehaving, reflector: Reflector[Any], follower: Follower) -> None:
-        await until(lambda: reflector.trouble is not None)
-        assert reflector.trouble == "nodes cannot be watched: the server ends the watch as soon as it has begun"
-        await until(lambda: reflector.trouble is None)
+        await until(lambda: reflector.problem is not None)
+        assert reflector.problem == "nodes cannot be watched: the server ends the watch as soon as it has begun"
+        await until(lambda: reflector.problem is None)
 
     played(test, watches=[sent(), sent()])
 
@@ -234,7 +234,7 @@ def test_an_object_that_cannot_be_read_is_named_and_skipped_in_a_watch() -> None
             'nodes "" cannot be read: it has no name',
             'nodes: the watch sent an event of the unknown type "SURPRISE"',
         ]
-        assert reflector.trouble is None
+        assert reflector.problem is None
 
     pieces = [
         line("ADDED", node("a", 2)),
@@ -296,7 +296,7 @@ def test_a_callback_that_fails_is_reported_and_the_watch_goes_on() -> None:
         assert seen == ["a", "b", "c", "a"]
         assert set(reflector.store) == {"b", "c"}
         assert follower.reports == ['nodes "a" could not be taken over: ValueError: it was not me']
-        assert reflector.trouble is None
+        assert reflector.problem is None
 
     pieces = [line("ADDED", node("b", 2)), line("ADDED", node("c", 3)), line("DELETED", node("a", 4))]
     lists = [listed(node("a", 1), version=1)]
@@ -341,11 +341,11 @@ TROUBLES: dict[str, tuple[Answer, str]] = {
 @pytest.mark.parametrize(("answer", "sentence"), TROUBLES.values(), ids=TROUBLES)
 def test_what_keeps_it_from_listing_is_said_in_one_sentence(answer: Answer, sentence: str) -> None:
     async def test(server: Misbehaving, reflector: Reflector[Any], follower: Follower) -> None:
-        await until(lambda: reflector.trouble is not None)
-        assert reflector.trouble is not None
-        assert sentence in reflector.trouble
+        await until(lambda: reflector.problem is not None)
+        assert reflector.problem is not None
+        assert sentence in reflector.problem
         assert not reflector.synced.is_set()
-        await until(lambda: reflector.trouble is None)
+        await until(lambda: reflector.problem is None)
         assert reflector.synced.is_set()
         assert len(follower.reports) == 2
         assert sentence in follower.reports[0]
@@ -360,9 +360,9 @@ def test_something_else_than_a_list_is_a_trouble(body: bytes) -> None:
         return web.Response(body=body, content_type="application/json")
 
     async def test(server: Misbehaving, reflector: Reflector[Any], follower: Follower) -> None:
-        await until(lambda: reflector.trouble is not None)
-        assert reflector.trouble is not None
-        assert reflector.trouble.startswith("nodes cannot be listed: the server sent ")
+        await until(lambda: reflector.problem is not None)
+        assert reflector.problem is not None
+        assert reflector.problem.startswith("nodes cannot be listed: the server sent ")
         await until(reflector.synced.is_set)
 
     played(test, lists=[page, listed(version=1)])
@@ -370,7 +370,7 @@ def test_something_else_than_a_list_is_a_trouble(body: bytes) -> None:
 
 def test_a_trouble_is_told_when_it_begins_changes_and_ends_and_not_each_time() -> None:
     async def test(server: Misbehaving, reflector: Reflector[Any], follower: Follower) -> None:
-        await until(lambda: reflector.synced.is_set() and reflector.trouble is None)
+        await until(lambda: reflector.synced.is_set() and reflector.problem is None)
         assert follower.reports == [
             "nodes cannot be listed: no leader (500 InternalError)",
             "nodes cannot be listed: the API server has no nodes in v1",

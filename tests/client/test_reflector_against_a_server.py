@@ -70,7 +70,7 @@ def test_what_is_there_comes_first_and_every_change_after(empty_control_plane: C
                 marked_and_gone = ["set default/b", "delete default/b"]  # deleting writes the deletion time first
                 assert follower.steps[2:] == ["set default/a", *marked_and_gone, "set default/b"]
                 assert reflector.store["default/a"].labels == {"tier": "web"}
-                assert reflector.trouble is None
+                assert reflector.problem is None
                 assert follower.reports == []
 
     asyncio.run(main())
@@ -143,7 +143,7 @@ def test_thousands_of_changes_while_the_connection_is_cut_every_few_milliseconds
                     storm = False
                     await cutting
                     await catches_up(client, reflector, follower)
-                    await until(lambda: reflector.trouble is None)
+                    await until(lambda: reflector.problem is None)
                     assert proxy.accepted > 20
                     assert len(follower.steps) > 1000
                 assert len(follower.reports) < 20
@@ -189,12 +189,12 @@ def test_an_api_server_that_restarts_is_found_again_and_nothing_is_missed(fresh_
                     plane.client.delete("Node", "anew")
                     plane.client.create_all([make_node("anew"), make_node("new")], in_order=True)
                     plane.kill_apiserver()
-                    await until(lambda: reflector.trouble is not None)
+                    await until(lambda: reflector.problem is not None)
                     plane.restart_apiserver()
                     proxy.accept()
                     # It has just started and knows no version from before: to the watch it says 410 in an event.
                     await catches_up(client, reflector, follower)
-                    await until(lambda: reflector.trouble is None)
+                    await until(lambda: reflector.problem is None)
                     told = sorted(follower.steps[4:])
                     assert told == ["delete anew", "delete gone", "set anew", "set changed", "set new"]
                     assert follower.reports[-1] == "nodes can be listed and watched again"
@@ -218,17 +218,17 @@ def test_a_missing_rule_is_named_and_works_as_soon_as_it_is_granted(empty_contro
         async with client_of(plane, certificate=somebody) as client:
             reflector, _ = make_reflector(client, NODES)
             async with running(reflector):
-                await until(lambda: reflector.trouble is not None)
-                assert reflector.trouble == (
+                await until(lambda: reflector.problem is not None)
+                assert reflector.problem == (
                     'nodes cannot be listed: nodes is forbidden: User "somebody" cannot list resource "nodes" in API '
                     'group "" at the cluster scope; the role of this user needs the rule '
                     'apiGroups: [""], resources: ["nodes"], verbs: ["list", "watch"]'
                 )
                 grant("list")
-                await until(lambda: "cannot watch resource" in (reflector.trouble or ""))
-                assert reflector.trouble.startswith("nodes cannot be watched: ")
+                await until(lambda: "cannot watch resource" in (reflector.problem or ""))
+                assert reflector.problem.startswith("nodes cannot be watched: ")
                 grant("list", "watch")
-                await until(lambda: reflector.trouble is None)
+                await until(lambda: reflector.problem is None)
 
     plane.client.create({**of_roles, "kind": "ClusterRole", "rules": []})
     plane.client.create({**of_roles, "kind": "ClusterRoleBinding", "roleRef": role, "subjects": [user]})
@@ -259,8 +259,8 @@ def test_a_kind_that_the_server_does_not_have_yet(empty_control_plane: ControlPl
         async with client_of(plane) as client:
             reflector, follower = make_reflector(client, gangs)
             async with running(reflector):
-                await until(lambda: reflector.trouble is not None)
-                assert reflector.trouble == (
+                await until(lambda: reflector.problem is not None)
+                assert reflector.problem == (
                     "gangs.podium.test cannot be listed: the API server has no gangs in podium.test/v1"
                 )
                 plane.client.create(definition)

@@ -62,7 +62,7 @@ def test_a_server_that_is_away_for_an_hour_is_asked_less_and_less_often_and_repo
         task = asyncio.create_task(reflector.run())
         await reflector.synced.wait()
         await asyncio.sleep(5)
-        assert reflector.trouble is None
+        assert reflector.problem is None
         await asyncio.sleep(3600)
         task.cancel()
 

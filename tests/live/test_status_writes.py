@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from podium.client import Client
 from podium.framework import ManualClock, Nomination
 from podium.kube import Pod
-from podium.live.complaints import Complaints
 from podium.live.events.recorder import EventRecorder
 from podium.live.pod_status import PodStatuses
+from podium.live.write_failures import WriteFailures
 from podium.live.writer import LiveWriter
 from tests.builders import make_pod
 from tests.client.asking import new_client
@@ -63,7 +63,7 @@ class World:
     def __init__(self, client: Client) -> None:
         self.known: Pod | None = make_pod("p1")
         self.complaints: list[str] = []
-        complaints = Complaints(CLOCK, self.complaints.append)
+        complaints = WriteFailures(CLOCK, self.complaints.append)
         self.statuses = PodStatuses(client, CLOCK, lambda _pod: self.known, complaints)
         recorder = EventRecorder(client, host="here", clock=CLOCK, rng=random.Random(1), report=self.complaints.append)
         self.writer = LiveWriter(

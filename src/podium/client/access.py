@@ -97,7 +97,7 @@ class Access:
         self._identity: Identity | None = None
         self._authority: bytes | None = None
         self._looked = False
-        self._trouble = ""
+        self._problem = ""
         self._failure: AccessError | None = None
         self._failed_until = ALWAYS
         self._looking: asyncio.Future[None] | None = None
@@ -174,12 +174,12 @@ class Access:
         except AccessError as error:
             if not self._looked:
                 raise
-            if str(error) != self._trouble:
-                self._trouble = str(error)
+            if str(error) != self._problem:
+                self._problem = str(error)
                 log.warning("%s; what was in use before stays in use", error)
             return False
         self._looked = True
-        self._trouble = ""
+        self._problem = ""
         return True
 
     def _adopt(self, identity: Identity, authority: bytes | None) -> None:

@@ -25,12 +25,12 @@ import msgspec
 from multidict import CIMultiDict
 
 from podium.client.access import Access
+from podium.client.connection_errors import unreachable
 from podium.client.errors import AccessError, ApiError, ClientError, TimedOut, Unreachable, refusal
 from podium.client.pool import NotSentError, Pool
 from podium.client.repetition import Repetition
 from podium.client.session import Chunks, Session, abandon, read_whole
 from podium.client.throttle import Throttle
-from podium.client.trouble import unreachable
 from podium.client.wire import MalformedResponseError
 
 MERGE_PATCH = "application/merge-patch+json"

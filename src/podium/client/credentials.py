@@ -80,7 +80,7 @@ class FileCredentials:
         self._token = token
         self._certificate = certificate
         self._key = key
-        self._trouble = ""
+        self._problem = ""
 
     async def identity(self, now: float, *, renew: bool = False) -> Identity:
         if renew:
@@ -89,13 +89,13 @@ class FileCredentials:
                     file.forget()
         try:
             identity = self.read(now)
-            self._trouble = ""
+            self._problem = ""
             return identity
         except AccessError as error:
             if self._last is None:
                 raise
-            if str(error) != self._trouble:
-                self._trouble = str(error)
+            if str(error) != self._problem:
+                self._problem = str(error)
                 log.warning("%s; the last good credentials stay in use", error)
             return self._last
 

@@ -22,9 +22,9 @@ import msgspec
 
 from podium.client.client import Client
 from podium.client.errors import ApiError, ClientError
+from podium.client.problem_reports import ProblemReports
 from podium.client.rbac import missing_rule
 from podium.client.reflector import Reflector
-from podium.client.reports import Reports
 from podium.client.resource import ApiResource
 from podium.framework.clock import Clock
 from podium.framework.experience import Kept, Learner, PodOutcome
@@ -131,7 +131,7 @@ class _Page:
         self._kept = kept
         self._clock = clock
         self._rng = rng
-        self._reports = Reports(report)
+        self._reports = ProblemReports(report)
         self._collection = f"/api/v1/namespaces/{kept.namespace}/configmaps"
         self._found: dict[str, Any] | None = None
         self._learnt_before = 0
@@ -150,10 +150,10 @@ class _Page:
         try:
             await self._fetch()
         except ApiError as error:
-            self._trouble("read", error)
+            self._report_problem("read", error)
             return error.forbidden
         except ClientError as error:
-            self._trouble("read", error)
+            self._report_problem("read", error)
             return False
         self._learnt_before = self._newest
         return True
@@ -163,13 +163,13 @@ class _Page:
             for turn in range(TURNS):
                 if await self._put():
                     self.unwritten = False
-                    self._reports.all_is_well(f"lessons are kept again in the ConfigMap {self._name}")
+                    self._reports.end(f"lessons are kept again in the ConfigMap {self._name}")
                     return
                 await asyncio.sleep(self._rng.uniform(0, 0.1 * 2**turn))
                 await self._fetch()
-            self._reports.trouble_is(f"lessons are not kept: others write the ConfigMap {self._name} all the time")
+            self._reports.begin(f"lessons are not kept: others write the ConfigMap {self._name} all the time")
         except ClientError as error:
-            self._trouble("written", error)
+            self._report_problem("written", error)
 
     async def _put(self) -> bool:
         """Write once; whether nobody was there before."""
@@ -204,10 +204,10 @@ class _Page:
         self._newest = max(self._newest, _number(annotations.get(UNTIL, "")))
         self.learner.recall(self._found.get("data") or {}, self._clock.now())
 
-    def _trouble(self, what: str, error: ClientError) -> None:
+    def _report_problem(self, what: str, error: ClientError) -> None:
         rule = missing_rule(error) if isinstance(error, ApiError) else ""
         needs = f": the role needs the rule {rule}" if rule else f": {error}"
-        self._reports.trouble_is(f"the ConfigMap {self._name}, where lessons are kept, cannot be {what}{needs}")
+        self._reports.begin(f"the ConfigMap {self._name}, where lessons are kept, cannot be {what}{needs}")
 
     @property
     def _name(self) -> str:

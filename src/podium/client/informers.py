@@ -138,7 +138,7 @@ class Informers:
         )
         async with asyncio.TaskGroup() as group:
             group.create_task(reflector.run())
-            while not (reflector.synced.is_set() or reflector.trouble):
+            while not (reflector.synced.is_set() or reflector.problem):
                 await asyncio.sleep(GLANCE)
             self._custom[name].set()
 

@@ -5,7 +5,7 @@ costs nothing but the connection. Only when the server no longer remembers that 
 bring nothing again and again, is the collection listed anew, and just the differences are told.
 
 What ends a watch decides how the next begins: one that brought something, or stood for a second, is followed at once;
-all else waits, for as long as the server says or else longer each time, and is a `trouble` until a watch is well again.
+all else waits, for as long as the server says or else longer each time, and is a `problem` until a watch is well again.
 A watch that is silent for longer than two bookmarks take is cut: its connection may be gone without anybody saying so.
 What was missed by then is listed, not watched: whoever decides while minutes of history are told one by one decides
 on a cluster that was.
@@ -24,9 +24,9 @@ from podium.client.client import SILENT_WATCH, Client
 from podium.client.errors import AccessError, ApiError, ClientError, TimedOut, Unreachable
 from podium.client.lines import LONGEST_LINE, BrokenStream, LineSplitter
 from podium.client.listing import list_all
+from podium.client.problem_reports import ProblemReports
 from podium.client.reading import ADDED, BOOKMARK, DELETED, MODIFIED, FoundObject, Reader
 from podium.client.replica import BATCH, Replica
-from podium.client.reports import Reports
 from podium.client.resource import ApiResource
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class Reflector(Generic[T]):
     """`store`: the objects by "namespace/name" or "name". `run` it as a task; `synced` is set after the first list.
 
     on_set and on_delete are told of each change once, after the store has it; an object that was deleted and made
-    anew is a delete and a set. `raw` has the JSON of each object if `keep_raw`. `trouble` is what keeps it from
+    anew is a delete and a set. `raw` has the JSON of each object if `keep_raw`. `problem` is what keeps it from
     listing or watching now, in one sentence, or None; report is told of it, and of single objects that cannot be used.
     """
 
@@ -80,7 +80,7 @@ class Reflector(Generic[T]):
         self._replica = Replica(
             self._reader.identify, on_set=on_set, on_delete=on_delete, failed=self._report_failed_callback
         )
-        self._reports = Reports(report)
+        self._reports = ProblemReports(report)
         self._backoff = backoff or Backoff(rng)
         self._idle = idle
         self._longest_line = longest_line
@@ -97,8 +97,8 @@ class Reflector(Generic[T]):
         return self._replica.raw
 
     @property
-    def trouble(self) -> str | None:
-        return self._reports.trouble
+    def problem(self) -> str | None:
+        return self._reports.problem
 
     def learn(self, data: bytes) -> T | None:
         """Take over one object (its JSON) that the server showed somebody else, if that is news; gives the object."""
@@ -194,7 +194,7 @@ class Reflector(Generic[T]):
 
     def _is_well(self) -> None:
         self._well = True
-        self._reports.all_is_well(f"{self.resource.name} can be listed and watched again")
+        self._reports.end(f"{self.resource.name} can be listed and watched again")
 
     # How to go on: each gives the seconds to wait.
 
@@ -203,14 +203,14 @@ class Reflector(Generic[T]):
             self._version = ""
             if self._well or not listing:
                 return 0.0
-            return self._trouble_is("the server forgets every version before it can be watched")
+            return self._wait_after_problem("the server forgets every version before it can be watched")
         if error.retry_after is None and (self._well or error.status >= 500):
             return self._after_failure(_reason(error, self.resource))
-        return self._trouble_is(_reason(error, self.resource), error.retry_after)
+        return self._wait_after_problem(_reason(error, self.resource), error.retry_after)
 
     def _after_break(self, error: Unreachable) -> float:
         if not self._well:
-            return self._trouble_is(str(error))
+            return self._wait_after_problem(str(error))
         if isinstance(error, TimedOut):
             self._version = ""
         return 0.0
@@ -220,7 +220,7 @@ class Reflector(Generic[T]):
             self._reports.mention(f"{self.resource.name}: {reason}; the watch begins again")
             return 0.0
         self._doubt_version()
-        return self._trouble_is(reason)
+        return self._wait_after_problem(reason)
 
     def _doubt_version(self) -> None:
         self._fruitless += 1
@@ -228,9 +228,9 @@ class Reflector(Generic[T]):
             self._fruitless = 0
             self._version = ""
 
-    def _trouble_is(self, reason: str, retry_after: float | None = None) -> float:
+    def _wait_after_problem(self, reason: str, retry_after: float | None = None) -> float:
         doing = "watched" if self._version else "listed"
-        self._reports.trouble_is(f"{self.resource.name} cannot be {doing}: {reason}")
+        self._reports.begin(f"{self.resource.name} cannot be {doing}: {reason}")
         return retry_after or self._backoff.delay(asyncio.get_running_loop().time())
 
     # What is told about single objects.

@@ -12,7 +12,7 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from podium.client.trouble import unreachable
+from podium.client.connection_errors import unreachable
 from podium.client.wire import MalformedResponseError
 
 

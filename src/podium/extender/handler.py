@@ -14,12 +14,13 @@ from podium.extender.metrics import Measures
 from podium.extender.responses import error, filter_error
 from podium.extender.routes import BIND, FILTER, Endpoint, Routes
 from podium.extender.service import FAILED, OK, Reply
+from podium.framework.report_limit import ReportLimit
 from podium.serving.log import LOG
 
 ANSWERED, REFUSED, FAILURE = "answered", "refused", "failed"
 TOO_LARGE, NO_SUCH_PATH, WRONG_METHOD, BUSY = 413, 404, 405, 503
-SILENCE = 10.0
-"""Seconds between two lines about the same trouble."""
+REPEAT = 10.0
+"""Seconds between two lines about the same problem."""
 
 
 class Desk:
@@ -29,7 +30,7 @@ class Desk:
         self.routes = routes
         self.measures = measures
         self.max_body = max_body
-        self._told: dict[str, float] = {}
+        self._limit = ReportLimit(REPEAT, perf_counter)
 
     def find(self, path: str) -> Endpoint | None:
         return self.routes.find(path)
@@ -99,13 +100,9 @@ class Desk:
             LOG.debug("%s of %s answered in %.6f s", verb, agent, took, extra={"fields": fields})
 
     def _tell(self, endpoint: Endpoint, message: str) -> None:
-        """Log a trouble, but not a thousand times a second."""
-        now, key = perf_counter(), f"{endpoint.agent} {endpoint.verb} {message}"
-        if now - self._told.get(key, -SILENCE) < SILENCE:
+        """Log a problem, but not a thousand times a second."""
+        if not self._limit.due((endpoint.agent, endpoint.verb, message)):
             return
-        if len(self._told) > 1000:
-            self._told.clear()
-        self._told[key] = now
         fields = {"agent": endpoint.agent, "verb": endpoint.verb, "error": message}
         LOG.warning("%s of %s: %s", endpoint.verb, endpoint.agent, " ".join(message.split()), extra={"fields": fields})
 

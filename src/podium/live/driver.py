@@ -24,12 +24,12 @@ from podium.framework.experience import Experience
 from podium.framework.load import LoadSource
 from podium.framework.queued import QueuedPod
 from podium.kube import Node, Pod
-from podium.live.complaints import Complaints
 from podium.live.events.recorder import EventRecorder, failed_scheduling, scheduled
 from podium.live.extender_client.http_extender import build_extenders
 from podium.live.metrics.registry import Metrics
 from podium.live.pod_status import PodStatuses
 from podium.live.shadow import Shadow, ShadowWriter
+from podium.live.write_failures import WriteFailures
 from podium.live.writer import LiveWriter
 from podium.serving.log import LOG
 
@@ -65,11 +65,11 @@ class LiveScheduler:
         self._room = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._stopping = False
-        complaints = Complaints(clock, LOG.warning)
-        self.statuses = PodStatuses(client, clock, self._latest, complaints)
+        failures = WriteFailures(clock, LOG.warning)
+        self.statuses = PodStatuses(client, clock, self._latest, failures)
         self._shadow = shadow
         self.writer = LiveWriter(
-            client, clock, rng, self.statuses, recorder, complaints, self._latest, self._learn, self._spawn
+            client, clock, rng, self.statuses, recorder, failures, self._latest, self._learn, self._spawn
         )
         self.engine = Scheduler(
             config,

@@ -19,7 +19,7 @@ from podium.framework import Nomination
 from podium.framework.clock import Clock
 from podium.kube import Condition, Pod
 from podium.kube.meta import format_time
-from podium.live.complaints import Complaints
+from podium.live.write_failures import WriteFailures
 
 POD_SCHEDULED = "PodScheduled"
 SENDERS = 8
@@ -56,12 +56,12 @@ class PodStatuses:
     """The writes that wait, by pod. `run` sends them; `latest` gives the newest known version of a pod."""
 
     def __init__(
-        self, client: Client, clock: Clock, latest: Callable[[Pod], Pod | None], complaints: Complaints
+        self, client: Client, clock: Clock, latest: Callable[[Pod], Pod | None], failures: WriteFailures
     ) -> None:
         self._client = client
         self._clock = clock
         self._latest = latest
-        self._complaints = complaints
+        self._failures = failures
         self._waiting: dict[str, StatusWrite] = {}
         self._under_way: dict[str, _UnderWay] = {}
         self._written: dict[str, tuple[Pod, Pod]] = {}  # as it was known, and as it is since our write
@@ -130,7 +130,7 @@ class PodStatuses:
                 if isinstance(error, ApiError) and error.not_found:
                     return
                 if attempt == ATTEMPTS - 1 or not worth_repeating(error):
-                    self._complaints.failed("writing the status of", pod.key, error)
+                    self._failures.failed("writing the status of", pod.key, error)
                     return
             else:
                 self._remember(pod, write)
@@ -160,7 +160,7 @@ class PodStatuses:
 
 
 def worth_repeating(error: ClientError) -> bool:
-    """Whether the same write may succeed a little later: no answer, or the server's own trouble."""
+    """Whether the same write may succeed a little later: no answer, or a fault of the server's own."""
     return not isinstance(error, ApiError) or error.too_many or error.conflict or error.status >= 500
 
 

@@ -21,9 +21,9 @@ from podium.framework.clock import Clock
 from podium.framework.handle import Effect
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
 from podium.kube.meta import format_time
-from podium.live.complaints import Complaints
 from podium.live.events.recorder import EventRecorder, preempted
 from podium.live.pod_status import PodStatuses, worth_repeating
+from podium.live.write_failures import WriteFailures
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 """Seconds between attempts to learn what became of a binding."""
@@ -61,7 +61,7 @@ class LiveWriter:
         rng: random.Random,
         statuses: PodStatuses,
         recorder: EventRecorder,
-        complaints: Complaints,
+        failures: WriteFailures,
         latest: Callable[[Pod], Pod | None],
         learn: Callable[[bytes], Pod | None],
         spawn: Callable[[Coroutine[Any, Any, None]], object],
@@ -71,7 +71,7 @@ class LiveWriter:
         self._rng = rng
         self._statuses = statuses
         self._recorder = recorder
-        self._complaints = complaints
+        self._failures = failures
         self._latest = latest
         self._learn = learn
         self._spawn = spawn
@@ -133,10 +133,10 @@ class LiveWriter:
 
     def _unbound(self, pod: Pod, error: ClientError) -> Status:
         if not isinstance(error, ApiError):
-            self._complaints.failed("binding", pod.key, error)
+            self._failures.failed("binding", pod.key, error)
             return Status.error(str(error))
         if not (error.conflict or error.not_found):  # bound by somebody else, or deleted: the watch will tell
-            self._complaints.failed("binding", pod.key, error)
+            self._failures.failed("binding", pod.key, error)
         return Status.error(error.message)
 
     # Evictions and nominations

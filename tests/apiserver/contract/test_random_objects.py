@@ -1,6 +1,6 @@
 """Objects with one thing changed at random: both servers take or refuse them, for the same reasons.
 
-One field of a full object is removed, doubled, or given a value from a list of awkward ones. Complaints are compared
+One field of a full object is removed, doubled, or given a value from a list of awkward ones. WriteFailures are compared
 without the listing of differences that ends some of them, and in any order.
 """
 

@@ -215,7 +215,7 @@ def test_watches_are_followed(empty_control_plane: ControlPlane) -> None:
             ]
             metrics.follow(reflectors)
             tasks = [asyncio.create_task(each.run()) for each in reflectors]
-            while not (reflectors[0].watches and reflectors[1].trouble):
+            while not (reflectors[0].watches and reflectors[1].problem):
                 await asyncio.sleep(0.01)
             for task in tasks:
                 task.cancel()

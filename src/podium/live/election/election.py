@@ -94,7 +94,7 @@ class Election:
         self._asked_at = 0.0  # when the last renewal that succeeded was begun
         self._released = False
         self._told_leader = ""
-        self._trouble: str | None = None
+        self._problem: str | None = None
 
     @property
     def leader(self) -> str:
@@ -184,7 +184,7 @@ class Election:
         return max(0.0, self._asked_at + self._renew_deadline - _now())
 
     def _why_lost(self) -> str:
-        cause = f": {self._trouble}" if self._trouble else ""
+        cause = f": {self._problem}" if self._problem else ""
         return f"{self._where} was not renewed in {self._renew_deadline:g} s{cause}"
 
     async def _try(self) -> bool:
@@ -254,11 +254,11 @@ class Election:
             self._told_leader = self.leader
             self._on_leader(self.leader)
 
-    def _tell(self, trouble: str | None) -> None:
+    def _tell(self, problem: str | None) -> None:
         """Once, until it is another."""
-        if trouble is not None and trouble != self._trouble:
-            self._report(f"{self._where}: {trouble}")
-        self._trouble = trouble
+        if problem is not None and problem != self._problem:
+            self._report(f"{self._where}: {problem}")
+        self._problem = problem
 
     def _forbidden(self, error: ApiError) -> str:
         return (

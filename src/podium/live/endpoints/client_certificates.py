@@ -51,7 +51,7 @@ class ClientAuthorities:
         self._file = RotatedFile(Path(client_file)) if client_file else None
         self._report = report
         self._published = b""
-        self._trouble = ""
+        self._problem = ""
         self.front_proxy: FrontProxy | None = None
         self.looked = asyncio.Event()
 
@@ -90,17 +90,17 @@ class ClientAuthorities:
         while True:
             try:
                 await self.look_up()
-                self._trouble = ""
+                self._problem = ""
             except LookupFailedError as error:
                 self._say(str(error))
             self.looked.set()
             await asyncio.sleep(LOOK_EVERY)
 
-    def _say(self, trouble: str) -> None:
+    def _say(self, problem: str) -> None:
         """Report what went wrong, once for as long as it stays the same."""
-        if trouble != self._trouble:
-            self._trouble = trouble
-            self._report(trouble)
+        if problem != self._problem:
+            self._problem = problem
+            self._report(problem)
 
 
 def certificates_in(pem: bytes) -> frozenset[bytes]:

@@ -6,7 +6,7 @@ before every event, unless the queue is half full. No two requests for one event
 
 What the server cannot take now (no answer, 5xx, 429) goes to the end of the queue, at most twelve times, and the
 sender rests: longer each time it happens in a row. What it refuses (4xx) is dropped. Creating an event that exists is
-a success, since an answer may get lost; a patch of one that is gone creates it anew.
+a success, since an answer may get lost; a patch of one that is gone creates it again.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import msgspec
 
 from podium.client import ApiError, Client, ClientError, Unreachable
 from podium.framework.clock import Clock
+from podium.framework.report_limit import ReportLimit
 from podium.live.events.event_object import EventObject, EventSeries, SeriesPatch, encode, micro_time
 
 SENDERS: Final = 4
@@ -28,8 +29,8 @@ MAX_TRIES: Final = 12
 PATIENCE: Final = 1.0
 """Seconds a sender holds back for binds before it sends one event all the same."""
 GLANCE: Final = 0.02
-SILENCE: Final = 60.0
-"""Seconds before a trouble is told again."""
+REPEAT: Final = 60.0
+"""Seconds between two reports of the same."""
 
 FORBIDDEN: Final = (
     "Podium may not write events: let its role create and patch events of the API group events.k8s.io "
@@ -56,7 +57,7 @@ class EventEntry:
 
 
 class EventSender:
-    """The queue and the senders of one recorder. `on_lost` is told of each event that was given up."""
+    """The queue and the senders of one recorder. `on_lost` is called with each event that was given up."""
 
     def __init__(
         self,
@@ -79,7 +80,8 @@ class EventSender:
         self._queue: asyncio.Queue[EventEntry] = asyncio.Queue()
         self._sending = 0
         self._draining = False
-        self._told: dict[str, float] = {}
+        self._report_limit = ReportLimit(REPEAT, clock.now)
+        self._reported_forbidden = False
         self.sent = 0
         self.dropped = 0
 
@@ -91,7 +93,9 @@ class EventSender:
         """False if there was no room."""
         if self._queue.qsize() >= self._limit:
             self.dropped += 1
-            self._tell("dropped", f"events are lost ({self.dropped} so far): {self._limit} wait to be sent already")
+            self._report_at_times(
+                "dropped", f"events are lost ({self.dropped} so far): {self._limit} wait to be sent already"
+            )
             return False
         entry.pending = True
         self._queue.put_nowait(entry)
@@ -119,13 +123,13 @@ class EventSender:
             entry = await self._queue.get()
             self._sending += 1
             await self._hold_back()
-            trouble = await self._send(entry)
-            failures = 0 if trouble is None else failures + 1
-            if trouble is not None:
-                self._tell("unsent", f"events cannot be sent: {trouble}")
+            problem = await self._send(entry)
+            failures = 0 if problem is None else failures + 1
+            if problem is not None:
+                self._report_at_times("unsent", f"events cannot be sent: {problem}")
                 await asyncio.sleep(self._rest(failures))
             self._sending -= 1
-            self._settle(entry, trouble is None)
+            self._settle(entry, problem is None)
             self._queue.task_done()
 
     async def _hold_back(self) -> None:
@@ -157,7 +161,7 @@ class EventSender:
                 return None
         except Unreachable as error:
             return str(error)
-        except ClientError:  # not leading any more: whoever leads now speaks for the pods
+        except ClientError:  # not leading any more: the leader writes events now
             self._lose(entry)
             return None
         entry.created = True
@@ -197,13 +201,14 @@ class EventSender:
     def _refused(self, entry: EventEntry, error: ApiError) -> None:
         self._lose(entry)
         if error.not_found or _namespace_ends(error.details):
-            return  # without its namespace there is nobody to tell
+            return  # without its namespace an event has no reader
         if not error.forbidden:
             event = entry.event
             about = f"{event.reason} of {event.regarding.namespace}/{event.regarding.name}"
-            self._tell("refused", f"event {about} was refused: {error}")
-        elif "forbidden" not in self._told:
-            self._tell("forbidden", f"{FORBIDDEN}; the API server says: {error}")
+            self._report_at_times("refused", f"event {about} was refused: {error}")
+        elif not self._reported_forbidden:
+            self._reported_forbidden = True
+            self._report(f"{FORBIDDEN}; the API server says: {error}")
 
     def _lose(self, entry: EventEntry) -> None:
         self.dropped += 1
@@ -211,10 +216,8 @@ class EventSender:
         entry.sent = entry.count
         self._on_lost(entry)
 
-    def _tell(self, kind: str, sentence: str) -> None:
-        now = self._clock.now()
-        if now - self._told.get(kind, -SILENCE) >= SILENCE:
-            self._told[kind] = now
+    def _report_at_times(self, topic: str, sentence: str) -> None:
+        if self._report_limit.due(topic):
             self._report(sentence)
 
 

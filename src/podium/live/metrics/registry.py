@@ -97,7 +97,7 @@ class Metrics:
         self.gauge(
             "podium_watch_trouble",
             "Whether a collection can be neither listed nor watched at the moment (1); the log says why.",
-            read(lambda each: float(each.trouble is not None)),
+            read(lambda each: float(each.problem is not None)),
             by_resource,
         )
         self.gauge(

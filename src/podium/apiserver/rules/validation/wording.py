@@ -1,4 +1,4 @@
-"""Complaints that many kinds share, and paths into maps and lists."""
+"""WriteFailures that many kinds share, and paths into maps and lists."""
 
 from __future__ import annotations
 

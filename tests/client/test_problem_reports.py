@@ -1,10 +1,10 @@
 import asyncio
 from collections.abc import Callable
 
-from podium.client.reports import Reports
+from podium.client.problem_reports import ProblemReports
 
 
-def told(story: Callable[[Reports, Callable[[float], None]], None]) -> list[str]:
+def told(story: Callable[[ProblemReports, Callable[[float], None]], None]) -> list[str]:
     """What is reported in the story, which gets a way to let time pass."""
     said: list[str] = []
 
@@ -17,51 +17,51 @@ def told(story: Callable[[Reports, Callable[[float], None]], None]) -> list[str]
             passed += seconds
 
         loop.time = lambda: real() + passed  # type: ignore[method-assign]
-        story(Reports(said.append), pass_by)
+        story(ProblemReports(said.append), pass_by)
 
     asyncio.run(main())
     return said
 
 
 def test_a_trouble_is_told_when_it_begins_and_every_half_minute() -> None:
-    def story(reports: Reports, pass_by: Callable[[float], None]) -> None:
+    def story(reports: ProblemReports, pass_by: Callable[[float], None]) -> None:
         for _ in range(70):
-            reports.trouble_is("away")
-            assert reports.trouble == "away"
+            reports.begin("away")
+            assert reports.problem == "away"
             pass_by(1)
 
     assert told(story) == ["away"] * 3
 
 
 def test_another_trouble_is_told_at_once_and_the_end_once() -> None:
-    def story(reports: Reports, pass_by: Callable[[float], None]) -> None:
-        reports.all_is_well("fine")  # it always was
-        reports.trouble_is("away")
-        reports.trouble_is("forbidden")
-        reports.trouble_is("away")
-        assert reports.trouble == "away"
-        reports.all_is_well("fine again")
-        reports.all_is_well("fine again")
-        assert reports.trouble is None
+    def story(reports: ProblemReports, pass_by: Callable[[float], None]) -> None:
+        reports.end("fine")  # it always was
+        reports.begin("away")
+        reports.begin("forbidden")
+        reports.begin("away")
+        assert reports.problem == "away"
+        reports.end("fine again")
+        reports.end("fine again")
+        assert reports.problem is None
 
     assert told(story) == ["away", "forbidden", "fine again"]
 
 
 def test_a_trouble_that_comes_and_goes_is_not_told_each_time() -> None:
-    def story(reports: Reports, pass_by: Callable[[float], None]) -> None:
+    def story(reports: ProblemReports, pass_by: Callable[[float], None]) -> None:
         for _ in range(40):
-            reports.trouble_is("away")
-            reports.all_is_well("fine again")
+            reports.begin("away")
+            reports.end("fine again")
             pass_by(1)
 
     assert told(story) == ["away", "fine again"] * 2
 
 
 def test_mishaps_of_one_topic_are_told_once_in_a_while() -> None:
-    def story(reports: Reports, pass_by: Callable[[float], None]) -> None:
+    def story(reports: ProblemReports, pass_by: Callable[[float], None]) -> None:
         for number in range(1000):
             reports.mention(f"object {number} failed", topic="failed")
         reports.mention("something else")
-        assert reports.trouble is None
+        assert reports.problem is None
 
     assert told(story) == ["object 0 failed", "something else"]

@@ -4,7 +4,7 @@ import pytest
 
 from podium.client import ApiError, ClientError, TimedOut
 from podium.framework.clock import ManualClock
-from podium.live.complaints import SILENCE, Complaints
+from podium.live.write_failures import REPEAT, WriteFailures
 
 FORBIDDEN = ApiError(
     403, "Forbidden", 'pods "a" is forbidden: User "u" cannot create resource "pods/binding" in API group "" in x'
@@ -23,12 +23,12 @@ def told() -> list[str]:
 
 
 @pytest.fixture
-def complaints(clock: ManualClock, told: list[str]) -> Complaints:
-    return Complaints(clock, told.append)
+def failures(clock: ManualClock, told: list[str]) -> WriteFailures:
+    return WriteFailures(clock, told.append)
 
 
-def test_a_missing_permission_is_told_with_the_rule(complaints: Complaints, told: list[str]) -> None:
-    complaints.failed("binding", "x/a", FORBIDDEN)
+def test_a_missing_permission_is_told_with_the_rule(failures: WriteFailures, told: list[str]) -> None:
+    failures.failed("binding", "x/a", FORBIDDEN)
     assert told == [
         f"binding pod x/a failed: {FORBIDDEN}; the role of this user needs the rule "
         'apiGroups: [""], resources: ["pods/binding"], verbs: ["create"]'
@@ -36,14 +36,14 @@ def test_a_missing_permission_is_told_with_the_rule(complaints: Complaints, told
 
 
 def test_the_same_again_is_counted_and_told_a_minute_later(
-    complaints: Complaints, clock: ManualClock, told: list[str]
+    failures: WriteFailures, clock: ManualClock, told: list[str]
 ) -> None:
     for pod in ("a", "b", "c"):
-        complaints.failed("binding", f"x/{pod}", BROKEN)
-    clock.advance(SILENCE)
-    complaints.failed("binding", "x/d", BROKEN)
-    clock.advance(SILENCE)
-    complaints.failed("binding", "x/e", BROKEN)
+        failures.failed("binding", f"x/{pod}", BROKEN)
+    clock.advance(REPEAT)
+    failures.failed("binding", "x/d", BROKEN)
+    clock.advance(REPEAT)
+    failures.failed("binding", "x/e", BROKEN)
     assert told == [
         f"binding pod x/a failed: {BROKEN}",
         f"binding pod x/d failed: {BROKEN} (and 2 more of this kind since the last line about it)",
@@ -55,7 +55,9 @@ def test_the_same_again_is_counted_and_told_a_minute_later(
     ("trying", "error"),
     [("binding", FORBIDDEN), ("binding", TimedOut("no answer", sent=True)), ("writing the status of", BROKEN)],
 )
-def test_another_kind_is_told_at_once(complaints: Complaints, told: list[str], trying: str, error: ClientError) -> None:
-    complaints.failed("binding", "x/a", BROKEN)
-    complaints.failed(trying, "x/a", error)
+def test_another_kind_is_reported_at_once(
+    failures: WriteFailures, told: list[str], trying: str, error: ClientError
+) -> None:
+    failures.failed("binding", "x/a", BROKEN)
+    failures.failed(trying, "x/a", error)
     assert len(told) == 2
