@@ -93,7 +93,7 @@ def test_no_two_pods_of_all_different_are_alike() -> None:
     assert (
         len({(str(pod.labels), str(pod.spec.affinity), str(pod.spec.containers)) for pod in pods}) == len(pods) == 600
     )
-    signatures = {run.scheduler.cluster.facts.of(pod).signature for pod in pods}
+    signatures = {(facts.signature, facts.claims) for facts in map(run.scheduler.cluster.facts.of, pods)}
     assert len(signatures) == len(pods)
 
 

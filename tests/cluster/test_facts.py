@@ -1,4 +1,4 @@
-"""Facts are worked out once per specification, and once per family of pods whose claims differ."""
+"""Facts are worked out once per specification, and once per signature where only claims differ."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podium.cluster import facts as facts_module
-from podium.cluster.facts import FactsCache, kind
+from podium.cluster.facts import FactsCache, full_signature
 from podium.kube import Pod
 from tests.builders import make_pod
 from tests.storage import claim_volume, ephemeral_volume, pod_using, pod_with
@@ -20,12 +20,12 @@ def test_pods_that_differ_only_in_name_and_node_share_their_facts() -> None:
     assert cache.of(pod_using("data")).claims == ("default/data",)
 
 
-def test_pods_that_differ_only_in_their_claims_are_of_one_family() -> None:
+def test_pods_that_differ_only_in_their_claims_have_one_signature() -> None:
     cache = FactsCache()
     one = cache.of(pod_with(claim_volume("a", "v1"), claim_volume("b", "v2")))
     other = cache.of(pod_with(claim_volume("b", "v1"), claim_volume("b", "v2")))
-    assert one.family == other.family and one.notes is other.notes
-    assert one.signature != other.signature
+    assert one.signature == other.signature and one.notes is other.notes
+    assert one.claims != other.claims
     assert (one.claims, other.claims) == (("default/a", "default/b"), ("default/b", "default/b"))
 
 
@@ -43,7 +43,7 @@ def test_pods_that_differ_only_in_their_claims_are_of_one_family() -> None:
 )
 def test_any_other_difference_makes_another_family(other: Pod) -> None:
     cache = FactsCache()
-    assert cache.of(other).family != cache.of(pod_using("a")).family
+    assert cache.of(other).signature != cache.of(pod_using("a")).signature
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_any_other_difference_makes_another_family(other: Pod) -> None:
     [(pod_using("a", name="p2", node="n1"), True), (pod_with(claim_volume("b", "v-a")), False)],
 )
 def test_kinds_tell_claims_apart(other: Pod, equal: bool) -> None:
-    assert (kind(other) == kind(pod_using("a"))) is equal
+    assert (full_signature(other) == full_signature(pod_using("a"))) is equal
 
 
 def test_resources_already_granted_are_told_apart() -> None:
@@ -62,12 +62,12 @@ def test_resources_already_granted_are_told_apart() -> None:
     }
     cache = FactsCache()
     small, resized = make_pod(requests={"cpu": "1"}), make_pod(requests={"cpu": "1"}, status=granted)
-    assert kind(small) != kind(resized)
+    assert full_signature(small) != full_signature(resized)
     assert cache.of(small).counted.tolist() != cache.of(resized).counted.tolist()
 
 
 def test_the_oldest_facts_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facts_module, "KEPT_FACTS", 2)
+    monkeypatch.setattr(facts_module, "MOST_FACTS", 2)
     cache = FactsCache()
     pods = [pod_with(claim_volume(name, "v")) for name in ("a", "b", "c")]
     before = [cache.of(pod) for pod in pods]

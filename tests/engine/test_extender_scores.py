@@ -143,13 +143,13 @@ def test_pods_that_extenders_care_for_are_decided_anew_each_time_and_the_others_
     extender = InProcess(scores=favouring(n2=10), cares_for=lambda pod: pod.labels.get("for") == "extender")
     here = World("NodeResourcesFit", "NodeName", nodes=NODES, extenders=[extender])
     asked: list[str] = []
-    decide = here.scheduler.memory.decide
+    decide = here.scheduler.answer_cache.decide
 
     def spy(runtime: Any, cycle: Any, sampling: Any) -> Any:
         asked.append(cycle.pod.name)
         return decide(runtime, cycle, sampling)
 
-    here.scheduler.memory.decide = spy  # type: ignore[method-assign]
+    here.scheduler.answer_cache.decide = spy  # type: ignore[method-assign]
     for number in range(6):
         here.attempt(make_pod(f"p{number}", labels={"for": "extender"} if number % 2 else {}, requests={"cpu": "10m"}))
     assert asked == ["p0", "p2", "p4"]

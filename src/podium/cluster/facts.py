@@ -1,11 +1,11 @@
-"""What the cluster state needs to know of a pod, worked out once.
+"""Works out what the cluster state needs to know of a pod, once per signature.
 
 Pods made from one template differ only in name, so everything derived from the spec (requests, host ports, compiled
-affinity terms, disks) is kept per distinct specification and shared. The key is the encoded specification itself: two
-pods with equal keys are the same to every plugin that reads only namespace, labels and spec.
+affinity terms, disks) is worked out per signature and shared. A signature is what scheduling sees of a pod, encoded:
+namespace, labels, annotations, owners and spec.
 
 Where each pod of a template has a claim of its own, the specifications differ in the names of claims and nowhere else.
-Such pods are of one family: all that is derived is shared, but for the claims.
+The signature leaves these names out: such pods share all that is derived, but for the claims.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from podium.kube import Container, Pod, PodSpec, Volume
 from podium.kube.requests import nonzero_requested, requested
 from podium.kube.validation import joined
 
-KEPT_FACTS = 20_000
+MOST_FACTS = 20_000
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -38,34 +38,34 @@ class HostPort(NamedTuple):
 
 
 class PodFacts:
-    """Derived once per distinct specification; `signature` tells specifications apart.
+    """What is derived from a pod's specification, once for all pods with one signature and the same claims.
 
-    `family` is the specification with the names of claims left out. Plugins keep in `notes`, under a key of their own
-    (themselves, where their arguments matter), what they derive from that: the notes belong to the whole family.
+    Plugins keep in `notes`, under a key of their own (themselves, where their arguments matter), what they derive from
+    the signature: the notes belong to all pods that have it, whatever their claims.
     """
 
     __slots__ = (
         "claims",
         "counted",
         "disks",
-        "family",
         "may_attach",
         "notes",
         "pod_class",
         "ports",
         "scarce",
+        "signature",
         "terms",
         "terms_errors",
     )
 
-    def __init__(self, pod: Pod, family: bytes) -> None:
-        self.family = family
+    def __init__(self, pod: Pod, signature: bytes) -> None:
+        self.signature = signature
         self.claims: tuple[str, ...] = ()
-        asked = requested(pod)
-        core = [asked.pop(name, 0) for name in CORE_RESOURCES]
+        requests = requested(pod)
+        core = [requests.pop(name, 0) for name in CORE_RESOURCES]
         self.counted = np.array((*core, *nonzero_requested(pod), 1), dtype=np.int64)
         """What the pod adds to the first lines of the resource columns."""
-        self.scarce = tuple((name, amount) for name, amount in asked.items() if amount)
+        self.scarce = tuple((name, amount) for name, amount in requests.items() if amount)
         self.ports = host_ports(pod)
         self.disks: tuple[Disk, ...] = inline_disks(pod)
         self.may_attach = any(map(may_attach, pod.spec.volumes))
@@ -75,17 +75,12 @@ class PodFacts:
         self.terms, self.terms_errors = parse_terms(pod.spec.affinity, pod.namespace)
 
     def with_claims(self, claims: tuple[str, ...]) -> PodFacts:
-        """The facts of a pod of this family that uses these claims ("namespace/name"), in the order of its volumes."""
+        """The facts of a pod with this signature and these claims ("namespace/name"), in the order of its volumes."""
         facts = PodFacts.__new__(PodFacts)
         for name in PodFacts.__slots__:
             setattr(facts, name, getattr(self, name))
         facts.claims = claims
         return facts
-
-    @property
-    def signature(self) -> bytes:
-        """Equal for pods that scheduling cannot tell apart."""
-        return self.family + _encode(self.claims) if self.claims else self.family
 
     @property
     def terms_error(self) -> str | None:
@@ -111,12 +106,12 @@ def claims_of(pod: Pod) -> tuple[str, ...]:
     return tuple([f"{pod.metadata.namespace}/{claim.claim_name}" for claim in sources if claim is not None])
 
 
-def kind(pod: Pod) -> tuple[bytes, bytes]:
-    """Equal for pods that scheduling cannot tell apart (name, node and times aside)."""
+def full_signature(pod: Pod) -> tuple[bytes, bytes]:
+    """Equal for pods that scheduling cannot tell apart: the signature with the names of claims, and resizes."""
     return _specification(pod, pod.spec), _resize_status(pod)
 
 
-def _family(pod: Pod, claims: Sequence[str]) -> bytes:
+def _signature(pod: Pod, claims: Sequence[str]) -> bytes:
     """Equal for pods that differ at most in which claims they use."""
     spec = pod.spec
     if claims:
@@ -137,7 +132,7 @@ def _without_claim_name(volume: Volume) -> Volume:
 
 
 def _resize_status(pod: Pod) -> bytes:
-    """What requests depend on besides the spec: resources already granted, and resizes that cannot be met."""
+    """What requests depend on beyond the spec: resources already granted, and resizes that cannot be met."""
     status = pod.status
     containers = (*status.init_container_statuses, *status.container_statuses)
     granted = containers and [
@@ -152,16 +147,16 @@ def _resize_status(pod: Pod) -> bytes:
 
 
 class FactsCache:
-    """Facts by family, and by family and claims; the oldest dropped. A decision asks about one pod many times."""
+    """Facts by signature, and by signature and claims; the oldest dropped. A decision asks about one pod many times."""
 
     def __init__(self) -> None:
-        self._families: dict[bytes | tuple[bytes, bytes], PodFacts] = {}
+        self._by_signature: dict[bytes | tuple[bytes, bytes], PodFacts] = {}
         self._with_claims: dict[tuple[PodFacts, tuple[str, ...]], PodFacts] = {}
         self._latest: tuple[Pod | None, PodFacts | None] = None, None
 
     def forget_notes(self) -> None:
         """Let go of what plugins noted: it leads back to them, and thereby to the whole cluster."""
-        for facts in (*self._families.values(), *self._with_claims.values()):
+        for facts in (*self._by_signature.values(), *self._with_claims.values()):
             facts.notes.clear()
 
     def of(self, pod: Pod) -> PodFacts:
@@ -173,12 +168,12 @@ class FactsCache:
 
     def _find(self, pod: Pod) -> PodFacts:
         claims = claims_of(pod) if pod.spec.volumes else ()
-        family, resized = _family(pod, claims), _resize_status(pod)
-        key = (family, resized) if resized else family
-        facts = self._families.get(key)
+        signature, resized = _signature(pod, claims), _resize_status(pod)
+        key = (signature, resized) if resized else signature
+        facts = self._by_signature.get(key)
         if facts is None:
-            facts = self._families[key] = PodFacts(pod, family)
-            _drop_oldest(self._families)
+            facts = self._by_signature[key] = PodFacts(pod, signature)
+            _drop_oldest(self._by_signature)
         if not claims:
             return facts
         own = self._with_claims.get((facts, claims))
@@ -189,5 +184,5 @@ class FactsCache:
 
 
 def _drop_oldest(facts: dict[Any, PodFacts]) -> None:
-    if len(facts) > KEPT_FACTS:
+    if len(facts) > MOST_FACTS:
         del facts[next(iter(facts))]

@@ -15,7 +15,7 @@ from podium.cluster import Cluster
 from podium.config.points import Point
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
-from podium.engine.answer_cache.store import Memory
+from podium.engine.answer_cache.store import AnswerCache
 from podium.engine.binding import Binding, run_at_once
 from podium.engine.decide import NO_NODES, decide, make_room
 from podium.engine.hints import build_hints
@@ -87,7 +87,7 @@ class Scheduler:
         self._extenders = extenders
         self._pre_binding: dict[str, Callable[[str], None]] = {}
         rng = rng or random.Random(0)
-        self.memory = Memory()
+        self.answer_cache = AnswerCache()
         self.profiles: dict[str, ProfileRuntime] = {}
         for profile in config.profiles:
             handle = Handle(
@@ -179,14 +179,14 @@ class Scheduler:
             return None
         known = None
         if not self._extenders or not interested(self._extenders, cycle.pod):
-            known = self.memory.decide(runtime, cycle, self.sampling)
+            known = self.answer_cache.decide(runtime, cycle, self.sampling)
         if isinstance(known, int):
             return known
         if known is None:
             cycle.forget_notes()
             decision = decide(runtime, cycle, self.sampling)
             if decision.row is not None:
-                self.memory.placed_the_long_way(runtime, cycle)
+                self.answer_cache.decided_without(runtime, cycle)
                 return decision.row
             known = decision.search
         diagnosis = known.diagnosis()

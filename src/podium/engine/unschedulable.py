@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from podium.cluster.facts import kind
+from podium.cluster.facts import full_signature
 from podium.engine.heap import KeyedHeap
 from podium.engine.hints import Listeners
 from podium.framework.events import Concerns
@@ -78,7 +78,7 @@ class UnschedulablePods:
     def _sort(self, queued: QueuedPod, known: _Filing | None) -> Sort:
         pod = queued.pod
         return Sort(
-            known.group.sort.kind if known is not None and known.pod is pod else kind(pod),
+            known.group.sort.kind if known is not None and known.pod is pod else full_signature(pod),
             frozenset(queued.unschedulable_plugins),
             frozenset(queued.pending_plugins),
             queued.gating_plugin,

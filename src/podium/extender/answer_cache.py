@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Nodes
 from podium.framework import Cycle, PluginError, Scope, Status
-from podium.framework.marks import marker_of
+from podium.framework.watermarks import watermark_of
 
 MOST_KINDS = 64
 MOST_MET = 4096
@@ -43,7 +43,7 @@ class KeptAnswers:
         self.possible = bool(scopes) and max(scopes) < Scope.CLUSTER
         self._pods = bool(scopes) and max(scopes) > Scope.NODE
         self._see_claims = any(plugin.sees_claims for plugin in plugins)
-        self._markers = [marker for plugin in plugins if (marker := marker_of(plugin)) is not None]
+        self._markers = [marker for plugin in plugins if (marker := watermark_of(plugin)) is not None]
         self._cluster = cluster
         self._ask = ask
         self._kept: OrderedDict[bytes, Kept] = OrderedDict()
@@ -51,7 +51,7 @@ class KeptAnswers:
 
     def of(self, cycle: Cycle) -> Kept | None:
         """What is kept for pods like the cycle's, up to date; None where that is not worth it, or a plugin fails."""
-        kind = cycle.facts.family
+        kind = cycle.facts.signature
         if self._see_claims and cycle.facts.claims:
             return None
         marks = [marker(cycle) for marker in self._markers]

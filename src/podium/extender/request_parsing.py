@@ -77,13 +77,13 @@ class Pods:
 
     def _check(self, pod: Pod) -> None:
         try:
-            family = self._facts.of(pod).family
+            signature = self._facts.of(pod).signature
         except Exception:
             check(pod, "Pod")
             raise
-        if family not in self._sound or pod.status.container_statuses or pod.status.resources:
+        if signature not in self._sound or pod.status.container_statuses or pod.status.resources:
             check(pod, "Pod")
-            self._sound.keep(family, True)
+            self._sound.keep(signature, True)
 
 
 def read_pod(text: Text, what: str = "Pod") -> Pod:

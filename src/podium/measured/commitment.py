@@ -32,7 +32,7 @@ class Commitment(NamedTuple):
 
 
 def commitment_of(pod: Pod, facts: PodFacts) -> Commitment:
-    """The commitment, worked out once for all pods of a family."""
+    """The commitment, worked out once per signature."""
     known: Commitment | None = facts.notes.get(_NOTE)
     if known is None:
         known = facts.notes[_NOTE] = _commitment(pod)

@@ -90,13 +90,13 @@ def compare(drive: Drive) -> int:
         expected = account(fresh, pod, 0)
         for _ in range(4):
             cycle = Cycle(pod, drive.scheduler.cluster)
-            known = drive.scheduler.memory.decide(drive.runtime, cycle, Sampling())
+            known = drive.scheduler.answer_cache.decide(drive.runtime, cycle, Sampling())
         assert account(drive.runtime, pod, 0) == expected
         if known is None or isinstance(known, Search):
             continue
         remembered += 1
         assert drive.scheduler.cluster.names[known] == expected["chosen"]
-        kept = drive.scheduler.memory.get(drive.runtime, cycle)
+        kept = drive.scheduler.answer_cache.get(drive.runtime, cycle)
         assert kept is not None
         if "scores" in expected:
             table = kept.table()[1].by_plugin

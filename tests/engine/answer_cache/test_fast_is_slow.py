@@ -351,7 +351,7 @@ def compare(drive: Drive) -> int:
         assert account(runtime, pod, start) == expected, "the kept state differs from a fresh one"
         for _ in range(4):  # the third time the answers are kept, the fourth time they are known
             cycle = Cycle(pod, scheduler.cluster)
-            known = scheduler.memory.decide(runtime, cycle, Sampling(next_start=start))
+            known = scheduler.answer_cache.decide(runtime, cycle, Sampling(next_start=start))
         if known is None:
             continue
         assert "error" not in expected
@@ -362,7 +362,7 @@ def compare(drive: Drive) -> int:
                 assert failure(runtime, cycle, known) == {key: expected[key] for key in ("message", "evictions")}
             continue
         assert scheduler.cluster.names[known] == expected["chosen"]
-        kept = scheduler.memory.get(runtime, cycle)
+        kept = scheduler.answer_cache.get(runtime, cycle)
         assert kept is not None
         rows, table = kept.table()
         assert [scheduler.cluster.names[each] for each in rows.tolist()] == expected["feasible"]

@@ -192,13 +192,13 @@ def compare(drive: Drive) -> int:
         # What is kept is asked first: the long way would bring up to date what both share.
         for _ in range(3):
             cycle = Cycle(pod, scheduler.cluster)
-            known = scheduler.memory.decide(runtime, cycle, Sampling())
+            known = scheduler.answer_cache.decide(runtime, cycle, Sampling())
         assert account(runtime, pod, 0) == expected, "the plugins' own accounts differ from fresh ones"
         if known is None or isinstance(known, Search):
             continue
         remembered += 1
         assert scheduler.cluster.names[known] == expected["chosen"]
-        kept = scheduler.memory.get(runtime, cycle)
+        kept = scheduler.answer_cache.get(runtime, cycle)
         assert kept is not None
         rows, table = kept.table()
         assert [scheduler.cluster.names[each] for each in rows.tolist()] == expected["feasible"]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from podium.cluster import NodeInfo, Nodes
-from podium.engine.answer_cache import store as memory
-from podium.engine.answer_cache.store import Memory
+from podium.engine.answer_cache import store
+from podium.engine.answer_cache.store import AnswerCache
 from podium.engine.decide import Search, decide
 from podium.engine.sampling import Sampling
 from podium.framework import Cycle, Plugin, PluginError, Scope, Scores, Status, Verdict
@@ -59,7 +59,7 @@ def rooms(*labels: dict[str, str], plugins: tuple[Any, ...] = (Doors, Rooms)) ->
 
 
 def ask(
-    remembered: Memory,
+    remembered: AnswerCache,
     runtime: ProfileRuntime,
     pod: Pod | None = None,
     sampling: Sampling | None = None,
@@ -77,12 +77,12 @@ def ask(
 
 
 def test_a_kind_is_worth_keeping_when_one_pod_of_it_comes_for_the_third_time() -> None:
-    runtime, remembered = rooms({}, {"rooms": "5"}), Memory()
+    runtime, remembered = rooms({}, {"rooms": "5"}), AnswerCache()
     assert [ask(remembered, runtime, same=True) for _ in range(4)] == [None, None, 1, 1]
 
 
 def test_a_kind_of_pod_is_worth_keeping_when_a_second_pod_of_it_comes() -> None:
-    runtime, remembered = rooms({}, {"rooms": "5"}), Memory()
+    runtime, remembered = rooms({}, {"rooms": "5"}), AnswerCache()
     assert ask(remembered, runtime, make_pod("a")) is None
     assert ask(remembered, runtime, make_pod("b")) == 1
     assert ask(remembered, runtime, make_pod("c", labels={"of": "another kind"})) is None
@@ -91,7 +91,7 @@ def test_a_kind_of_pod_is_worth_keeping_when_a_second_pod_of_it_comes() -> None:
 
 
 def test_only_rows_that_changed_are_asked_about_again() -> None:
-    runtime, remembered = rooms(*[{"rooms": "1"}] * 20), Memory()
+    runtime, remembered = rooms(*[{"rooms": "1"}] * 20), AnswerCache()
     chosen = [ask(remembered, runtime) for _ in range(2)]
     runtime.handle.cluster.set_node(make_node("n7", labels={"rooms": "9"}))
     runtime.handle.cluster.set_node(make_node("n3", labels={"rooms": "9", "door": "closed"}))
@@ -109,13 +109,13 @@ def test_only_rows_that_changed_are_asked_about_again() -> None:
     ],
 )
 def test_what_is_not_kept(plugins: Any, pod: Pod, sampling: Sampling) -> None:
-    runtime, remembered = rooms(*[{}] * 120, plugins=plugins), Memory()
+    runtime, remembered = rooms(*[{}] * 120, plugins=plugins), AnswerCache()
     assert [ask(remembered, runtime, pod, sampling) for _ in range(3)] == [None] * 3
     assert remembered.get(runtime, cycle_of(runtime, pod)) is None
 
 
 def test_pods_nominated_in_memory_go_the_long_way() -> None:
-    runtime, remembered = rooms({}, {}), Memory()
+    runtime, remembered = rooms({}, {}), AnswerCache()
     runtime.handle.nominator.nominate(make_pod(), "n1")
     assert [ask(remembered, runtime, same=True) for _ in range(4)] == [None] * 4
 
@@ -132,7 +132,7 @@ def test_a_kind_that_pre_filter_decides_on_is_tried_once_and_never_again(answer:
             asked += 1
             return answer
 
-    runtime, remembered = rooms({}, {}, plugins=(Decides, Doors, Rooms)), Memory()
+    runtime, remembered = rooms({}, {}, plugins=(Decides, Doors, Rooms)), AnswerCache()
     assert [ask(remembered, runtime) for _ in range(5)] == [None] * 5
     assert asked == 1
 
@@ -158,7 +158,7 @@ class Picky(Plugin):
 def test_a_plugin_that_may_see_claims_is_asked_again_for_other_claims_and_the_others_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    runtime, remembered = rooms({}, {"claim": "default/b", "rooms": "5"}, plugins=(Picky, Doors, Rooms)), Memory()
+    runtime, remembered = rooms({}, {"claim": "default/b", "rooms": "5"}, plugins=(Picky, Doors, Rooms)), AnswerCache()
     monkeypatch.setattr(Doors, "sees_claims", False)
     Picky.asked = []
     answers = [ask(remembered, runtime, with_claim(name)) for name in ("a", "a", "a", "b", "b", "a")]
@@ -170,7 +170,7 @@ def test_a_plugin_that_may_see_claims_is_asked_again_for_other_claims_and_the_ot
 def test_a_pod_that_is_turned_away_for_its_claims_leaves_what_is_kept_for_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    runtime, remembered = rooms(*[{}] * 20, plugins=(Picky, Doors, Rooms)), Memory()
+    runtime, remembered = rooms(*[{}] * 20, plugins=(Picky, Doors, Rooms)), AnswerCache()
     monkeypatch.setattr(Doors, "sees_claims", False)
     Picky.asked = []
     answers: list[Any] = [ask(remembered, runtime, with_claim(name)) for name in ("a", "a", "bad")]
@@ -185,7 +185,7 @@ def test_a_volume_shared_with_a_pod_that_waits_for_the_node_is_told_apart() -> N
     claims = [make_claim(name, volume=f"v-{name}") for name in ("a", "b", "same")]
     volumes = [make_volume(f"v-{name}", driver="d") for name in ("a", "b", "same")]
     cluster = make_cluster([make_node("n1")], objects=[make_csi_node("n1", {"d": 1}), *claims, *volumes])
-    runtime, remembered = make_runtime(cluster, default=True), Memory()
+    runtime, remembered = make_runtime(cluster, default=True), AnswerCache()
     runtime.handle.nominator.nominate(pod_with(claim_volume("same", "data"), name="rival"), "n1")
     answers = [ask(remembered, runtime, with_claim(name)) for name in ("a", "b", "same", "a", "same")]
     fits = [None if answer is None else not isinstance(answer, Search) for answer in answers]
@@ -195,7 +195,7 @@ def test_a_volume_shared_with_a_pod_that_waits_for_the_node_is_told_apart() -> N
 def test_profiles_keep_their_own() -> None:
     world = World(answering("Open", filter_node=None), Rooms, nodes=[make_node("n1")], profiles=("one", "two"))
     one, two = world.scheduler.profiles.values()
-    remembered = Memory()
+    remembered = AnswerCache()
     answers = [ask(remembered, runtime) for runtime in (one, two, one, two)]
     assert answers == [None, None, 0, 0]
 
@@ -204,14 +204,14 @@ def test_profiles_keep_their_own() -> None:
 
 
 def test_the_kinds_used_longest_ago_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    runtime, remembered = rooms({}, {}), Memory()
+    runtime, remembered = rooms({}, {}), AnswerCache()
     kinds = [make_pod(labels={"kind": str(number)}) for number in range(3)]
     for pod in kinds:
         ask(remembered, runtime, pod)
         ask(remembered, runtime, pod)
     kept = remembered.get(runtime, cycle_of(runtime, kinds[0]))
     assert kept is not None
-    monkeypatch.setattr(memory, "KEPT_BYTES", 2 * kept.bytes)
+    monkeypatch.setattr(store, "KEPT_BYTES", 2 * kept.bytes)
     ask(remembered, runtime, kinds[0])
     new = make_pod(labels={"kind": "new"})
     ask(remembered, runtime, new)
@@ -221,8 +221,8 @@ def test_the_kinds_used_longest_ago_are_dropped(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_so_are_the_kinds_met_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "REMEMBERED_KINDS", 2)
-    runtime, remembered = rooms({}, {}), Memory()
+    monkeypatch.setattr(store, "REMEMBERED_KINDS", 2)
+    runtime, remembered = rooms({}, {}), AnswerCache()
     for name in "abc":
         ask(remembered, runtime, make_pod(labels={"kind": name}))
     answers = [ask(remembered, runtime, make_pod(labels={"kind": name})) for name in "ca"]
@@ -233,7 +233,7 @@ def test_so_are_the_kinds_met_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_error_that_comes_up_later_fails_the_decision() -> None:
-    runtime, remembered = rooms(*[{}] * 20), Memory()
+    runtime, remembered = rooms(*[{}] * 20), AnswerCache()
     assert [ask(remembered, runtime) for _ in range(2)] == [None, 0]
     runtime.handle.cluster.set_node(make_node("n4", labels={"door": "broken"}))
     assert ask(remembered, runtime) is None
@@ -262,7 +262,7 @@ def test_a_plugin_that_raises_is_left_to_the_long_way_and_what_was_kept_is_dropp
             self._ask("score_node")
             return 1
 
-    runtime, remembered = rooms({}, {}, plugins=(Moody,)), Memory()
+    runtime, remembered = rooms({}, {}, plugins=(Moody,)), AnswerCache()
     assert [ask(remembered, runtime) for _ in range(2)] == [None, 0]
     Moody.good = False
     assert ask(remembered, runtime) is None
@@ -281,7 +281,7 @@ def test_a_plugin_that_raises_is_left_to_the_long_way_and_what_was_kept_is_dropp
 )
 def test_kept_answers_follow_where_the_search_starts(nodes: list[tuple[str, int]], starts: list[int]) -> None:
     """Among equals the node is taken that a search from there would take, and the next search starts alike."""
-    runtime, remembered = rooms(*({"door": door, "rooms": str(score)} for door, score in nodes)), Memory()
+    runtime, remembered = rooms(*({"door": door, "rooms": str(score)} for door, score in nodes)), AnswerCache()
     ask(remembered, runtime)
     for start in starts:
         kept, long = Sampling(next_start=start), Sampling(next_start=start)
@@ -315,7 +315,7 @@ def test_scores_of_plugins_that_look_further_are_asked_for_again() -> None:
         def score(self, _cycle: Cycle, nodes: Nodes) -> Scores:
             return np.where(nodes.rows == self.favourite, 100, 0)
 
-    runtime, remembered = rooms({}, {}, {}, plugins=(Doors, Fickle)), Memory()
+    runtime, remembered = rooms({}, {}, {}, plugins=(Doors, Fickle)), AnswerCache()
     answers = [ask(remembered, runtime)]
     for favourite in (2, 1):
         Fickle.favourite = favourite

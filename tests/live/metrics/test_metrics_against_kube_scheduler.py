@@ -27,7 +27,7 @@ SMALL, BIG, LARGE = {"cpu": "100m"}, {"cpu": "10"}, {"cpu": "1900m"}
 SAMPLED = "scheduler_plugin_execution_duration_seconds"
 
 NOT_OURS = {
-    "scheduler_batch_attempts_total": "Podium keeps answers instead of batching: podium_kept_decisions_total",
+    "scheduler_batch_attempts_total": "Podium caches answers instead of batching: podium_answer_cache_decisions_total",
     "scheduler_batch_cache_flushed_total": "as above",
     "scheduler_get_node_hint_duration_seconds": "as above",
     "scheduler_store_schedule_results_duration_seconds": "as above",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from podium.cluster import Cluster, NodeInfo, Nodes
-from podium.framework.marks import marker_of
+from podium.framework.watermarks import watermark_of
 
 FEW_ROWS = 4
 """Up to so many rows, asking one by one is quicker than asking with arrays."""
@@ -109,5 +109,5 @@ class Freshness:
     __slots__ = ("mark", "marker")
 
     def __init__(self, plugin: Any) -> None:
-        self.marker = marker_of(plugin)
+        self.marker = watermark_of(plugin)
         self.mark: Hashable = None

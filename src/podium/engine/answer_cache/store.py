@@ -35,7 +35,7 @@ class Met(msgspec.Struct, gc=False):
     keepable: bool = True
 
 
-class Memory:
+class AnswerCache:
     """Kept answers by kind of pod: profile and family."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Memory:
         self._met: OrderedDict[Kind, Met] = OrderedDict()
         self.bytes = 0
         """About how much memory they take."""
-        self.answered = 0
+        self.decisions = 0
         """How many decisions were made by them."""
 
     def decide(self, runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> int | Search | None:
@@ -56,7 +56,7 @@ class Memory:
             return None
         if sampling.limit(nodes, runtime.profile.percentage_of_nodes_to_score) < nodes:
             return None
-        kind = (runtime.name, cycle.facts.family)
+        kind = (runtime.name, cycle.facts.signature)
         kept = self._kept.get(kind)
         if kept is None:
             if not self._worth_keeping(kind, pod.uid):
@@ -67,7 +67,7 @@ class Memory:
         try:
             answer = kept.decide(cycle, sampling.next_start % max(nodes, 1))
             sampling.advance(nodes, nodes)
-            self.answered += 1
+            self.decisions += 1
             return answer
         except TurnedAway:
             return None
@@ -82,15 +82,15 @@ class Memory:
         """How many kinds of pods have their answers kept."""
         return len(self._kept)
 
-    def placed_the_long_way(self, runtime: ProfileRuntime, cycle: Cycle) -> None:
+    def decided_without(self, runtime: ProfileRuntime, cycle: Cycle) -> None:
         """A kind that was met once may never come again: what plugins noted of it is dropped."""
-        met = self._met.get((runtime.name, cycle.facts.family))
+        met = self._met.get((runtime.name, cycle.facts.signature))
         if met is not None and met.times == 1:
             cycle.facts.notes.clear()
 
     def get(self, runtime: ProfileRuntime, cycle: Cycle) -> Kept | None:
         """What is kept for the kind of the cycle's pod."""
-        return self._kept.get((runtime.name, cycle.facts.family))
+        return self._kept.get((runtime.name, cycle.facts.signature))
 
     def _worth_keeping(self, kind: Kind, uid: str) -> bool:
         """Whether a kind has come often enough, unless its answers turned out not to be keepable."""

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Mask, PlacedPod, Rows
 from podium.framework.cycle import Cycle
-from podium.framework.marks import Marker, marker_of
 from podium.framework.nominator import Nominator
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import Status
+from podium.framework.watermarks import WatermarkOf, watermark_of
 from podium.kube import Pod
 
 UNKNOWN, HARMLESS, VIOLATING = 0, -1, -2
@@ -134,7 +134,7 @@ class DryRuns:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
-        self._markers: dict[str, Marker | None] = {}
+        self._markers: dict[str, WatermarkOf | None] = {}
 
     def refreshed(self, runtime: ProfileRuntime, cycle: Cycle) -> Results:
         """The results that still hold for this pod; add to it what is found out."""
@@ -158,13 +158,13 @@ class DryRuns:
         marks: list[tuple[str, Hashable]] = []
         for plugin in in_force.filters:
             if plugin.name not in self._markers:
-                self._markers[plugin.name] = marker_of(plugin)
+                self._markers[plugin.name] = watermark_of(plugin)
             marker = self._markers[plugin.name]
             mark = () if marker is None else marker(cycle)
             if mark is None:
                 return None
             marks.append((plugin.name, mark))
-        return cycle.facts.family, tuple(marks)
+        return cycle.facts.signature, tuple(marks)
 
 
 class _Kept:

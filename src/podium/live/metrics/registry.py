@@ -173,7 +173,7 @@ def _of_queue(scheduler: Scheduler) -> list[MetricFamily]:
 
 
 def _of_cluster(scheduler: Scheduler) -> list[MetricFamily]:
-    cluster, memory = scheduler.cluster, scheduler.memory
+    cluster, cache = scheduler.cluster, scheduler.answer_cache
 
     def size() -> Reading:
         assumed = sum(placed.assumed for placed in cluster.pods.values())
@@ -185,12 +185,12 @@ def _of_cluster(scheduler: Scheduler) -> list[MetricFamily]:
 
     return [
         ReadFamily(gauges, "scheduler_cache_size", "Nodes and placed pods the scheduler knows of.", size, ("type",)),
-        ReadFamily(gauges, "podium_kept_answers", "Kinds of pods whose answers are kept.", lambda: len(memory)),
-        ReadFamily(gauges, "podium_kept_answers_bytes", "Memory that kept answers take, about.", lambda: memory.bytes),
+        ReadFamily(gauges, "podium_answer_cache_entries", "Signatures of pods with cached answers.", lambda: len(cache)),
+        ReadFamily(gauges, "podium_answer_cache_bytes", "Memory that cached answers take, about.", lambda: cache.bytes),
         ReadFamily(
             counters,
-            "podium_kept_decisions_total",
-            "Decisions made by kept answers; all others asked every plugin about every node.",
-            lambda: memory.answered,
+            "podium_answer_cache_decisions_total",
+            "Decisions made from cached answers; all others asked every plugin about every node.",
+            lambda: cache.decisions,
         ),
     ]

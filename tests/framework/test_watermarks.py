@@ -9,7 +9,7 @@ import pytest
 
 from podium.cluster import Cluster, NodeInfo
 from podium.framework import Cycle, Plugin, Scope
-from podium.framework.marks import marker_of
+from podium.framework.watermarks import watermark_of
 from podium.kube import Pod
 from podium.plugins import load_registry
 from tests.builders import make_handle, make_plugin, make_pod
@@ -30,7 +30,7 @@ def plugin_with(watermark: Hashable = "none", **attributes: Any) -> type[Plugin]
 
 def mark(plugin: type[Plugin], pod: Pod) -> Hashable:
     cluster = Cluster()
-    marker = marker_of(plugin(None, make_handle(cluster)))
+    marker = watermark_of(plugin(None, make_handle(cluster)))
     return "no marker" if marker is None else marker(Cycle(pod, cluster))
 
 
@@ -65,7 +65,7 @@ def test_only_the_points_a_plugin_has_count() -> None:
         def score_node(self, _cycle: Cycle, _node: NodeInfo) -> int:
             return 1
 
-    assert marker_of(make_plugin(Likes, Cluster())) is None
+    assert watermark_of(make_plugin(Likes, Cluster())) is None
 
 
 @pytest.mark.parametrize(
