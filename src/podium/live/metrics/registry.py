@@ -185,7 +185,9 @@ def _of_cluster(scheduler: Scheduler) -> list[MetricFamily]:
 
     return [
         ReadFamily(gauges, "scheduler_cache_size", "Nodes and placed pods the scheduler knows of.", size, ("type",)),
-        ReadFamily(gauges, "podium_answer_cache_entries", "Signatures of pods with cached answers.", lambda: len(cache)),
+        ReadFamily(
+            gauges, "podium_answer_cache_entries", "Signatures of pods with cached answers.", lambda: len(cache)
+        ),
         ReadFamily(gauges, "podium_answer_cache_bytes", "Memory that cached answers take, about.", lambda: cache.bytes),
         ReadFamily(
             counters,
