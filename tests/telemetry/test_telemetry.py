@@ -78,7 +78,7 @@ def test_values_are_there_after_the_first_round_and_equal_series_share_them() ->
     assert world.telemetry.follow(Series(source=METRICS, query="CPU/Latest")) is readings
 
     async def test() -> None:
-        await world.telemetry.asked(60)
+        await world.telemetry.first_refresh(60)
         assert readings.values == {"a": 25.0}
         assert (readings.measured_at, readings.problem) == (EPOCH, None)
 
@@ -90,7 +90,7 @@ def test_one_request_serves_everything_that_is_followed_of_a_source() -> None:
     cpu, memory = world.telemetry.follow(CPU), world.telemetry.follow(MEMORY)
 
     async def test() -> None:
-        await world.telemetry.asked(60)
+        await world.telemetry.first_refresh(60)
         assert (cpu.of("a"), memory.of("a")) == (25.0, 12.5)
         assert world.api.asked == [0.0]
 

@@ -37,7 +37,7 @@ from podium.framework.nominator import Nominator
 from podium.framework.profile import ProfileRuntime
 from podium.framework.waiting import WaitingPods
 from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
-from podium.live.run import SchedulerProcess
+from podium.live.process import SchedulerProcess
 
 NO_POD_LOST = "no pod is lost"
 SAME_CLUSTER = "the scheduler's cluster is the API server's"

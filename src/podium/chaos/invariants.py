@@ -32,7 +32,7 @@ from podium.cluster import PlacedPod
 from podium.cluster.facts import PodFacts
 from podium.kube import Node, Pod
 from podium.kube.quantity import milli, units
-from podium.live.run import SchedulerProcess
+from podium.live.process import SchedulerProcess
 
 ONE_BINDING = "every pod has one binding"
 KNOWN_BOUND = "no bound pod is decided for again"

@@ -15,8 +15,9 @@ from podium.cluster import Cluster
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.engine.scheduler import Scheduler
+from podium.live.assembly import RunOptions, build_process
 from podium.live.environment import ProcessEnvironment
-from podium.live.run import RunOptions, SchedulerProcess
+from podium.live.process import SchedulerProcess
 
 EPOCH = 1_800_000_000.0
 SERVER = "http://api:80"
@@ -106,7 +107,7 @@ class Replicas:
         environment = ProcessEnvironment(clock, rng, loop.time, process.name, _nothing)
         access = Access(SERVER, compression=False, connector=Connector)
         async with AsyncExitStack() as stack:
-            scheduler = SchedulerProcess(self._config, self._registry, access, RunOptions(), stack, environment)
+            scheduler = build_process(self._config, self._registry, access, RunOptions(), stack, environment)
             self._running[process] = scheduler
             self._engines.append(scheduler.live.engine)
             self.started(process, scheduler)

@@ -96,8 +96,8 @@ def run(
     from podium.cli.registry import registry_with
     from podium.client import load_access
     from podium.config.flags import with_leader_flags
+    from podium.live.assembly import RunOptions
     from podium.live.endpoints.options import ServingOptions
-    from podium.live.run import RunOptions
     from podium.live.run import run as run_scheduler
 
     set_up_log(log_format, log_level)

@@ -1,4 +1,4 @@
-"""What a scheduler process takes from the machine it runs on: the time, chance, a name. A simulation gives its own."""
+"""Names what a process takes from the machine it runs on: time, chance, a host name. A simulation gives its own."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from podium.framework.clock import Clock, SystemClock
 
 
 class ProcessEnvironment(NamedTuple):
-    """`stopwatch` is what durations are taken with; `settle` is called when all that stays has been listed."""
+    """`timer` is what durations are taken with; `settle` is called when all that stays in memory has been listed."""
 
     clock: Clock
     rng: random.Random
-    stopwatch: Callable[[], float]
+    timer: Callable[[], float]
     hostname: str
     settle: Callable[[], None]
 
@@ -27,6 +27,6 @@ def this_machine() -> ProcessEnvironment:
 
 
 def _settle() -> None:
-    """No need to look through what was listed at every collection."""
+    """Leave what was listed out of every later garbage collection."""
     gc.collect()
     gc.freeze()

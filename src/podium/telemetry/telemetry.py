@@ -120,9 +120,9 @@ class Telemetry:
         """Ask every source once."""
         await asyncio.gather(*map(self._refresh, self._groups.values()))
 
-    async def asked(self, seconds: float) -> None:
-        """Wait until every source was asked once, but no longer than this; `run` does the asking."""
-        waits = [asyncio.ensure_future(group.asked.wait()) for group in self._groups.values()]
+    async def first_refresh(self, seconds: float) -> None:
+        """Wait until every source was asked once, but no longer than this; `run` asks them."""
+        waits = [asyncio.ensure_future(group.refreshed.wait()) for group in self._groups.values()]
         if waits:
             _done, pending = await asyncio.wait(waits, timeout=seconds)
             for wait in pending:
@@ -154,7 +154,7 @@ class Telemetry:
             _log.exception("refreshing the load of %s failed", group.settings)
             group.fail(f"internal error: {type(error).__name__}: {error}")
         group.give_up(self._clock.now())
-        group.asked.set()
+        group.refreshed.set()
         self._tell(group, before, group.problems())
 
     async def _index(self, group: _Group) -> NodeIndex:
@@ -185,7 +185,7 @@ class _Group:
         self.settings = settings
         self.source = _source(settings, api)
         self.followed: dict[Series, Followed] = {}
-        self.asked = asyncio.Event()
+        self.refreshed = asyncio.Event()
 
     def follow(self, series: Series) -> Followed:
         followed = self.followed.get(series)

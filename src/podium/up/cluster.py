@@ -25,8 +25,9 @@ from podium.client import Access
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.framework.clock import SystemClock
+from podium.live.assembly import RunOptions, build_process
 from podium.live.endpoints.options import ServingOptions
-from podium.live.run import RunOptions, SchedulerProcess
+from podium.live.process import SchedulerProcess
 from podium.serving.signals import stop_on_signals
 from podium.up.creation import create
 from podium.up.demonstration import demonstrate
@@ -71,7 +72,7 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
         kubeconfig = write_kubeconfig(server.url, server.port)
         stack.callback(kubeconfig.unlink, missing_ok=True)
         screen.say(_welcome(server.url, kubeconfig, api, created))
-        scheduler = SchedulerProcess(
+        scheduler = build_process(
             config,
             registry,
             Access(server.url),

@@ -1,0 +1,173 @@
+"""Builds the scheduler process of a live cluster: every part is made here, once, and handed what it needs.
+
+    clients → metrics → events → election → measured load, experience → the scheduler → endpoints
+
+The lease and the events have a client of their own: neither may wait behind bindings, nor be stopped by their guard.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from contextlib import AsyncExitStack
+from typing import NamedTuple
+
+from podium.client import Access, Client, WatchedExperience
+from podium.config import to_dict
+from podium.config.registry import Registry
+from podium.config.resolved import SchedulerConfig
+from podium.kube import Node, Pod
+from podium.live.driver import LiveScheduler
+from podium.live.election.election import Election
+from podium.live.endpoints.options import ServingOptions, build_endpoint_access
+from podium.live.endpoints.server import EndpointServer
+from podium.live.environment import ProcessEnvironment, this_machine
+from podium.live.events.recorder import EventRecorder
+from podium.live.metrics.load import show_load
+from podium.live.metrics.registry import Metrics
+from podium.live.metrics.resources import resource_metrics
+from podium.live.process import SchedulerProcess
+from podium.live.shadow import Shadow, log_finding
+from podium.serving.log import LOG
+from podium.telemetry import Telemetry
+
+BUSY = 8
+"""Bindings under way from which on events wait a while: they tell of what has happened, and bindings make it happen."""
+
+
+class RunOptions(NamedTuple):
+    """What the command line adds to the configuration."""
+
+    user_agent: str = "podium"
+    shadow: bool = False
+    serving: ServingOptions = ServingOptions()
+
+
+def build_process(
+    config: SchedulerConfig,
+    registry: Registry,
+    access: Access,
+    options: RunOptions,
+    stack: AsyncExitStack,
+    environment: ProcessEnvironment | None = None,
+) -> SchedulerProcess:
+    """The process that `config` describes; `stack` closes its connections."""
+    environment = environment or this_machine()
+    clock, rng = environment.clock, environment.rng
+    qps, burst = config.request_limits
+    client = Client(access, qps=qps, burst=burst, user_agent=options.user_agent, rng=rng)
+    own_client = Client(access, user_agent=options.user_agent, rng=rng)
+    metrics = Metrics(clock, now=environment.timer, rng=rng)
+    for each in (client, own_client):
+        each.on_request = metrics.on_request
+        stack.push_async_exit(each)
+
+    def nodes() -> Iterable[Node]:
+        return list(live.informers.by_kind[Node].store.values())
+
+    def nodes_of_pods() -> Mapping[str, str]:
+        cluster = live.engine.cluster
+        return {placed.pod.key: cluster.names[placed.row] for placed in cluster.pods.values()}
+
+    recorder = EventRecorder(
+        own_client,
+        host=environment.hostname,
+        clock=clock,
+        rng=rng,
+        report=LOG.warning,
+        busy=lambda: live.writer.binding >= BUSY,
+    )
+    elects = config.leader_election.leader_elect and not options.shadow
+    election = _election(config, own_client, recorder, environment) if elects else None
+    telemetry = Telemetry(clock=clock, rng=rng, nodes=nodes, pods=nodes_of_pods, api=own_client, report=LOG.warning)
+    experience = WatchedExperience(
+        own_client, clock=clock, rng=rng, report=LOG.warning, may_write=lambda: process.leads() and not options.shadow
+    )
+    shadow = Shadow(log_finding) if options.shadow else None
+    live = LiveScheduler(
+        config,
+        registry,
+        client,
+        recorder,
+        clock=clock,
+        rng=rng,
+        load=telemetry,
+        experience=experience,
+        metrics=metrics,
+        shadow=shadow,
+    )
+    show_load(metrics, telemetry, clock)
+    _show(metrics, recorder, election, shadow)
+    process = SchedulerProcess(
+        live,
+        client,
+        recorder,
+        election,
+        telemetry,
+        experience,
+        metrics,
+        config=config,
+        before_scheduling=environment.settle,
+    )
+    return process
+
+
+def _election(
+    config: SchedulerConfig, client: Client, recorder: EventRecorder, environment: ProcessEnvironment
+) -> Election:
+    settings, first_profile = config.leader_election, config.profiles[0].scheduler_name
+    return Election(
+        client,
+        namespace=settings.resource_namespace,
+        name=settings.resource_name,
+        identity=f"{environment.hostname}_{uuid.UUID(int=environment.rng.getrandbits(128), version=4)}",
+        lease_duration=settings.lease_duration.seconds,
+        renew_deadline=settings.renew_deadline.seconds,
+        retry_period=settings.retry_period.seconds,
+        clock=environment.clock,
+        rng=environment.rng,
+        report=LOG.info,
+        on_event=lambda lease, note: recorder.record_election(lease, note, first_profile),
+    )
+
+
+def _show(metrics: Metrics, recorder: EventRecorder, election: Election | None, shadow: Shadow | None) -> None:
+    """Put on `/metrics` what the parts count."""
+    metrics.counter("podium_events_dropped_total", "Events that could not be sent.", lambda: {(): recorder.dropped})
+    if election is not None:
+        metrics.leads(election.name, election.leading)
+    if shadow is not None:
+        metrics.counter(
+            "podium_shadow_comparisons_total",
+            "Decisions compared with those of the scheduler in charge, by outcome.",
+            lambda: {(outcome,): count for outcome, count in shadow.counts.items()},
+            ("outcome",),
+        )
+
+
+async def serve_endpoints(
+    process: SchedulerProcess, options: ServingOptions, access: Access, stack: AsyncExitStack
+) -> None:
+    """Serve health, metrics and configuration until `stack` closes; raises ServingError where that cannot be done."""
+    allowed = build_endpoint_access(options, access)
+    for client in allowed.clients:
+        stack.push_async_exit(client)
+    informers = process.live.informers
+    election = {} if process.election is None else {"leaderElection": process.election.unhealthy}
+
+    def pods() -> Iterable[Pod]:
+        return list(informers.by_kind[Pod].store.values())
+
+    server = EndpointServer(
+        process.metrics,
+        lambda: to_dict(process.config),
+        allowed.control,
+        healthz=election,
+        readyz={**election, "shutdown": process.shutting_down, "sched-handler-sync": process.not_synced},
+        resources=lambda: resource_metrics(pods, process.leads),
+        tls=allowed.tls.context,
+        host=options.bind_address,
+        port=options.secure_port,
+    )
+    await server.start()
+    stack.push_async_callback(server.stop)

@@ -1,0 +1,151 @@
+"""Runs a scheduler process from start to end: watch, lead, schedule, stop.
+
+Caches fill while the process still waits to lead, so that a new leader starts at once (`delayCacheUntilActive` puts
+that off). Only a leader schedules; its writes pass a guard that asks at the last moment whether the lease still holds,
+so a process that slept through the end of its lease writes nothing. When the lease is lost the process ends with 1, as
+kube-scheduler does: its supervisor starts it again, and the API server holds all there is to know. When a signal stops
+it, it first finishes what is under way, then hands the lease over and ends with 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from podium.client import Client, WatchedExperience
+from podium.config.resolved import SchedulerConfig
+from podium.live.driver import LiveScheduler
+from podium.live.election.election import Election, LeadershipLost
+from podium.live.events.recorder import EventRecorder
+from podium.live.metrics.registry import Metrics
+from podium.serving.log import LOG
+from podium.telemetry import Telemetry
+
+GRACE = 10.0
+"""Seconds that bindings under way get when the process is stopped."""
+LAST_WRITES = 3.0
+"""Seconds for conditions and events that have not been written by then."""
+FIRST_LOAD = 5.0
+"""Seconds that the first pods wait for measured load and for what was learnt; then they are placed without."""
+FINE, LOST = 0, 1
+
+
+class SchedulerProcess:
+    """The parts of one scheduler process. `before_scheduling` is called when all that was listed is in memory."""
+
+    def __init__(
+        self,
+        live: LiveScheduler,
+        client: Client,
+        recorder: EventRecorder,
+        election: Election | None,
+        telemetry: Telemetry,
+        experience: WatchedExperience,
+        metrics: Metrics,
+        *,
+        config: SchedulerConfig,
+        before_scheduling: Callable[[], None],
+    ) -> None:
+        self.live = live
+        self.election = election
+        self.metrics = metrics
+        self.config = config
+        self._client = client
+        self._recorder = recorder
+        self._telemetry = telemetry
+        self._experience = experience
+        self._before_scheduling = before_scheduling
+        self._stopping = False
+
+    def leads(self) -> bool:
+        return self.election is None or self.election.leading()
+
+    def shutting_down(self) -> str | None:
+        """The readiness check `shutdown`."""
+        return "process is shutting down" if self._stopping else None
+
+    def not_synced(self) -> str | None:
+        """The readiness check `sched-handler-sync`."""
+        missing = self.live.informers.waiting_for
+        return f"handlers are not fully synchronized: {', '.join(missing)}" if missing else None
+
+    async def run(self, stop: asyncio.Event) -> int:
+        """Schedule until `stop` is set (0) or until the lease is lost (1)."""
+        tasks: list[asyncio.Task[Any]] = []
+
+        def start(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+            tasks.append(asyncio.create_task(work))
+            return tasks[-1]
+
+        def start_caches() -> None:
+            start(self.live.watch())
+            start(self._measure())
+            start(self._learn())
+
+        start(stop.wait())
+        start(self._recorder.run())
+        try:
+            if not self.config.delay_cache_until_active:
+                start_caches()
+            if self.election is not None:
+                leading = start(self.election.acquire())
+                await _first(tasks)
+                if not leading.done():
+                    return FINE
+                tasks.remove(leading)
+                self._client.guard = self.election.guard
+                start(self.election.keep())
+            if self.config.delay_cache_until_active:
+                start_caches()
+            start(self._schedule())
+            try:
+                await _first(tasks)
+            except LeadershipLost as loss:
+                LOG.error("%s; ending, so that what starts next begins from the API server alone", loss)
+                return LOST
+            LOG.info("stopping: finishing what is under way")
+            self._stopping = True
+            await self._finish()
+            return FINE
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _measure(self) -> None:
+        """Keep measured load fresh, from when nodes are known that it can belong to."""
+        await self.live.informers.synced()
+        await self._telemetry.run()
+
+    async def _learn(self) -> None:
+        """Learn from what becomes of pods; where no plugin wants that, do nothing for as long as the others work."""
+        await self._experience.run()
+        await asyncio.Event().wait()
+
+    async def _schedule(self) -> None:
+        await self.live.informers.synced()
+        await asyncio.gather(self._telemetry.first_refresh(FIRST_LOAD), self._experience.recalled(FIRST_LOAD))
+        self._before_scheduling()
+        LOG.info("podium runs: scheduling for %s", ", ".join(self.live.engine.profiles))
+        await self.live.schedule()
+
+    async def _finish(self) -> None:
+        """Finish bindings, write what is still to be written, and let the next leader begin at once."""
+        await self.live.finish(GRACE)
+        last_writes = asyncio.gather(
+            self.live.statuses.drained(), self._recorder.drain(LAST_WRITES), self._experience.flush()
+        )
+        try:
+            await asyncio.wait_for(last_writes, LAST_WRITES)
+        except TimeoutError:
+            LOG.warning("some conditions and events could not be written in time")
+        if self.election is not None:
+            await self.election.release()
+
+
+async def _first(tasks: list[asyncio.Task[Any]]) -> None:
+    """Wait until one of the tasks ends; one that failed fails the process, with its own error."""
+    done, _pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in done:
+        task.result()
