@@ -50,7 +50,7 @@ def commands(text: str) -> Iterator[Command]:
 
 
 class Reader:
-    """Somebody who follows a page in a folder of their own."""
+    """A reader who follows a page in a folder of their own."""
 
     def __init__(self, folder: Path) -> None:
         self.home = self.cwd = folder

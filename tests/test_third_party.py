@@ -1,4 +1,4 @@
-"""A plugin from somebody else's package: installed, found by its entry point, configured in YAML, and kept in check.
+"""A plugin from another package: installed, found by its entry point, configured in YAML, and kept in check.
 
 Everything runs as it would for its author: pip installs the package, and `podium` starts as a process of its own.
 """

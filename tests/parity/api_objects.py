@@ -1,7 +1,7 @@
 """Brings objects into the API server and reads them back.
 
 Creating takes several requests for some kinds: a status is set afterwards, a pod that is going away is deleted with a
-grace period nobody serves, a claim that belongs to a pod needs the pod's new uid. An object the server refuses is
+grace period nothing ends, a claim that belongs to a pod needs the pod's new uid. An object the server refuses is
 counted and left out; the cluster is then simply a smaller one.
 """
 

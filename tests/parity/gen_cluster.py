@@ -132,7 +132,7 @@ def _without_shared_images(late: list[Obj], early: list[Obj]) -> None:
     """Nodes that join later bring no image that others have.
 
     kube-scheduler copies the number of nodes with an image into its snapshot of each node, and renews that copy only
-    when the node itself changes; what it then scores depends on its past and cannot be told from the cluster.
+    when the node itself changes; what it then scores depends on its past and cannot be seen in the cluster.
     """
     known = {name for node in early for image in node["status"]["images"] for name in image["names"]}
     for node in late:

@@ -1,6 +1,6 @@
 """Random nodes: small, unequal, partly broken.
 
-A node here misses labels, has taints nobody tolerates, reports no memory, or is too small for what already runs on it;
+A node here misses labels, has taints no pod tolerates, reports no memory, or is too small for what already runs on it;
 clusters of tidy equal nodes would hide most of what a scheduler decides.
 """
 

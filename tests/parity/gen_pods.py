@@ -28,8 +28,8 @@ from tests.parity.gen_selectors import (
 )
 from tests.parity.gen_volumes import Storage, pod_volumes
 
-# How often each theme comes in a row of twenty clusters. Nodes of "twins" are alike, so that equal scores abound; those
-# of "evictions" are alike and full, so that every rule for the choice of victims gets to decide.
+# How often each theme comes in a row of twenty clusters. Nodes of "twins" are equal, so that equal scores abound; those
+# of "evictions" are equal and full, so that every rule for the choice of victims gets to decide.
 THEMES = {
     "volumes": 4,
     "preemption": 2,

@@ -1,6 +1,6 @@
 """Random selectors, affinity terms, spread constraints and tolerations, with every operator and odd corner.
 
-Empty selectors, absent selectors, keys nobody has, numbers that do not parse and terms that contradict each other are
+Empty selectors, absent selectors, unused keys, numbers that do not parse and terms that contradict each other are
 all legal in the API and all decide something, so they appear here on purpose.
 """
 

@@ -111,7 +111,7 @@ def _drivers(dice: Dice, theme: str) -> list[Obj]:
     drivers = []
     for name, capacity in ((DRIVER, False), (TIGHT_DRIVER, True)):
         if name == TIGHT_DRIVER and theme != "volumes" and dice.chance(0.3):
-            continue  # without the driver's object nobody asks for capacity
+            continue  # without the driver's object capacity is not looked at
         drivers.append(
             {
                 "apiVersion": "storage.k8s.io/v1",

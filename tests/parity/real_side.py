@@ -234,8 +234,8 @@ class _Run:
             latest = self._log.latest(_key(pod)) or attempt  # the pod may have been tried again already
             status = self._client.get("v1/Pod", metadata["name"], metadata["namespace"])["status"]
             scheduled = [each for each in status.get("conditions", []) if each["type"] == "PodScheduled"]
-            told = bool(scheduled) and scheduled[0].get("message") == latest.message
-            if told and (latest is not attempt or status.get("nominatedNodeName", "") == _nomination(attempt, pod)):
+            written = bool(scheduled) and scheduled[0].get("message") == latest.message
+            if written and (latest is not attempt or status.get("nominatedNodeName", "") == _nomination(attempt, pod)):
                 return
             time.sleep(0.01)
         raise SilentSchedulerError(f"the condition of {_key(pod)} is not what the log says: {attempt.message}")
@@ -339,7 +339,7 @@ def _shares_a_port(victim: str, objects: list[Obj]) -> bool:
     """Whether another pod on the victim's node holds the same host port.
 
     kube-scheduler keeps the ports of a node as a set: once one of two holders is gone, it takes the port for free. Who
-    sees only the objects cannot know that somebody was there.
+    sees only the objects cannot know that there was one.
     """
     pods = {_key(each): each for each in objects if each["kind"] == "Pod"}
     ports = _host_ports(pods[victim])

@@ -62,7 +62,7 @@ class Tally:
     reasons: Counter[str] = field(default_factory=Counter)  # cases in which kube-scheduler gave the reason
     errors: Counter[str] = field(default_factory=Counter)
     podium_rejections: Counter[str] = field(default_factory=Counter)  # nodes Podium rejected, by plugin
-    scored: Counter[str] = field(default_factory=Counter)  # cases in which a plugin told nodes apart
+    scored: Counter[str] = field(default_factory=Counter)  # cases in which a plugin gave nodes different scores
     preemptions: int = 0
     budget_violations: int = 0
     retries: int = 0
@@ -99,7 +99,7 @@ class Tally:
             f"ties between best nodes {self.ties}"
         )
         lines.append("themes: " + ", ".join(f"{name} {count}" for name, count in self.themes.most_common()))
-        lines += ["", f"{'plugin that told nodes apart':<60} cases"]
+        lines += ["", f"{'plugin that gave different scores':<60} cases"]
         lines += [f"  {name:<58} {count:>5}" for name, count in self.scored.most_common()]
         lines += ["", f"{'reason in messages of kube-scheduler':<60} cases"]
         lines += [f"  {name[:57]:<58} {count:>5}" for name, count in self.reasons.most_common()]
@@ -116,7 +116,7 @@ class Tally:
         unseen = [
             f"never seen: {reason!r} of {plugin}" for reason, plugin in REASONS.items() if not self.reasons[reason]
         ]
-        return unseen + [f"never told nodes apart: {name}" for name in SCORERS if not self.scored[name]]
+        return unseen + [f"never gave different scores: {name}" for name in SCORERS if not self.scored[name]]
 
 
 def reasons_in(message: str) -> list[str]:

@@ -28,7 +28,7 @@ class SilentSchedulerError(Exception):
 
 @dataclass
 class Attempt:
-    """One scheduling cycle of one pod, as far as the log has told it."""
+    """One scheduling cycle of one pod, as far as the log shows it."""
 
     pod: str
     number: int  # position among all attempts of this scheduler

@@ -2,7 +2,7 @@
 
 It is the tests' own hand on the API server, apart from the client that Podium ships, so that a mistake in one cannot
 hide in the other. Two habits of the API server are smoothed over here: it drops `.status` when most kinds are created,
-so `create` sets it in a second request; and nobody finishes deletions in an empty control plane (no kubelet, no
+so `create` sets it in a second request; and an empty control plane finishes no deletions (no kubelet, no
 garbage collector), so deletions ask for no grace period (wipe.py empties a control plane altogether).
 """
 
@@ -147,7 +147,7 @@ class ApiClient:
         self._json("POST", self.resource("v1/Pod").path(namespace, pod, "binding"), binding)
 
     def delete(self, kind: str, name: str, namespace: str = "default", *, grace_period_seconds: int = 0) -> None:
-        """Delete one object, at once unless told otherwise."""
+        """Delete one object, at once unless it says otherwise."""
         options = {"gracePeriodSeconds": grace_period_seconds}
         self._json("DELETE", self.resource(kind).path(namespace, name), options)
 

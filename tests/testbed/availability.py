@@ -1,7 +1,7 @@
 """What a test does when a real component cannot be had: skip with the reason, or fail where it is required.
 
 Developers without Go or a network still get a useful test run; continuous integration sets PODIUM_REQUIRE_TESTBED=1,
-so that a component nobody noticed missing never looks like a passing test. The terminal summary gathers the skips
+so that a missing component never looks like a passing test. The terminal summary gathers the skips
 (see tests/conftest.py), which it knows by the prefix used here.
 """
 

@@ -2,7 +2,7 @@
 
 Each folder beside this file that holds a go.mod pins one group of programs as Go tools. A group is built when a test
 first asks for it and kept in the user's cache folder under a hash of everything that decides the result (go.mod,
-go.sum, linker flags, Go version), so a changed pin builds anew and an unchanged one never does. The finished folder
+go.sum, linker flags, Go version), so a changed pin builds again and an unchanged one never does. The finished folder
 appears in one rename, and a file lock makes a second process wait for the first rather than build as well.
 
     python -m tests.testbed.build        # build what is missing, print where the programs are

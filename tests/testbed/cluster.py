@@ -53,7 +53,7 @@ class ControlPlane:
 
     feature_gates, runtime_config: as for kube-apiserver; the gates are passed to the other components too.
     priority_admission: have the API server compute `spec.priority` from the class, and refuse any other number.
-    disabled_admission: admission plugins to turn off, besides Priority.
+    disabled_admission: admission plugins to turn off, in addition to Priority.
     audit: write every binding and every change of a lease, with who asked for it, to `audit_log` (see audit.py).
     apiserver_flags: more flags, which win over those given here.
 
@@ -132,7 +132,7 @@ class ControlPlane:
         return [component.pid for component in self._components if component.running]
 
     def new_client(self, *, token: str | None = None, workers: int = 8) -> ApiClient:
-        """Another client, of the administrator or of whoever has `token`; the caller closes it."""
+        """Another client, of the administrator or of the user that `token` belongs to; the caller closes it."""
         return ApiClient(self.server, ca_path=self.ca_path, token=token or self.token, workers=workers)
 
     def wipe(self) -> None:
@@ -303,7 +303,7 @@ class ControlPlane:
         self._components.append(self._run_apiserver())
 
     def _start_etcd(self, folder: Path) -> str:
-        # A socket needs no port. Nobody connects to the advertised address or to the peer port, which etcd wants.
+        # A socket needs no port. Nothing connects to the advertised address or to the peer port, which etcd wants.
         url = f"unix://{folder / 'etcd.sock'}"
         command: list[str | Path] = [
             self._programs["etcd"],
@@ -412,7 +412,7 @@ class ControlPlane:
         return port
 
     def _new_name(self, program: str) -> str:
-        """A name that nothing had before, so that nobody reads the log of one that is gone."""
+        """A name that nothing had before, so that the log of one that is gone is never read."""
         self._named[program] += 1
         number = self._named[program]
         return f"{program}-{number}" if number > 1 else program

@@ -6,7 +6,7 @@ merging lists; from the pinned Go sources come the few facts that OpenAPI leaves
 the name in a decoding error, `x-embedded`: the embedded struct a field sits in, `x-omit-zero`: a zero value vanishes,
 `x-always`: it is written even when it was not given). No descriptions are kept.
 
-    python -m tests.testbed.field_facts        # write the file anew, after a change of the pinned version
+    python -m tests.testbed.field_facts        # write the file again, after a change of the pinned version
 """
 
 import json

@@ -1,7 +1,7 @@
 """Temporary folders that are removed even when their owner was killed.
 
-An orderly exit removes its folder. After a SIGKILL nobody does, so each folder holds a lock file that its living owner
-keeps locked, and whoever makes the next folder removes those whose lock is free.
+An orderly exit removes its folder. After a SIGKILL it stays, so each folder holds a lock file that its living owner
+keeps locked, and the owner of the next folder removes those whose lock is free.
 """
 
 import fcntl
@@ -36,5 +36,5 @@ def _remove_abandoned() -> None:
             with (folder / "lock").open("r") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder, ignore_errors=True)
-        except OSError:  # locked by its owner, owned by somebody else, or gone already
+        except OSError:  # locked by its owner, of another user, or gone already
             continue

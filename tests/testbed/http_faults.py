@@ -28,7 +28,7 @@ from yarl import URL
 from tests.testbed.cluster import ControlPlane
 from tests.testbed.ports import LOOPBACK
 
-# What belongs to one connection and must not be passed on; the lengths are set anew.
+# What belongs to one connection and must not be passed on; the lengths are set again.
 _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "host", "upgrade", "te", "trailer"}
 
 
@@ -135,7 +135,7 @@ class FaultProxy:
             return _refusal(409, "Conflict")
         try:
             return await self._forward(request, body, faults, writes)
-        except aiohttp.ClientError:  # the real one is away: nobody answers here either
+        except aiohttp.ClientError:  # the real one is away: no answer here either
             return _hang_up(request)
 
     async def _forward(self, request: web.BaseRequest, body: bytes, faults: Faults, writes: bool) -> web.StreamResponse:
@@ -207,7 +207,7 @@ async def _half(request: web.BaseRequest, status: int, headers: dict[str, str], 
 def _hang_up(request: web.BaseRequest) -> web.StreamResponse:
     if request.transport is not None:
         request.transport.close()
-    return web.Response()  # nobody will read it
+    return web.Response()  # will not be read
 
 
 def _refusal(code: int, reason: str, headers: dict[str, str] | None = None) -> web.StreamResponse:

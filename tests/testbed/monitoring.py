@@ -37,7 +37,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Job:
-    """Targets that are scraped alike; `honor_labels` lets series keep labels that the target would overwrite."""
+    """Targets that are scraped the same way; `honor_labels` lets series keep labels that the target would overwrite."""
 
     name: str
     targets: Sequence[Target]
@@ -134,7 +134,7 @@ class NodeExporter(_Program):
 
 
 class PrometheusServer(_Program):
-    """Prometheus that scrapes these jobs, every second unless told otherwise."""
+    """Prometheus that scrapes these jobs, every second unless it says otherwise."""
 
     name = "prometheus"
 

@@ -1,7 +1,7 @@
 """How `podium run` is started beside the real components, as a process of its own.
 
 It is the package that the tests import, under the interpreter they run in, whatever the working directory. Podium signs
-its own serving certificate where it is given none, as kube-scheduler does, so whoever asks it trusts anybody.
+its own serving certificate where it is given none, as kube-scheduler does, so its clients trust any certificate.
 """
 
 import sys

@@ -10,7 +10,7 @@ _PORTS = range(12000, 32000)
 
 
 def free_port() -> int:
-    """A port nobody listens on. It is free for a moment between choice and use, so somebody else may get it first."""
+    """A port without a listener. It is free between choice and use, so another process may get it first."""
     while True:
         port = random.choice(_PORTS)
         with socket.socket() as probe:

@@ -69,7 +69,7 @@ def test_the_real_scheduler_places_a_pod_and_logs_what_it_did(
     scheduler.stop()
     assert not scheduler.running
     log = scheduler.log_path.read_text()
-    for node in ("one", "two"):  # at this verbosity every plugin's score is told
+    for node in ("one", "two"):  # at this verbosity every plugin's score is logged
         assert f'"Plugin scored node for pod" pod="default/mine" plugin="NodeResourcesFit" node="{node}"' in log
 
 
@@ -159,7 +159,7 @@ def test_nothing_is_left_behind_when_the_test_process_ends(end: str) -> None:
     while any(_alive(int(pid)) for pid in pids) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert [pid for pid in pids if _alive(int(pid))] == []
-    if "kill" in end:  # nobody was left to remove it: the next owner of a folder does, once it is not new
+    if "kill" in end:  # no process was left to remove it: the next owner of a folder does, once it is not new
         os.utime(folder, (0, 0))
         OwnedFolder().remove()
     assert not Path(folder).exists()

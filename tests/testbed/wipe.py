@@ -1,6 +1,6 @@
 """Takes a control plane back to empty between tests, so that a session can share one.
 
-Nobody finishes deletions in a control plane without controllers: finalizers that admission or the server sets stay
+A control plane without controllers finishes no deletions: finalizers that admission or the server sets stay
 for ever, and so do the namespaces. Both are taken off here by hand.
 """
 

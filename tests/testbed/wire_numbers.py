@@ -1,10 +1,10 @@
 """Writes down how the built-in kinds are numbered in protobuf, as the pinned Kubernetes sources declare it.
 
-Typed Go clients, kubectl among them, send what they create in protobuf and cannot be told otherwise. To read it the
+Typed Go clients, kubectl among them, send what they create in protobuf and cannot be set otherwise. To read it the
 embedded API needs the number and the type of each field, no more: one data file, `wire_numbers.json`. A field without a
 name holds an embedded struct, whose fields JSON spreads out.
 
-    python -m tests.testbed.wire_numbers       # write the file anew, after a change of the pinned version
+    python -m tests.testbed.wire_numbers       # write the file again, after a change of the pinned version
 """
 
 import json

@@ -162,7 +162,7 @@ def test_a_demonstration_explains_what_fits_nowhere_and_ends(tmp_path: Path) -> 
 
 
 def test_the_live_view_shows_bars_and_ends_with_ctrl_c(tmp_path: Path) -> None:
-    """In a terminal of 30 lines, as somebody sits before it."""
+    """In a terminal of 30 lines, as a user sees it."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ.update(XDG_STATE_HOME=str(tmp_path), TERM="xterm", LINES="30", COLUMNS="120")

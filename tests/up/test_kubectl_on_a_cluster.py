@@ -1,4 +1,4 @@
-"""The real kubectl on `podium up`: workloads roll out, scale, drain and end as on any cluster, and nobody complains.
+"""The real kubectl on `podium up`: workloads roll out, scale, drain and end as on any cluster, without complaints.
 
 One cluster serves all tests, each in a namespace of its own; pods live fast in it.
 """
