@@ -15,11 +15,11 @@ import random
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from podium.apiserver.agents import Agents, Shape
-from podium.apiserver.api import Api
-from podium.apiserver.controllers import Controllers
+from podium.apiserver.api import EmbeddedApi
+from podium.apiserver.builtin_controllers import Controllers
 from podium.apiserver.kinds import NODE, POD, Kind
-from podium.apiserver.store import Change
+from podium.apiserver.kubelets import Kubelets, NodeShape
+from podium.apiserver.store.object_store import ObjectChange
 from podium.chaos.virtual_time import run_virtually
 from podium.kube.decode import decode_json
 from podium.kube.node import Node
@@ -40,9 +40,9 @@ class Embedded:
     def __init__(self, seed: int, *, binds: bool = True, speed: float = 1.0) -> None:
         self.clock = LoopClock()
         rng = random.Random(seed)
-        self.api = Api(clock=self.clock, rng=rng)
-        self.agents = Agents(self.api, self.clock, rng, speed=speed)
-        self.controllers = Controllers(self.api, self.clock, heartbeats=self.agents)
+        self.api = EmbeddedApi(clock=self.clock, rng=rng)
+        self.kubelets = Kubelets(self.api, self.clock, rng, speed=speed)
+        self.controllers = Controllers(self.api, self.clock, heartbeats=self.kubelets)
         self.history: list[bytes] = []
         self.api.store.listen(lambda change: self.history.append(change.type.encode() + change.new.raw))
         if binds:
@@ -90,13 +90,13 @@ class Embedded:
             assert loop.time() < end, f"not within {seconds} s: pods {self.phases()}"
             await asyncio.sleep(0.05)
 
-    def _pod_changed(self, change: Change) -> None:
+    def _pod_changed(self, change: ObjectChange) -> None:
         if change.type != "DELETED" and not change.new.fields[0]:
             asyncio.get_running_loop().call_soon(self._bind, change.new.namespace, change.new.name)
 
-    def _node_changed(self, change: Change) -> None:
+    def _node_changed(self, change: ObjectChange) -> None:
         for stored in self.api.store.items(POD):
-            self._pod_changed(Change("MODIFIED", stored, None))
+            self._pod_changed(ObjectChange("MODIFIED", stored, None))
 
     def _bind(self, namespace: str, name: str) -> None:
         """To the fitting node with the fewest pods: where a scheduler would be."""
@@ -125,14 +125,14 @@ def in_embedded_cluster(
     seed: int = 1,
     binds: bool = True,
     speed: float = 1.0,
-    shape: Shape | None = None,
+    shape: NodeShape | None = None,
 ) -> Embedded:
     """Runs the story in virtual time and gives the cluster back as it was left."""
 
     async def main() -> Embedded:
         cluster = Embedded(seed, binds=binds, speed=speed)
-        async with cluster.controllers, cluster.agents:
-            cluster.agents.add_nodes([shape or Shape(count=nodes)])
+        async with cluster.controllers, cluster.kubelets:
+            cluster.kubelets.add_nodes([shape or NodeShape(count=nodes)])
             await story(cluster)
         return cluster
 

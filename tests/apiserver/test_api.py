@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from podium.apiserver.api import Api
+from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.errors import StatusError
 from podium.apiserver.kinds import EVENT, NAMESPACE, NODE, POD, built_in
 from podium.framework.clock import ManualClock
@@ -15,8 +15,8 @@ LEASE = built_in("coordination.k8s.io/v1", "Lease")
 DEPLOYMENT = built_in("apps/v1", "Deployment")
 
 
-def new_api() -> Api:
-    return Api(clock=ManualClock(1_700_000_000.0), rng=random.Random(1))
+def new_api() -> EmbeddedApi:
+    return EmbeddedApi(clock=ManualClock(1_700_000_000.0), rng=random.Random(1))
 
 
 def pod(name: str = "web", **spec: Any) -> dict[str, Any]:

@@ -6,24 +6,24 @@ import random
 import signal
 from contextlib import AsyncExitStack
 
-from podium.apiserver.agents import Agents, Shape
-from podium.apiserver.api import Api
-from podium.apiserver.controllers import Controllers
-from podium.apiserver.serving import Server
+from podium.apiserver.api import EmbeddedApi
+from podium.apiserver.builtin_controllers import Controllers
+from podium.apiserver.http.server import ApiServer
+from podium.apiserver.kubelets import Kubelets, NodeShape
 from podium.framework.clock import SystemClock
 
 
 async def serve(port: int, nodes: int) -> None:
     clock, rng = SystemClock(), random.Random()
-    api = Api(clock=clock, rng=rng)
-    server = Server(api, port=port, rng=rng)
+    api = EmbeddedApi(clock=clock, rng=rng)
+    server = ApiServer(api, port=port, rng=rng)
     await server.start()
     async with AsyncExitStack() as stack:
-        agents = Agents(api, clock, rng)
-        await stack.enter_async_context(Controllers(api, clock, heartbeats=agents))
+        kubelets = Kubelets(api, clock, rng)
+        await stack.enter_async_context(Controllers(api, clock, heartbeats=kubelets))
         if nodes:
-            await stack.enter_async_context(agents)
-            agents.add_nodes([Shape(count=nodes)])
+            await stack.enter_async_context(kubelets)
+            kubelets.add_nodes([NodeShape(count=nodes)])
         print(f"serving on {server.url}", flush=True)
         ended = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):

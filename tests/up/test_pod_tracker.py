@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from podium.apiserver.api import Api
+from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.kinds import POD
 from podium.framework.clock import ManualClock
 from podium.up.pod_tracker import PodDecision, PodTracker
@@ -13,7 +13,7 @@ REFUSED = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
 
 class Cluster:
     def __init__(self) -> None:
-        self.api = Api(clock=ManualClock(), rng=random.Random(1))
+        self.api = EmbeddedApi(clock=ManualClock(), rng=random.Random(1))
         self.decisions: list[PodDecision] = []
         self.tracker = PodTracker(self.api.store, lambda: 5.0, self.decisions.append)
 

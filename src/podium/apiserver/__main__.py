@@ -8,16 +8,16 @@ from pathlib import Path
 
 import uvloop
 
-from podium.apiserver.api import Api
-from podium.apiserver.database import Database, DatabaseError
-from podium.apiserver.serving import PortInUseError, Server
+from podium.apiserver.api import EmbeddedApi
+from podium.apiserver.http.server import ApiServer, PortInUseError
+from podium.apiserver.store.database import Database, DatabaseError
 from podium.framework.clock import SystemClock
 
 
 async def serve(port: int, seed: int | None, database: Database | None) -> None:
     rng = random.Random(seed)
-    api = Api(clock=SystemClock(), rng=rng, database=database)
-    server = Server(api, port=port, rng=rng)
+    api = EmbeddedApi(clock=SystemClock(), rng=rng, database=database)
+    server = ApiServer(api, port=port, rng=rng)
     await server.start()
     print(f"serving on {server.url}", flush=True)
     ended = asyncio.Event()

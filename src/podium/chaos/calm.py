@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from podium.apiserver.api import Api
+from podium.apiserver.api import EmbeddedApi
 from podium.chaos.invariants import Amounts, allocatable_of, requests_of
 from podium.chaos.machines import kind_of
 from podium.chaos.replicas import dismantle
@@ -55,7 +55,7 @@ MOST_TASKS = 20
 class Truth:
     """The API server's nodes and pods, decoded."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: EmbeddedApi) -> None:
         self.nodes = {
             stored.name: msgspec.json.decode(stored.raw, type=Node)
             for stored in api.store.items(kind_of(api, "v1", "Node"))

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from podium.apiserver.api import Api
-from podium.apiserver.store import Change
+from podium.apiserver.api import EmbeddedApi
+from podium.apiserver.store.object_store import ObjectChange
 from podium.chaos.machines import kind_of
 from podium.chaos.network import Link
 from podium.chaos.virtual_time import VirtualProcess
@@ -83,7 +83,7 @@ class Bound(NamedTuple):
 class Invariants:
     """The checks of one run, and the violations they found; `scheduler_of` gives the scheduler in a process."""
 
-    def __init__(self, api: Api, scheduler_of: Callable[[VirtualProcess], SchedulerProcess | None]) -> None:
+    def __init__(self, api: EmbeddedApi, scheduler_of: Callable[[VirtualProcess], SchedulerProcess | None]) -> None:
         self._api = api
         self._scheduler_of = scheduler_of
         self._lease = ("", 0.0, 0.0)  # who holds it, since when it was last written, and for how long it counts
@@ -141,7 +141,7 @@ class Invariants:
         elif age > duration:
             self.violated(ONLY_THE_LEADER, f"{process.name} sends {what} {age:.1f} s after the lease was last renewed")
 
-    def _lease_changed(self, change: Change) -> None:
+    def _lease_changed(self, change: ObjectChange) -> None:
         spec = change.new.decode()["spec"]
         now = asyncio.get_running_loop().time()
         self._lease = (spec.get("holderIdentity") or "", now, float(spec["leaseDurationSeconds"]))
@@ -157,7 +157,7 @@ class Invariants:
 
     # Changes at the API server
 
-    def _pod_changed(self, change: Change) -> None:
+    def _pod_changed(self, change: ObjectChange) -> None:
         uid = change.new.uid
         if change.type == "DELETED":
             self._pods.pop(uid, None)
@@ -212,13 +212,13 @@ class Invariants:
         known = [each for other, each in on_node.items() if each.by is by or other in there]
         return offer is not None and not _sum(known).within(offer)
 
-    def _node_changed(self, change: Change) -> None:
+    def _node_changed(self, change: ObjectChange) -> None:
         if change.type == "DELETED":
             self._offered.pop(change.new.name, None)
         else:
             self._offered[change.new.name] = allocatable_of(change.new.decode()["status"]["allocatable"])
 
-    def _volume_changed(self, change: Change) -> None:
+    def _volume_changed(self, change: ObjectChange) -> None:
         claim = (change.new.decode()["spec"].get("claimRef") or {}).get("uid")
         before = None if change.old is None else (change.old.decode()["spec"].get("claimRef") or {}).get("uid")
         self.checked[ONE_CLAIM] += 1

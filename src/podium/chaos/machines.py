@@ -13,11 +13,11 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import Any
 
-from podium.apiserver.api import Api
-from podium.apiserver.controllers.volumes import PROVISIONER
+from podium.apiserver.api import EmbeddedApi
+from podium.apiserver.builtin_controllers.volumes import PROVISIONER
 from podium.apiserver.errors import StatusError
 from podium.apiserver.kinds import Kind
-from podium.apiserver.store import Change, Stored
+from podium.apiserver.store.object_store import ObjectChange, Stored
 from podium.chaos.transcript import Transcript
 from podium.chaos.workloads import FIXED, LASTS, MADE, NAMESPACE, PRIORITIES, Arrival, claim_of
 from podium.kube.json_object import JsonObject
@@ -29,7 +29,7 @@ ORPHANED = 8.0
 class Machines:
     """The nodes and pods of a run, as kubelets and users would treat them."""
 
-    def __init__(self, api: Api, rng: random.Random, transcript: Transcript) -> None:
+    def __init__(self, api: EmbeddedApi, rng: random.Random, transcript: Transcript) -> None:
         self._api = api
         self._rng = rng
         self._transcript = transcript
@@ -146,7 +146,7 @@ class Machines:
             self._transcript.note("user", f"deletes {name}")
             self._api.delete(self.pods, NAMESPACE, name)
 
-    def _pod_changed(self, change: Change) -> None:
+    def _pod_changed(self, change: ObjectChange) -> None:
         if change.type == "DELETED":
             self._transcript.note("cluster", f"{change.new.name} is gone")
             return
@@ -173,7 +173,7 @@ class Machines:
         if pod is None or self._api.store.get(self.nodes, None, pod["spec"]["nodeName"]) is None:
             return
         pod["status"]["phase"] = "Running"
-        pod["status"]["startTime"] = self._api.now()
+        pod["status"]["startTime"] = self._api.context.now()
         self._api.update(self.pods, pod, subresource="status")
         lasts = pod["metadata"].get("annotations", {}).get(LASTS)
         if lasts is not None:
@@ -207,7 +207,7 @@ class Machines:
         asyncio.get_running_loop().call_at(when, do, *args, context=Context())
 
 
-def kind_of(api: Api, api_version: str, name: str) -> Kind:
+def kind_of(api: EmbeddedApi, api_version: str, name: str) -> Kind:
     kind = api.kinds.by_kind(api_version, name)
     assert kind is not None, f"the API has no {name} in {api_version}"
     return kind

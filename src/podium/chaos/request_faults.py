@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 from aiohttp import web
 
-from podium.apiserver.api import Api
+from podium.apiserver.api import EmbeddedApi
 from podium.chaos.mangling import DOUBLED, REORDERED, Mangling
 from podium.chaos.network import End, Link
 from podium.chaos.transcript import Transcript
@@ -76,7 +76,7 @@ _REFUSALS = {
 class RequestFaults:
     """Decides what happens to each request while `active`, and counts what did happen."""
 
-    def __init__(self, rng: random.Random, api: Api, transcript: Transcript) -> None:
+    def __init__(self, rng: random.Random, api: EmbeddedApi, transcript: Transcript) -> None:
         self._rng = rng
         self._api = api
         self._transcript = transcript

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from aiohttp import web
 
-from podium.apiserver.api import Api
-from podium.apiserver.controllers.volumes import Volumes
-from podium.apiserver.controllers.world import World
-from podium.apiserver.serving import Server
+from podium.apiserver.api import EmbeddedApi
+from podium.apiserver.builtin_controllers.context import ControllerContext
+from podium.apiserver.builtin_controllers.volumes import Volumes
+from podium.apiserver.http.server import ApiServer
 from podium.chaos.calm import (
     NO_POD_LOST,
     NOTHING_LEFT,
@@ -108,7 +108,7 @@ class Scenario:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         rng = self._rng("course")
-        api = Api(clock=VirtualClock(), rng=self._rng("api"))
+        api = EmbeddedApi(clock=VirtualClock(), rng=self._rng("api"))
         network = loop.network = Network(self._rng("network"))
         faults = RequestFaults(self._rng("faults"), api, self.transcript)
         machines = Machines(api, self._rng("machines"), self.transcript)
@@ -119,11 +119,11 @@ class Scenario:
         replicas.started = invariants.look_at
         nodes = draw_nodes(self._rng("nodes"))
         machines.build(nodes, draw_volumes(self._rng("volumes"), nodes))
-        volumes = World(api, VirtualClock())
+        volumes = ControllerContext(api, VirtualClock())
         Volumes(volumes)
         volumes.begin()
         controller = outside(volumes.work())
-        answer = self._noted(faults.over(Server(api, rng=self._rng("server")).answer))
+        answer = self._noted(faults.over(ApiServer(api, rng=self._rng("server")).answer))
         network.listen("api", 80, web.Server(answer, handler_cancellation=True, access_log=None))
         replicas.start()
 
@@ -177,7 +177,7 @@ class Scenario:
 
         return handle
 
-    async def _settle(self, api: Api, replicas: Replicas, network: Network, invariants: Invariants) -> None:
+    async def _settle(self, api: EmbeddedApi, replicas: Replicas, network: Network, invariants: Invariants) -> None:
         """Wait until everything is as it must be; what is not in time is a violation."""
         loop = asyncio.get_running_loop()
         end = loop.time() + SETTLE
@@ -193,7 +193,7 @@ class Scenario:
             for invariant, what in (first, *problems):
                 invariants.violated(invariant, what)
 
-    def _problems(self, api: Api, replicas: Replicas, network: Network) -> Iterator[tuple[str, str]]:
+    def _problems(self, api: EmbeddedApi, replicas: Replicas, network: Network) -> Iterator[tuple[str, str]]:
         """What is not as it must be: (invariant, in what way); the cheap checks first."""
         schedulers = replicas.schedulers()
         leaders = [each for each in schedulers.values() if each.election is None or each.election.leading()]

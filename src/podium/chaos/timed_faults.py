@@ -9,7 +9,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 
-from podium.apiserver.api import Api
+from podium.apiserver.api import EmbeddedApi
 from podium.chaos.machines import Machines
 from podium.chaos.network import Network
 from podium.chaos.replicas import Replicas
@@ -25,7 +25,7 @@ class TimedFaults:
         self,
         rng: random.Random,
         *,
-        api: Api,
+        api: EmbeddedApi,
         network: Network,
         request_faults: RequestFaults,
         machines: Machines,

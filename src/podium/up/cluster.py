@@ -15,12 +15,12 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from podium.apiserver.agents import Agents
-from podium.apiserver.api import Api
-from podium.apiserver.controllers import Controllers
-from podium.apiserver.database import Database, DatabaseError
+from podium.apiserver.api import EmbeddedApi
+from podium.apiserver.builtin_controllers import Controllers
+from podium.apiserver.http.server import ApiServer, PortInUseError
 from podium.apiserver.kinds import NODE, POD
-from podium.apiserver.serving import PortInUseError, Server
+from podium.apiserver.kubelets import Kubelets
+from podium.apiserver.store.database import Database, DatabaseError
 from podium.client import Access
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
@@ -62,12 +62,12 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
     stop = stop_on_signals()
     started = time.monotonic()
     async with AsyncExitStack() as stack:
-        api = Api(clock=SystemClock(), rng=random.Random(), database=_open_database(options.data, stack))
+        api = EmbeddedApi(clock=SystemClock(), rng=random.Random(), database=_open_database(options.data, stack))
         server = await _serve(api, options.port, stack)
         tracker = PodTracker(api.store, time.monotonic, screen.show_decision)
-        agents = await stack.enter_async_context(Agents(api, api.clock, api.rng, speed=options.speed))
-        await stack.enter_async_context(Controllers(api, api.clock, heartbeats=agents))
-        agents.add_nodes(sample_shapes(options.nodes))
+        kubelets = await stack.enter_async_context(Kubelets(api, api.clock, api.context.rng, speed=options.speed))
+        await stack.enter_async_context(Controllers(api, api.clock, heartbeats=kubelets))
+        kubelets.add_nodes(sample_shapes(options.nodes))
         created = create(api, options.workload)
         kubeconfig = write_kubeconfig(server.url, server.port)
         stack.callback(kubeconfig.unlink, missing_ok=True)
@@ -118,8 +118,8 @@ def _open_database(path: Path | None, stack: AsyncExitStack) -> Database | None:
     return database
 
 
-async def _serve(api: Api, port: int, stack: AsyncExitStack) -> Server:
-    server = Server(api, host=HOST, port=port)
+async def _serve(api: EmbeddedApi, port: int, stack: AsyncExitStack) -> ApiServer:
+    server = ApiServer(api, host=HOST, port=port)
     try:
         await server.start()
     except PortInUseError as error:
@@ -128,7 +128,7 @@ async def _serve(api: Api, port: int, stack: AsyncExitStack) -> Server:
     return server
 
 
-def _welcome(url: str, kubeconfig: Path, api: Api, created: int) -> str:
+def _welcome(url: str, kubeconfig: Path, api: EmbeddedApi, created: int) -> str:
     restored = f", {pods} pods from before" if (pods := api.store.count(POD) - created) > 0 else ""
     return "\n".join(
         (

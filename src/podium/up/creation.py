@@ -1,12 +1,12 @@
 """Creates the objects of a workload in the API, and leaves those alone that are there already."""
 
-from podium.apiserver.api import Api
+from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.errors import StatusError
 from podium.up.errors import UpError
 from podium.up.manifests import Manifest
 
 
-def create(api: Api, workload: list[Manifest]) -> int:
+def create(api: EmbeddedApi, workload: list[Manifest]) -> int:
     """How many objects were created; raises UpError with the API's words for one that is refused."""
     created = 0
     for manifest in workload:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from podium.apiserver.api import Api
+from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.kinds import built_in
 from podium.up.pod_tracker import PodTracker
 from podium.up.screen import Screen
@@ -24,7 +24,7 @@ _WIDTH: Final = 120
 _REPLICATED: Final = (built_in("apps/v1", "Deployment"), built_in("apps/v1", "StatefulSet"))
 
 
-async def demonstrate(api: Api, tracker: PodTracker, screen: Screen, kubeconfig: Path) -> None:
+async def demonstrate(api: EmbeddedApi, tracker: PodTracker, screen: Screen, kubeconfig: Path) -> None:
     """Returns when there is nothing more to show."""
     await _until_decided(api, tracker)
     refused = tracker.refused()
@@ -35,7 +35,7 @@ async def demonstrate(api: Api, tracker: PodTracker, screen: Screen, kubeconfig:
         screen.say(await _podium(*command))
 
 
-async def _until_decided(api: Api, tracker: PodTracker) -> None:
+async def _until_decided(api: EmbeddedApi, tracker: PodTracker) -> None:
     """Wait until every pod has a node or a refusal, and no new ones come for a moment."""
     end = time.monotonic() + _LONGEST
     quiet_since, seen = time.monotonic(), -1
@@ -45,7 +45,7 @@ async def _until_decided(api: Api, tracker: PodTracker) -> None:
             quiet_since, seen = time.monotonic(), tracker.pods
 
 
-def _made(api: Api) -> bool:
+def _made(api: EmbeddedApi) -> bool:
     """Whether every pod is there that Deployments and StatefulSets ask for."""
     return all(
         (obj.get("status") or {}).get("replicas", 0) == obj["spec"].get("replicas", 1)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from podium.apiserver.kinds import POD
-from podium.apiserver.store import Change, Store, Stored
+from podium.apiserver.store.object_store import ObjectChange, ObjectStore, Stored
 
 MOST_DECISIONS: Final = 200
 
@@ -60,7 +60,9 @@ _decoder: Final = msgspec.json.Decoder(_Pod)
 class PodTracker:
     """The pods of a store; `now` is the time of decisions, and `on_decision` is called with each of them."""
 
-    def __init__(self, store: Store, now: Callable[[], float], on_decision: Callable[[PodDecision], None]) -> None:
+    def __init__(
+        self, store: ObjectStore, now: Callable[[], float], on_decision: Callable[[PodDecision], None]
+    ) -> None:
         self.decisions: deque[PodDecision] = deque(maxlen=MOST_DECISIONS)
         self.phases: Counter[str] = Counter()
         self.placed = 0
@@ -87,7 +89,7 @@ class PodTracker:
         waiting = (each for each in self._pods.values() if each.refusal and not each.node)
         return sorted(PodDecision(0.0, each.key, "", each.refusal) for each in waiting)
 
-    def _changed(self, change: Change) -> None:
+    def _changed(self, change: ObjectChange) -> None:
         stored = change.new
         if change.type == "DELETED":
             self.phases[self._pods.pop(stored.uid, _UNKNOWN).phase] -= 1

@@ -2,21 +2,21 @@
 
 from typing import Final
 
-from podium.apiserver.agents.shapes import Shape
+from podium.apiserver.kubelets.shapes import NodeShape
 
 _EVERY_LARGE: Final = 4
 _EVERY_GPU: Final = 12
 _GPU_TAINT: Final = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 
 
-def sample_shapes(count: int) -> list[Shape]:
+def sample_shapes(count: int) -> list[NodeShape]:
     """So many nodes in all: of twelve, one has a GPU and two are large."""
     gpus = count // _EVERY_GPU
     large = count // _EVERY_LARGE - gpus
     shapes = [
-        Shape(name="worker", count=count - large - gpus, cpu="4", memory="16Gi", instance_type="worker"),
-        Shape(name="large", count=large, cpu="8", memory="32Gi", instance_type="large"),
-        Shape(
+        NodeShape(name="worker", count=count - large - gpus, cpu="4", memory="16Gi", instance_type="worker"),
+        NodeShape(name="large", count=large, cpu="8", memory="32Gi", instance_type="large"),
+        NodeShape(
             name="gpu",
             count=gpus,
             cpu="8",

@@ -3,7 +3,6 @@
 from podium.apiserver.schema.custom import CustomKind
 from podium.apiserver.schema.fields import FieldType
 from podium.apiserver.schema.lookup import Schema, schema_of
-from podium.apiserver.schema.openapi import OpenApi
 from podium.apiserver.schema.scrutiny import DecodingError
 
-__all__ = ["CustomKind", "DecodingError", "FieldType", "OpenApi", "Schema", "schema_of"]
+__all__ = ["CustomKind", "DecodingError", "FieldType", "Schema", "schema_of"]

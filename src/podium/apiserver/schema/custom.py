@@ -15,8 +15,8 @@ from typing import Any, Final
 import msgspec
 
 from podium.apiserver.errors import Cause, invalid_value
+from podium.apiserver.go_text import go_text, go_type
 from podium.apiserver.kinds import SCALE, STATUS, Kind
-from podium.apiserver.patches.go_text import go_text, go_type
 from podium.apiserver.schema.builtin import may_repeat_fields
 from podium.apiserver.schema.custom_fields import drop_nulls, fill_in, prune, repeated_fields
 from podium.apiserver.schema.custom_values import problems_of

@@ -1,0 +1,67 @@
+"""All controllers together: started, working, stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from podium.apiserver.api import EmbeddedApi
+from podium.apiserver.builtin_controllers.context import ControllerContext
+from podium.apiserver.builtin_controllers.daemon_set import DaemonSets
+from podium.apiserver.builtin_controllers.deployment import Deployments
+from podium.apiserver.builtin_controllers.disruption import DisruptionBudgets
+from podium.apiserver.builtin_controllers.event_expiry import EventExpiry
+from podium.apiserver.builtin_controllers.garbage import GarbageCollector
+from podium.apiserver.builtin_controllers.job import Jobs
+from podium.apiserver.builtin_controllers.namespaces import Namespaces
+from podium.apiserver.builtin_controllers.node_lifecycle import Heartbeats, NodeLifecycle
+from podium.apiserver.builtin_controllers.pod_garbage import PodGarbage
+from podium.apiserver.builtin_controllers.replica_set import REPLICA_SET, REPLICATION_CONTROLLER, ReplicaSets
+from podium.apiserver.builtin_controllers.stateful_set import StatefulSets
+from podium.apiserver.builtin_controllers.taint_eviction import TaintEviction
+from podium.apiserver.builtin_controllers.volumes import Volumes
+from podium.framework.clock import Clock
+
+
+class Controllers:
+    """`async with Controllers(api, clock): …` keeps the cluster of `api` in order. `heartbeats` are usually the node
+    kubelets; without them only nodes with a Lease can become unreachable."""
+
+    def __init__(self, api: EmbeddedApi, clock: Clock, *, heartbeats: Heartbeats | None = None) -> None:
+        self._world = ControllerContext(api, clock)
+        self._task: asyncio.Task[None] | None = None
+        self._all = (
+            Deployments(self._world),
+            ReplicaSets(self._world, REPLICA_SET),
+            ReplicaSets(self._world, REPLICATION_CONTROLLER),
+            StatefulSets(self._world),
+            DaemonSets(self._world),
+            Jobs(self._world),
+            GarbageCollector(self._world),
+            Namespaces(self._world),
+            DisruptionBudgets(self._world),
+            NodeLifecycle(self._world, heartbeats),
+            TaintEviction(self._world),
+            PodGarbage(self._world),
+            Volumes(self._world),
+            EventExpiry(self._world),
+        )
+
+    def start(self) -> None:
+        """Takes up what there is already, and begins to work."""
+        self._world.begin()
+        self._task = asyncio.get_running_loop().create_task(self._world.work(), name="controllers")
+
+    async def stop(self) -> None:
+        self._world.stop()
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def __aenter__(self) -> Controllers:
+        self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()

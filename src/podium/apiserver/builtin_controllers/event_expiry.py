@@ -1,0 +1,37 @@
+"""Events go an hour after they were last written: what kube-apiserver has its storage do."""
+
+from __future__ import annotations
+
+from podium.apiserver.builtin_controllers.context import ControllerContext, key_of
+from podium.apiserver.builtin_controllers.pods import Key
+from podium.apiserver.store.object_store import ObjectChange
+
+LIFETIME = 3600.0
+CHECK_SECONDS = 60.0
+
+
+class EventExpiry:
+    def __init__(self, world: ControllerContext) -> None:
+        self._world = world
+        self._written: dict[Key, float] = {}
+        """When each event was last written, the oldest first."""
+        self._lane = world.lane("EventExpiry", self._look)
+        world.watch("Event", self._changed)
+
+    def _look(self, key: Key) -> None:
+        while self._written:
+            event, written = next(iter(self._written.items()))
+            if written + LIFETIME > self._world.now():
+                break
+            self._world.delete("Event", *event)
+            self._written.pop(event, None)
+        if self._written:
+            self._lane.add_after(key, CHECK_SECONDS)
+
+    def _changed(self, change: ObjectChange) -> None:
+        self._written.pop(key_of(change), None)
+        if change.type == "DELETED":
+            return
+        if not self._written:
+            self._lane.add_after(("", ""), CHECK_SECONDS)
+        self._written[key_of(change)] = self._world.now()

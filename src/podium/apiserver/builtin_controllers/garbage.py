@@ -1,0 +1,177 @@
+"""Garbage collection: what belongs to something that is gone goes too.
+
+An object whose owners are all gone is deleted; one that has an owner left only loses its references to those that are
+gone. An owner deleted in the foreground stays until those dependents that block it are gone, and they are deleted in
+the foreground as well; one deleted with "orphan" stays until its dependents no longer refer to it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from podium.apiserver.builtin_controllers.context import ControllerContext
+from podium.apiserver.builtin_controllers.pods import Key, PodViewMeta, View
+from podium.apiserver.errors import StatusError
+from podium.apiserver.kinds import Kind
+from podium.apiserver.store.object_store import ObjectChange, Stored
+from podium.apiserver.writes.delete import FOREGROUND, ORPHAN
+from podium.kube.decode import decode_json
+from podium.kube.json_object import JsonObject
+from podium.kube.meta import OwnerReference
+
+
+class _Owned(View, frozen=True, kw_only=True):
+    metadata: PodViewMeta = PodViewMeta()
+
+
+class _Place(msgspec.Struct, frozen=True):
+    kind: Kind
+    namespace: str
+    name: str
+
+
+class GarbageCollector:
+    """Knows of each owner's dependents by uid; keys in its lanes are uids."""
+
+    def __init__(self, world: ControllerContext) -> None:
+        self._world = world
+        self._places: dict[str, _Place] = {}
+        self._owners: dict[str, tuple[str, ...]] = {}
+        self._dependents: dict[str, dict[str, None]] = {}
+        self._dependent_lane = world.lane("GarbageDependent", self._sync_dependent)
+        self._owner_lane = world.lane("GarbageOwner", self._sync_owner)
+        world.watch_everything(self._changed)
+
+    def _changed(self, change: ObjectChange) -> None:
+        stored = change.new
+        uid = stored.uid
+        if change.type == "DELETED":
+            self._note_owners(uid, ())
+            self._places.pop(uid, None)
+            for dependent in self._dependents.get(uid, ()):
+                self._dependent_lane.add((dependent, ""))
+            return
+        owned = b'"ownerReferences"' in stored.raw
+        if not owned and uid not in self._owners and b'"deletionTimestamp"' not in stored.raw:
+            return
+        meta = decode_json(_Owned, stored.raw).metadata
+        self._note_owners(uid, tuple(owner.uid for owner in meta.owner_references))
+        if owned or meta.deletion_timestamp:
+            self._places[uid] = _Place(stored.kind, stored.namespace, stored.name)
+        if owned and (change.old is None or self._has_new_owner(change.old, meta)):
+            self._dependent_lane.add((uid, ""))
+        if meta.deletion_timestamp and (FOREGROUND in meta.finalizers or ORPHAN in meta.finalizers):
+            self._owner_lane.add((uid, ""))
+
+    def _has_new_owner(self, old: Stored, meta: PodViewMeta) -> bool:
+        before = {owner.uid for owner in decode_json(_Owned, old.raw).metadata.owner_references}
+        return any(owner.uid not in before for owner in meta.owner_references)
+
+    def _note_owners(self, uid: str, owners: tuple[str, ...]) -> None:
+        before = self._owners.get(uid, ())
+        for owner in before:
+            if owner not in owners:
+                dependents = self._dependents.get(owner, {})
+                dependents.pop(uid, None)
+                if not dependents:
+                    self._dependents.pop(owner, None)
+                if owner in self._places:  # it may have waited for this one
+                    self._owner_lane.add((owner, ""))
+        for owner in owners:
+            self._dependents.setdefault(owner, {})[uid] = None
+        if owners:
+            self._owners[uid] = owners
+        else:
+            self._owners.pop(uid, None)
+
+    def _sync_dependent(self, key: Key) -> None:
+        uid = key[0]
+        obj, place = self._object(uid)
+        if obj is None or place is None:
+            return
+        meta = decode_json(_Owned, msgspec.json.encode(obj)).metadata
+        if meta.deletion_timestamp and FOREGROUND not in meta.finalizers:
+            return
+        found = [(owner, self._owner(owner, place.namespace)) for owner in meta.owner_references]
+        if any(state is None for _, state in found):
+            return  # of a kind nobody knows: whether it is there cannot be said
+        gone = {owner.uid for owner, state in found if state == "gone"}
+        waiting = {owner.uid for owner, state in found if state == "waiting"}
+        solid = len(found) - len(gone) - len(waiting)
+        if solid and (gone or waiting):
+            kept = [each for each in obj["metadata"]["ownerReferences"] if each["uid"] not in gone | waiting]
+            obj["metadata"]["ownerReferences"] = kept
+            self._world.api.update(place.kind, obj)
+        elif not solid and found and not meta.deletion_timestamp:
+            in_foreground = bool(waiting) and bool(self._dependents.get(uid))
+            self._delete(place, uid, "Foreground" if in_foreground else _policy(meta))
+
+    def _owner(self, owner: OwnerReference, namespace: str) -> str | None:
+        """Whether the owner is there ("solid"), gone, or waiting for its dependents to go; None: nobody knows."""
+        kind = self._world.api.kinds.by_kind(owner.api_version, owner.kind)
+        if kind is None:
+            return None
+        stored = self._world.api.store.get(kind, namespace if kind.namespaced else "", owner.name)
+        if stored is None or stored.uid != owner.uid:
+            return "gone"
+        if b'"deletionTimestamp"' not in stored.raw:
+            return "solid"
+        meta = decode_json(_Owned, stored.raw).metadata
+        return "waiting" if meta.deletion_timestamp and FOREGROUND in meta.finalizers else "solid"
+
+    def _sync_owner(self, key: Key) -> None:
+        uid = key[0]
+        obj, place = self._object(uid)
+        if obj is None or place is None or "deletionTimestamp" not in obj["metadata"]:
+            return
+        finalizers = obj["metadata"].get("finalizers") or ()
+        if ORPHAN in finalizers:
+            for dependent in list(self._dependents.get(uid, ())):
+                self._orphan(dependent, uid)
+            self._without_finalizer(place, obj, ORPHAN)
+        elif FOREGROUND in finalizers:
+            dependents = list(self._dependents.get(uid, ()))
+            for dependent in dependents:
+                self._dependent_lane.add((dependent, ""))
+            if not any(self._blocks(dependent, uid) for dependent in dependents):
+                self._without_finalizer(place, obj, FOREGROUND)
+
+    def _blocks(self, dependent: str, owner: str) -> bool:
+        obj, _ = self._object(dependent)
+        references = (obj["metadata"].get("ownerReferences") or ()) if obj is not None else ()
+        return any(each["uid"] == owner and each.get("blockOwnerDeletion") for each in references)
+
+    def _orphan(self, dependent: str, owner: str) -> None:
+        obj, place = self._object(dependent)
+        if obj is not None and place is not None:
+            kept = [each for each in obj["metadata"].get("ownerReferences") or () if each["uid"] != owner]
+            obj["metadata"]["ownerReferences"] = kept
+            if not kept:
+                del obj["metadata"]["ownerReferences"]
+            self._world.api.update(place.kind, obj)
+
+    def _without_finalizer(self, place: _Place, obj: JsonObject, finalizer: str) -> None:
+        obj["metadata"]["finalizers"] = [each for each in obj["metadata"]["finalizers"] if each != finalizer]
+        if not obj["metadata"]["finalizers"]:
+            del obj["metadata"]["finalizers"]
+        self._world.api.update(place.kind, obj)
+
+    def _delete(self, place: _Place, uid: str, propagation: str) -> None:
+        try:
+            self._world.api.delete(place.kind, place.namespace, place.name, propagation=propagation, uid=uid)
+        except StatusError as error:
+            if error.code not in (404, 409):
+                raise
+
+    def _object(self, uid: str) -> tuple[JsonObject | None, _Place | None]:
+        place = self._places.get(uid)
+        stored = self._world.api.store.get(place.kind, place.namespace, place.name) if place is not None else None
+        if stored is None or stored.uid != uid:
+            return None, place
+        return stored.decode(), place
+
+
+def _policy(meta: PodViewMeta) -> str:
+    if ORPHAN in meta.finalizers:
+        return "Orphan"
+    return "Foreground" if FOREGROUND in meta.finalizers else "Background"

@@ -1,0 +1,57 @@
+"""Namespaces that are deleted: everything in them goes first, then the finalizer, and with it the namespace."""
+
+from __future__ import annotations
+
+from podium.apiserver.builtin_controllers.context import ControllerContext, key_of
+from podium.apiserver.builtin_controllers.pods import Key
+from podium.apiserver.errors import StatusError
+from podium.apiserver.kinds import Kind
+from podium.apiserver.store.object_store import ObjectChange
+
+BURST = 200
+WAIT_SECONDS = 0.25
+"""How long until what is still there (pods that take their time) is looked at again."""
+FINALIZER = "kubernetes"
+
+
+class Namespaces:
+    def __init__(self, world: ControllerContext) -> None:
+        self._world = world
+        self._lane = world.lane("Namespace", self.sync)
+        world.watch("Namespace", self._changed)
+
+    def sync(self, key: Key) -> None:
+        namespace = self._world.get("Namespace", "", key[1])
+        if namespace is None or "deletionTimestamp" not in namespace["metadata"]:
+            return
+        left = self._empty(key[1])
+        if left:
+            self._lane.add_after(key, WAIT_SECONDS if left < BURST else 0.001)
+            return
+        finalizers = (namespace.get("spec") or {}).get("finalizers") or []
+        namespace["spec"] = {"finalizers": [each for each in finalizers if each != FINALIZER]}
+        self._world.api.update(self._world.kind("Namespace"), namespace, subresource="finalize")
+
+    def _empty(self, name: str) -> int:
+        """Deletes what is in the namespace, a good deal at a time; returns how much was seen."""
+        api, seen = self._world.api, 0
+        for kind in sorted({k.stored_in: k for k in api.kinds if k.namespaced}.values(), key=lambda k: k.stored_in):
+            for stored in api.store.items(kind, name):
+                seen += 1
+                if seen > BURST:
+                    return seen
+                self._delete(stored.kind, name, stored.name, b'"deletionTimestamp"' in stored.raw)
+        return seen
+
+    def _delete(self, kind: Kind, namespace: str, name: str, marked: bool) -> None:
+        if marked:
+            return
+        try:
+            self._world.api.delete(kind, namespace, name, propagation="Background")
+        except StatusError as error:
+            if error.code not in (404, 409):
+                raise
+
+    def _changed(self, change: ObjectChange) -> None:
+        if change.type != "DELETED":
+            self._lane.add(key_of(change))

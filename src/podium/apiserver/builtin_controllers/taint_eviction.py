@@ -1,0 +1,94 @@
+"""NoExecute taints: pods that do not tolerate them leave, at once or when their tolerationSeconds have passed.
+
+A pod that says nothing about not-ready and unreachable nodes stays for five minutes: in other clusters the API server
+writes that toleration into every pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podium.apiserver.builtin_controllers.conditions import condition
+from podium.apiserver.builtin_controllers.context import ControllerContext
+from podium.apiserver.builtin_controllers.node_lifecycle import NOT_READY, UNREACHABLE
+from podium.apiserver.builtin_controllers.pods import Key, PodView
+from podium.kube.node import Node, Taint
+from podium.kube.toleration import NO_EXECUTE, tolerates
+
+DEFAULT_SECONDS = 300.0
+
+
+class TaintEviction:
+    def __init__(self, world: ControllerContext) -> None:
+        self._world = world
+        self._recorder = world.recorder("taint-eviction-controller")
+        self._lane = world.lane("TaintEviction", self.sync)
+        self._since: dict[str, float] = {}
+        """When the time of each pod that has to leave began, by uid."""
+        world.watch_nodes(self._node_changed)
+        world.watch_pods(self._pod_changed)
+
+    def sync(self, key: Key) -> None:
+        pod = self._world.pods.all.get(key)
+        node = self._world.nodes.get(pod.spec.node_name) if pod is not None else None
+        if pod is None:
+            return
+        wait = patience(pod, node.taints) if node is not None and not pod.terminating else None
+        if wait is None:
+            self._since.pop(pod.metadata.uid, None)
+            return
+        left = self._since.setdefault(pod.metadata.uid, self._world.now()) + wait - self._world.now()
+        if left > 0:
+            self._lane.add_after(key, left)
+            return
+        metadata = {"namespace": key[0], "name": key[1], "uid": pod.metadata.uid}
+        about = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
+        self._recorder.normal(about, "TaintManagerEviction", f"Marking for deletion Pod {key[0]}/{key[1]}")
+        reason = ("DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint")
+        mark_disrupted(self._world, key, *reason)
+        self._world.delete("Pod", *key)
+
+    def _node_changed(self, old: Node | None, new: Node | None) -> None:
+        if new is not None and (old is None or old.taints != new.taints):
+            for pod in self._world.pods.on_node(new.name):
+                self._lane.add(pod.key)
+
+    def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
+        if new is None and old is not None:
+            self._since.pop(old.metadata.uid, None)
+        if new is not None and new.spec.node_name and (old is None or not old.spec.node_name):
+            node = self._world.nodes.get(new.spec.node_name)
+            if node is not None and any(taint.effect == NO_EXECUTE for taint in node.taints):
+                self._lane.add(new.key)
+
+
+def patience(pod: PodView, taints: Sequence[Taint]) -> float | None:
+    """Seconds for which the pod may stay; None: as long as it likes."""
+    shortest: float | None = None
+    for taint in taints:
+        if taint.effect != NO_EXECUTE:
+            continue
+        matching = [each for each in pod.spec.tolerations if tolerates(each, taint)]
+        if not matching:
+            wait = DEFAULT_SECONDS if taint.key in (NOT_READY, UNREACHABLE) else 0.0
+        else:
+            limits = [each.toleration_seconds for each in matching if each.toleration_seconds is not None]
+            if not limits:
+                continue
+            wait = float(max(0, min(limits)))
+        shortest = wait if shortest is None else min(shortest, wait)
+    return shortest
+
+
+def mark_disrupted(world: ControllerContext, key: Key, reason: str, message: str, *, phase: str = "") -> None:
+    """Notes on the pod why it is taken away."""
+    pod = world.get("Pod", *key)
+    if pod is None:
+        return
+    new = {**(pod.get("status") or {}), **({"phase": phase} if phase else {})}
+    if condition(new, "DisruptionTarget") is None:
+        entry = {"type": "DisruptionTarget", "status": "True", "lastProbeTime": None}
+        entry |= {"lastTransitionTime": world.timestamp(), "reason": reason, "message": message}
+        new["conditions"] = [*(new.get("conditions") or ()), entry]
+    if new != pod.get("status"):
+        world.update_status("Pod", pod, new)

@@ -1,0 +1,111 @@
+"""What a request carries: JSON, YAML or protobuf, checked to be about the kind that its path names."""
+
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from podium.apiserver.errors import StatusError, bad_request, unsupported_media_type
+from podium.apiserver.go_json import json_complaint
+from podium.apiserver.http import protobuf
+from podium.apiserver.kinds import Kind, Kinds
+
+_JSON: Final = "application/json"
+_YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml")
+_ACCEPTED: Final = ("application/json", "application/yaml", protobuf.MEDIA_TYPE)
+_decoder: Final = msgspec.json.Decoder()
+_HEAD: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+
+
+def media_type(content_type: str) -> str:
+    return content_type.partition(";")[0].strip()
+
+
+def decoded(body: bytes, content_type: str, kind: Kind) -> dict[str, Any]:
+    """The object in the body, for a request about `kind`."""
+    media = media_type(content_type) or _JSON
+    if media == _JSON:
+        value = _json(body, kind.kind)
+    elif media in _YAML:
+        value = _yaml(body, kind.kind)
+    elif media == protobuf.MEDIA_TYPE:
+        value = _protobuf(body, kind)
+    else:
+        raise unsupported_media_type(_ACCEPTED)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise _unrecognized(body, kind.kind, f"json: cannot unmarshal {_go_kind(value)} into Go value of type {_HEAD}")
+    return value
+
+
+def check_kind(obj: dict[str, Any], kind: Kind, kinds: Kinds, *, expected: str = "", version: str = "") -> None:
+    """Refuse an object of another kind; one that does not say what it is, is what it should be."""
+    wanted_kind, wanted_version = expected or kind.kind, version or kind.api_version
+    said_kind, said_version = obj.get("kind") or wanted_kind, obj.get("apiVersion") or wanted_version
+    if said_kind == wanted_kind and said_version == wanted_version:
+        return
+    if not isinstance(said_kind, str) or not isinstance(said_version, str):
+        raise bad_request("the object provided is unrecognized: kind and apiVersion must be strings")
+    if said_kind == wanted_kind and kinds.by_kind(said_version, said_kind) is not None:
+        why = f"the API version in the data ({said_version}) does not match the expected API version"
+        raise bad_request(f"{why} ({wanted_version})")
+    short = said_version.rpartition("/")[2]
+    if kinds.by_kind(said_version, said_kind.removesuffix("List")) is None:
+        why = f'no kind "{said_kind}" is registered for version "{said_version}" in scheme "pkg/runtime/scheme.go:111"'
+        raise bad_request(f'{said_kind} in version "{short}" cannot be handled as a {wanted_kind}: {why}')
+    group = kind.group.partition(".")[0] or "core"
+    why = f"converting ({short}.{said_kind}) to ({group}.{wanted_kind}): unknown conversion"
+    raise bad_request(f'{said_kind} in version "{short}" cannot be handled as a {wanted_kind}: {why}')
+
+
+def _json(body: bytes, kind: str) -> Any:
+    try:
+        return _decoder.decode(body)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _unrecognized(body, kind, json_complaint(body, error)) from None
+
+
+def _yaml(body: bytes, kind: str) -> Any:
+    try:
+        value = yaml.load(body, Loader=_Loader)
+        return _decoder.decode(msgspec.json.encode(value))
+    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
+        why = str(error).partition("\n")[0]
+        raise bad_request(f"error converting YAML to JSON: yaml: {why}") from None
+
+
+def _protobuf(body: bytes, kind: Kind) -> Any:
+    try:
+        return protobuf.decode(body)
+    except protobuf.ProtobufError as error:
+        raise bad_request(f"the object provided is unrecognized (must be of type {kind.kind}): {error}") from None
+
+
+class _Loader(yaml.CSafeLoader):
+    """YAML without dates: a time in a manifest is a string."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _unrecognized(body: bytes, kind: str, why: str) -> StatusError:
+    told = f"couldn't get version/kind; json parse error: {why} ({_summary(body)})"
+    return bad_request(f"the object provided is unrecognized (must be of type {kind}): {told}")
+
+
+def _summary(body: bytes) -> str:
+    """The beginning of the body, as the API shows it."""
+    if not body:
+        return "<empty>"
+    if body[:1] == b"{":
+        return body[:29].decode(errors="replace") + " ..." if len(body) > 30 else body.decode(errors="replace")
+    return body[:30].hex() + " ..." if len(body) > 30 else body.hex()
+
+
+def _go_kind(value: object) -> str:
+    names = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+    return names.get(type(value), "null")

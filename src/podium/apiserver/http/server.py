@@ -1,0 +1,212 @@
+"""The API over HTTP: bytes in, bytes out. What a request means and does is api.py's.
+
+It stands on aiohttp's low-level server, without routing, and answers each request in one go on the event loop. Only
+three things take time: a body that comes in pieces, an answer larger than the client reads, and a watch, which ends
+when the client leaves or does not read, when its time is up, or when it has fallen too far behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import ssl
+import zlib
+from typing import Final
+
+from aiohttp import hdrs, web
+
+from podium.apiserver.api import EmbeddedApi
+from podium.apiserver.errors import StatusError, internal_error, too_large
+from podium.apiserver.http.handler import RequestHandler, failure
+from podium.apiserver.messages import ApiRequest, ApiResponse
+from podium.apiserver.store.database import DatabaseError
+from podium.apiserver.store.watcher import Watcher, WatchRequest
+
+BODY_LIMIT: Final = 3 << 20
+"""Bytes of the largest request body, as kube-apiserver has it."""
+GZIP_FROM: Final = 128 << 10
+BOOKMARK_SECONDS: Final = 60.0
+STALL_SECONDS: Final = 60.0
+"""How long a client may leave its watch unread while there is more to send."""
+_PIECE: Final = 1 << 20
+_SHORTEST_WATCH: Final = 1800.0
+"""A watch that names no end lasts between this and twice this."""
+_WITHOUT_BODY: Final = ("GET", "HEAD")
+_ALWAYS: Final = {"Cache-Control": "no-cache, private", "Server": "podium"}
+
+
+class PortInUseError(Exception):
+    """Nobody can listen where this server should: one sentence says so."""
+
+
+class ApiServer:
+    """`port` 0 takes any free one; `url` says where it is after `start`. Stopping ends the watches."""
+
+    def __init__(
+        self,
+        api: EmbeddedApi,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        tls: ssl.SSLContext | None = None,
+        body_limit: int = BODY_LIMIT,
+        bookmark_seconds: float = BOOKMARK_SECONDS,
+        stall_seconds: float = STALL_SECONDS,
+        rng: random.Random | None = None,
+    ) -> None:
+        self._api = api
+        self._handler = RequestHandler(api)
+        self._host = host
+        self._tls = tls
+        self._body_limit = body_limit
+        self._bookmark_seconds = bookmark_seconds
+        self._stall_seconds = stall_seconds
+        self._rng = rng or random.Random()
+        self._watchers: set[Watcher] = set()
+        self._runner: web.ServerRunner | None = None
+        self.port = port
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self._tls else 'http'}://{self._host}:{self.port}"
+
+    @property
+    def watches(self) -> int:
+        """How many watches are open."""
+        return len(self._watchers)
+
+    async def start(self) -> None:
+        server = web.Server(self.answer, handler_cancellation=True, access_log=None)
+        self._runner = web.ServerRunner(server, shutdown_timeout=1.0)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, self._host, self.port, ssl_context=self._tls)
+        try:
+            await site.start()
+        except OSError as error:
+            await self._runner.cleanup()
+            raise PortInUseError(f"nothing can listen on {self._host}:{self.port}: {_why(error)}") from None
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        for watcher in tuple(self._watchers):
+            watcher.close()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def answer(self, http: web.BaseRequest) -> web.StreamResponse:
+        """The answer to one HTTP request."""
+        headers = http.headers
+        method = http.method
+        try:
+            body = b"" if method in _WITHOUT_BODY or not http.body_exists else await self._body(http)
+        except StatusError as error:
+            return _written(failure(error))
+        found = self._handler.handle(
+            ApiRequest(
+                method,
+                http.raw_path,
+                body,
+                headers.get(hdrs.CONTENT_TYPE, ""),
+                headers.get(hdrs.ACCEPT, ""),
+                headers.get(hdrs.USER_AGENT, ""),
+            )
+        )
+        if isinstance(found, WatchRequest):
+            return await self._watch(http, found)
+        if method not in _WITHOUT_BODY:
+            try:
+                await self._api.committed()
+            except DatabaseError as error:
+                return _written(failure(internal_error(str(error))))
+        elif len(found.body) > GZIP_FROM and "gzip" in headers.get(hdrs.ACCEPT_ENCODING, ""):
+            return await self._zipped(http, found)
+        return _written(found)
+
+    async def _body(self, http: web.BaseRequest) -> bytes:
+        limit = self._body_limit
+        if (http.content_length or 0) > limit:
+            raise too_large(limit)
+        pieces: list[bytes] = []
+        size = 0
+        while piece := await http.content.readany():
+            size += len(piece)
+            if size > limit:
+                raise too_large(limit)
+            pieces.append(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    async def _watch(self, http: web.BaseRequest, request: WatchRequest) -> web.StreamResponse:
+        response = web.StreamResponse(headers={**_ALWAYS, hdrs.CONTENT_TYPE: "application/json"})
+        response.enable_chunked_encoding()
+        watcher = Watcher(self._api.store, request)
+        self._watchers.add(watcher)
+        try:
+            await response.prepare(http)
+            await self._send(watcher, request, response)
+            with contextlib.suppress(ConnectionError):
+                await response.write_eof()
+        except ConnectionError:
+            pass  # The client has left.
+        except TimeoutError:  # It is there and does not read.
+            if http.transport is not None:
+                http.transport.abort()
+        finally:
+            watcher.close()
+            self._watchers.discard(watcher)
+        return response
+
+    async def _send(self, watcher: Watcher, request: WatchRequest, response: web.StreamResponse) -> None:
+        loop = asyncio.get_running_loop()
+        lasts = request.timeout or _SHORTEST_WATCH * (1 + self._rng.random())
+        ends = loop.time() + lasts
+        bookmark_at = loop.time() + self._bookmark_seconds
+        while True:
+            if data := watcher.events():
+                async with asyncio.timeout(self._stall_seconds):
+                    await response.write(data)
+                continue
+            now = loop.time()
+            if watcher.ended or now >= ends:
+                return
+            if request.bookmarks and now >= bookmark_at:
+                bookmark_at = now + self._bookmark_seconds
+                await response.write(watcher.bookmark())
+                continue
+            await watcher.wait(min(ends, bookmark_at if request.bookmarks else ends) - now)
+
+    async def _zipped(self, http: web.BaseRequest, found: ApiResponse) -> web.StreamResponse:
+        headers = {**_ALWAYS, hdrs.CONTENT_TYPE: found.content_type, hdrs.CONTENT_ENCODING: "gzip"}
+        response = web.StreamResponse(status=found.status, headers=headers)
+        response.enable_chunked_encoding()
+        await response.prepare(http)
+        packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+        whole = memoryview(found.body)
+        with contextlib.suppress(ConnectionError):
+            for start in range(0, len(whole), _PIECE):
+                if piece := packer.compress(whole[start : start + _PIECE]):
+                    await response.write(piece)
+            await response.write(packer.flush())
+            await response.write_eof()
+        return response
+
+
+def _why(error: OSError) -> str:
+    """In the system's words: event loops add some of their own."""
+    return os.strerror(error.errno).lower() if error.errno else str(error)
+
+
+def _written(found: ApiResponse) -> web.Response:
+    response = web.Response(body=found.body, status=found.status, headers=_ALWAYS)
+    response.headers[hdrs.CONTENT_TYPE] = found.content_type
+    for warning in found.warnings:
+        response.headers.add("Warning", f'299 - "{_quoted(warning)}"')
+    if found.retry_after:
+        response.headers[hdrs.RETRY_AFTER] = str(found.retry_after)
+    return response
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")

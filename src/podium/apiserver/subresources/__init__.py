@@ -1,1 +1,0 @@
-"""The parts of objects that have a path of their own: status, scale, binding, eviction, …"""

@@ -1,0 +1,38 @@
+"""DaemonSets: an annotation counts the versions of their template, from when that was how pods were told apart."""
+
+from typing import Final
+
+from podium.apiserver.writes.context import WriteContext
+from podium.apiserver.writes.rules.rule import KindRules
+from podium.kube.json_object import JsonObject
+
+GENERATION: Final = "deprecated.daemonset.template.generation"
+
+
+def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
+    given = (obj["metadata"].get("annotations") or {}).get(GENERATION, "")
+    _set(obj, int(given) if given.isdigit() and int(given) >= 1 else 1)
+
+
+def _prepare_for_update(new: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    before = int((old["metadata"].get("annotations") or {}).get(GENERATION, "1"))
+    changed = (new.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template")
+    _set(new, before + changed)
+
+
+def _set(obj: JsonObject, generation: int) -> None:
+    metadata = obj["metadata"]
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), GENERATION: str(generation)}
+
+
+DAEMON_SET_RULES: Final = KindRules(
+    prepare_for_create=_prepare_for_create,
+    prepare_for_update=_prepare_for_update,
+    generation=True,
+    empty_status={
+        "currentNumberScheduled": 0,
+        "numberMisscheduled": 0,
+        "desiredNumberScheduled": 0,
+        "numberReady": 0,
+    },
+)

@@ -1,0 +1,77 @@
+"""Priority admission: a pod's number comes from its class, and from nowhere else.
+
+A pod that names no class gets the default class, of several the lowest; without any it is 0 and may preempt. A pod may
+repeat the number and the preemption policy of its class but not say others.
+"""
+
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from podium.apiserver.errors import forbidden
+from podium.apiserver.kinds import POD, built_in
+from podium.apiserver.writes.context import WriteContext
+from podium.kube.json_object import JsonObject
+
+PRIORITY_CLASS: Final = built_in("scheduling.k8s.io/v1", "PriorityClass")
+
+
+class _Class(NamedTuple):
+    name: str
+    value: int
+    policy: str
+    is_default: bool
+
+
+_NO_CLASS: Final = _Class("", 0, "PreemptLowerPriority", True)
+
+
+def set_priority(pod: JsonObject, context: WriteContext) -> None:
+    spec = pod.setdefault("spec", {})
+    asked = spec.get("priorityClassName")
+    found = _named(pod, asked, context) if asked else _default(context)
+    if found.name:
+        spec["priorityClassName"] = found.name
+    given = spec.get("priority")
+    if given is not None and given != found.value:
+        why = f"the integer value of priority ({given}) must not be provided in pod spec; "
+        raise _refused(
+            pod, f"{why}priority admission controller computed {found.value} from the given PriorityClass name"
+        )
+    spec["priority"] = found.value
+    if found.policy:
+        given = spec.get("preemptionPolicy")
+        if given is not None and given != found.policy:
+            why = f"the string value of PreemptionPolicy ({given}) must not be provided in pod spec; "
+            raise _refused(
+                pod, f"{why}priority admission controller computed {found.policy} from the given PriorityClass name"
+            )
+        spec["preemptionPolicy"] = found.policy
+
+
+def _named(pod: JsonObject, name: str, context: WriteContext) -> _Class:
+    stored = context.store.get(PRIORITY_CLASS, "", name)
+    if stored is None:
+        raise _refused(pod, f"no PriorityClass with name {name} was found")
+    return _read(stored.raw)
+
+
+def _default(context: WriteContext) -> _Class:
+    defaults = [found for stored in context.store.items(PRIORITY_CLASS) if (found := _read(stored.raw)).is_default]
+    return min(defaults, key=lambda found: found.value) if defaults else _NO_CLASS
+
+
+def _refused(pod: JsonObject, why: str) -> Exception:
+    return forbidden(POD, pod["metadata"].get("name", ""), why)
+
+
+@lru_cache(maxsize=256)
+def _read(raw: bytes) -> _Class:
+    found: dict[str, Any] = msgspec.json.decode(raw)
+    return _Class(
+        found["metadata"]["name"],
+        found.get("value", 0),
+        found.get("preemptionPolicy", "PreemptLowerPriority"),
+        bool(found.get("globalDefault")),
+    )

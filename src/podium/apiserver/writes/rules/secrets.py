@@ -1,0 +1,22 @@
+"""Secrets: what is written as text in `stringData` is kept, encoded, in `data`, and never read back as text."""
+
+import base64
+from typing import Final
+
+from podium.apiserver.writes.context import WriteContext
+from podium.apiserver.writes.rules.rule import KindRules
+from podium.kube.json_object import JsonObject
+
+
+def _encode_texts(obj: JsonObject, context: WriteContext) -> None:
+    texts = obj.pop("stringData", None)
+    if texts:
+        encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+        obj["data"] = {**(obj.get("data") or {}), **encoded}
+
+
+def _prepare_for_update(new: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    _encode_texts(new, context)
+
+
+SECRET_RULES: Final = KindRules(prepare_for_create=_encode_texts, prepare_for_update=_prepare_for_update)

@@ -1,0 +1,85 @@
+"""Which rules hold for which kind."""
+
+from typing import Final
+
+import msgspec
+
+from podium.apiserver.kinds import Kind
+from podium.apiserver.schema.custom import CustomKind
+from podium.apiserver.writes.rules.custom_resources import DEFINITION_RULES, rules_of_custom
+from podium.apiserver.writes.rules.daemon_sets import DAEMON_SET_RULES
+from podium.apiserver.writes.rules.jobs import JOB_RULES
+from podium.apiserver.writes.rules.namespaces import NAMESPACE_RULES
+from podium.apiserver.writes.rules.nodes import NODE_RULES
+from podium.apiserver.writes.rules.pods import POD_RULES
+from podium.apiserver.writes.rules.priority_classes import PRIORITY_CLASS_RULES
+from podium.apiserver.writes.rules.rule import PLAIN, KindRules
+from podium.apiserver.writes.rules.secrets import SECRET_RULES
+from podium.apiserver.writes.rules.services import SERVICE_RULES
+from podium.apiserver.writes.rules.volumes import CLAIM_RULES, VOLUME_RULES
+from podium.apiserver.writes.validation.table import CHECKS, STATUS_CHECKS
+from podium.kube.validation import path_segment_errors
+
+_UPSERT: Final = KindRules(update_creates=True)
+_GUARDED: Final = KindRules(update_needs_version=True)
+_RETURNED: Final = KindRules(returns_deleted=True)
+_RETURNED_AND_GUARDED: Final = KindRules(returns_deleted=True, update_needs_version=True)
+
+_RULES: Final[dict[str, KindRules]] = {
+    "pods": POD_RULES,
+    "nodes": NODE_RULES,
+    "namespaces": NAMESPACE_RULES,
+    "endpoints": _UPSERT,
+    "events": _UPSERT,
+    "limitranges": _UPSERT,
+    "resourcequotas": KindRules(returns_deleted=True, empty_status={}),
+    "serviceaccounts": _RETURNED,
+    "services": SERVICE_RULES,
+    "secrets": SECRET_RULES,
+    "persistentvolumes": VOLUME_RULES,
+    "persistentvolumeclaims": CLAIM_RULES,
+    "replicationcontrollers": KindRules(generation=True, empty_status={"replicas": 0}),
+    "deployments.apps": KindRules(generation=True, empty_status={}),
+    "replicasets.apps": KindRules(generation=True, empty_status={"replicas": 0}),
+    "statefulsets.apps": KindRules(generation=True, empty_status={"replicas": 0, "availableReplicas": 0}),
+    "daemonsets.apps": DAEMON_SET_RULES,
+    "jobs.batch": JOB_RULES,
+    "poddisruptionbudgets.policy": KindRules(
+        name_errors=path_segment_errors,
+        generation=True,
+        update_needs_version=True,
+        empty_status={"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0},
+    ),
+    "leases.coordination.k8s.io": KindRules(update_creates=True, update_needs_version=True),
+    "runtimeclasses.node.k8s.io": KindRules(update_creates=True, update_needs_version=True),
+    "clusterroles.rbac.authorization.k8s.io": _UPSERT,
+    "clusterrolebindings.rbac.authorization.k8s.io": _UPSERT,
+    "roles.rbac.authorization.k8s.io": _UPSERT,
+    "rolebindings.rbac.authorization.k8s.io": _UPSERT,
+    "csidrivers.storage.k8s.io": _RETURNED_AND_GUARDED,
+    "csinodes.storage.k8s.io": _RETURNED_AND_GUARDED,
+    "csistoragecapacities.storage.k8s.io": _GUARDED,
+    "storageclasses.storage.k8s.io": _RETURNED,
+    "volumeattachments.storage.k8s.io": KindRules(
+        returns_deleted=True, update_needs_version=True, empty_status={"attached": False}
+    ),
+    "volumeattributesclasses.storage.k8s.io": _RETURNED,
+    "deviceclasses.resource.k8s.io": KindRules(returns_deleted=True, generation=True),
+    "resourceclaims.resource.k8s.io": KindRules(returns_deleted=True, empty_status={}),
+    "resourceclaimtemplates.resource.k8s.io": _RETURNED,
+    "resourceslices.resource.k8s.io": KindRules(returns_deleted=True, generation=True),
+    "customresourcedefinitions.apiextensions.k8s.io": DEFINITION_RULES,
+    "priorityclasses.scheduling.k8s.io": PRIORITY_CLASS_RULES,
+    "endpointslices.discovery.k8s.io": KindRules(generation=True),
+}
+
+for _place, (_check, _check_update) in CHECKS.items():
+    _RULES[_place] = msgspec.structs.replace(_RULES.get(_place, PLAIN), validate=_check, validate_update=_check_update)
+for _place, _check_update in STATUS_CHECKS.items():
+    _RULES[_place] = msgspec.structs.replace(_RULES[_place], validate_status=_check_update)
+
+
+def rules_of(kind: Kind) -> KindRules:
+    if isinstance(kind, CustomKind):
+        return rules_of_custom(kind)
+    return _RULES.get(kind.stored_in, PLAIN)

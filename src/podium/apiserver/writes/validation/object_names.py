@@ -1,0 +1,41 @@
+"""Validates metadata.name, metadata.generateName and metadata.namespace of every kind.
+
+Most names are DNS subdomains; a kind with another rule for its names has it in its KindRules (`name_errors`).
+"""
+
+from collections.abc import Callable, Sequence
+
+from podium.apiserver.errors import Cause, field_forbidden, invalid_value, required
+from podium.apiserver.kinds import Kind
+from podium.kube.json_object import JsonObject
+from podium.kube.validation import dns_label_errors
+
+NameErrors = Callable[[str], Sequence[str]]
+"""What is wrong with a name by the rule of its kind, in sentences."""
+
+
+def name_causes(metadata: JsonObject, kind: Kind, name_errors: NameErrors) -> list[Cause]:
+    """What is wrong with the name, the prefix it was made from, or the namespace."""
+    causes: list[Cause] = []
+    name = metadata.get("name", "")
+    if prefix := metadata.get("generateName"):
+        whole = prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
+        causes += _worded("metadata.generateName", prefix, name_errors(whole))
+    if not name:
+        causes.append(required("metadata.name", "name or generateName is required"))
+    else:
+        causes += _worded("metadata.name", name, name_errors(name))
+    namespace = metadata.get("namespace", "")
+    if not kind.namespaced:
+        if namespace:
+            causes.append(field_forbidden("metadata.namespace", "not allowed on this type"))
+    elif not namespace:
+        causes.append(required("metadata.namespace"))
+    else:
+        causes += _worded("metadata.namespace", namespace, dns_label_errors(namespace))
+    return causes
+
+
+def _worded(field: str, name: str, errors: Sequence[str]) -> list[Cause]:
+    """The API counts the characters of names and the bytes of labels, or says so."""
+    return [invalid_value(field, name, error.replace(" bytes", " characters")) for error in errors]

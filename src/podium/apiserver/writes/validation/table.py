@@ -1,0 +1,30 @@
+"""Which checks hold for which kind: for a new object, and for a new state of one."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from podium.apiserver.errors import Cause
+from podium.apiserver.writes.validation import nodes, pod_spec, pod_update, small_kinds, storage, workloads
+
+Check = Callable[[dict[str, Any]], Iterable[Cause]]
+UpdateCheck = Callable[[dict[str, Any], dict[str, Any]], Iterable[Cause]]
+
+STATUS_CHECKS: Final[dict[str, UpdateCheck]] = {"nodes": nodes.node_status_update}
+CHECKS: Final[dict[str, tuple[Check, UpdateCheck]]] = {
+    "pods": (pod_spec.pod, pod_update.pod_update),
+    "nodes": (nodes.node, nodes.node_update),
+    "configmaps": (small_kinds.config_map, small_kinds.config_map_update),
+    "secrets": (small_kinds.secret, small_kinds.secret_update),
+    "persistentvolumes": (storage.volume, storage.volume_update),
+    "persistentvolumeclaims": (storage.claim, storage.claim_update),
+    "storageclasses.storage.k8s.io": (storage.storage_class, storage.storage_class_update),
+    "deployments.apps": (workloads.deployment, workloads.deployment_update),
+    "replicasets.apps": (workloads.replica_set, workloads.replica_set_update),
+    "statefulsets.apps": (workloads.stateful_set, workloads.stateful_set_update),
+    "daemonsets.apps": (workloads.daemon_set, workloads.daemon_set_update),
+    "jobs.batch": (workloads.job, workloads.job_update),
+    "poddisruptionbudgets.policy": (small_kinds.disruption_budget, small_kinds.disruption_budget_update),
+    "leases.coordination.k8s.io": (small_kinds.lease, small_kinds.lease_update),
+    "priorityclasses.scheduling.k8s.io": (small_kinds.priority_class, small_kinds.priority_class_update),
+    "events": (small_kinds.event, lambda new, old: ()),
+}
