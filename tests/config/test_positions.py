@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 
 from podium.config.field import FieldPath, Step
-from podium.config.positions import MAX_DEPTH, MalformedConfigError, Position, parse
+from podium.config.positions import MalformedConfigError, Position, parse
+from podium.kube.json_depth import MAX_DEPTH
 
 TEXT = """\
 # a comment

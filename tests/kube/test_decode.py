@@ -35,13 +35,13 @@ def test_several_yaml_documents_lists_and_unknown_kinds_in_one_file() -> None:
             apiVersion: v1
             kind: List
             items:
-            - {apiVersion: v1, kind: Node, metadata: {name: n}}
+            - {apiVersion: v1, kind: Node, metadata: {name: n1}}
             - {apiVersion: apps/v1, kind: Deployment}
             - {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: x}}
         """),
         "f",
     )
-    assert [obj.key for obj in decoded.objects] == ["default/a", "n", "x/r"]
+    assert [obj.key for obj in decoded.objects] == ["default/a", "n1", "x/r"]
     assert decoded.skipped == {"apps/v1 Deployment": 2}
 
 
@@ -56,8 +56,8 @@ def test_several_yaml_documents_lists_and_unknown_kinds_in_one_file() -> None:
         ('{"apiVersion":"v1","kind":"PodList","items":null}', []),
         ('{"apiVersion":"v1","kind":"PodList"}', []),
         ('{"apiVersion":"v1","kind":"Pod"}\n{"apiVersion":"v1","kind":"Node"}\n', ["Pod default/", "Node "]),
-        ("apiVersion: v1\nkind: NodeList\nitems:\n- metadata: {name: n}\n", ["Node n"]),
-        ("apiVersion: storage.k8s.io/v1\nkind: CSINode\nmetadata: {name: n}\n", ["CSINode n"]),
+        ("apiVersion: v1\nkind: NodeList\nitems:\n- metadata: {name: n1}\n", ["Node n1"]),
+        ("apiVersion: storage.k8s.io/v1\nkind: CSINode\nmetadata: {name: n1}\n", ["CSINode n1"]),
     ],
 )
 def test_whatever_kubectl_prints_is_read(source: str, expected: list[str]) -> None:
@@ -81,7 +81,7 @@ def test_yaml_is_read_the_way_kubernetes_reads_it() -> None:
     assert isinstance(pod, Pod)
     assert pod.metadata.creation_timestamp == "2026-01-31T12:00:00Z"
     assert pod.annotations == {"open": "12:30", "since": "2026-01-31 12:00:00"}
-    assert pod.spec.containers[0].resources.requests == {"cpu": 1, "memory": "1e3", "example.com/x": 0.5}
+    assert pod.spec.containers[0].resources.requests == {"cpu": 1, "memory": 1000, "example.com/x": 0.5}
 
 
 def test_null_means_not_given_in_a_field_and_zero_inside_a_list_or_map() -> None:

@@ -12,12 +12,9 @@ from typing import Any, NamedTuple
 import yaml
 
 from podium.config.field import FieldPath, Step
-from podium.config.scalars import ConfigLoader, is_merge_key, scalar_value
-
-# Real configurations are a few hundred values, nested less than ten deep. Aliases can make a short file expand to
-# billions of values, and the C parser overflows its stack on very deep nesting.
-MAX_DEPTH = 100
-MAX_VALUES = 100_000
+from podium.kube.documents import SETTINGS, DocumentError
+from podium.kube.yaml_nodes import compose, line_of, merge_sources, merged_entries
+from podium.kube.yaml_scalars import is_merge_key, key_text, scalar_value
 
 
 class Position(NamedTuple):
@@ -67,37 +64,16 @@ def parse(text: str) -> ConfigDocument:
     """Reads the first document of a text, or raises MalformedConfigError."""
     document = ConfigDocument(json=text.lstrip().startswith("{"), positions={(): Position(1, 1)})
     try:
-        _refuse_deep_nesting(text)
-        loader = ConfigLoader(text)
-        try:
-            node = loader.get_node() if loader.check_node() else None
-            if node is not None and loader.check_node():
-                document.second_document = loader.get_node().start_mark.line + 1
-        finally:
-            loader.dispose()
-    except yaml.MarkedYAMLError as error:
-        at = error.problem_mark or error.context_mark
-        raise MalformedConfigError(
-            f"not valid YAML: {error.problem or error.context}", at.line + 1 if at else 1
-        ) from None
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise MalformedConfigError(f"not valid YAML: {error.reason}", line) from None
-    if node is not None:
-        document.value = _Builder(document).build(node, FieldPath(), _position(node))
+        nodes = compose(text, SETTINGS)
+        node = next(nodes, None)
+        if node is not None:
+            second = next(nodes, None)
+            document.second_document = None if second is None else line_of(second)
+            document.value = _Builder(document).build(node, FieldPath(), _position(node))
+    except DocumentError as error:
+        problem = f"not valid YAML: {error.problem}" if error.language else error.problem
+        raise MalformedConfigError(problem, error.line) from None
     return document
-
-
-def _refuse_deep_nesting(text: str) -> None:
-    depth = 0
-    for event in yaml.parse(text, Loader=ConfigLoader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > MAX_DEPTH:
-                line = event.start_mark.line + 1 if event.start_mark else 1
-                raise MalformedConfigError(f"nested more than {MAX_DEPTH} levels deep", line)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
 
 
 @dataclass
@@ -105,37 +81,25 @@ class _Builder:
     """Turns nodes into plain values, noting positions on the way."""
 
     document: ConfigDocument
-    values: int = 0
-    inside: set[int] = field(default_factory=set)
 
     def build(self, node: yaml.Node, path: FieldPath, position: Position) -> Any:
-        self.values += 1
-        if self.values > MAX_VALUES:
-            raise MalformedConfigError("document contains excessive aliasing", position.line)
         self.document.positions[path.steps] = position
         if isinstance(node, yaml.ScalarNode):
             try:
                 return scalar_value(node, self.document.json)
             except ValueError as error:
                 raise MalformedConfigError(f"not valid YAML: {error}", position.line) from None
-        if id(node) in self.inside:
-            raise MalformedConfigError("an anchor contains itself", position.line)
-        self.inside.add(id(node))
-        value: Any
         if isinstance(node, yaml.MappingNode):
-            value = self.mapping(node, path)
-        else:
-            value = [self.build(item, path.index(i), _position(item)) for i, item in enumerate(node.value)]
-        self.inside.discard(id(node))
-        return value
+            return self.mapping(node, path)
+        return [self.build(item, path.index(i), _position(item)) for i, item in enumerate(node.value)]
 
     def mapping(self, node: yaml.MappingNode, path: FieldPath) -> dict[str, Any]:
         whole: dict[str, Any] = {}
         first_lines: dict[str, int] = {}
-        for key_node, value_node in _merges_first(node):
+        for key_node, value_node in merged_entries(node):
             position = _position(key_node)
             if is_merge_key(key_node):
-                for source in _merge_sources(value_node):
+                for source in merge_sources(value_node):
                     copied = self.build(source, path, self.document.positions[path.steps])
                     for key in copied.keys() & whole.keys():
                         self._repeated(path.child(key), key, position, position.line, first_lines[key])
@@ -156,27 +120,11 @@ class _Builder:
         self.document.repeated.append(Repeated(path, key, position, value_line, first_line))
 
 
-def _merges_first(node: yaml.MappingNode) -> list[tuple[yaml.Node, yaml.Node]]:
-    return sorted(node.value, key=lambda pair: not is_merge_key(pair[0]))
-
-
-def _merge_sources(node: yaml.Node) -> list[yaml.MappingNode]:
-    sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
-    for source in sources:
-        if not isinstance(source, yaml.MappingNode):
-            raise MalformedConfigError(
-                "not valid YAML: map merge requires map or sequence of maps as the value", _position(node).line
-            )
-    return list(sources)
-
-
 def _key(node: yaml.Node) -> str:
-    if not isinstance(node, yaml.ScalarNode):
-        raise MalformedConfigError("not valid YAML: a field name must be a plain word", _position(node).line)
-    value = scalar_value(node)
-    if isinstance(value, bool):
-        return "true" if value else "false"  # what kube-scheduler's YAML reader makes of `on:` or `y:`
-    return node.value if value is None or isinstance(value, str) else str(value)
+    try:
+        return key_text(node)
+    except ValueError as error:
+        raise MalformedConfigError(f"not valid YAML: {error}", line_of(node)) from None
 
 
 def _position(node: yaml.Node) -> Position:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
-import yaml
 
 from podium.client import RESOURCES, WATCHED, ApiResource
 from podium.config import load_config
@@ -26,6 +25,7 @@ from podium.framework.load import LoadSource
 from podium.framework.plugin import Plugin, Scope
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Node, Pod
+from podium.kube.documents import SETTINGS, read_yaml
 from podium.plugins import IN_TREE
 
 PROFILE = "podium-extender"
@@ -75,8 +75,8 @@ def build_engine(
 
 def plugin_config(text: str, source: str, registry: Registry) -> list[Any]:
     """The arguments in a configuration file: `pluginConfig` of its first profile."""
-    load_config(text, source, registry)  # whatever is wrong with the file is told with its line
-    profiles = yaml.safe_load(text).get("profiles") or [{}]
+    load_config(text, source, registry)  # whatever is wrong with the file is said with its line
+    profiles = read_yaml(text, source, SETTINGS).get("profiles") or [{}]
     found: list[Any] = profiles[0].get("pluginConfig") or []
     return found
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from podium.kube.check import problems
-from podium.kube.lines import BrokenTextError, Document, documents
+from podium.kube.documents import Document, DocumentError, read_documents
 from podium.kube.namespace import Namespace
 from podium.kube.node import Node
 from podium.kube.nulls import without_nulls
@@ -99,6 +99,10 @@ def decode_json(type_: type[T], data: bytes | str | msgspec.Raw) -> T:
         return _decode_with_nulls(type_, data)
     except msgspec.DecodeError as error:
         raise DecodeError(f"the JSON is broken: {str(error).removeprefix('JSON is malformed: ')}") from None
+    except UnicodeDecodeError:
+        raise DecodeError("the JSON is broken: not UTF-8 text") from None
+    except RecursionError:
+        raise DecodeError("nested too deeply to be a Kubernetes object") from None
 
 
 def _decode_with_nulls(type_: type[T], data: bytes | str | msgspec.Raw) -> T:
@@ -110,23 +114,19 @@ def _decode_with_nulls(type_: type[T], data: bytes | str | msgspec.Raw) -> T:
         raise DecodeError(f"{_with_key(path, value)}: {problem}") from None
 
 
-def decode_documents(text: str, source: str) -> Decoded:
+def decode_documents(text: str | bytes, source: str) -> Decoded:
     """All objects in the text of a file called `source`, checked; raises DecodeError at the first that is wrong."""
     objects: list[KubeObject] = []
     skipped: Counter[str] = Counter()
     try:
-        for document in documents(text):
+        for document in read_documents(text, source):
             for part in _parts(document, source):
                 if part.type is None:
                     skipped[part.kind] += 1
                 else:
                     objects.append(_object(part, part.type, source))
-    except BrokenTextError as error:
-        raise DecodeError(f"{source}:{error.line}: {error}") from None
-    except RecursionError:
-        raise DecodeError(
-            f"{source}: nested too deeply to be a Kubernetes object, or an anchor contains itself"
-        ) from None
+    except DocumentError as error:
+        raise DecodeError(str(error)) from None
     return Decoded(objects, skipped)
 
 
@@ -170,6 +170,8 @@ class _Part(NamedTuple):
 def _parts(document: Document, source: str) -> Iterator[_Part]:
     header = _header(document.data, document, "$", source)
     if header.kind is None or header.api_version is None:
+        if document.json_fault is not None:
+            raise document.json_fault
         missing = "kind" if header.kind is None else "apiVersion"
         line = document.line_of("$")
         raise DecodeError(f"{source}:{line}: the document has no {missing}; is it a Kubernetes object?")

@@ -30,6 +30,7 @@ from podium.config.field import FieldError, FieldPath
 from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scope, Scores
 from podium.framework.load import GenerationCounter
 from podium.kube import Pod
+from podium.kube.documents import SETTINGS, DocumentError, read_json
 from podium.kube.quantity import milli
 from podium.kube.requests import pod_requests
 from podium.measured.capacity import cpu_capacity
@@ -155,9 +156,9 @@ def read_models(environment: Mapping[str, str]) -> dict[str, PowerModel]:
     if not path:
         return {}
     try:
-        return msgspec.json.decode(Path(path).read_bytes(), type=dict[str, PowerModel])
+        return msgspec.convert(read_json(Path(path).read_bytes(), bounds=SETTINGS), type=dict[str, PowerModel])
     except OSError as error:
         raise ValueError(f"{MODEL_FILE} names {path}, which cannot be read: {error.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.ValidationError, DocumentError) as error:
         form = '{"node": {"k0": …, "k1": …, "k2": …}}'
         raise ValueError(f"{MODEL_FILE} names {path}, which is not of the form {form}: {error}") from None
