@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Collection, Hashable
 from typing import Protocol, TypeVar
 
-from podium.apiserver.controllers.work_queue import WorkQueue
+from podium.apiserver.builtin_controllers.work_queue import WorkQueue
 from podium.client import MERGE_PATCH, ApiError, ApiResource, Client, ClientError, Reflector, missing_rule
 from podium.kube import Pod
 from podium.kube.json_object import JsonObject
