@@ -113,7 +113,7 @@ def test_a_place_that_was_waited_for_is_taken_and_given_back(run: Run, monkeypat
                 await asyncio.gather(*asking, return_exceptions=True)
             assert await asyncio.gather(*(client.post("/a", {}) for _ in range(6))) == [b"{}"] * 6
             assert client._pool is not None
-            assert client._pool._free_places == 2
+            assert client._pool._free_slots == 2
 
     run(main())
 

@@ -14,13 +14,13 @@ import pytest
 from podium.client import Client, WatchedExperience, load_access
 from podium.client.experience import UNTIL
 from podium.framework.clock import SystemClock
-from podium.framework.experience import Kept
+from podium.framework.experience import ConfigMapName
 from podium.plugins.reward.rewards import Rewards
 from podium.plugins.reward.settings import RewardBiasArgs
 from tests.testbed import ControlPlane
 from tests.testbed.objects import make_pod
 
-KEPT = Kept("default", "lessons")
+KEPT = ConfigMapName("default", "lessons")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from cryptography import x509
 
 from podium.client.expiry import expiry
-from podium.client.files import READ_AGAIN_AFTER, RotatedFile
+from podium.client.files import REREAD_AFTER, RotatedFile
 from tests.testbed.certificates import CertificateAuthority
 
 
@@ -20,8 +20,8 @@ def test_a_file_that_stays_is_read_once_a_minute(tmp_path: Path) -> None:
     times = path.stat()
     path.write_text("two")  # of the same length, at what the file system says is the same time
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert file.read(READ_AGAIN_AFTER - 1) == b"one"
-    assert file.read(READ_AGAIN_AFTER) == b"two"
+    assert file.read(REREAD_AFTER - 1) == b"one"
+    assert file.read(REREAD_AFTER) == b"two"
 
 
 def test_a_change_is_seen_at_the_next_look(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ class World:
             listener=self.shadow,
             rng=random.Random(1),
         )
-        self.shadow.watch(self.engine)
+        self.shadow.attach(self.engine)
         self.engine.load(nodes)
 
     def decide(self, pod: Pod) -> None:

@@ -100,7 +100,7 @@ def _ask(
 
     from podium.client import Access, AccessError, Client, load_access
     from podium.kube import Node
-    from podium.live.measured import measure
+    from podium.live.measure_once import measure
     from podium.live.snapshot import fetch_objects
 
     def warn(sentence: str) -> None:

@@ -76,7 +76,7 @@ async def _measure(
     from podium.cli.files import read_objects
     from podium.client import Client, load_access
     from podium.kube import Node
-    from podium.live.measured import measure
+    from podium.live.measure_once import measure
     from podium.live.snapshot import fetch_nodes
 
     if dump:

@@ -1,5 +1,5 @@
-"""The Kubernetes client: where the API server is and who is asking (`load_access`), requests to it (`Client`), and
-copies of its collections that stay up to date (`Reflector`), and lessons kept there (`WatchedExperience`)."""
+"""The Kubernetes client: access (`load_access`), requests (`Client`), collections that stay up to date (`Reflector`),
+and lessons stored in ConfigMaps (`WatchedExperience`)."""
 
 from podium.client.access import Access
 from podium.client.client import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client

@@ -1,4 +1,4 @@
-"""How to reach an API server and as whom, kept current while Podium runs.
+"""Holds the address of an API server and the credentials for it, and refreshes them while Podium runs.
 
     kubeconfig, or a pod's service account → Access → the client asks `tls` and `headers` for each request
 
@@ -33,7 +33,7 @@ Headers = tuple[tuple[str, str], ...]
 
 class Trust:
     """Whose certificate a server may show: an authority (a file that may be rotated, or its content), the system's
-    authorities, or anybody's."""
+    authorities, or any at all."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Access:
         return self.url.authority.rpartition("@")[2]
 
     def adopt(self, identity: Identity) -> None:
-        """Be this from now on, so that whatever is wrong with it, or with the authority, is told before the first
+        """Be this from now on, so that whatever is wrong with it, or with the authority, is known before the first
         request. Raises AccessError."""
         self._adopt(identity, self._trust.read(0.0))
 
@@ -151,7 +151,7 @@ class Access:
     def _end_of_look(self, looking: asyncio.Future[None]) -> None:
         self._looking = None
         if not looking.cancelled():
-            looking.exception()  # perhaps nobody waits for it any more
+            looking.exception()  # perhaps no request waits for it any more
 
     async def _look(self, *, renew: bool) -> None:
         loop = asyncio.get_running_loop()

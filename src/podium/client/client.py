@@ -1,4 +1,4 @@
-"""Requests to an API server: bytes in, bytes out.
+"""Sends requests to an API server: bytes in, bytes out.
 
     throttle → fresh credentials → guard (writes) → send → answer, or wait and again
 
@@ -53,7 +53,7 @@ NO_ANSWER = "<error>"
 T = TypeVar("T")
 Params = Mapping[str, str] | None
 OnRequest = Callable[[str, str, str, float], None]
-"""Told after each attempt: verb, host, status code (NO_ANSWER if there was none) and seconds."""
+"""Called after each attempt: verb, host, status code (NO_ANSWER if there was none) and seconds."""
 
 _encode = msgspec.json.Encoder().encode
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/._~:@!$&'()*+,;=%?-]*").fullmatch
@@ -64,8 +64,8 @@ _FAILURES = (NotSentError, MalformedResponseError, aiohttp.ClientError, OSError)
 class Client:
     """One server, asked as one user.
 
-    `guard` is called at the last moment before a write is sent and may raise to stop it; `on_request` is told of every
-    attempt.
+    `guard` is called at the last moment before a write is sent and may raise to stop it; `on_request` is called after
+    every attempt.
     """
 
     def __init__(

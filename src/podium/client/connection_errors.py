@@ -1,6 +1,6 @@
-"""Why there was no answer, in one sentence: from what the operating system, OpenSSL or aiohttp raise.
+"""Turns what the operating system, OpenSSL and aiohttp raise into one sentence: why there was no answer.
 
-The reader is somebody whose scheduler does not start, so the sentence names the server and, where it is clear, what to
+Its reader has a scheduler that does not start, so the sentence names the server and, where it is clear, what to
 look at. Nothing of the request is quoted.
 """
 

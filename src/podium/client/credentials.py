@@ -1,4 +1,4 @@
-"""Who is asking: what a request carries to prove it, and how that is kept current.
+"""Provides what a request carries to prove who sends it, and refreshes that.
 
 An `Identity` is a header, a certificate, or both, or nothing. `Credentials` give the one of now; they are asked at most
 once a second, and once more with `renew` when the server refused the last one. None of these ever shows a secret when
@@ -16,6 +16,8 @@ log = logging.getLogger(__name__)
 
 
 class Identity(NamedTuple):
+    """A header, a certificate with its key, both or neither."""
+
     authorization: str | None = None
     certificate: bytes | None = None
     key: bytes | None = None
@@ -28,6 +30,8 @@ class Identity(NamedTuple):
 
 
 class Credentials(Protocol):
+    """Something that gives the identity of now."""
+
     changing: bool
     """Whether it is worth asking again."""
 

@@ -1,6 +1,6 @@
-"""What talking to an API server can end in.
+"""Defines the errors that a request to an API server can end in.
 
-Two families, because they are answered in different places: `AccessError` says that Podium was started with a
+There are two kinds, because they are answered in different places: `AccessError` says that Podium was started with a
 kubeconfig it cannot use, and `ClientError` is everything one request can end in. Of the latter, `ApiError` is the
 server's own refusal, decoded from the `ApiStatus` object it sends, and `Unreachable` is no answer at all. After the
 second, only `sent` tells whether a write may have happened.
@@ -18,7 +18,7 @@ class AccessError(Exception):
 
 
 class ClientError(Exception):
-    """Everything a request can end in besides an answer."""
+    """Everything a request can end in other than an answer."""
 
 
 class ApiError(ClientError):
@@ -73,8 +73,8 @@ class ApiError(ClientError):
 class Unreachable(ClientError):  # noqa: N818  (it reads as what happened)
     """No answer: refused, reset, no such host, TLS, no credentials.
 
-    `sent`: the server may have received the request. `lasting`: the same will happen again until somebody changes
-    something.
+    `sent`: the server may have received the request. `lasting`: the same will happen again until something is
+    changed.
     """
 
     def __init__(self, message: str, *, sent: bool, lasting: bool = False) -> None:

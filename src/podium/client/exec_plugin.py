@@ -1,4 +1,4 @@
-"""Credentials from a command, as `exec` in a kubeconfig asks for: cloud providers' log-ins come this way.
+"""Gets credentials from a command, as `exec` in a kubeconfig asks for: cloud providers' log-ins come this way.
 
 The command gets an ExecCredential in $KUBERNETES_EXEC_INFO and prints one with a status: a token, a client certificate
 with its key, or both, and perhaps when they end. Until then, or until the server answers 401, what it printed is used;
@@ -34,6 +34,8 @@ EARLY = 10.0
 
 
 class ExecCredentialStatus(msgspec.Struct, rename="camel"):
+    """The part of an ExecCredential that proves something."""
+
     token: str = ""
     client_certificate_data: str = ""
     client_key_data: str = ""
@@ -41,13 +43,18 @@ class ExecCredentialStatus(msgspec.Struct, rename="camel"):
 
 
 class PrintedCredential(msgspec.Struct, rename="camel"):
+    """The ExecCredential that a command prints."""
+
     api_version: str = ""
     kind: str = ""
     status: ExecCredentialStatus | None = None
 
 
 class ExecCredentials:
-    """`origin` names the kubeconfig and user in messages; `cluster` is handed to the command where it asks for it."""
+    """The credentials of one user.
+
+    `origin` names the kubeconfig and user in messages; `cluster` is handed to the command where it asks for it.
+    """
 
     changing = True
 

@@ -1,12 +1,12 @@
-"""What becomes of pods, watched on the API server, and what is learnt from it, kept there in ConfigMaps.
+"""Shows learners what becomes of pods, by watching the API server, and stores their lessons in ConfigMaps.
 
-    read what was kept → watch all pods, ended ones too → tell the learners → write, a while after there is news
+    read the ConfigMap → watch all pods, ended ones too → show them to the learners → write, a while after a lesson
 
 A ConfigMap is written by its resource version. When another replica was there first, its lessons are read, the learner
 puts both together, and that is written. The version of the newest pod that a lesson came from is written along: after a
 restart, pods that have not changed since then teach nothing a second time.
 
-Where a ConfigMap cannot be read or written, that is told, and learning goes on in memory. Replicas that do not lead
+Where a ConfigMap cannot be read or written, that is reported, and learning goes on in memory. Replicas that do not lead
 learn as well, and write nothing.
 """
 
@@ -27,13 +27,13 @@ from podium.client.rbac import missing_rule
 from podium.client.reflector import Reflector
 from podium.client.resource import ApiResource
 from podium.framework.clock import Clock
-from podium.framework.experience import Kept, Learner, PodOutcome
+from podium.framework.experience import ConfigMapName, Learner, PodOutcome
 
 PODS = ApiResource("/api/v1/pods", PodOutcome)
 UNTIL = "podium.io/learnt-until"
 SETTLE = 5.0
 """Seconds from a first lesson until all are written: a crash rarely comes alone."""
-AGAIN = 30.0
+RETRY = 30.0
 """Seconds until what could not be read or written is tried again."""
 TURNS = 5
 """How often a write that others come before is tried at once."""
@@ -42,7 +42,7 @@ L = TypeVar("L", bound=Learner)
 
 
 class WatchedExperience:
-    """A `framework.experience.Experience`. Does nothing while nobody learns; `run` it as a task, `flush` at the end."""
+    """A `framework.experience.Experience`; does nothing while no plugin learns. `run` it; `flush` at the end."""
 
     def __init__(
         self,
@@ -60,21 +60,23 @@ class WatchedExperience:
         self._report = report
         self._may_write = may_write
         self._settle = settle
-        self._pages: dict[Kept, _Page] = {}
-        self._news = asyncio.Event()
+        self._pages: dict[ConfigMapName, _Page] = {}
+        self._unwritten = asyncio.Event()
         self._recalled = asyncio.Event()
 
-    def follow(self, kept: Kept, make: Callable[[], L]) -> L:
-        page = self._pages.get(kept)
+    def follow(self, config_map: ConfigMapName, make: Callable[[], L]) -> L:
+        page = self._pages.get(config_map)
         if page is None:
-            page = self._pages[kept] = _Page(self._client, kept, make(), self._clock, self._rng, self._report)
+            page = self._pages[config_map] = _Page(
+                self._client, config_map, make(), self._clock, self._rng, self._report
+            )
         return cast("L", page.learner)
 
     async def run(self) -> None:
         """Learn and write, until cancelled."""
         for page in self._pages.values():
             while not await page.read():
-                await asyncio.sleep(AGAIN)
+                await asyncio.sleep(RETRY)
         self._recalled.set()
         if not self._pages:
             return
@@ -100,17 +102,17 @@ class WatchedExperience:
         now = self._clock.now()
         for page in self._pages.values():
             if page.saw(pod, now):
-                self._news.set()
+                self._unwritten.set()
 
     async def _keep(self) -> None:
         while True:
-            await self._news.wait()
+            await self._unwritten.wait()
             await asyncio.sleep(self._settle)
-            self._news.clear()
+            self._unwritten.clear()
             await self.flush()
             if any(page.unwritten for page in self._pages.values()):
-                await asyncio.sleep(AGAIN)
-                self._news.set()
+                await asyncio.sleep(RETRY)
+                self._unwritten.set()
 
 
 class _Page:
@@ -119,7 +121,7 @@ class _Page:
     def __init__(
         self,
         client: Client,
-        kept: Kept,
+        config_map: ConfigMapName,
         learner: Learner,
         clock: Clock,
         rng: random.Random,
@@ -128,11 +130,11 @@ class _Page:
         self.learner = learner
         self.unwritten = False
         self._client = client
-        self._kept = kept
+        self._config_map = config_map
         self._clock = clock
         self._rng = rng
         self._reports = ProblemReports(report)
-        self._collection = f"/api/v1/namespaces/{kept.namespace}/configmaps"
+        self._collection = f"/api/v1/namespaces/{config_map.namespace}/configmaps"
         self._found: dict[str, Any] | None = None
         self._learnt_before = 0
         self._newest = 0
@@ -172,9 +174,9 @@ class _Page:
             self._report_problem("written", error)
 
     async def _put(self) -> bool:
-        """Write once; whether nobody was there before."""
+        """Write once; whether no other replica had written meanwhile."""
         annotations = {UNTIL: str(self._newest)} if self._newest else {}
-        found = self._found or {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": self._kept.name}}
+        found = self._found or {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": self._config_map.name}}
         metadata = found["metadata"]
         metadata = {**metadata, "annotations": {**(metadata.get("annotations") or {}), **annotations}}
         metadata.pop("managedFields", None)
@@ -183,7 +185,7 @@ class _Page:
             if self._found is None:
                 answer = await self._client.post(self._collection, wanted)
             else:
-                answer = await self._client.put(f"{self._collection}/{self._kept.name}", wanted)
+                answer = await self._client.put(f"{self._collection}/{self._config_map.name}", wanted)
         except ApiError as error:
             if error.conflict or (error.not_found and self._found is not None):
                 return False
@@ -193,7 +195,7 @@ class _Page:
 
     async def _fetch(self) -> None:
         try:
-            body = await self._client.get(f"{self._collection}/{self._kept.name}")
+            body = await self._client.get(f"{self._collection}/{self._config_map.name}")
         except ApiError as error:
             if not error.not_found:
                 raise
@@ -211,7 +213,7 @@ class _Page:
 
     @property
     def _name(self) -> str:
-        return f"{self._kept.namespace}/{self._kept.name}"
+        return f"{self._config_map.namespace}/{self._config_map.name}"
 
 
 def _number(version: str) -> int:
@@ -220,4 +222,4 @@ def _number(version: str) -> int:
 
 
 def _nothing(_pod: PodOutcome) -> None:
-    """A pod that is gone teaches nothing: it went because somebody wanted it to."""
+    """A pod that is gone teaches nothing: it went because it was meant to."""

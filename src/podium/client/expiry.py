@@ -1,4 +1,4 @@
-"""When a certificate ends, read from the certificate itself.
+"""Reads from a certificate when it expires.
 
 An API server answers an expired client certificate with a bare 401, and Python's ssl does not tell the dates of one's
 own certificate. X.509 puts them at a fixed place, so a few steps through its DER encoding (tag, length, content) lead

@@ -1,4 +1,4 @@
-"""Files that are replaced while Podium runs: tokens and certificates that something else rotates.
+"""Reads files that are replaced while Podium runs: tokens and certificates that something else rotates.
 
 A look costs one `stat`. Kubernetes swaps a symbolic link when it rotates what it mounts, others write in place or
 rename over; inode, size and time of change together tell all of these. Some file systems keep coarse times, so after a
@@ -7,7 +7,7 @@ minute the content is read again whatever `stat` says.
 
 from pathlib import Path
 
-READ_AGAIN_AFTER = 60.0
+REREAD_AFTER = 60.0
 
 
 class RotatedFile:
@@ -16,16 +16,16 @@ class RotatedFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._content: bytes | None = None
-        self._mark: tuple[int, int, int] | None = None
+        self._stat: tuple[int, int, int] | None = None
         self._read_at = float("-inf")
 
     def read(self, now: float) -> bytes:
         """The content, from memory where the file has not changed; `now` is any clock in seconds. Raises OSError."""
         found = self.path.stat()
-        mark = (found.st_ino, found.st_size, found.st_mtime_ns)
-        if self._content is None or mark != self._mark or now - self._read_at >= READ_AGAIN_AFTER:
+        stat = (found.st_ino, found.st_size, found.st_mtime_ns)
+        if self._content is None or stat != self._stat or now - self._read_at >= REREAD_AFTER:
             self._content = self.path.read_bytes()
-            self._mark = mark
+            self._stat = stat
             self._read_at = now
         return self._content
 

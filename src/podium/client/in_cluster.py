@@ -1,4 +1,4 @@
-"""Access from inside a pod: the service account that Kubernetes mounts, and the API server's service."""
+"""Finds the API server and the namespace from inside a pod."""
 
 from collections.abc import Mapping
 from pathlib import Path

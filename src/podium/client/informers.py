@@ -1,4 +1,4 @@
-"""What happens in the cluster, delivered to the engine: one reflector for each kind that placing pods depends on.
+"""Delivers what happens in the cluster to the engine: one reflector for each kind that placing pods depends on.
 
 Kinds that only a plugin asks about (custom resources, named "plural.group") are looked up in the API server's
 discovery first. Scheduling begins when they have been listed too; while the server does not know one, or does not show
@@ -23,7 +23,7 @@ from podium.engine.intake import Intake
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Node, Pod
 
-ASK_AGAIN = 30.0
+RETRY = 30.0
 """Seconds until a custom kind that the server did not know is looked for again."""
 UNANSWERED = 1.0
 """The same where the server did not answer at all."""
@@ -32,7 +32,7 @@ GLANCE = 0.02
 
 
 class PodFollower(Protocol):
-    """Told of every pod before the engine is."""
+    """Something that sees every pod before the engine does."""
 
     def saw(self, pod: Pod) -> None: ...
 
@@ -145,7 +145,7 @@ class Informers:
     async def _find_custom(self, name: str) -> ApiResource[Any]:
         """Where the API server serves "plural.group", at the version it prefers."""
         plural, _, group = name.partition(".")
-        said = False
+        reported = False
         while True:
             answered = True
             try:
@@ -163,18 +163,18 @@ class Informers:
                 problem = f"what the API server says about {group} cannot be understood"
             if answered:
                 self._custom[name].set()
-            if not said:
+            if not reported:
                 self._report(f"plugins that read {name} see none of it for now: {problem}")
-                said = True
-            await asyncio.sleep(ASK_AGAIN if answered else UNANSWERED)
+                reported = True
+            await asyncio.sleep(RETRY if answered else UNANSWERED)
 
 
 def custom_kinds(runtimes: Iterable[ProfileRuntime]) -> set[str]:
     """The custom resources ("plural.group") that plugins of these profiles want to hear of."""
-    return {name for runtime in runtimes for name in _asked_for(runtime) if _is_custom(name)}
+    return {name for runtime in runtimes for name in _resources_of(runtime) if _is_custom(name)}
 
 
-def _asked_for(runtime: ProfileRuntime) -> Iterator[str]:
+def _resources_of(runtime: ProfileRuntime) -> Iterator[str]:
     for plugin in runtime.plugins.values():
         for interest in plugin.interests() or ():
             yield interest.resource

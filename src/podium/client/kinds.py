@@ -1,4 +1,4 @@
-"""Where the API server serves the kinds that scheduling reads, and which of them a scheduler has to watch.
+"""Lists where the API server serves the kinds that scheduling reads, and which of them a scheduler watches.
 
 `WATCHED` is what kube-scheduler watches with the default profile, but for the three kinds of dynamic resources; its
 selector for pods leaves out those that have ended, which hold nothing any more. Workloads are only asked for their

@@ -1,4 +1,4 @@
-"""A watch is one JSON document per line, but the network delivers chunks: many lines in one, or a line over many."""
+"""Splits a watch into lines: it is one JSON document per line, but the network delivers chunks."""
 
 from podium.client.errors import ClientError
 

@@ -1,4 +1,4 @@
-"""`load_access`: from the files and variables somebody has, to an `Access`, or to the sentence that says what is wrong.
+"""Loads an `Access` from kubeconfig files and environment variables, or says in one sentence what is wrong with them.
 
 Everything that can be checked without asking the server or running a command is checked here, once, when Podium starts.
 Which of several fields counts, and what may not stand together, is as kubectl has it: embedded data wins over a file,
@@ -21,7 +21,7 @@ from podium.client.kubeconfig import EntryLocation, ExecConfig, KubeconfigCluste
 from podium.client.proxies import SCHEMES, proxy_from_environment
 
 _HEADER_KEY = "!#$&'*+-.^_`|~"
-"""What may stand in a header's name besides letters and digits."""
+"""What may stand in a header's name other than letters and digits."""
 
 
 def load_access(

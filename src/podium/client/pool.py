@@ -1,4 +1,4 @@
-"""Kept connections to one server: the last one used is used next, and a limit holds however many ask at once.
+"""Holds open connections to one server: the last one used is used next, and a limit holds for requests at once.
 
 A connection made with other certificates than those of now is closed instead of being used again, so rotated ones
 take effect with the next request. One that was idle for long is closed too: the server is about to do the same, and a
@@ -27,12 +27,14 @@ class NotSentError(Exception):
 
 
 class Pool:
+    """The connections to one server, at most `limit` in use at a time."""
+
     def __init__(self, host: str, port: int, *, server_name: str | None, limit: int, max_answer: int) -> None:
         self._host = host
         self._port = port
         self._server_name = server_name
         self._max_answer = max_answer
-        self._free_places = limit
+        self._free_slots = limit
         self._queue: deque[asyncio.Future[None]] = deque()
         self._idle: list[WireConnection] = []
         self._open: dict[WireConnection, None] = {}  # in the order they were made, unlike a set
@@ -49,10 +51,10 @@ class Pool:
         if tls is not self._tls:
             self._tls = tls
             self._drop_idle()
-        if self._free_places > 0:
-            self._free_places -= 1
+        if self._free_slots > 0:
+            self._free_slots -= 1
         else:
-            await _within(self._take_place(loop), deadline)
+            await _within(self._take_slot(loop), deadline)
         try:
             connection = self._idle_connection(loop.time())
             if connection is None:
@@ -74,7 +76,7 @@ class Pool:
                 else:
                     connection.abort()
         finally:
-            self._give_place()
+            self._give_slot()
 
     async def close(self) -> None:
         self._idle.clear()
@@ -85,23 +87,23 @@ class Pool:
         if self._open:
             await asyncio.wait([connection.lost for connection in self._open], timeout=1)
 
-    async def _take_place(self, loop: asyncio.AbstractEventLoop) -> None:
-        place: asyncio.Future[None] = loop.create_future()
-        self._queue.append(place)
+    async def _take_slot(self, loop: asyncio.AbstractEventLoop) -> None:
+        slot: asyncio.Future[None] = loop.create_future()
+        self._queue.append(slot)
         try:
-            await place
+            await slot
         except asyncio.CancelledError:
-            if place.done() and not place.cancelled():  # it was given at the same moment
-                self._give_place()
+            if slot.done() and not slot.cancelled():  # it was given at the same moment
+                self._give_slot()
             raise
 
-    def _give_place(self) -> None:
+    def _give_slot(self) -> None:
         while self._queue:
-            place = self._queue.popleft()
-            if not place.done():
-                place.set_result(None)
+            slot = self._queue.popleft()
+            if not slot.done():
+                slot.set_result(None)
                 return
-        self._free_places += 1
+        self._free_slots += 1
 
     def _idle_connection(self, now: float) -> WireConnection | None:
         while self._idle:

@@ -1,4 +1,4 @@
-"""Which proxy stands between: the kubeconfig's `proxy-url`, or what the environment says, by Go's rules.
+"""Finds the proxy that the environment names for a server, by Go's rules.
 
 `HTTPS_PROXY` counts for https servers and `HTTP_PROXY` for http ones, in capitals or not. `NO_PROXY` is a list of
 exceptions: `*`, an address, a network (10.0.0.0/8), a domain with its subdomains (example.com) or the subdomains only

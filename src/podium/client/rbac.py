@@ -1,7 +1,6 @@
-"""From a refusal to the RBAC rule that would have allowed it.
+"""Finds the RBAC rule that would have allowed a refused request.
 
-The API server says what it missed in one sentence of fixed form, and somebody who just installed Podium should read
-the rule to add instead:
+The API server says what it missed in one sentence of fixed form; the rule to add is more useful to the reader:
 
     pods "a" is forbidden: User "u" cannot create resource "pods/binding" in API group "" in the namespace "x"
     → apiGroups: [""], resources: ["pods/binding"], verbs: ["create"]

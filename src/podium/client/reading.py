@@ -1,4 +1,4 @@
-"""Lines of a watch and items of a list, from bytes to objects that know who they are.
+"""Reads lines of a watch and items of a list, from bytes to objects with their identity.
 
 The fast path decodes an event and its object in one pass, straight into the type. Whatever does not fit goes a second
 way: bookmarks and errors, objects with nulls, and objects with a field of a wrong type, of which at least the name is

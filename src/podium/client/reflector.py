@@ -2,13 +2,13 @@
 
 A watch goes on from the last version seen, which moves with every event and every bookmark, so that a cut connection
 costs nothing but the connection. Only when the server no longer remembers that version (410), or when watches from it
-bring nothing again and again, is the collection listed anew, and just the differences are told.
+bring nothing again and again, is the collection listed again, and only the differences are delivered.
 
 What ends a watch decides how the next begins: one that brought something, or stood for a second, is followed at once;
 all else waits, for as long as the server says or else longer each time, and is a `problem` until a watch is well again.
 A watch that is silent for longer than two bookmarks take is cut: its connection may be gone without anybody saying so.
-What was missed by then is listed, not watched: whoever decides while minutes of history are told one by one decides
-on a cluster that was.
+What was missed by then is listed, not watched: decisions made while minutes of history arrive one by one would be
+decisions about a cluster of the past.
 """
 
 import asyncio
@@ -49,9 +49,9 @@ NAMED = 10
 class Reflector(Generic[T]):
     """`store`: the objects by "namespace/name" or "name". `run` it as a task; `synced` is set after the first list.
 
-    on_set and on_delete are told of each change once, after the store has it; an object that was deleted and made
-    anew is a delete and a set. `raw` has the JSON of each object if `keep_raw`. `problem` is what keeps it from
-    listing or watching now, in one sentence, or None; report is told of it, and of single objects that cannot be used.
+    on_set and on_delete are called for each change once, after the store has it; an object that was deleted and
+    created again is a delete and a set. `raw` has the JSON of each object if `keep_raw`. `problem` keeps it from
+    listing or watching now, in one sentence, or None; it is reported, and so are single objects that cannot be used.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Reflector(Generic[T]):
         return self._reports.problem
 
     def learn(self, data: bytes) -> T | None:
-        """Take over one object (its JSON) that the server showed somebody else, if that is news; gives the object."""
+        """Take over one object (its JSON) that another request brought, if it is newer; gives the object."""
         found = self._reader.object(msgspec.Raw(data))
         if found.object is not None:
             self._replica.set(found)
@@ -233,14 +233,14 @@ class Reflector(Generic[T]):
         self._reports.begin(f"{self.resource.name} cannot be {doing}: {reason}")
         return retry_after or self._backoff.delay(asyncio.get_running_loop().time())
 
-    # What is told about single objects.
+    # Reports about single objects.
 
     def _report_unreadable(self, found: FoundObject[T]) -> None:
         self._reports.mention(f'{self.resource.name} "{found.identity.key}" cannot be read: {found.problem}')
 
     def _report_failed_callback(self, key: str, error: Exception) -> None:
-        told = f"{type(error).__name__}: {error}"
-        self._reports.mention(f'{self.resource.name} "{key}" could not be taken over: {told}', topic=told)
+        problem = f"{type(error).__name__}: {error}"
+        self._reports.mention(f'{self.resource.name} "{key}" could not be taken over: {problem}', topic=problem)
 
 
 def _reason(error: ApiError, resource: ApiResource[T]) -> str:

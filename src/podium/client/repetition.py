@@ -1,4 +1,4 @@
-"""Whether a request that failed is sent again, and when.
+"""Decides whether a request that failed is sent again, and when.
 
 - 429 and 5xx with Retry-After: after that time, up to ten times, as kubectl does.
 - No answer to a request that only reads: a few times, waiting longer each time.

@@ -1,9 +1,9 @@
-"""A copy of a collection that never goes backwards, and whoever follows it hears of every step exactly once.
+"""Keeps a copy of a collection that never goes backwards, and delivers every change of it exactly once.
 
 Watches are cut and begin again, lists arrive in between, and events may come twice or late. The rules:
 
 - An object is replaced only by a newer version of itself: resource versions are compared as numbers, where they are.
-- Another UID under the same key is another object: the one before it went, unless the news is older than what is known.
+- Another UID under the same key is another object: the one before it went, unless the event is older than the store.
 - An object that has gone does not come back through an event from before it went.
 - A list is the truth: what it lacks has gone, what differs has changed, what is the same is not mentioned.
 
@@ -44,7 +44,7 @@ class Replica(Generic[T]):
         self._on_delete = on_delete
         self._failed = failed
         self._gone: dict[str, str] = {}  # the version at which an object went, for the latest of them
-        self._floor = ""  # of anything not in the store, events up to this version are old news
+        self._floor = ""  # of anything not in the store, events up to this version are old
 
     def set(self, found: FoundObject[T]) -> None:
         """An object was added or changed; one that could not be read changes nothing but the one it replaces."""
@@ -74,7 +74,7 @@ class Replica(Generic[T]):
         self._remove(key, version, known if found.object is None or uid != before.uid else found.object)
 
     async def replace(self, listed: Iterable[FoundObject[T]], version: str) -> None:
-        """All there is, as of `version`. What came is told before what went: whoever decides in between may take
+        """All there is, as of `version`. What came is delivered before what went: a decision made in between may take
         something for taken that is free, but never for free what is taken."""
         present = {found.identity.key: found for found in listed}
         steps = 0

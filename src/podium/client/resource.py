@@ -1,4 +1,4 @@
-"""What to list and watch: the path of a collection, the type its objects decode into, and which of them are asked for.
+"""Names what to list and watch: the path of a collection, the type of its objects, and a selector.
 
 The path says the rest, for that is how the API is laid out: `/api/v1/pods`, `/apis/GROUP/VERSION/PLURAL`, and with
 `/namespaces/NAME` before the plural for one namespace only.

@@ -1,4 +1,4 @@
-"""GETs, watches, and everything that goes through a proxy: aiohttp's session.
+"""Sends GETs, watches, and everything that goes through a proxy, by aiohttp's session.
 
 Large answers come compressed and in many chunks, which aiohttp's C parser reads well; for the many small writes see
 `wire`. Watches have a connector of their own without a limit: however many run, requests never wait for one of theirs.
@@ -21,6 +21,8 @@ def tcp_connector(limit: int) -> aiohttp.BaseConnector:
 
 
 class Session:
+    """The two aiohttp sessions of one client."""
+
     def __init__(
         self,
         *,
@@ -80,7 +82,7 @@ class Session:
 
 
 async def read_whole(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    """The body, decompressed; MalformedError when it is longer than `limit`."""
+    """The body, decompressed; MalformedResponseError when it is longer than `limit`."""
     parts: list[bytes] = []
     size = 0
     try:

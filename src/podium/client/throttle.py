@@ -1,7 +1,7 @@
-"""A limit on one's own requests: a bucket of `burst` tokens that fills by `qps` a second; each request takes one.
+"""Limits the rate of one's own requests.
 
-Requests are let go in the order they came: each reserves the next free moment and sleeps until then, so a queue needs
-no list and no wake-ups.
+A bucket of `burst` tokens fills by `qps` a second, and each request takes one. Requests go in the order they came: each
+reserves the next free moment and sleeps until then, so a queue needs no list and no wake-ups.
 """
 
 import asyncio
@@ -10,6 +10,8 @@ DEFAULT_BURST = 10
 
 
 class Throttle:
+    """The limit of one client."""
+
     def __init__(self, qps: float, burst: int) -> None:
         self._interval = 1 / qps
         self._slack = ((burst if burst > 0 else DEFAULT_BURST) - 1) * self._interval

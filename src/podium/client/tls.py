@@ -1,4 +1,4 @@
-"""TLS contexts: whom to believe and what to show.
+"""Builds TLS contexts: which authorities are trusted and which certificate is shown.
 
 Trust is what Go's TLS would trust with the same kubeconfig, because that is what people tested theirs with: any
 certificate in the bundle is an anchor, also an intermediate one or the server's own, and old authorities without the

@@ -1,9 +1,9 @@
-"""HTTP/1.1 as an API server speaks it: one request at a time on a connection that is kept.
+"""Speaks HTTP/1.1 with an API server: one request at a time on a connection that stays open.
 
 Writes go this way rather than through aiohttp's session, which does for every request what a browser would need
 (cookies, redirects, content types, a stream per body) at several times the CPU. Here a request is one write of bytes
 that were joined once, and an answer is read into bytes: as long as Content-Length says, or in chunks, or until the
-server closes. What the caller gets besides is certainty: before `send` nothing can have happened on the server.
+server closes. The caller gets certainty, too: before `send` nothing can have happened on the server.
 """
 
 import asyncio
@@ -19,6 +19,8 @@ class MalformedResponseError(Exception):
 
 
 class WireResponse(NamedTuple):
+    """A whole answer."""
+
     status: int
     head: bytes
     """The status line and the header lines, lower-cased."""
@@ -52,7 +54,7 @@ class WireConnection(asyncio.Protocol):
 
     def send(self, request: bytes, deadline: float) -> asyncio.Future[WireResponse]:
         """Sends; the answer comes, or TimeoutError, OSError or MalformedError, after which the connection is closed.
-        Whoever stops waiting must `abort`; whoever holds the connection calls `expire` when `deadline` has passed."""
+        A caller that stops waiting must `abort`; the pool calls `expire` when `deadline` has passed."""
         assert self._transport is not None
         self._waiter = waiter = self._loop.create_future()
         self.deadline = deadline

@@ -5,7 +5,7 @@ A plugin says in its `__init__` what learns for it and where that is kept, and r
     class Cautious(Plugin):
         def __init__(self, args, handle):
             super().__init__(args, handle)
-            self.lessons = learn(handle, Kept("kube-system", "lessons"), Lessons)
+            self.lessons = learn(handle, ConfigMapName("kube-system", "lessons"), Lessons)
 
 A driver tells the learner of every pod that it sees anew, between cycles, and keeps what the learner wants kept, so
 that it survives the process. What was kept comes back through `recall`: at the start, and again whenever another
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from podium.framework.handle import Handle
 
 
-class Kept(NamedTuple):
+class ConfigMapName(NamedTuple):
     """Where learners keep things: a ConfigMap."""
 
     namespace: str
@@ -88,7 +88,7 @@ L = TypeVar("L", bound=Learner)
 class Experience(Protocol):
     """Somebody who watches pods and keeps what is learnt from them."""
 
-    def follow(self, kept: Kept, make: Callable[[], L]) -> L:
+    def follow(self, kept: ConfigMapName, make: Callable[[], L]) -> L:
         """The learner whose lessons are kept there: the one there is, or a new one."""
 
 
@@ -96,9 +96,9 @@ class GivenExperience:
     """Pods shown by hand: for tests and simulations. Nothing is kept."""
 
     def __init__(self) -> None:
-        self.learners: dict[Kept, Learner] = {}
+        self.learners: dict[ConfigMapName, Learner] = {}
 
-    def follow(self, kept: Kept, make: Callable[[], L]) -> L:
+    def follow(self, kept: ConfigMapName, make: Callable[[], L]) -> L:
         return cast("L", self.learners.setdefault(kept, make()))
 
     def show(self, pod: PodOutcome, now: float) -> None:
@@ -106,6 +106,6 @@ class GivenExperience:
             learner.saw(pod, now)
 
 
-def learn(handle: Handle, kept: Kept, make: Callable[[], L]) -> L:
+def learn(handle: Handle, kept: ConfigMapName, make: Callable[[], L]) -> L:
     """The learner whose lessons are kept there; one that stays ignorant where nobody watches pods."""
     return make() if handle.experience is None else handle.experience.follow(kept, make)

@@ -1,1 +1,1 @@
-"""The driver on a real API server: informers feed the engine, and its decisions are written back."""
+"""The scheduler of a real cluster: informers feed the engine, and its decisions are written to the API server."""

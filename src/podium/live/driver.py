@@ -1,9 +1,9 @@
-"""The engine on a live cluster: informers feed it, and its decisions become bindings while it goes on deciding.
+"""Drives the engine on a live cluster: informers feed it, and its decisions become bindings while it goes on deciding.
 
 Everything runs on one event loop. Decisions are made in short bursts, so that watches and answers are read in between,
 and pause while many bindings are under way: to decide faster than the API server binds would only make later decisions
-on older news. A pod that no plugin may ever see again because of a fault in Podium itself is not accepted: whatever
-escapes from a decision is told, and the pod goes back to the queue.
+on an older state. No pod is lost to a fault in Podium itself: an exception that escapes from a decision is logged, and
+the pod goes back to the queue.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class LiveScheduler:
         self._clock = clock
         self._recorder = recorder
         self._tasks: dict[asyncio.Task[None], None] = {}  # in the order they began, unlike a set
-        self._news = asyncio.Event()
+        self._work = asyncio.Event()
         self._room = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._stopping = False
@@ -94,12 +94,12 @@ class LiveScheduler:
         if metrics is not None:
             metrics.attach(self.engine, lambda: self.writer.binding)
         if shadow is not None:
-            shadow.watch(self.engine)
+            shadow.attach(self.engine)
         self.informers = Informers(
             client,
             self.engine.intake,
             custom=custom_kinds(self.engine.profiles.values()),
-            changed=self._news.set,
+            changed=self._work.set,
             follower=shadow,
             rng=rng,
             report=LOG.warning,
@@ -115,7 +115,7 @@ class LiveScheduler:
         await self.informers.run()
 
     async def schedule(self) -> None:
-        """Decide and bind, until `finish`; then only write what is still to be said, until cancelled.
+        """Decide and bind, until `finish`; then only write what is still to be written, until cancelled.
 
         The informers must have synced."""
         async with asyncio.TaskGroup() as tasks:
@@ -127,7 +127,7 @@ class LiveScheduler:
                 if self._burst():
                     await asyncio.sleep(0)
                 else:
-                    await self._until_news()
+                    await self._until_work()
 
     def _burst(self) -> bool:
         """Decide for some pods; whether there may be more of them."""
@@ -156,15 +156,15 @@ class LiveScheduler:
         self._room.clear()
         await self._room.wait()
 
-    async def _until_news(self) -> None:
+    async def _until_work(self) -> None:
         """Wait for a change in the cluster, or for time to bring a pod back."""
-        self._news.clear()
+        self._work.clear()
         due = self.engine.next_timer()
         if due is not None:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(max(0.0, due - self._clock.now()), self._news.set)
+            self._timer = loop.call_later(max(0.0, due - self._clock.now()), self._work.set)
         try:
-            await self._news.wait()
+            await self._work.wait()
         finally:
             if self._timer is not None:
                 self._timer.cancel()
@@ -173,7 +173,7 @@ class LiveScheduler:
     async def finish(self, seconds: float) -> None:
         """Decide no more; let what is under way end, and leave what takes longer: the API server has all of it."""
         self._stopping = True
-        self._news.set()
+        self._work.set()
         self._room.set()
         now = asyncio.get_running_loop().time
         end = now() + seconds
@@ -206,7 +206,7 @@ class LiveScheduler:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.pop(task, None)
-        self._news.set()  # a binding or an eviction that failed puts its pod back
+        self._work.set()  # a binding or an eviction that failed puts its pod back
         if not task.cancelled() and (error := task.exception()) is not None:
             LOG.error("a task failed", exc_info=error)
 

@@ -1,4 +1,4 @@
-"""What the scheduler writes into a pod's status: the PodScheduled condition and the nominated node.
+"""Writes the PodScheduled condition and the nominated node into the status of pods.
 
 A pod may fail many times a second while the API server is slow, so writes wait in one slot per pod: a later one takes
 the place of an earlier one that was not sent yet (it keeps the earlier nomination if it has none of its own), and what
@@ -26,8 +26,8 @@ SENDERS = 8
 ATTEMPTS = 4
 FIRST_PAUSE = 0.01
 """Seconds before the second attempt; five times as long before each further one."""
-REMEMBERED = 1000
-"""Pods of which it is remembered what was written last, until the watch tells; the oldest are forgotten."""
+MOST_WRITTEN = 1000
+"""Pods whose last write is remembered until the watch brings it; the oldest are forgotten."""
 
 
 class StatusWrite(NamedTuple):
@@ -65,7 +65,7 @@ class PodStatuses:
         self._waiting: dict[str, StatusWrite] = {}
         self._under_way: dict[str, _UnderWay] = {}
         self._written: dict[str, tuple[Pod, Pod]] = {}  # as it was known, and as it is since our write
-        self._news = asyncio.Event()
+        self._work = asyncio.Event()
 
     def write(
         self, pod: Pod, condition: tuple[str, str, str] | None = None, nomination: Nomination | None = None
@@ -73,7 +73,7 @@ class PodStatuses:
         write = StatusWrite(pod, condition, nomination)
         earlier = self._waiting.pop(pod.uid, None)
         self._waiting[pod.uid] = write if earlier is None else earlier.then(write)
-        self._news.set()
+        self._work.set()
 
     @property
     def waiting(self) -> int:
@@ -103,8 +103,8 @@ class PodStatuses:
             # One write of a pod at a time: an older one must not arrive after a newer one.
             uid = next((each for each in self._waiting if each not in self._under_way), None)
             if uid is None:
-                self._news.clear()
-                await self._news.wait()
+                self._work.clear()
+                await self._work.wait()
                 continue
             under_way = self._under_way[uid] = _UnderWay()
             try:
@@ -155,7 +155,7 @@ class PodStatuses:
             others = (each for each in status.conditions if each.type != POD_SCHEDULED)
             status = replace(status, conditions=(*others, written))
         self._written[pod.uid] = (pod, replace(pod, status=status))
-        if len(self._written) > REMEMBERED:
+        if len(self._written) > MOST_WRITTEN:
             del self._written[next(iter(self._written))]
 
 

@@ -1,7 +1,7 @@
-"""Deciding beside the scheduler in charge, without touching anything: where would Podium have placed each pod?
+"""Compares Podium's decisions with those of the scheduler in charge, without writing anything.
 
-Every pending pod is decided for as usual, but the decision stays in memory: the pod counts as placed there until news
-comes of what the scheduler in charge did. The two are compared then, with one of six outcomes (`MEANINGS`).
+Every pending pod is decided for as usual, but the decision stays in memory: the pod counts as placed there until the
+watch shows what the scheduler in charge did. The two are compared then, with one of six outcomes (`MEANINGS`).
 
 Each difference is one log line, and each outcome is counted. A pod that was bound before Podium had looked at it says
 nothing and is left out.
@@ -107,6 +107,8 @@ class ShadowWriter(Unwritten):
 
 
 class UncomparedDecision(NamedTuple):
+    """A decision of Podium's that waits for the one of the scheduler in charge."""
+
     pod: Pod
     decision: Decision
     node_name: str
@@ -122,7 +124,7 @@ class Shadow:
         self._engine: Scheduler
         self.counts: Counter[str] = Counter()
 
-    def watch(self, engine: Scheduler) -> None:
+    def attach(self, engine: Scheduler) -> None:
         self._engine = engine
 
     @property
@@ -130,7 +132,7 @@ class Shadow:
         return self._engine.cluster
 
     def preview(self, pod: Pod) -> None:
-        """Decide for the pod on the state as it is, and remember everything about it until there is news."""
+        """Decide for the pod on the state as it is, and remember it until the scheduler in charge has decided."""
         runtime = self._engine.profiles.get(pod.spec.scheduler_name)
         if runtime is None:
             return
@@ -145,7 +147,7 @@ class Shadow:
         if len(self._waiting) > MOST_WAITING:
             del self._waiting[next(iter(self._waiting))]
 
-    # News of what the scheduler in charge did
+    # What the scheduler in charge did
 
     def saw(self, pod: Pod) -> None:
         """A pod as the API server now has it."""
@@ -185,13 +187,13 @@ class Shadow:
         if decision.row is None:
             return Finding("only-other", key, "", other, reason=decision.search.diagnosis().message)
         row = self._engine.cluster.row_of.get(other, -1)
-        place = (decision.search.feasible == row).nonzero()[0]
-        if not len(place):
+        among = (decision.search.feasible == row).nonzero()[0]
+        if not len(among):
             reason = decision.search.statuses().get(row).message if 0 <= row < decision.search.rows else ""
             return Finding("refused", key, podium, other, reason=reason or "not a node Podium knew")
         if decision.scores is None:
             return Finding("tie", key, podium, other)
-        points = int(decision.scores.total.max() - decision.scores.total[place[0]])
+        points = int(decision.scores.total.max() - decision.scores.total[among[0]])
         return Finding("differs" if points else "tie", key, podium, other, points)
 
     # The engine's listener

@@ -1,7 +1,7 @@
-"""The cluster as it is now, listed once: what an explanation of a live pod is drawn from.
+"""Lists the cluster as it is now, for an explanation of a live pod.
 
-Whoever asks may not be allowed to see everything. Without pods and nodes there is no answer; any other kind that is
-withheld is told, and the answer is given without it.
+The user may not be allowed to see everything. Without pods and nodes there is no answer; any other kind that is
+withheld is reported, and the answer is given without it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The engine's writes, made through the API server: bindings, evictions, volumes.
+"""Makes the engine's writes through the API server: bindings, evictions, volumes.
 
 A binding whose answer never came may have happened. To undo it in memory then would free room that is taken, so it is
 asked again, to the same node, until there is an answer: the API server refuses a second binding of a pod, and what the
 pod says then is the truth. So it is after an internal error of the server, which may have come too late to stop the
-binding. A pod stays placed in memory all that while. Where the watch tells first what became of it, nothing is asked.
+binding. A pod stays placed in memory all that while. Where the watch shows first what became of it, nothing is asked.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class LiveWriter:
         """Whether the pod is on the node after all, as the API server tells it.
 
         What it tells may be newer than what the watch has brought: a pod that another leader bound is then known to be
-        where it is, before it is tried anew or said to be unscheduled.
+        where it is, before it is tried again or reported as unscheduled.
         """
         pause = FIRST_PAUSE
         while True:
@@ -135,7 +135,7 @@ class LiveWriter:
         if not isinstance(error, ApiError):
             self._failures.failed("binding", pod.key, error)
             return Status.error(str(error))
-        if not (error.conflict or error.not_found):  # bound by somebody else, or deleted: the watch will tell
+        if not (error.conflict or error.not_found):  # bound by another scheduler, or deleted: the watch shows it
             self._failures.failed("binding", pod.key, error)
         return Status.error(error.message)
 
@@ -149,7 +149,7 @@ class LiveWriter:
     ) -> None:
         """All but the last at once, then the last: its going is what lets the preemptor be tried again.
 
-        One that failed is told after a moment, because the preemptor is then tried again at once.
+        A failure is reported after a moment, because the preemptor is then tried again at once.
         """
         *others, last = victims
         problems = await asyncio.gather(*(self._evict(each, preemptor, node_name) for each in others))

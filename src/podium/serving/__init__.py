@@ -1,4 +1,4 @@
-"""What every process that serves has in common: its log, its certificate, TLS, health, metrics, and how it is stopped.
+"""What all processes that serve share: logs, certificates, TLS, health checks, metrics, signals.
 
 The drivers do not import each other; what they share about serving stands here.
 """

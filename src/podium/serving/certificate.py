@@ -1,7 +1,7 @@
-"""The certificate that the endpoints are served under.
+"""Reads or makes the certificate that endpoints are served under.
 
-Files that are given are read again when they have been replaced. Without any, a certificate is made that nobody signed
-but itself, as kube-scheduler does: it keeps others from listening in, and proves nothing. Making one takes a key and a
+Files that are given are read again when they have been replaced. Without any, a self-signed certificate is
+made, as kube-scheduler does: it keeps others from listening in, and proves nothing. Making one takes a key and a
 signature, for which Python's own library has no words; the `openssl` program has, and is there wherever its library's
 certificates were packaged. Where it is not, files must be given.
 """
@@ -34,11 +34,15 @@ class CertificatePair(NamedTuple):
 
 
 class CertificateSource(Protocol):
+    """Something that gives a certificate and its key."""
+
     def read(self, now: float) -> CertificatePair:
         """The pair as of now, any clock in seconds; raises CertificateError."""
 
 
 class PairOfFiles:
+    """A certificate and its key in two files, read again when they are replaced."""
+
     def __init__(self, certificate: Path, key: Path) -> None:
         self._certificate = RotatedFile(certificate)
         self._key = RotatedFile(key)
@@ -108,9 +112,9 @@ def _openssl(hosts: tuple[str, ...]) -> bytes:
     ]  # fmt: skip
     ended = subprocess.run(command, capture_output=True, timeout=30, check=False)
     if ended.returncode or b"-----END CERTIFICATE-----" not in ended.stdout:
-        said = ended.stderr.decode(errors="replace").strip().splitlines()
+        lines = ended.stderr.decode(errors="replace").strip().splitlines()
         raise CertificateError(
-            f"openssl could not make a certificate ({said[-1] if said else 'it said nothing'}): "
+            f"openssl could not make a certificate ({lines[-1] if lines else 'it printed nothing'}): "
             "give --tls-cert-file and --tls-private-key-file"
         )
     return ended.stdout

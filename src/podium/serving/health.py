@@ -1,4 +1,4 @@
-"""`/healthz`, `/livez` and `/readyz`, to the letter of Kubernetes: probes and people read them.
+"""Answers `/healthz`, `/livez` and `/readyz` in the words of Kubernetes: probes and people read them.
 
 A check gives None when all is well, else what is wrong. Anybody may ask whether all checks pass, so the summary
 withholds reasons; each check's own path (`/readyz/shutdown`), for which one needs permission, tells them. Summaries

@@ -1,4 +1,4 @@
-"""The log of a running process: lines a person reads on a terminal, JSON objects a cluster collects.
+"""Formats the log of a running process: lines for people at a terminal, JSON objects for a cluster that collects them.
 
 What is given as `extra={"fields": {…}}` stands in the JSON beside the message.
 """

@@ -1,4 +1,4 @@
-"""How a running process is told to stop: once to finish what it does, twice to end at once."""
+"""Stops a running process at a signal: the first lets it finish what it does, the second ends it at once."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def stop_on_signals() -> asyncio.Event:
     """Set by the first SIGTERM or SIGINT; the second ends the process at once, as it does kube-scheduler."""
     stop = asyncio.Event()
 
-    def told_to_stop() -> None:
+    def on_signal() -> None:
         if stop.is_set():
-            LOG.error("told to stop a second time: ending at once")
+            LOG.error("a second signal to stop: ending at once")
             os._exit(ENDED_AT_ONCE)
         stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, told_to_stop)
+        asyncio.get_running_loop().add_signal_handler(number, on_signal)
     return stop

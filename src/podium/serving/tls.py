@@ -1,4 +1,4 @@
-"""TLS for the endpoints: certificates and authorities may be replaced while connections come and go.
+"""Provides TLS for endpoints whose certificates and authorities may be replaced while connections come and go.
 
 A server is given one context for good. The one it is given here makes none of its connections itself: it has each made
 by the newest of the contexts behind it. What cannot be used never replaces what can.
@@ -84,9 +84,9 @@ def anchor_of(connection: Any) -> bytes | None:
 
     `connection` is an `ssl.SSLObject`; before Python 3.13 only what it wraps can tell.
     """
-    told = getattr(connection, "get_verified_chain", None)
-    if told is not None:
-        chain = told()
+    get_chain = getattr(connection, "get_verified_chain", None)
+    if get_chain is not None:
+        chain = get_chain()
         return chain[-1] if chain else None
     chain = connection._sslobj.get_verified_chain()
     return ssl.PEM_cert_to_DER_cert(chain[-1].public_bytes()) if chain else None

@@ -12,7 +12,7 @@ from podium.cluster import Cluster
 from podium.config.durations import Duration
 from podium.config.field import FieldPath
 from podium.framework import PluginError
-from podium.framework.experience import GivenExperience, Kept, PodOutcome
+from podium.framework.experience import ConfigMapName, GivenExperience, PodOutcome
 from podium.plugins.reward import RewardBias, rewards
 from podium.plugins.reward.lessons import lesson
 from podium.plugins.reward.rewards import Rewards
@@ -294,7 +294,7 @@ def test_profiles_learn_together_unless_their_settings_differ(monkeypatch: pytes
     monkeypatch.setenv("REWARD_NAMESPACE", "lab")
     one, other = plugin_on(cluster, experience), plugin_on(cluster, experience)
     assert one.rewards is other.rewards
-    assert list(experience.learners) == [Kept("lab", "podium-rewards")]
+    assert list(experience.learners) == [ConfigMapName("lab", "podium-rewards")]
     with pytest.raises(PluginError, match="different settings learn into the ConfigMap lab/podium-rewards"):
         plugin_on(cluster, experience, learningRate=0.2)
     monkeypatch.setenv("REWARD_CONFIG_MAP", "mine")

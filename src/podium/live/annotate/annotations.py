@@ -1,4 +1,4 @@
-"""Annotations on nodes, kept fresh: what was measured goes onto the node, for those who place pods to read.
+"""Writes what was measured of nodes onto them as annotations, for schedulers to read.
 
 Each set of annotations has a key that says when it was measured. It is written by server-side apply under a field
 manager of its own, so that it takes nothing away from others, and only where it says something new: a number that
@@ -25,7 +25,7 @@ AT_ONCE = 16
 NODES = "/api/v1/nodes"
 
 
-class AnnotationSet(NamedTuple):
+class AnnotationKeys(NamedTuple):
     """A set of annotations that belong together."""
 
     manager: str
@@ -62,9 +62,9 @@ class ForbiddenError(Exception):
 
 
 class Annotator:
-    """`tolerance`: the share of what a node has by which a number may move before it is written anew."""
+    """`tolerance`: the share of what a node has by which a number may move before it is written again."""
 
-    def __init__(self, client: Client, kind: AnnotationSet, *, max_age: float, tolerance: float = 0.0) -> None:
+    def __init__(self, client: Client, kind: AnnotationKeys, *, max_age: float, tolerance: float = 0.0) -> None:
         self._client = client
         self._kind = kind
         self._max_age = max_age
@@ -142,7 +142,7 @@ class Annotator:
         await self._client.patch(f"{NODES}/{node.name}", body, APPLY_PATCH, params)
 
     async def _remove(self, node: Node) -> None:
-        """All of the set, whoever wrote it."""
+        """All of the set, also where another field manager wrote it."""
         gone = dict.fromkeys((*self._kind.keys, self._kind.measured_at))
         body = {"metadata": {"uid": node.uid, "annotations": gone}}
         await self._client.patch(f"{NODES}/{node.name}", body, MERGE_PATCH, {"fieldManager": self._kind.manager})

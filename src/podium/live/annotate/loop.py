@@ -1,4 +1,4 @@
-"""Measuring nodes and writing what was measured onto them, once or again and again.
+"""Measures nodes and annotates them, once or at an interval.
 
 One round lists what it needs, measures, and writes; what goes wrong in it is the answer, with the exit code 1. Many
 rounds watch what they need instead, because all nodes and pods of a large cluster are too much to list every minute.
@@ -17,28 +17,30 @@ from podium.client.listing import list_all
 from podium.client.reading import Reader
 from podium.framework.clock import Clock
 from podium.kube import Node, Pod
-from podium.live.annotate.annotations import AnnotationOutcome, AnnotationSet, Annotator, ForbiddenError
+from podium.live.annotate.annotations import AnnotationKeys, AnnotationOutcome, Annotator, ForbiddenError
 from podium.live.snapshot import fetch_nodes
 from podium.serving.log import LOG
 from podium.telemetry import allocation, usage
 from podium.telemetry.usage import NodeUsage, UsageSettings
 
-USAGE = AnnotationSet("podium-annotate-usage", usage.KEYS, "usage-measured-at")
-ALLOCATION = AnnotationSet("podium-annotate-allocation", allocation.KEYS, "allocation-measured-at")
+USAGE = AnnotationKeys("podium-annotate-usage", usage.KEYS, "usage-measured-at")
+ALLOCATION = AnnotationKeys("podium-annotate-allocation", allocation.KEYS, "allocation-measured-at")
 FINE, FAILED = 0, 1
 
 
 class Pace(NamedTuple):
-    """How often and how exactly; `interval` None: once, and then `tell` and `complain` get the answer."""
+    """How often and how exactly; `interval` None: once, and then `print` and `warn` get the answer."""
 
     interval: float | None
     max_age: float
     tolerance: float = 0.0
-    tell: Callable[[str], None] = LOG.info
-    complain: Callable[[str], None] = LOG.warning
+    print: Callable[[str], None] = LOG.info
+    warn: Callable[[str], None] = LOG.warning
 
 
 class AnnotationRound(NamedTuple):
+    """One round: what became of the nodes, and what went wrong."""
+
     outcome: AnnotationOutcome
     problems: list[str]
 
@@ -73,17 +75,19 @@ async def annotate_allocation(
     return await _rounds(one_round, pace, stop, client, (Node, Pod), rng)
 
 
-# What is known of the cluster
+# The cluster
 
 
 class ClusterView(Protocol):
+    """The nodes and pods of the cluster, as of now."""
+
     async def nodes(self) -> Sequence[Node]: ...
 
     async def pods(self) -> Sequence[Pod]: ...
 
 
 class ListedCluster:
-    """Asked for anew each time."""
+    """The cluster, listed each time."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -98,7 +102,7 @@ class ListedCluster:
 
 
 class WatchedCluster:
-    """Kept up to date by watches; waited for until the first lists are here."""
+    """The cluster, watched; the first use waits for the first lists."""
 
     def __init__(self, client: Client, kinds: Iterable[type], rng: random.Random) -> None:
         self._reflectors: dict[type, Reflector[Any]] = {
@@ -141,11 +145,11 @@ async def _rounds(
     rng: random.Random,
 ) -> int:
     if pace.interval is None:
-        said, problems = await _try(one_round, ListedCluster(client))
-        if said:
-            pace.tell(said)
+        summary, problems = await _try(one_round, ListedCluster(client))
+        if summary:
+            pace.print(summary)
         for problem in problems:
-            pace.complain(problem)
+            pace.warn(problem)
         return FAILED if problems else FINE
     known = WatchedCluster(client, kinds, rng)
     works = [known.run(), _repeat(one_round, known, pace.interval), stop.wait()]
@@ -163,18 +167,18 @@ async def _rounds(
 
 async def _repeat(one_round: OneRound, known: ClusterView, interval: float) -> None:
     loop = asyncio.get_running_loop()
-    told: list[str] = []
+    reported: list[str] = []
     while True:
         due = loop.time() + interval
-        said, problems = await _try(one_round, known)
-        if said:
-            LOG.info("%s", said)
+        summary, problems = await _try(one_round, known)
+        if summary:
+            LOG.info("%s", summary)
         for problem in problems:
-            if problem not in told:
+            if problem not in reported:
                 LOG.warning("%s", problem)
-        if told and not problems:
+        if reported and not problems:
             LOG.info("nodes are annotated again")
-        told = problems
+        reported = problems
         await asyncio.sleep(max(0.0, due - loop.time()))
 
 

@@ -1,4 +1,4 @@
-"""What keeps annotations fresh in a cluster, as Kubernetes objects: a process for each kind, with just its rights."""
+"""Lists the Kubernetes objects that run `podium annotate` in a cluster, with the rights it needs."""
 
 from __future__ import annotations
 

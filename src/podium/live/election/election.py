@@ -1,8 +1,8 @@
-"""One leader among several schedulers, by a Lease that client-go's leaderelection understands and the other way round.
+"""Elects one leader among several schedulers, by a Lease, as client-go's leaderelection does.
 
-Nobody compares clocks. A candidate that sees the Lease change waits, on its own monotonic clock, the whole duration
+No clocks are compared. A candidate that sees the Lease change waits, on its own monotonic clock, the whole duration
 written in it, and takes over only if it saw no change meanwhile. The leader in turn counts from before it *asked* for
-its last renewal, which is earlier than anybody can have seen that renewal, and stops after the shorter
+its last renewal, which is earlier than any peer can have seen that renewal, and stops after the shorter
 `renew_deadline`. So when a peer takes over at
 
     seen + lease duration  ≥  asked + lease duration  >  asked + renew_deadline,
@@ -40,7 +40,7 @@ INSTANT: Final = 0.001
 
 
 class LeadershipLost(Exception):  # noqa: N818  (it reads as what happened)
-    """The lease could not be renewed in time, or somebody else holds it: one sentence says which."""
+    """The lease could not be renewed in time, or another process holds it: one sentence says which."""
 
 
 class NotLeading(ClientError):  # noqa: N818
@@ -50,8 +50,8 @@ class NotLeading(ClientError):  # noqa: N818
 class Election:
     """One candidate. Its client must have no guard: renewing is what leading depends on, not the other way round.
 
-    on_event: told of the Lease and "<identity> became leader" or "<identity> stopped leading".
-    on_leader: told who leads whenever that is seen to change ("" for nobody).
+    on_event: called with the Lease and "<identity> became leader" or "<identity> stopped leading".
+    on_leader: called with the leader's identity whenever that is seen to change ("" for none).
     """
 
     def __init__(
@@ -91,19 +91,19 @@ class Election:
         self._on_leader = on_leader
         self._record: LeaseSpec | None = None  # as last seen or written
         self._seen_at = 0.0  # when it was first seen so
-        self._asked_at = 0.0  # when the last renewal that succeeded was begun
+        self._renewal_began = 0.0  # when the last renewal that succeeded was begun
         self._released = False
-        self._told_leader = ""
+        self._reported_leader = ""
         self._problem: str | None = None
 
     @property
     def leader(self) -> str:
-        """Who led when last seen; empty for nobody."""
+        """The identity that led when last seen; empty for none."""
         return "" if self._record is None else self._record.holder
 
     def leading(self) -> bool:
         """Whether this process leads, for certain and now."""
-        return self._holding and _now() < self._asked_at + self._renew_deadline
+        return self._holding and _now() < self._renewal_began + self._renew_deadline
 
     def guard(self) -> None:
         """For `Client.guard`: raises NotLeading unless leading.
@@ -138,9 +138,9 @@ class Election:
                     async with asyncio.timeout(self._left()):
                         await self._try()
                 except TimeoutError:
-                    self._tell("no answer in time")
+                    self._set_problem("no answer in time")
                 if not self._holding:
-                    raise LeadershipLost(f"{self._where} is held by {self.leader or 'nobody'} now")
+                    raise LeadershipLost(f"{self._where} is held by {self.leader or 'no process'} now")
         finally:
             self._on_event(self._lock.reference, f"{self.identity} stopped leading")
 
@@ -181,7 +181,7 @@ class Election:
         return not self._released and self._record is not None and self._record.holder == self.identity
 
     def _left(self) -> float:
-        return max(0.0, self._asked_at + self._renew_deadline - _now())
+        return max(0.0, self._renewal_began + self._renew_deadline - _now())
 
     def _why_lost(self) -> str:
         cause = f": {self._problem}" if self._problem else ""
@@ -192,22 +192,22 @@ class Election:
         try:
             won = await self._acquire_or_renew()
         except ApiError as error:
-            if not error.conflict:  # else somebody was quicker, which the next attempt will see
-                self._tell(self._forbidden(error) if error.forbidden else str(error))
+            if not error.conflict:  # else a peer was quicker, which the next attempt will see
+                self._set_problem(self._forbidden(error) if error.forbidden else str(error))
             return False
         except (ClientError, msgspec.MsgspecError) as error:
-            self._tell(str(error))
+            self._set_problem(str(error))
             return False
         finally:
-            self._tell_leader()
-        self._tell(None)
+            self._report_leader()
+        self._set_problem(None)
         return won
 
     async def _acquire_or_renew(self) -> bool:
-        asked = _now()
+        began = _now()
         if self.leading():
             try:
-                return await self._write(self._ours(self._record), asked)
+                return await self._write(self._ours(self._record), began)
             except ApiError:  # read what it is now, as a candidate does
                 pass
         spec = await self._lock.read()
@@ -216,21 +216,21 @@ class Election:
         if spec is None:
             ours = self._ours(None)
             await self._lock.create(ours)
-            return self._won(ours, asked)
+            return self._won(ours, began)
         if spec != self._record:
             self._see(spec)
         wait = self._seen_at + (spec.lease_duration_seconds or 0)
-        if spec.holder not in {"", self.identity} and asked < wait:
+        if spec.holder not in {"", self.identity} and began < wait:
             return False
-        return await self._write(self._ours(spec), asked)
+        return await self._write(self._ours(spec), began)
 
-    async def _write(self, ours: LeaseSpec, asked: float) -> bool:
+    async def _write(self, ours: LeaseSpec, began: float) -> bool:
         await self._lock.update(ours)
-        return self._won(ours, asked)
+        return self._won(ours, began)
 
-    def _won(self, ours: LeaseSpec, asked: float) -> bool:
+    def _won(self, ours: LeaseSpec, began: float) -> bool:
         self._see(ours)
-        self._asked_at = asked
+        self._renewal_began = began
         return True
 
     def _ours(self, old: LeaseSpec | None) -> LeaseSpec:
@@ -249,13 +249,13 @@ class Election:
         self._record = record
         self._seen_at = _now()
 
-    def _tell_leader(self) -> None:
-        if self.leader != self._told_leader:
-            self._told_leader = self.leader
+    def _report_leader(self) -> None:
+        if self.leader != self._reported_leader:
+            self._reported_leader = self.leader
             self._on_leader(self.leader)
 
-    def _tell(self, problem: str | None) -> None:
-        """Once, until it is another."""
+    def _set_problem(self, problem: str | None) -> None:
+        """Report it once, until it is another."""
         if problem is not None and problem != self._problem:
             self._report(f"{self._where}: {problem}")
         self._problem = problem

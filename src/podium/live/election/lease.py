@@ -1,7 +1,7 @@
-"""The Lease object of an election (coordination.k8s.io/v1), read and written as client-go's leaderelection does.
+"""Reads and writes the Lease object of an election (coordination.k8s.io/v1) as client-go's leaderelection does.
 
 Metadata is kept as the server sent it and goes back with each update, so that labels stay and its resource version
-makes the server refuse the update of one who has not seen the newest state. The spec is written anew each time.
+makes the server refuse the update of one who has not seen the newest state. The spec is replaced each time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ API_VERSION: Final = "coordination.k8s.io/v1"
 
 
 class LeaseSpec(Model, frozen=True, kw_only=True):
-    """Who leads, since when, for how long after the last renewal that somebody saw."""
+    """Who leads, since when, for how long after the last renewal that was seen."""
 
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None

@@ -1,9 +1,9 @@
-"""Who asks, and may they? The API server knows; it is asked in the way kube-scheduler asks it.
+"""Authenticates and authorizes requests to the endpoints by asking the API server, as kube-scheduler does.
 
-Who: a front proxy's word, a client certificate, or a bearer token, which a TokenReview turns into a user. Whoever shows
-something that proves wrong gets 401; whoever shows nothing is `system:anonymous`. May they: members of `system:masters`
-may everything, everybody may ask for the paths that are always allowed, and all else is for a SubjectAccessReview on
-the path to say: 403 if it says no. Answers hold for ten seconds.
+Authentication: a front proxy's headers, a client certificate, or a bearer token, which a TokenReview turns into a user.
+Credentials that prove wrong get 401; without any the user is `system:anonymous`. Authorization: `system:masters` may
+do everything, some paths are always allowed, and for all else a SubjectAccessReview on the path decides: 403 if it
+says no. Answers hold for ten seconds.
 
 Without an API server nothing can be found out: tokens are wrong (401), and reviews fail (500). With none given at all,
 only what is always allowed is.
@@ -41,6 +41,8 @@ Extra = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class UserInfo(NamedTuple):
+    """Who sent a request, as authentication.k8s.io has it."""
+
     name: str
     groups: tuple[str, ...] = ()
     uid: str = ""
@@ -59,12 +61,14 @@ class AccessQuestion(NamedTuple):
 
 
 class AccessDecision(NamedTuple):
+    """What a SubjectAccessReview answered."""
+
     allowed: bool
     reason: str
 
 
 class UnauthenticatedError(Exception):
-    """Something was shown that does not prove who asks."""
+    """Credentials were shown that prove nothing."""
 
 
 class DelegatedAccessControl:
@@ -132,7 +136,7 @@ class DelegatedAccessControl:
             for allowed in self._always_allowed
         )
 
-    # Who asks
+    # Authentication
 
     async def _user(self, request: web.Request) -> UserInfo:
         user, doubtful = self._certified(request)
@@ -149,7 +153,7 @@ class DelegatedAccessControl:
         return ANONYMOUS
 
     def _certified(self, request: web.Request) -> tuple[UserInfo | None, bool]:
-        """Whom a client certificate proves, and whether it was one that should have and did not."""
+        """The user that a client certificate proves, and whether it was one that should have and did not."""
         transport = request.transport
         connection = None if transport is None else transport.get_extra_info("ssl_object")
         anchor = None if connection is None else anchor_of(connection)
@@ -179,14 +183,14 @@ class DelegatedAccessControl:
     async def _review_token(self, token: str) -> UserInfo | None:
         assert self._authentication is not None
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
-        said = _status_of(await self._authentication.post(_TOKEN_REVIEWS, body, timeout=PATIENCE))
-        if not said.get("authenticated"):
+        status_object = _status_of(await self._authentication.post(_TOKEN_REVIEWS, body, timeout=PATIENCE))
+        if not status_object.get("authenticated"):
             return None
-        user: Mapping[str, Any] = said.get("user") or {}
+        user: Mapping[str, Any] = status_object.get("user") or {}
         extra = tuple((key, tuple(values)) for key, values in sorted((user.get("extra") or {}).items()))
         return UserInfo(user.get("username", ""), tuple(user.get("groups") or ()), user.get("uid", ""), extra)
 
-    # May they
+    # Authorization
 
     async def _review_access(self, question: AccessQuestion) -> AccessDecision:
         assert self._authorization is not None
@@ -199,8 +203,8 @@ class DelegatedAccessControl:
             "nonResourceAttributes": {"path": question.path, "verb": question.verb},
         }
         body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
-        said = _status_of(await self._authorization.post(_ACCESS_REVIEWS, body, timeout=PATIENCE))
-        return AccessDecision(bool(said.get("allowed")), str(said.get("reason") or ""))
+        status_object = _status_of(await self._authorization.post(_ACCESS_REVIEWS, body, timeout=PATIENCE))
+        return AccessDecision(bool(status_object.get("allowed")), str(status_object.get("reason") or ""))
 
 
 def status(code: int, reason: str, message: str, details: dict[str, str] | None = None) -> web.Response:
@@ -233,7 +237,7 @@ def _subject(certificate: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _proxied(headers: Any, proxy: FrontProxy, common_name: str) -> UserInfo | None:
-    """For whom a front proxy asks; None when it may not, or does not say."""
+    """The user that a front proxy asks for; None when it may not, or does not say."""
     if proxy.allowed_names and common_name not in proxy.allowed_names:
         return None
     name = next((headers[header] for header in proxy.username_headers if headers.get(header)), "")
@@ -251,7 +255,7 @@ def _proxied(headers: Any, proxy: FrontProxy, common_name: str) -> UserInfo | No
 
 def _status_of(content: bytes) -> Mapping[str, Any]:
     try:
-        said: Mapping[str, Any] = msgspec.json.decode(content).get("status") or {}
-        return said
+        status_object: Mapping[str, Any] = msgspec.json.decode(content).get("status") or {}
+        return status_object
     except (msgspec.MsgspecError, AttributeError):
         raise ClientError("the API server's answer makes no sense") from None

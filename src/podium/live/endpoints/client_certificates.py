@@ -1,4 +1,4 @@
-"""Whose client certificates are believed, and as what.
+"""Finds the authorities whose client certificates are believed.
 
 Two kinds of authorities: those that vouch for users, and those that vouch for a front proxy, which has found out who
 the user is and says so in headers. Both stand in a ConfigMap that the API server publishes for exactly this use;
@@ -26,7 +26,7 @@ _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-
 
 
 class FrontProxy(msgspec.Struct, frozen=True, kw_only=True):
-    """Who may speak for others, and the headers it says for whom in."""
+    """A proxy that authenticates users, and the headers that name the user."""
 
     authority: bytes
     allowed_names: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class LookupFailedError(Exception):
 
 
 class ClientAuthorities:
-    """`client_file`: --client-ca-file. `client`: who looks into the ConfigMap; None: nobody does."""
+    """`client_file`: --client-ca-file. `client` reads the ConfigMap; None: it is not read."""
 
     def __init__(
         self, client: Client | None, client_file: str = "", report: Callable[[str], None] = lambda _message: None
@@ -62,7 +62,7 @@ class ClientAuthorities:
         try:
             return self._file.read(now)
         except OSError as error:
-            self._say(f"--client-ca-file {self._file.path} cannot be read: {error.strerror}")
+            self._report_once(f"--client-ca-file {self._file.path} cannot be read: {error.strerror}")
             return b""
 
     def all(self, now: float) -> bytes:
@@ -76,14 +76,14 @@ class ClientAuthorities:
         try:
             found = msgspec.json.decode(await self._client.get(CONFIG_MAP, timeout=10.0))
             data: dict[str, str] = found.get("data") or {}
-            said = (_front_proxy(data), data.get("client-ca-file", "").encode())
+            found_authorities = (_front_proxy(data), data.get("client-ca-file", "").encode())
         except ClientError as error:
             raise LookupFailedError(
                 f"client certificates cannot be believed for want of their authorities: {error}"
             ) from None
         except (msgspec.MsgspecError, AttributeError, TypeError) as error:
             raise LookupFailedError(f"ConfigMap extension-apiserver-authentication makes no sense: {error}") from None
-        self.front_proxy, self._published = said
+        self.front_proxy, self._published = found_authorities
 
     async def keep_current(self) -> None:
         """Look now and every minute, until cancelled."""
@@ -92,11 +92,11 @@ class ClientAuthorities:
                 await self.look_up()
                 self._problem = ""
             except LookupFailedError as error:
-                self._say(str(error))
+                self._report_once(str(error))
             self.looked.set()
             await asyncio.sleep(LOOK_EVERY)
 
-    def _say(self, problem: str) -> None:
+    def _report_once(self, problem: str) -> None:
         """Report what went wrong, once for as long as it stays the same."""
         if problem != self._problem:
             self._problem = problem

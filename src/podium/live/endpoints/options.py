@@ -1,7 +1,7 @@
-"""The endpoints as the command line asks for them: where, under which certificate, and who is let in.
+"""Builds TLS and access control of the endpoints from the command line's options.
 
 The defaults are kube-scheduler's: HTTPS on port 10259 with a certificate made on the spot, health for everybody, the
-rest for those whom the API server knows and allows.
+rest for users that the API server knows and allows.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from podium.serving.certificate import certificate_of
 from podium.serving.log import LOG
 from podium.serving.tls import ServingTls
 
-QUESTIONS = 200
-"""How often a second the API server is asked at most about those who ask us: strangers must not wear it out."""
+REVIEWS_PER_SECOND = 200
+"""How often a second the API server is asked at most about requests to the endpoints."""
 
 
 class ServingOptions(NamedTuple):
@@ -51,7 +51,11 @@ def build_endpoint_access(options: ServingOptions, access: Access) -> EndpointAc
     clients: list[Client] = []
 
     def client_of(kubeconfig: str) -> Client:
-        clients.append(Client(load_access(kubeconfig) if kubeconfig else access, qps=QUESTIONS, burst=2 * QUESTIONS))
+        clients.append(
+            Client(
+                load_access(kubeconfig) if kubeconfig else access, qps=REVIEWS_PER_SECOND, burst=2 * REVIEWS_PER_SECOND
+            )
+        )
         return clients[-1]
 
     authentication = client_of(options.authentication_kubeconfig)

@@ -1,4 +1,4 @@
-"""Answers of the API server that are good for a short while, and no two questions at a time about the same thing."""
+"""Caches answers of the API server for a short while, and asks only once at a time about the same thing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST = 4096
 
 
 class ReviewCache(Generic[K, V]):
-    """Answers, each remembered for `seconds`; what could not be answered is asked again."""
+    """Answers, each cached for `seconds`; what could not be answered is asked again."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -22,7 +22,7 @@ class ReviewCache(Generic[K, V]):
         self._asking: dict[K, asyncio.Task[V]] = {}
 
     async def get(self, key: K, ask: Callable[[], Coroutine[Any, Any, V]]) -> V:
-        """The answer under this key: remembered, being asked for already, or asked for now."""
+        """The answer under this key: cached, being asked for already, or asked for now."""
         known = self._answers.get(key)
         if known is not None and asyncio.get_running_loop().time() < known[0]:
             return known[1]
@@ -30,7 +30,7 @@ class ReviewCache(Generic[K, V]):
         if task is None:
             task = self._asking[key] = asyncio.create_task(self._answer(key, ask))
             task.add_done_callback(_look_at)
-        return await asyncio.shield(task)  # whoever hangs up does not take the answer from the others
+        return await asyncio.shield(task)  # a request that is cancelled does not take the answer from the others
 
     async def _answer(self, key: K, ask: Callable[[], Coroutine[Any, Any, V]]) -> V:
         try:
@@ -45,6 +45,6 @@ class ReviewCache(Generic[K, V]):
 
 
 def _look_at(task: asyncio.Task[Any]) -> None:
-    """Keep asyncio from complaining about a failure that everybody who asked has stopped waiting for."""
+    """Keep asyncio from complaining about a failure that no request waits for any more."""
     if not task.cancelled():
         task.exception()

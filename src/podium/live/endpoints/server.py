@@ -1,4 +1,4 @@
-"""The endpoints of a running scheduler, on kube-scheduler's paths, over HTTPS.
+"""Serves the endpoints of a running scheduler, on kube-scheduler's paths, over HTTPS.
 
     /healthz /livez /readyz   is it well?
     /metrics                  what it does, for Prometheus
@@ -33,7 +33,7 @@ GRACE = 1.0
 """Seconds that answers under way get at the end."""
 
 ON_EVERYTHING = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff", "Server": "podium"}
-"""Headers of every answer; which versions of what answer is nobody's business."""
+"""Headers of every answer; software and versions are not shown."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Resources = Callable[[], AsyncIterator[bytes]]
@@ -159,11 +159,11 @@ def _summary_of(health: Health) -> Handler:
 
 def _single_of(health: Health) -> Handler:
     async def handle(request: web.Request) -> web.Response:
-        told = health.single(request.match_info["check"])
-        return not_found() if told is None else _text(told)
+        answer = health.single(request.match_info["check"])
+        return not_found() if answer is None else _text(answer)
 
     return handle
 
 
-def _text(told: HealthAnswer) -> web.Response:
-    return web.Response(status=told.status, text=told.text)
+def _text(answer: HealthAnswer) -> web.Response:
+    return web.Response(status=answer.status, text=answer.text)

@@ -1,4 +1,4 @@
-"""The events.k8s.io/v1 Event as it goes over the wire: names, references, times and the limits the API server sets.
+"""Defines the events.k8s.io/v1 Event as it goes over the wire: names, references, times and the API server's limits.
 
 A name is `<object>.<nanoseconds in hex>`, as client-go writes it, and no two events of one recorder share the
 nanoseconds, so that two events of one pod in one instant (which virtual time makes common) are two objects.

@@ -1,10 +1,10 @@
-"""What people read under `kubectl describe pod`: events, through events.k8s.io/v1 by client-go's rules.
+"""Records the events that `kubectl describe pod` shows, through events.k8s.io/v1 by client-go's rules.
 
 Events that say the same of the same object (its resource version included, the note not) within six minutes become a
 series: the first repetition writes `series.count`, later ones only count, and the count is written again every half
 hour and when the series has ended. `Scheduled` and `LeaderElection` are not counted so: they never repeat.
 
-Recording never waits; `event_sender` does the sending.
+Recording never waits; `sender` does the sending.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WARNING: Final = "Warning"
 FINISH_AFTER: Final = 360.0
 REFRESH_EVERY: Final = 1800.0
 SWEEP_EVERY: Final = 60.0
-REMEMBERED: Final = 50_000
+MOST_OPEN: Final = 50_000
 """Events that may yet be repeated; beyond it the one not seen for longest is forgotten."""
 
 ONCE: Final = frozenset({"Scheduled", "LeaderElection"})
@@ -64,7 +64,7 @@ def failed_scheduling(pod: Pod, message: str) -> EventContent:
 
 
 def preempted(victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = False) -> EventContent:
-    """Told by the preemptor's scheduler, whoever had placed the victim; `in_memory` if it was not bound yet.
+    """Reported by the preemptor's scheduler, whichever had placed the victim; `in_memory` if it was not bound yet.
 
     kube-scheduler v1.36 means to name the preemptor as related too, but loses it on the way.
     """
@@ -149,7 +149,7 @@ class EventRecorder:
         entry = EventEntry(self._event(regarding, related, type, reason, action, note, controller), key, now)
         if self._sender.enqueue(entry):
             self._open[key] = entry
-            if len(self._open) > REMEMBERED:
+            if len(self._open) > MOST_OPEN:
                 self._finish(self._open.pop(next(iter(self._open))))
 
     def record_election(self, lease: ObjectReference, note: str, controller: str) -> None:

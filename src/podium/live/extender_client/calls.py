@@ -1,4 +1,4 @@
-"""Requests to one extender: sent at once, answered when asked for, over connections that are kept open.
+"""Sends requests to one extender: sent at once, answered when asked for, over connections that are kept open.
 
 The engine decides in one go, so these calls block; sending and receiving are apart so that several extenders can work
 at the same time. `timeout` bounds a whole exchange, from connecting to the last byte of the reply, and the reply's size
@@ -58,16 +58,16 @@ class ExtenderConnections:
         return call
 
     def close(self) -> None:
-        while kept := self._taken():
-            kept.close()
+        while connection := self._taken():
+            connection.close()
 
     def connection(self, url: str, deadline: float) -> TimedConnection:
         """One that was kept, or else a new one."""
-        while kept := self._taken():
-            if kept.usable:
-                kept.begin(deadline)
-                return kept
-            kept.close()
+        while connection := self._taken():
+            if connection.usable:
+                connection.begin(deadline)
+                return connection
+            connection.close()
         return self._connect(url, deadline)
 
     def _taken(self) -> TimedConnection | None:
@@ -155,7 +155,7 @@ class ExtenderCall:
             raise
         except Exception as error:
             self._abandon()
-            raise ExtenderError(self._told(error)) from error
+            raise ExtenderError(self._in_words(error)) from error
 
     def _send(self) -> None:
         parts = urlsplit(self._url)
@@ -199,7 +199,7 @@ class ExtenderCall:
             self._connection.close()
             self._connection = None
 
-    def _told(self, error: Exception) -> str:
+    def _in_words(self, error: Exception) -> str:
         """What went wrong, as nearly as it can be said in the words of Go's client."""
         parts = urlsplit(self._url)
         if isinstance(error, http.client.IncompleteRead):

@@ -1,4 +1,4 @@
-"""Extenders as kube-scheduler's configuration has them: programs that are asked over HTTP.
+"""Calls the extenders of a configuration over HTTP, as kube-scheduler does.
 
 Filter, prioritize and preempt block the decision they belong to, as they do in kube-scheduler; bind runs beside other
 work. What is sent are whole objects or, to an extender that keeps its own copy of the nodes (`nodeCacheCapable`), names
@@ -51,6 +51,8 @@ def build_extenders(
 
 
 class HttpExtender:
+    """One configured extender."""
+
     def __init__(
         self,
         config: ExtenderConfig,

@@ -1,4 +1,4 @@
-"""What goes over the wire between scheduler and extender, in kube-scheduler's own words.
+"""Encodes requests to extenders and decodes their replies, in kube-scheduler's wire format.
 
 Requests have capitalised keys, and null for what is not given; the objects inside are the API's own JSON, without kind
 and version, as kube-scheduler's typed objects have none. Replies are read as forgivingly as Go reads them: keys in any

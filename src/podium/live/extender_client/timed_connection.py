@@ -1,4 +1,4 @@
-"""An HTTP connection on which everything has to be done by one point in time.
+"""Bounds everything on an HTTP connection by one deadline.
 
 The time limits of sockets are for one wait each: a server that sends a byte now and then could hold a caller for ever.
 Here each wait gets what is left until the deadline.

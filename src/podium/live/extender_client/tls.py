@@ -1,4 +1,4 @@
-"""How an extender's certificate is checked and which one it is shown.
+"""Builds the TLS context for an extender from its configuration.
 
 Without any setting the system's authorities count. An authority of one's own takes their place. `insecure` turns the
 check off, and so, as in kube-scheduler, does `enableHTTPS` where no authority is given. A certificate to be shown needs

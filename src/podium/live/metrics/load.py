@@ -1,4 +1,4 @@
-"""How measured load fares, on `/metrics`: how old it is, how often refreshing failed, what became of the samples.
+"""Shows on `/metrics` how old measured load is, how often refreshing failed, and what became of the samples.
 
     podium_load_age_seconds                 of the newest value; without values there is none
     podium_load_nodes                       nodes that have a value

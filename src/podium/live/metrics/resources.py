@@ -1,4 +1,4 @@
-"""`/metrics/resources`: what every pod requests and is limited to, one line for each resource.
+"""Writes `/metrics/resources`: what every pod requests and is limited to, one line for each resource.
 
 Kept apart from `/metrics` because it grows with the cluster, and shown by the leader only, so that a cluster's numbers
 are there once. It is written piece by piece: at 50,000 pods the whole of it is seconds of work, and the scheduler has

@@ -17,7 +17,7 @@ import numpy as np
 from podium.cluster import NodeInfo, Nodes
 from podium.framework import Cycle, Handle, Plugin, PluginError, Scope, Scores
 from podium.framework.environment import filled
-from podium.framework.experience import Kept, learn
+from podium.framework.experience import ConfigMapName, learn
 from podium.kube import Pod
 from podium.plugins.reward.lessons import type_of
 from podium.plugins.reward.rewards import Rewards
@@ -37,7 +37,7 @@ class RewardBias(Plugin):
     def __init__(self, args: RewardBiasArgs, handle: Handle) -> None:
         super().__init__(filled(args, VARIABLES), handle)
         settings: RewardBiasArgs = self.args
-        kept = Kept(settings.namespace or NAMESPACE, settings.config_map or CONFIG_MAP)
+        kept = ConfigMapName(settings.namespace or NAMESPACE, settings.config_map or CONFIG_MAP)
         self.rewards = learn(handle, kept, lambda: Rewards(settings, self._node_names))
         if self.rewards.args != settings:
             place = f"{kept.namespace}/{kept.name}"

@@ -1,4 +1,4 @@
-"""Measured load asked for once: what a configuration's plugins would see if a scheduler ran with it now."""
+"""Measures once what the plugins of a configuration would see if a scheduler ran with it now."""
 
 from __future__ import annotations
 
