@@ -100,6 +100,7 @@ class NoWrites:
     def __init__(self) -> None:
         self.bound: list[tuple[str, str]] = []
         self.evicted: list[str] = []
+        self.annotated: dict[str, dict[str, str]] = {}
 
     def bind(self, pod: Pod, node_name: str) -> None:
         self.bound.append((pod.key, node_name))
@@ -116,6 +117,9 @@ class NoWrites:
 
     def clear_nomination(self, pod: Pod) -> None:
         pass
+
+    def annotate(self, pod: Pod, annotations: Mapping[str, str]) -> None:
+        self.annotated[pod.key] = dict(annotations)
 
     def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
         pass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -51,6 +51,8 @@ class World:
         self.scheduled_pods: list[tuple[str, str]] = []
         self.failures: list[Failed] = []
         self.evicted: list[str] = []
+        self.annotated: dict[str, dict[str, str]] = {}
+        self.annotate_answer: Effect = None
         self.evictions: list[Callable[[str | None], None]] = []
         self.cleared: list[str] = []
         self.nominated: list[tuple[str, str]] = []
@@ -99,6 +101,11 @@ class World:
 
     def clear_nomination(self, pod: Pod) -> None:
         self.cleared.append(pod.name)
+
+    def annotate(self, pod: Pod, annotations: Mapping[str, str]) -> Effect:
+        if self.annotate_answer is None:
+            self.annotated[pod.name] = dict(annotations)
+        return self.annotate_answer
 
     def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
         pass

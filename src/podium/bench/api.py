@@ -8,7 +8,7 @@ pod, so it is part of what is measured.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from msgspec.structs import replace
@@ -32,6 +32,8 @@ class ApiStandIn:
         """The pods that the workload waits to see bound."""
         self.bindings = 0
         self.intake: Intake
+        self._annotations: dict[str, Mapping[str, str]] = {}
+        """Annotations to be seen when the pod comes back bound."""
         self._bound: list[tuple[Pod, str]] = []
         self._events: list[Callable[[], None]] = []
         self._evictions: list[tuple[Sequence[Pod], Callable[[str | None], None]]] = []
@@ -53,6 +55,9 @@ class ApiStandIn:
 
     def clear_nomination(self, pod: Pod) -> None:
         self._events.append(lambda: self._set_status(pod, self.pods[pod.uid].status.conditions, ""))
+
+    def annotate(self, pod: Pod, annotations: Mapping[str, str]) -> None:
+        self._annotations[pod.metadata.uid] = annotations
 
     def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
         for each in (*volumes, *claims):
@@ -76,6 +81,8 @@ class ApiStandIn:
             for pod, node_name in self._bound:
                 bound = replace(pod, spec=replace(pod.spec, node_name=node_name), status=scheduled)
                 uid = pod.metadata.uid
+                if self._annotations:
+                    bound = _annotated(bound, self._annotations.pop(uid, {}))
                 self.pods[uid] = bound
                 self.awaited.discard(uid)
                 self.intake.set(bound)
@@ -122,6 +129,11 @@ class ApiStandIn:
             del self.pods[uid]
             self.awaited.discard(uid)
             self.intake.delete(pod)
+
+
+def _annotated(pod: Pod, annotations: Mapping[str, str]) -> Pod:
+    meta = pod.metadata
+    return replace(pod, metadata=replace(meta, annotations={**meta.annotations, **annotations}))
 
 
 @lru_cache(maxsize=1)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 import numpy as np
@@ -60,6 +60,9 @@ class PodWatcher(Protocol):
     def came(self, placed: PlacedPod) -> None: ...
 
     def went(self, placed: PlacedPod) -> None: ...
+
+
+W = TypeVar("W", bound=PodWatcher)
 
 
 class Cluster:
@@ -241,6 +244,10 @@ class Cluster:
         self._watchers.append(watcher)
         for placed in self.pods.values():
             watcher.came(placed)
+
+    def watching(self, kind: type[W]) -> W | None:
+        """The watcher of a kind, so that one account serves all that ask."""
+        return next((watcher for watcher in self._watchers if isinstance(watcher, kind)), None)
 
     def put_on(self, placed: PlacedPod) -> None:
         self.pods_on[placed.row][placed.pod.uid] = placed

@@ -30,6 +30,11 @@ def walk_key(count: int, bits: int) -> NDArray[np.int64]:
     return (1 << bits) - 1 - _ranks(count)
 
 
+def visiting_key(count: int, bits: int) -> NDArray[np.int64]:
+    """The same where ties go to the first position."""
+    return (1 << bits) - 1 - np.arange(count, dtype=np.int64)
+
+
 _table: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
 

@@ -135,7 +135,8 @@ def decide(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> Decisio
         scores, named = with_extenders_scores(handle, cycle, feasible, scores)
         return Decision(search, int(feasible[best_position(scores.total, named, handle)]), scores)
     scores = score(runtime, cycle, feasible)
-    return Decision(search, int(feasible[top_of_heap(scores.total)]), scores)
+    best = int(scores.total.argmax()) if runtime.first_of_equals else top_of_heap(scores.total)
+    return Decision(search, int(feasible[best]), scores)
 
 
 def make_room(runtime: ProfileRuntime, cycle: Cycle, diagnosis: Diagnosis) -> Nomination | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -239,6 +239,9 @@ class Unwritten:
         return None
 
     def clear_nomination(self, pod: Pod) -> None:
+        return None
+
+    def annotate(self, pod: Pod, annotations: Mapping[str, str]) -> None:
         return None
 
     def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:

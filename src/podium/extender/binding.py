@@ -6,7 +6,7 @@ bound. kube-scheduler, which waits for us, has its own idea of how long; what ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -66,6 +66,9 @@ class Writing:
     def nominate(self, pod: Pod, node_name: str) -> None: ...
 
     def clear_nomination(self, pod: Pod) -> None: ...
+
+    def annotate(self, pod: Pod, annotations: Mapping[str, str]) -> Effect:
+        return Status.error("an extender writes no annotations")
 
     def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> Effect:
         return Status.error("an extender binds no volumes")

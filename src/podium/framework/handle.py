@@ -7,7 +7,7 @@ each driver implements: the live scheduler calls the API server, the simulator c
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from podium.cluster import Cluster
@@ -44,6 +44,9 @@ class Writer(Protocol):
 
     def clear_nomination(self, pod: Pod) -> None:
         """Take back the nominated node in a pod's status."""
+
+    def annotate(self, pod: Pod, annotations: Mapping[str, str]) -> Effect:
+        """Write annotations of a pod that is about to be bound, beside those it has."""
 
     def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> Effect:
         """Write the claim references of volumes and the chosen node of claims.

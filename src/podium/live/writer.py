@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -197,7 +197,11 @@ class LiveWriter:
     def clear_nomination(self, pod: Pod) -> None:
         self._statuses.write(pod, nomination=Nomination(""))
 
-    # Volumes
+    # What plugins prepare before a binding
+
+    async def annotate(self, pod: Pod, annotations: Mapping[str, str]) -> Status | None:
+        patch = {"metadata": {"uid": pod.uid, "annotations": annotations}}
+        return await self._patched(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}", patch)
 
     def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> Effect:
         return self._write_volumes(list(volumes), list(claims))

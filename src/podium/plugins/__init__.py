@@ -48,6 +48,13 @@ IN_TREE = {
     "PigeonHoling": "pigeon",
     "RewardBias": "reward",
     "MeasuredLoad": "measured_load",
+    "GpuShare": "gpu_share",
+    "GpuRandom": "gpu_share",
+    "GpuDotProd": "gpu_share",
+    "GpuPacking": "gpu_share",
+    "GpuClustering": "gpu_share",
+    "GpuBestFit": "gpu_share",
+    "GpuFGD": "gpu_share",
     "Template": "template",
 }
 """Plugin name → module: kube-scheduler's in its order, then those no profile has by itself."""

@@ -8,7 +8,7 @@ scratch from the same objects: same feasible set, same scores of every plugin, s
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -64,6 +64,9 @@ class World:
         pass
 
     def clear_nomination(self, pod: Pod) -> None:
+        pass
+
+    def annotate(self, pod: Pod, annotations: Mapping[str, str]) -> None:
         pass
 
     def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:

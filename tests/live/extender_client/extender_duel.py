@@ -271,6 +271,9 @@ class Podium:
     def clear_nomination(self, pod: Pod) -> None:
         return None
 
+    def annotate(self, pod: Pod, annotations: Mapping[str, str]) -> None:
+        pass
+
     def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
         return None
 

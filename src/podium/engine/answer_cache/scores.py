@@ -17,7 +17,7 @@ from podium.cluster import Cluster, NodeInfo, Nodes, Rows
 from podium.config.points import Point
 from podium.engine.answer_cache.changed_rows import FEW_ROWS, Again, Backlog, Freshness
 from podium.engine.answer_cache.filters import KeptFilters, Unkeepable
-from podium.engine.choice import walk_key
+from podium.engine.choice import visiting_key, walk_key
 from podium.framework.cycle import Cycle
 from podium.framework.normalize import MAX_SCORE, Normalizer, Scores
 from podium.framework.plugin import Scope
@@ -45,6 +45,7 @@ class KeptScores:
             for plugin in runtime.at(Point.SCORE)
         ]
         self._too_heavy = sum(kept.weight for kept in self.kept) * MAX_SCORE >= HIGHEST_TOTAL
+        self._wide_by_row = any(kept.follows_pods for kept in self.kept)
         self.complete = False
         """No score is to be asked in full."""
         self._by_row: list[KeptScore] = []
@@ -61,7 +62,7 @@ class KeptScores:
     def best(self, cycle: Cycle) -> int:
         """The row to take, with every score brought up to date."""
         touched, nodes, moved = self.behind.taken(), self.nodes_behind.taken(), self._filters.moved
-        if moved or nodes.rows or not self.complete:
+        if moved or nodes.rows or not self.complete or (touched.rows and self._wide_by_row):
             self._refresh(cycle, touched, nodes, moved)
         elif touched.rows:
             self._refresh_rows(cycle, touched)
@@ -75,7 +76,8 @@ class KeptScores:
     def _refresh(self, cycle: Cycle, touched: Again, nodes: Again, moved: bool) -> None:
         whole = moved
         for kept in self.kept:
-            if kept.stale or (not kept.local and (moved or nodes.rows) and not kept.skipped):
+            elsewhere = moved or nodes.rows or (touched.rows and kept.follows_pods)
+            if kept.stale or (not kept.local and elsewhere and not kept.skipped):
                 (self._ask_local if kept.local else self._ask_wide)(kept, cycle)
                 whole = True
             elif kept.local and not kept.skipped:
@@ -85,7 +87,8 @@ class KeptScores:
         self._by_row = [kept for kept in self.kept if kept.local and not kept.skipped and kept.scope > Scope.NODE]
         self._plain = all(kept.ask_one is not None and kept.normalizer is None for kept in self._by_row)
         if moved:
-            self._rank[self._filters.feasible_rows] = walk_key(self._filters.count, RANK_BITS)
+            order = visiting_key if self._runtime.first_of_equals else walk_key
+            self._rank[self._filters.feasible_rows] = order(self._filters.count, RANK_BITS)
         if whole:
             self._compose()
         else:
@@ -223,6 +226,7 @@ class KeptScore:
     __slots__ = (
         "_highest",
         "ask_one",
+        "follows_pods",
         "fresh",
         "local",
         "normalizer",
@@ -245,6 +249,8 @@ class KeptScore:
         self.normalizer: Normalizer | None = plugin.normalizer
         custom = self.normalizer is None and hasattr(plugin, "normalize")
         self.local = self.scope < Scope.CLUSTER and not custom
+        self.follows_pods = custom and Scope.NODE < self.scope < Scope.CLUSTER
+        """Normalised over all nodes, so that pods that come to one or leave it may move every score."""
         self.ask_one: Any = getattr(plugin, "score_node", None)
         self.skipped = False
         self.stale = True

@@ -1,0 +1,47 @@
+"""Finds the typical pods of a workload: the few classes of requests that make up nearly all of it.
+
+Pods are grouped by cpu, thousandths per GPU, number of GPUs and models. The classes are sorted by the number of their
+pods, the largest first (of equals: more cpu, then more milli, GPUs and models first), and kept until they cover 95 % of
+all pods.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from podium.placement.gpu.request import GpuRequest
+
+COVERED_PERCENT = 95
+
+
+class PodType(NamedTuple):
+    """A class of pods: thousandths of cpu, what they ask of GPUs, and how many there are."""
+
+    cpu: int
+    request: GpuRequest
+    pods: int
+
+
+def typical_pods(pods: Iterable[tuple[int, GpuRequest]]) -> tuple[PodType, ...]:
+    """The classes that cover most of some pods, given as (thousandths of cpu, GPU request).
+
+    >>> half, whole = GpuRequest(1, 500), GpuRequest(1, 1000)
+    >>> [kind.pods for kind in typical_pods([(4000, half)] * 15 + [(2000, whole)] * 4 + [(8000, whole)])]
+    [15, 4]
+    """
+    numbers = Counter(pods)
+    wanted = sum(numbers.values()) * COVERED_PERCENT
+    kept: list[PodType] = []
+    covered = 0
+    for cpu, request in sorted(numbers, key=lambda each: (numbers[each], *_size(*each)), reverse=True):
+        if covered * 100 >= wanted:
+            break
+        kept.append(PodType(cpu, request, numbers[cpu, request]))
+        covered += kept[-1].pods
+    return tuple(kept)
+
+
+def _size(cpu: int, request: GpuRequest) -> tuple[int, int, int, str]:
+    return cpu, request.milli, request.gpus, "|".join(request.models)

@@ -1,0 +1,24 @@
+"""Shares the GPUs of nodes among pods, in thousandths of a device: GpuShare, and six ways to score nodes for it.
+
+GpuShare keeps pods off nodes without enough GPU, chooses devices and writes them to the pod. The scores are those that
+the paper on fragmentation gradient descent (ATC'23) compares: enable one of them beside GpuShare. All of them prefer the
+first of equal nodes, so that a tie always goes to the same node while that fits.
+"""
+
+from podium.plugins.gpu_share.best_fit import GpuBestFit
+from podium.plugins.gpu_share.clustering import GpuClustering
+from podium.plugins.gpu_share.dot_prod import GpuDotProd
+from podium.plugins.gpu_share.fgd import GpuFGD
+from podium.plugins.gpu_share.packing import GpuPacking
+from podium.plugins.gpu_share.plugin import GpuShare
+from podium.plugins.gpu_share.random_node import GpuRandom
+
+__all__ = [
+    "GpuBestFit",
+    "GpuClustering",
+    "GpuDotProd",
+    "GpuFGD",
+    "GpuPacking",
+    "GpuRandom",
+    "GpuShare",
+]

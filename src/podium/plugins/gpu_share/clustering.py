@@ -1,0 +1,54 @@
+"""GpuClustering: pods that ask for as many GPUs together (GpuClustering).
+
+    pod without GPU   0
+    else              ⌊25·(8000 − R)/8000⌋, at least 0, and
+                        + 75  where all pods with GPUs on the node are of this pod's size
+                        + 50  where some are
+                        + 25  where there are none
+                        +  0  where all are of other sizes
+
+The size of a pod is its number of whole GPUs; pods that share a GPU are of one size.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from podium.cluster import NodeInfo, Nodes
+from podium.framework import Cycle, Handle, Plugin, Scope, Scores
+from podium.placement.gpu.devices import GpuDevices
+from podium.plugins.gpu_share.room import FULL_GPU, asked_by
+
+ONLY_THIS_SIZE, THIS_AND_OTHERS, NONE, FULL = 75, 50, 25, 25
+
+
+class GpuClustering(Plugin):
+    score_scope = Scope.PODS
+    sees_claims = False
+    first_of_equals = True
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._devices = GpuDevices.of(handle.cluster)
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
+        request = asked_by(cycle).request
+        if not request.gpus:
+            return np.zeros(len(nodes), dtype=np.int64)
+        equal, pods = self._devices.pods_by_size(nodes, request.size)
+        group = np.select([pods == 0, equal == pods, equal > 0], [NONE, ONLY_THIS_SIZE, THIS_AND_OTHERS], 0)
+        idle = self._devices.free(nodes).sum(axis=0)
+        return group + np.maximum(FULL_GPU - idle, 0) * FULL // FULL_GPU
+
+    def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
+        request = asked_by(cycle).request
+        if not request.gpus:
+            return 0
+        by_size = self._devices.pods_by_size_on(node.row)
+        if not by_size:
+            group = NONE
+        elif request.size not in by_size:
+            group = 0
+        else:
+            group = ONLY_THIS_SIZE if len(by_size) == 1 else THIS_AND_OTHERS
+        return group + max(FULL_GPU - sum(self._devices.free_on(node.row)), 0) * FULL // FULL_GPU

@@ -1,0 +1,32 @@
+"""GpuRandom: one of the feasible nodes, and one of its devices that suffice, each as likely as any other (Random).
+
+The node drawn scores 100, all others 0. What a clever score gains is what it gains over this one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from podium.cluster import Nodes
+from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scores
+from podium.placement.gpu.choice import sufficient
+from podium.placement.gpu.devices import GpuDevices
+from podium.plugins.gpu_share.room import asked_by
+
+
+class GpuRandom(Plugin):
+    first_of_equals = True
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._devices = GpuDevices.of(handle.cluster)
+
+    def score(self, _cycle: Cycle, nodes: Nodes) -> Scores:
+        scores: Scores = np.zeros(len(nodes), dtype=np.int64)
+        if len(nodes):
+            scores[self.handle.rng.randrange(len(nodes))] = MAX_SCORE
+        return scores
+
+    def choose_device(self, cycle: Cycle, row: int) -> int | None:
+        devices = sufficient(self._devices.free_on(row), asked_by(cycle).request)
+        return self.handle.rng.choice(devices) if devices else None
