@@ -81,6 +81,7 @@ class GpuDevices:
         """What the pod held that was removed last: a newer version of it may follow."""
         self._supposed: set[int] = set()
         """Rows where some pod's devices are supposed."""
+        self._numbers: Column = cluster.columns.new(np.int64)
         self._matrix: Column = cluster.columns.new(np.int64, (1,))
         self._unwritten: dict[int, None] = {}
         cluster.watch(self)
@@ -105,9 +106,9 @@ class GpuDevices:
         return nodes.pick(matrix)
 
     def counts(self) -> NDArray[np.int64]:
-        """int64[rows]: how many devices each node has."""
+        """int64[rows]: how many devices each node has; to be read only."""
         self._catch_up()
-        return np.array([len(free) for free in self._free], dtype=np.int64)
+        return self._numbers.view
 
     def pods_by_size_on(self, row: int) -> dict[int, int]:
         """The number of pods on a row by the whole GPUs they hold, 0 for those that share one; to be read only."""
@@ -215,6 +216,7 @@ class GpuDevices:
         """Count a row from its pods: first those whose devices are known."""
         number = self._number_of(row)
         self._free[row], self._used[row], self._by_size[row] = [WHOLE] * number, [0] * number, {}
+        self._numbers.view[row] = number
         self._unwritten[row] = None
         self._supposed.discard(row)
         waiting: list[tuple[PlacedPod, GpuRequest]] = []

@@ -30,7 +30,7 @@ class _Class:
 
     __slots__ = ("at_most", "count", "cpus", "milli", "models", "pods")
 
-    def __init__(self, milli: int, count: int, models: frozenset[str], pods_by_cpu: dict[int, int]) -> None:
+    def __init__(self, milli: int, count: int, models: tuple[str, ...], pods_by_cpu: dict[int, int]) -> None:
         self.milli, self.count, self.models = milli, count, models
         self.cpus = sorted(pods_by_cpu)
         self.at_most = [0, *accumulate(pods_by_cpu[cpu] for cpu in self.cpus)]
@@ -49,9 +49,7 @@ class Fragmentation:
                 continue
             by_cpu = grouped.setdefault((request.milli, request.gpus, request.models), {})
             by_cpu[cpu] = by_cpu.get(cpu, 0) + pods
-        self._classes = [
-            _Class(milli, count, frozenset(models), cpus) for (milli, count, models), cpus in grouped.items()
-        ]
+        self._classes = [_Class(*shape, by_cpu) for shape, by_cpu in grouped.items()]
         self.pods = self.without_gpu + sum(each.pods for each in self._classes)
         self._cpus = sorted({cpu for each in self._classes for cpu in each.cpus})
         self._names_models = any(each.models for each in self._classes)
@@ -97,7 +95,7 @@ class Fragmentation:
         """The same of many nodes: cpu[nodes], free[devices, nodes]; `has_model` says which nodes have one of some
         models."""
         idle = free.sum(axis=0)
-        amount = self.without_gpu * idle
+        amount: Amounts = self.without_gpu * idle
         by_milli: dict[int, tuple[Amounts, Amounts]] = {}
         for each in self._classes:
             if each.milli not in by_milli:
@@ -107,6 +105,6 @@ class Fragmentation:
             fitting = np.array(each.at_most, dtype=np.int64)[np.searchsorted(each.cpus, cpu, side="right")]
             fits = number >= each.count
             if each.models:
-                fits &= has_model(sorted(each.models))
+                fits &= has_model(each.models)
             amount += each.pods * idle - np.where(fits, fitting * (idle - left_over), 0)
         return amount

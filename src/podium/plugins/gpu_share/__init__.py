@@ -1,8 +1,8 @@
 """Shares the GPUs of nodes among pods, in thousandths of a device: GpuShare, and six ways to score nodes for it.
 
 GpuShare keeps pods off nodes without enough GPU, chooses devices and writes them to the pod. The scores are those that
-the paper on fragmentation gradient descent (ATC'23) compares: enable one of them beside GpuShare. All of them prefer the
-first of equal nodes, so that a tie always goes to the same node while that fits.
+the paper on fragmentation gradient descent (ATC'23) compares: enable one of them beside GpuShare. With each of them,
+ties go to the first node, so that equal nodes are filled one after the other.
 """
 
 from podium.plugins.gpu_share.best_fit import GpuBestFit

@@ -38,7 +38,8 @@ class GpuClustering(Plugin):
         equal, pods = self._devices.pods_by_size(nodes, request.size)
         group = np.select([pods == 0, equal == pods, equal > 0], [NONE, ONLY_THIS_SIZE, THIS_AND_OTHERS], 0)
         idle = self._devices.free(nodes).sum(axis=0)
-        return group + np.maximum(FULL_GPU - idle, 0) * FULL // FULL_GPU
+        scores: Scores = group + np.maximum(FULL_GPU - idle, 0) * FULL // FULL_GPU
+        return scores
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
         request = asked_by(cycle).request

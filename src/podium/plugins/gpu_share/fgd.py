@@ -2,12 +2,12 @@
 
     score = ⌊100·sigmoid((F before − F after)/1000)⌋, sigmoid(x) = 1/(1 + exp(−x))
 
-F is the fragmented GPU of the node in thousandths, as the typical pods see it (see `placement.gpu.fragmentation`), before
-and after the pod is placed. For a sharing pod it is the best score over the devices that suffice; the pod gets the first
-device that has it. A node where the pod does not fit scores 0.
+F is the fragmented GPU of the node in thousandths as typical pods see it (see `placement.gpu.fragmentation`), before
+and after the pod is placed. A sharing pod scores what the best device that suffices gives, and gets the first such
+device. A node where the pod does not fit scores 0.
 
-The score depends on F alone, which is a whole number of pods·thousandths, and grows with it: 99 limits, worked out once,
-stand for the exponential function, and answers about one node and about many agree exactly. Cpu matters as far as some
+The difference is a whole number of pods·thousandths, and the score grows with it: 99 limits, worked out once, stand for
+the exponential function, so that answers about one node and about many agree exactly. Cpu matters as far as some
 typical pod needs more of it. So nodes are often in the same state, and the score of a state is remembered.
 """
 
@@ -132,7 +132,7 @@ class GpuFGD(Plugin):
 
 
 def choices(free: Amounts, request: GpuRequest) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """(positions of nodes, devices): every device that suffices, of devices of one node with equal amounts the first."""
+    """(positions of nodes, devices): devices that suffice, of equal ones on a node the first."""
     usable = free >= request.milli
     for device in range(1, len(free)):
         usable[device] &= ~(free[:device] == free[device]).any(axis=0)

@@ -71,9 +71,9 @@ class GpuShare(Plugin):
         request = _wanted(cycle)
         devices = self._devices
         rejections = [
+            (nodes.pick(devices.counts()) < request.gpus, TOO_FEW),
             ((devices.free(nodes) >= request.milli).sum(axis=0) < request.gpus, NOT_ENOUGH),
         ]
-        rejections.insert(0, (nodes.pick(devices.counts()) < request.gpus, TOO_FEW))
         if request.models:
             rejections.insert(0, (~devices.has_model(nodes, request.models), WRONG_MODEL))
         return Verdict.first_of(*rejections)
@@ -112,7 +112,7 @@ class GpuShare(Plugin):
             self._devices.lift(cycle.pod.uid)
 
     def pre_bind_preflight(self, cycle: Cycle, node_name: str) -> Status | None:
-        return None if _wanted(cycle).count else SKIP
+        return None if _wanted(cycle).gpus else SKIP
 
     def pre_bind(self, cycle: Cycle, node_name: str) -> Effect:
         index = write_devices(self._devices.held_by(cycle.pod.uid))

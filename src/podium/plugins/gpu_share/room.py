@@ -40,4 +40,5 @@ def cpu_left_on(cluster: Cluster, row: int) -> int:
 
 def cpu_left(nodes: Nodes) -> Amounts:
     resources = nodes.cluster.resources
-    return nodes.pick(resources.allocatable[CPU]) - nodes.pick(resources.requested[CPU])
+    left: Amounts = nodes.pick(resources.allocatable[CPU]) - nodes.pick(resources.requested[CPU])
+    return left
