@@ -15,6 +15,7 @@ from podium.plugins.gpu_share.room import asked_by
 
 
 class GpuRandom(Plugin):
+    sees_claims = False
     first_of_equals = True
 
     def __init__(self, args: None, handle: Handle) -> None:
