@@ -114,7 +114,7 @@ class ProfileRuntime:
         self._at = {point: tuple(self.plugins[name] for name in names) for point, names in profile.plugins.items()}
         self._reserving = tuple(plugin for plugin in self.at(Point.RESERVE) if hasattr(plugin, "reserve"))
         self._in_force: dict[frozenset[str], InForce] = {}
-        self.first_of_equals = any(plugin.first_of_equals for plugin in self.at("score"))
+        self.first_of_equals = any(plugin.first_of_equals for plugin in self.at(Point.SCORE))
         """Whether ties go to the first node in visiting order."""
 
     def _construct(self, registry: Registry, name: str) -> Plugin:
@@ -134,7 +134,7 @@ class ProfileRuntime:
         }
         part._reserving = tuple(plugin for plugin in self._reserving if plugin.name in names)
         part._in_force = {}
-        part.first_of_equals = any(plugin.first_of_equals for plugin in part.at("score"))
+        part.first_of_equals = any(plugin.first_of_equals for plugin in part.at(Point.SCORE))
         part.weights = {**self.weights, **(weights or {})}
         return part
 

@@ -69,7 +69,7 @@ class GpuDevices:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._models = cluster.labels.column(MODEL)
-        self._read = -1
+        self._cursor = cluster.node_changes.cursor()
         self._free: list[list[int]] = []
         self._used: list[list[int]] = []
         self._by_size: list[dict[int, int]] = []
@@ -243,15 +243,14 @@ class GpuDevices:
     def _catch_up(self) -> None:
         """Take account of nodes that came, went or changed."""
         cluster = self._cluster
-        rows, end = cluster.columns.rows, cluster.node_changes.end
-        if end == self._read and len(self._free) == rows:
+        rows = cluster.columns.rows
+        if self._cursor.at_end and len(self._free) == rows:
             return
         while len(self._free) < rows:
             self._free.append([])
             self._used.append([])
             self._by_size.append({})
-        changed = cluster.node_changes.since(self._read) if self._read >= 0 else None
-        self._read = end
+        changed = self._cursor.read()
         for row in range(rows) if changed is None else dict.fromkeys(changed):
             if self._number_of(row) != len(self._free[row]):
                 self._recount(row)

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
 from podium.cluster import NodeInfo, Nodes
+from podium.config.points import Point
 from podium.framework import SKIP, Action, Cycle, Handle, Interest, Plugin, Resource, Scope, Status, Verdict
 from podium.framework.handle import Effect
 from podium.kube import Node, Pod
@@ -121,7 +122,7 @@ class GpuShare(Plugin):
     def _chooser(self) -> DeviceChooser | None:
         """The GPU score that counts most in the profile; the first of equals."""
         runtime = self.handle.runtime
-        choosers = [plugin for plugin in runtime.at("score") if isinstance(plugin, DeviceChooser)]
+        choosers = [plugin for plugin in runtime.at(Point.SCORE) if isinstance(plugin, DeviceChooser)]
         return max(choosers, key=lambda plugin: runtime.weights[plugin.name], default=None)  # type: ignore[attr-defined]
 
 
