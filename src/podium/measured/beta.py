@@ -1,4 +1,4 @@
-"""The Beta distribution: the probability that a share between 0 and 1 is at most x.
+"""Computes the Beta distribution: the probability that a share between 0 and 1 is at most x.
 
 This is the regularised incomplete beta function I_x(a, b), by its continued fraction (modified Lentz), taken from
 whichever side converges quickly: I_x(a, b) = 1 − I_{1−x}(b, a). Where both parameters are above 100,000 the
@@ -136,16 +136,16 @@ def _fractions(x: Floats, a: Floats, b: Floats) -> Floats:
     """The same for arrays; those that are done drop out."""
     answer = np.empty_like(x)
     left = np.arange(len(x))
-    c, d = np.ones_like(x), 1 / _all_kept_off_zero(1 - (a + b) * x / (a + 1))
+    c, d = np.ones_like(x), 1 / _away_from_zero(1 - (a + b) * x / (a + 1))
     h = d.copy()
     for m in range(1, _MOST_TERMS):
         even = m * (b - m) * x / ((a - 1 + 2 * m) * (a + 2 * m))
-        d = 1 / _all_kept_off_zero(1 + even * d)
-        c = _all_kept_off_zero(1 + even / c)
+        d = 1 / _away_from_zero(1 + even * d)
+        c = _away_from_zero(1 + even / c)
         h *= d * c
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 1 + 2 * m))
-        d = 1 / _all_kept_off_zero(1 + odd * d)
-        c = _all_kept_off_zero(1 + odd / c)
+        d = 1 / _away_from_zero(1 + odd * d)
+        c = _away_from_zero(1 + odd / c)
         step = d * c
         h *= step
         going = ~(np.abs(step - 1) < _PRECISION)
@@ -160,9 +160,9 @@ def _fractions(x: Floats, a: Floats, b: Floats) -> Floats:
     return answer
 
 
-def _all_kept_off_zero(numbers: Floats) -> Floats:
-    kept: Floats = np.where(np.abs(numbers) < _TINY, _TINY, numbers)
-    return kept
+def _away_from_zero(numbers: Floats) -> Floats:
+    moved: Floats = np.where(np.abs(numbers) < _TINY, _TINY, numbers)
+    return moved
 
 
 def _narrow(x: float, a: float, b: float) -> float:

@@ -1,4 +1,4 @@
-"""The cpu that nodes have as a whole, in thousandths: what utilisation is a share of.
+"""Gives the cpu that nodes have as a whole, in thousandths: what utilisation is a share of.
 
 Scheduling counts with allocatable, which is less by what is set aside for the system; measurements of a node are about
 all of it. A node that states no capacity has what it offers.

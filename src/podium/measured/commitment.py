@@ -1,4 +1,4 @@
-"""What a pod asks for of cpu and memory, and how far its limits let it go: what over-commitment is computed from.
+"""Computes what a pod requests of cpu and memory, and how far its limits let it go: the terms of over-commitment.
 
 Sums are those of Kubernetes: app containers and sidecars together, or an init container where it needs more, plus
 overhead; a pod that is being resized counts with what it may have. For pods without sidecars and without requests of

@@ -1,4 +1,4 @@
-"""PromQL for plugins that write their queries themselves: one expression that speaks of all nodes.
+"""Writes PromQL for plugins: one expression that speaks of all nodes.
 
 Counters are rated by Prometheus, over a window of at least four scrapes: its `rate()` knows of restarts, where a
 counter begins at zero again, and of gaps. What comes from a configuration is quoted, so that no name can end a string.

@@ -1,10 +1,10 @@
-"""How likely the load of a node exceeds what its pods have requested, from measured mean and deviation.
+"""Computes how likely the load of a node exceeds what its pods have requested, from measured mean and deviation.
 
 The load is taken to follow a Beta distribution with that mean μ and deviation σ, as shares of what the node offers;
 with k = μ(1 − μ)/σ² − 1 it has the parameters μk and (1 − μ)k. A σ too large for any such distribution is cut at
 √(0.99·μ(1 − μ)). Without deviation the load is its mean. Where limits are below the offer, load cannot exceed them, so
 the probability is that under the condition that it does not. So there is no risk where pods have no limits above their
-requests, unless it is next to impossible that load stays below them; `weather` tells from where on it is not.
+requests, unless it is next to impossible that load stays below them; `risk_bounds` tells from where on it is not.
 
 `load_risk` is about one node, `LoadRisk` about all rows; they agree to the last bit. The latter remembers its answers,
 because a fit costs more than everything else about a score, and depends on nothing of the pod that is being placed.
@@ -54,10 +54,10 @@ def _within(share: float) -> float:
 
 
 class LoadRisk:
-    """The risk of each row; a row is computed anew when something about it changed."""
+    """The risk of each row; a row is computed again when something about it changed."""
 
     def __init__(self) -> None:
-        self._asked: Floats = np.empty((5, 0))
+        self._inputs: Floats = np.empty((5, 0))
         self._risks: Floats = np.empty(0)
 
     def over_rows(self, mean: Floats, deviation: Floats, requested: Amounts, limit: Amounts, offer: Amounts) -> Floats:
@@ -66,20 +66,20 @@ class LoadRisk:
         # A mean of 0 is no risk, which is what is said of rows of which nothing is known.
         mean = np.where(np.isnan(mean), 0.0, mean)
         deviation = np.where(np.isnan(deviation), 0.0, deviation)
-        asked = np.array([np.where(nothing, 0.0, mean), deviation, requested, limit, offer], dtype=np.float64)
-        if asked.shape != self._asked.shape:
-            self._risks = load_risks(*asked)
+        inputs = np.array([np.where(nothing, 0.0, mean), deviation, requested, limit, offer], dtype=np.float64)
+        if inputs.shape != self._inputs.shape:
+            self._risks = load_risks(*inputs)
         else:
-            changed = np.flatnonzero((asked != self._asked).any(axis=0))
+            changed = np.flatnonzero((inputs != self._inputs).any(axis=0))
             if len(changed):
-                self._risks[changed] = load_risks(*asked[:, changed])
-        self._asked = asked
+                self._risks[changed] = load_risks(*inputs[:, changed])
+        self._inputs = inputs
         return self._risks
 
 
-def weather(mean: Floats, deviation: Floats) -> Floats:
+def risk_bounds(mean: Floats, deviation: Floats) -> Floats:
     """float64[2, rows], shares of the offer: from the first on, requests that are also limits are no risk; requests
-    below the second are surely exceeded, if there are limits. In between `load_risk` has to be asked.
+    below the second are surely exceeded, if there are limits. In between `load_risk` decides.
 
     Mean and deviation are in percent and NaN where nothing is known, as for `LoadRisk.over_rows`.
     """

@@ -1,4 +1,4 @@
-"""Measured values as scores from 0 to 100: which way is better, on what scale, and what counts where nothing is known.
+"""Turns measured values into scores from 0 to 100: which way is better, on what scale, and what unknown values count.
 
     minmax   the best of all nodes gets 100, the worst 0, the others in proportion
     rank     by place: 100 for the best, 0 for the worst, equal values equal scores
@@ -37,7 +37,7 @@ def scaled(
     if better == "lower":
         numbers, ends = -numbers, (-ends[1], -ends[0])
     if scale == "rank":
-        shares = _places(numbers)
+        shares = _rank_shares(numbers)
     else:
         low, high = (float(numbers.min()), float(numbers.max())) if scale == "minmax" else ends
         # Halved, because the difference of two large numbers may be too large for a number.
@@ -47,7 +47,7 @@ def scaled(
     return dict(zip(values, scores.tolist(), strict=True))
 
 
-def _places(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rank_shares(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """The share of the others that are not ahead of each: 1 for the highest, and for all that equal it."""
     others = len(numbers) - 1
     if not others:

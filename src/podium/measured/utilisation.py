@@ -1,10 +1,10 @@
-"""Utilisation of nodes in percent, from the sources that load-watcher knows, with its arguments and its queries.
+"""Reads utilisation of nodes in percent, from the sources that load-watcher knows, with its arguments and queries.
 
     watcherAddress: http://load-watcher.loadwatcher.svc:2020    # a running load-watcher, or one of its providers:
     metricProvider: {type: Prometheus, address: http://prometheus-k8s:9090}
 
-`KubernetesMetricsServer` is the default. It tells the latest use and no deviation. `Prometheus` is asked for mean and
-deviation over 15 minutes of the recording rules that load-watcher reads. A load-watcher may tell both an average and
+`KubernetesMetricsServer` is the default. It has the latest use and no deviation. `Prometheus` is asked for mean and
+deviation over 15 minutes of the recording rules that load-watcher reads. A load-watcher may have both an average and
 the latest value of a resource; the average counts, wherever in its list it stands.
 
 Differences from load-watcher in the scheduler's process: values older than five minutes are given up, an

@@ -28,7 +28,7 @@ from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scope, Scores
 from podium.framework.load import GenerationCounter
 from podium.kube import Pod
 from podium.measured.commitment import NOTHING, Overcommitted, commitment_of
-from podium.measured.risk import Amounts, LoadRisk, load_risk, weather
+from podium.measured.risk import Amounts, LoadRisk, load_risk, risk_bounds
 from podium.measured.row_memory import RowMemory, shared
 from podium.measured.utilisation import Utilisation, UtilisationArgs
 from podium.placement.rounding import Floats, as_score, as_scores
@@ -40,7 +40,7 @@ RESOURCES = ("cpu", "memory")
 
 KnownOfRow = tuple[int, int, int, int] | None
 """Of cpu and memory the requests from which on load is no risk, then those below which it surely exceeds them (see
-`framework.load_risk.weather`); None where the node is not measured."""
+`framework.load_risk.risk_bounds`); None where the node is not measured."""
 
 
 class LowRiskOverCommitmentArgs(UtilisationArgs, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -142,7 +142,7 @@ class LowRiskOverCommitment(Plugin):
             mean, deviation = measured.mean(cluster)[rows], measured.deviation(cluster)[rows]
             known.append(~(np.isnan(mean) & np.isnan(deviation)))
             offer = cluster.resources.allocatable_of(resource)[rows]
-            lines.append(np.ceil(weather(mean, deviation * self._widening) * offer).astype(np.int64))
+            lines.append(np.ceil(risk_bounds(mean, deviation * self._widening) * offer).astype(np.int64))
         bounds = shared(zip(*np.concatenate(lines)[[0, 2, 1, 3]].tolist(), strict=True))
         some: list[bool] = (known[0] | known[1]).tolist()
         return [each if measured else None for measured, each in zip(some, bounds, strict=True)]

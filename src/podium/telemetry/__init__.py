@@ -1,4 +1,4 @@
-"""Measured load of nodes: sources that are asked in the background, and whose answers plugins read in their cycles."""
+"""Sources of measured load: asked in the background; plugins read their answers in cycles."""
 
 from podium.telemetry.telemetry import Followed, Telemetry
 

@@ -1,4 +1,4 @@
-"""What the pods on each node have asked for, and what is left of the node: as annotations.
+"""Sums up what the pods on each node request and what is left of the node, as annotations.
 
 Every pod that is bound to the node and has not ended counts, whether it runs yet or not, with what Kubernetes reckons
 it to ask for: the larger of its containers and its init containers, and its overhead. cpu is in thousandths, memory and

@@ -1,4 +1,4 @@
-"""What comes next in a series: one step ahead, from how its last steps followed from the steps before.
+"""Forecasts the next value of a series from how its last steps followed from the steps before.
 
 An autoregression of the differences, ARIMA(5, 1, 0) in the usual letters, fitted by least squares:
 

@@ -1,4 +1,4 @@
-"""Requests to a measuring server: bounded in time and size, with the credentials its settings name.
+"""Sends requests to a measuring server: bounded in time and size, with the credentials its settings name.
 
 Token and password files are read at every request, certificates whenever their files change, so that all of them can be
 rotated. Redirects are not followed, as they would carry the credentials elsewhere. Whatever goes wrong is one sentence
@@ -31,7 +31,7 @@ class LoadServer:
         self._base = source.address.rstrip("/")
         self._session: aiohttp.ClientSession | None = None
         self._tls: ssl.SSLContext | None = None
-        self._tls_mark: tuple[object, ...] | None = None
+        self._tls_stats: tuple[object, ...] | None = None
 
     async def close(self) -> None:
         if self._session is not None:
@@ -101,10 +101,10 @@ class LoadServer:
     async def _context(self) -> ssl.SSLContext:
         settings = self._source.tls
         files = (settings.ca_file, settings.cert_file, settings.key_file)
-        mark = tuple(_mark(file) for file in files if file)
-        if self._tls is None or mark != self._tls_mark:
+        stats = tuple(_stat(file) for file in files if file)
+        if self._tls is None or stats != self._tls_stats:
             self._tls = await asyncio.to_thread(_new_context, self._source)  # reads the system's authorities: slow
-            self._tls_mark = mark
+            self._tls_stats = stats
         return self._tls
 
     def _sentence(self, error: Exception) -> str:
@@ -141,7 +141,7 @@ def _secret(file: str) -> str:
     return text
 
 
-def _mark(file: str) -> tuple[int, int, int]:
+def _stat(file: str) -> tuple[int, int, int]:
     found = Path(file).stat()
     return found.st_ino, found.st_size, found.st_mtime_ns
 

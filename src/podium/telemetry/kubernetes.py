@@ -1,4 +1,4 @@
-"""Measured load that comes through the API server: from metrics-server, and from annotations on nodes.
+"""Reads measured load that comes through the API server: from metrics-server, and from annotations on nodes.
 
 metrics-server tells the use of cpu and memory of every node in one list. As load-watcher does it, that becomes percent
 of the node's capacity, as `CPU/Latest` and `Memory/Latest`; averages and deviations it does not have, and a series that
@@ -52,7 +52,7 @@ _node_metrics = msgspec.json.Decoder(_NodeMetrics)
 
 
 class MetricsServer:
-    """`api` may raise whatever its client raises; the text of that is what is told."""
+    """Asks metrics-server through `api`, which may raise whatever its client raises: that text is reported."""
 
     def __init__(self, source: SourceSettings, api: ApiReader | None) -> None:
         self._source = source
@@ -114,6 +114,8 @@ def _read_usage(metrics: _NodeMetrics, resource: str, measured: Measured, nodes:
 
 
 class Annotations:
+    """Reads annotations of the nodes that are known."""
+
     async def ask(self, wanted: Iterable[Series], nodes: NodeIndex, now: float) -> Measurements:
         answer: dict[Series, Measured] = {series: Measured(now) for series in wanted}
         async for part in in_slices(nodes.nodes.values()):

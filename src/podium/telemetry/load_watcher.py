@@ -1,4 +1,4 @@
-"""load-watcher: percentages of several metrics over one window, for all nodes in one answer.
+"""Reads load-watcher: percentages of several metrics over one window, for all nodes in one answer.
 
 The service measures over fifteen minutes and falls back to ten by itself; which window it was is in the answer, and its
 end is when the values were measured. A series is a type and an operator (`CPU/AVG`), with the metric's own name where a
@@ -52,6 +52,8 @@ _node = msgspec.json.Decoder(_Node)
 
 
 class LoadWatcher:
+    """One load-watcher."""
+
     def __init__(self, source: SourceSettings) -> None:
         self._source = source
         self._server = LoadServer(source)

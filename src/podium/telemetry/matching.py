@@ -1,4 +1,4 @@
-"""Which node a measured series belongs to.
+"""Finds the node that a measured series belongs to.
 
 Metrics know nodes by whatever label their scrape configuration left on them: the node's name, or the address the
 exporter was scraped at. The text of a label leads to a node

@@ -1,4 +1,4 @@
-"""Prometheus, and whatever speaks its HTTP API: one instant query for all nodes.
+"""Queries Prometheus, or a server with its HTTP API: one instant query for all nodes.
 
 The answer is a vector, one sample per series. Each finds its node by its labels; several for one node become one as the
 series says (`combine`). Prometheus' time of evaluation is the time of the query, so values are as old as the request
@@ -50,6 +50,8 @@ _sample = msgspec.json.Decoder(_Sample)
 
 
 class Prometheus:
+    """One server."""
+
     def __init__(self, source: SourceSettings) -> None:
         self._source = source
         self._server = LoadServer(source)

@@ -1,4 +1,4 @@
-"""What a source brings back, in one shape for all of them, and the error for what it could not bring."""
+"""Defines what sources bring back, in one shape for all of them, and the error for what they cannot bring."""
 
 from __future__ import annotations
 

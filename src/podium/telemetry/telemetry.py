@@ -1,9 +1,9 @@
-"""Measured load for a running scheduler: every source asked again and again, in the background.
+"""Keeps measured load fresh for a running scheduler: asks every source at an interval, in the background.
 
 A source is asked at once and then every `refreshInterval` (give or take a tenth, so that replicas do not ask in step),
 for everything that is followed of it. What it answers is the whole truth: a node it leaves out has no value any more.
 When it does not answer, or its answer is of no use, the values stay until they are older than `maxAge`; then they are
-given up, and plugins do what they do about nodes of which nothing is known. One line in the log tells when that begins,
+given up, and plugins do what they do about nodes of which nothing is known. One line in the log says when that begins,
 and one when it is over.
 
 Nothing here runs inside a scheduling cycle, and nothing holds the event loop for more than a few milliseconds: answers
@@ -155,7 +155,7 @@ class Telemetry:
             group.fail(f"internal error: {type(error).__name__}: {error}")
         group.give_up(self._clock.now())
         group.refreshed.set()
-        self._tell(group, before, group.problems())
+        self._report_changes(group, before, group.problems())
 
     async def _index(self, group: _Group) -> NodeIndex:
         of_pods = any(series.match.by == "pod" for series in group.followed)
@@ -165,15 +165,15 @@ class Telemetry:
                 index.add(node)
         return index
 
-    def _tell(self, group: _Group, before: dict[Series, str], after: dict[Series, str]) -> None:
+    def _report_changes(self, group: _Group, before: dict[Series, str], after: dict[Series, str]) -> None:
         """One line for all series that began to fail for the same reason, one when none fails any more."""
         began: dict[str, list[str]] = {}
         for series, problem in after.items():
             if series not in before:
                 began.setdefault(problem, []).append(series.query)
         for problem, queries in began.items():
-            kept = f"values are kept until they are {group.settings.max_age} old"
-            self._report(f"measured load: {problem}; {kept} (followed: {', '.join(map(_short, queries))})")
+            until = f"values are kept until they are {group.settings.max_age} old"
+            self._report(f"measured load: {problem}; {until} (followed: {', '.join(map(_short, queries))})")
         if before and not after:
             self._report(f"measured load: {group.settings} answers again")
 

@@ -1,4 +1,4 @@
-"""How much cpu and memory nodes have free: mean, deviation and forecast over a window, from Prometheus.
+"""Measures how much cpu and memory nodes have free, from Prometheus: mean, deviation and forecast over a window.
 
 What is measured is use, because free is a matter of whose: a node exporter counts what the whole machine has, pods may
 take what is allocatable.
@@ -46,6 +46,8 @@ CHUNKS = 100
 
 
 class UsageSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Where use is measured, over which window, and by which queries."""
+
     source: SourceSettings
     match: NodeMatch = NodeMatch()
     window: Duration = Duration(86400 * SECOND)
@@ -70,7 +72,7 @@ class UsageSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeUsage:
-    """Asks for everything once per `measure`."""
+    """The use of nodes, asked for once per `measure`."""
 
     def __init__(self, settings: UsageSettings, *, clock: Clock, rng: random.Random) -> None:
         self._settings = settings
