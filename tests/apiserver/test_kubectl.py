@@ -260,7 +260,7 @@ def test_objects_of_every_kind_look_the_same(planes: tuple[Plane, Plane], tmp_pa
 
 
 def _every_object(file: str) -> list[dict[str, Any]]:
-    found = yaml.safe_load_all((MANIFESTS.parent / "tables" / file).read_text())
+    found = yaml.safe_load_all((MANIFESTS.parent / "presentation/tables" / file).read_text())
     # An empty list is nothing at all where objects are kept in protobuf.
     return [obj for obj in found if (obj["kind"], obj["metadata"]["name"]) != ("EndpointSlice", "empty")]
 

@@ -1,4 +1,4 @@
-"""`python -m podium.apiserver`: the embedded API alone, without nodes, controllers or a scheduler; tests use it."""
+"""Serves the embedded API alone (`python -m podium.apiserver`), without nodes, controllers or a scheduler."""
 
 import argparse
 import asyncio

@@ -1,4 +1,4 @@
-"""What a new cluster has before anybody creates anything, as kube-apiserver makes it: four namespaces, the two system
+"""Lists the objects that a new cluster begins with, as kube-apiserver makes them: four namespaces, the two system
 priority classes, and the ConfigMap that components read their trusted certificates from (here: none)."""
 
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Refusals as the API words them: every one is a `Status` object with a code, a reason and a message.
+"""Words refusals as the API does: every one is a `Status` object with a code, a reason and a message.
 
 Clients read all three (client-go switches on the reason, people on the message), so the wording is kube-apiserver's,
 to the letter. What is wrong inside an object is a list of causes, each about one field.
@@ -43,7 +43,7 @@ class StatusError(Exception):
         self.retry_after = retry_after
         self.continue_token = ""
         self.warnings: tuple[str, ...] = ()
-        """What the answer warns about besides."""
+        """What the answer also warns about."""
 
     def status(self) -> dict[str, Any]:
         """The Status object that answers the request."""
@@ -65,8 +65,8 @@ def not_found(kind: Kind, name: str) -> StatusError:
 
 
 def already_exists(kind: Kind, name: str, *, going: bool = False) -> StatusError:
-    told = f'{"object is being deleted: " if going else ""}{kind.qualified} "{name}" already exists'
-    return StatusError(409, "AlreadyExists", told, _resource(kind, name))
+    message = f'{"object is being deleted: " if going else ""}{kind.qualified} "{name}" already exists'
+    return StatusError(409, "AlreadyExists", message, _resource(kind, name))
 
 
 def conflict(kind: Kind, name: str, why: str) -> StatusError:
@@ -75,7 +75,7 @@ def conflict(kind: Kind, name: str, why: str) -> StatusError:
 
 
 def modified(kind: Kind, name: str) -> StatusError:
-    """The conflict of somebody who writes over what he has not read."""
+    """The conflict of a writer that has not read the latest state."""
     why = "the object has been modified; please apply your changes to the latest version and try again"
     return conflict(kind, name, why)
 
@@ -86,14 +86,14 @@ def apply_conflict(message: str, causes: Iterable[Cause]) -> StatusError:
 
 
 def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> StatusError:
-    told = aggregated(causes)
+    summary = aggregated(causes)
     details = {
         **({"name": name} if name else {}),
         **({"group": kind.group} if kind.group else {}),
         "kind": kind.kind,
         "causes": [_cause(cause) for cause in causes],
     }
-    return StatusError(422, "Invalid", f'{kind.qualified_kind} "{name}" is invalid: {told}', details)
+    return StatusError(422, "Invalid", f'{kind.qualified_kind} "{name}" is invalid: {summary}', details)
 
 
 def aggregated(causes: Sequence[Cause]) -> str:

@@ -1,4 +1,4 @@
-"""Events of the controllers, told so that a storm of them stays small, as client-go does it.
+"""Records events of controllers and kubelets so that a storm of them stays small, as client-go does it.
 
 The same words about the same object count up one event. More than 10 different messages for one reason within 10
 minutes become one event, "(combined from similar events): …". And an object may have 25 writes at once and then one
@@ -21,7 +21,7 @@ SIMILAR_ALLOWED = 10
 SIMILAR_SECONDS = 600.0
 BURST = 25
 REFILL_SECONDS = 300.0
-REMEMBERED = 4096
+MEMORY_LIMIT = 4096
 
 
 class _Bucket(msgspec.Struct):
@@ -134,7 +134,7 @@ class ComponentEventRecorder:
             _forget_oldest(self._written)
 
     def _try(self, write: Any) -> bool:
-        """Events are told as well as can be: whoever had something to tell goes on in any case."""
+        """Events are best effort: their writer goes on in any case."""
         try:
             write()
         except StatusError:
@@ -142,6 +142,6 @@ class ComponentEventRecorder:
         return True
 
 
-def _forget_oldest(remembered: dict[Any, Any]) -> None:
-    if len(remembered) > REMEMBERED:
-        del remembered[next(iter(remembered))]
+def _forget_oldest(memory: dict[Any, Any]) -> None:
+    if len(memory) > MEMORY_LIMIT:
+        del memory[next(iter(memory))]

@@ -1,4 +1,4 @@
-"""Values as the API server prints them inside its messages (the `%v` of its language): map[a:1 b:[x y]]."""
+"""Prints values as the API server does inside its messages (the `%v` of its language): map[a:1 b:[x y]]."""
 
 from __future__ import annotations
 

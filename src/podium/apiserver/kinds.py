@@ -1,4 +1,4 @@
-"""The kinds that the API serves: where each lives, what may be done with it, and which come and go with CRDs.
+"""Lists the kinds that the API serves: where each is stored, what may be done with it, and which come and go with CRDs.
 
 The built-in ones are a table, in the order kube-apiserver lists groups and resources. Several kinds may share one place
 in the store: `events` of the core group and of events.k8s.io are one collection in two forms, and so are the versions

@@ -1,4 +1,4 @@
-"""Times as the API writes them: UTC, to the second in metadata and conditions, finer in events and leases."""
+"""Writes times as the API does: UTC, to the second in metadata and conditions, finer in events and leases."""
 
 from datetime import UTC, datetime
 from functools import lru_cache

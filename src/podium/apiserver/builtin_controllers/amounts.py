@@ -1,4 +1,4 @@
-"""A number of pods written as a number or as a percentage of others: 1, "25%"."""
+"""Reads a number of pods that is written as a number or as a percentage of others: 1, "25%"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions in a status: one of each type; writing one that says the same again changes nothing."""
+"""Sets conditions in a status: one of each type; setting an equal one changes nothing."""
 
 from __future__ import annotations
 

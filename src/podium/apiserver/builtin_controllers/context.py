@@ -1,4 +1,4 @@
-"""What a controller sees of the cluster, and how it writes.
+"""Gives controllers their view of the cluster, their way to write, and the queue of their keys.
 
 Everything is in this process, so what a controller reads is never old: there is nothing to expect, to wait for or to
 reconcile with a cache. One worker takes the keys of all controllers in the order in which they were added. A key that
@@ -77,24 +77,24 @@ class ControllerContext:
     def timestamp(self) -> str:
         return format_time(self.clock.now())
 
-    # What a controller is made of: a lane for its keys, and what it wants to be told of.
+    # What a controller is made of: a lane for its keys, and the changes it wants to see.
 
     def lane(self, name: str, sync: Callable[[Key], None]) -> Lane:
         self._syncs[name] = sync
         return Lane(name, self._queue)
 
-    def watch(self, kind: str, told: Callable[[ObjectChange], None]) -> None:
-        self._watchers.setdefault(kind, []).append(told)
+    def watch(self, kind: str, handler: Callable[[ObjectChange], None]) -> None:
+        self._watchers.setdefault(kind, []).append(handler)
 
-    def watch_pods(self, told: Callable[[PodView | None, PodView | None], None]) -> None:
-        """`told` gets the pod before and after each change; one of the two is None when it came or went."""
-        self._pod_watchers.append(told)
+    def watch_pods(self, handler: Callable[[PodView | None, PodView | None], None]) -> None:
+        """`handler` gets the pod before and after each change; one of the two is None when it came or went."""
+        self._pod_watchers.append(handler)
 
-    def watch_nodes(self, told: Callable[[Node | None, Node | None], None]) -> None:
-        self._node_watchers.append(told)
+    def watch_nodes(self, handler: Callable[[Node | None, Node | None], None]) -> None:
+        self._node_watchers.append(handler)
 
-    def watch_everything(self, told: Callable[[ObjectChange], None]) -> None:
-        self._every_watchers.append(told)
+    def watch_everything(self, handler: Callable[[ObjectChange], None]) -> None:
+        self._every_watchers.append(handler)
 
     def recorder(self, component: str) -> ComponentEventRecorder:
         return ComponentEventRecorder(self.api, self.clock, component)
@@ -172,11 +172,11 @@ class ControllerContext:
             self._pod_changed(change)
         elif kind.kind == "Node" and not kind.group:
             self._node_changed(change)
-        for told in self._watchers.get(kind.kind, ()):
+        for handler in self._watchers.get(kind.kind, ()):
             if kind.api_version == API_VERSION.get(kind.kind, "v1"):
-                told(change)
-        for told in self._every_watchers:
-            told(change)
+                handler(change)
+        for handler in self._every_watchers:
+            handler(change)
 
     def _pod_changed(self, change: ObjectChange) -> None:
         if change.type == "DELETED":
@@ -184,8 +184,8 @@ class ControllerContext:
         else:
             new = view(change.new.raw)
             old = self.pods.put(new)
-        for told in self._pod_watchers:
-            told(old, new)
+        for handler in self._pod_watchers:
+            handler(old, new)
 
     def _node_changed(self, change: ObjectChange) -> None:
         if change.type == "DELETED":
@@ -193,8 +193,8 @@ class ControllerContext:
         else:
             old, new = self.nodes.get(change.new.name), decode_json(Node, change.new.raw)
             self.nodes[change.new.name] = new
-        for told in self._node_watchers:
-            told(old, new)
+        for handler in self._node_watchers:
+            handler(old, new)
 
 
 def copied(obj: Any) -> Any:

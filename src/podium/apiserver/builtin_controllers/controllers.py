@@ -1,4 +1,4 @@
-"""All controllers together: started, working, stopped."""
+"""Starts and stops all built-in controllers together."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ class Controllers:
     kubelets; without them only nodes with a Lease can become unreachable."""
 
     def __init__(self, api: EmbeddedApi, clock: Clock, *, heartbeats: Heartbeats | None = None) -> None:
-        self._world = ControllerContext(api, clock)
+        self._context = ControllerContext(api, clock)
         self._task: asyncio.Task[None] | None = None
         self._all = (
-            Deployments(self._world),
-            ReplicaSets(self._world, REPLICA_SET),
-            ReplicaSets(self._world, REPLICATION_CONTROLLER),
-            StatefulSets(self._world),
-            DaemonSets(self._world),
-            Jobs(self._world),
-            GarbageCollector(self._world),
-            Namespaces(self._world),
-            DisruptionBudgets(self._world),
-            NodeLifecycle(self._world, heartbeats),
-            TaintEviction(self._world),
-            PodGarbage(self._world),
-            Volumes(self._world),
-            EventExpiry(self._world),
+            Deployments(self._context),
+            ReplicaSets(self._context, REPLICA_SET),
+            ReplicaSets(self._context, REPLICATION_CONTROLLER),
+            StatefulSets(self._context),
+            DaemonSets(self._context),
+            Jobs(self._context),
+            GarbageCollector(self._context),
+            Namespaces(self._context),
+            DisruptionBudgets(self._context),
+            NodeLifecycle(self._context, heartbeats),
+            TaintEviction(self._context),
+            PodGarbage(self._context),
+            Volumes(self._context),
+            EventExpiry(self._context),
         )
 
     def start(self) -> None:
         """Takes up what there is already, and begins to work."""
-        self._world.begin()
-        self._task = asyncio.get_running_loop().create_task(self._world.work(), name="controllers")
+        self._context.begin()
+        self._task = asyncio.get_running_loop().create_task(self._context.work(), name="controllers")
 
     async def stop(self) -> None:
-        self._world.stop()
+        self._context.stop()
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):

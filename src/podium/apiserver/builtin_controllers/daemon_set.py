@@ -1,4 +1,4 @@
-"""DaemonSets: one pod on every node that it may run on.
+"""Runs DaemonSets: one pod on every node that it may run on.
 
 The pod is not bound here: it asks for its node by name, in its node affinity, and the scheduler places it. It puts up
 with the taints that a node gets when it is in trouble or cordoned. A node whose taints would drive new pods away keeps
@@ -53,25 +53,25 @@ class Steps(msgspec.Struct):
 
 
 class DaemonSets:
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
-        self._recorder = world.recorder("daemonset-controller")
-        self._lane = world.lane("DaemonSet", self.sync)
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._recorder = context.recorder("daemonset-controller")
+        self._lane = context.lane("DaemonSet", self.sync)
         self._failures: dict[tuple[str, str], tuple[float, float]] = {}
-        world.watch("DaemonSet", self._set_changed)
-        world.watch_nodes(self._node_changed)
-        world.watch_pods(self._pod_changed)
+        context.watch("DaemonSet", self._set_changed)
+        context.watch_nodes(self._node_changed)
+        context.watch_pods(self._pod_changed)
 
     def sync(self, key: Key) -> None:
-        owner = self._world.get("DaemonSet", *key)
+        owner = self._context.get("DaemonSet", *key)
         if owner is None or "deletionTimestamp" in owner["metadata"]:
             return
-        history = revisions.revisions_of(self._world, owner)
-        current, collisions = revisions.newest(self._world, owner, history, HASH_LABEL)
+        history = revisions.revisions_of(self._context, owner)
+        current, collisions = revisions.newest(self._context, owner, history, HASH_LABEL)
         marked = current["metadata"]["labels"][HASH_LABEL]
         template = template_with(owner, marked)
-        eligible = eligibility(template, self._world.nodes)
-        now = self._world.now()
+        eligible = eligibility(template, self._context.nodes)
+        now = self._context.now()
         pods = self._pods_by_node(owner)
         steps = plan(owner, eligible, pods, marked, now)
         if not steps.create and not steps.delete and owner["spec"]["updateStrategy"]["type"] == "RollingUpdate":
@@ -80,11 +80,11 @@ class DaemonSets:
         pods = self._pods_by_node(owner)
         status = status_of(owner, eligible, pods, marked, now, collisions)
         if status != owner.get("status"):
-            self._world.update_status("DaemonSet", owner, status)
+            self._context.update_status("DaemonSet", owner, status)
         live = {current["metadata"]["name"]}
         hashes = {pod.metadata.labels.get(HASH_LABEL) for each in pods.values() for pod in each}
         live |= {each["metadata"]["name"] for each in history if each["metadata"]["labels"].get(HASH_LABEL) in hashes}
-        revisions.truncate(self._world, owner, history, live)
+        revisions.truncate(self._context, owner, history, live)
         everywhere = [pod for each in pods.values() for pod in each]
         wait = next_available(everywhere, number(owner["spec"], "minReadySeconds"), now)
         if wait is not None:
@@ -92,7 +92,7 @@ class DaemonSets:
 
     def _pods_by_node(self, owner: JsonObject) -> dict[str, list[PodView]]:
         by_node: dict[str, list[PodView]] = {}
-        for pod in claimed_pods(self._world, owner, selector_of(owner["spec"])):
+        for pod in claimed_pods(self._context, owner, selector_of(owner["spec"])):
             by_node.setdefault(pod.meant_for, []).append(pod)
         return by_node
 
@@ -102,15 +102,15 @@ class DaemonSets:
             if self._may_go(key, owner, node, now):
                 message = f"Found failed daemon pod {pod.key[0]}/{pod.name} on node {node}, will try to kill it"
                 self._recorder.warning(owner, "FailedDaemonPod", message)
-                delete_pod(self._world, self._recorder, owner, pod)
+                delete_pod(self._context, self._recorder, owner, pod)
         for pod in steps.delete[:BURST]:
             if pod.phase == "Succeeded":
                 where = f"{pod.key[0]}/{pod.name} on node {pod.meant_for}"
                 message = f"Found succeeded daemon pod {where}, will try to delete it"
                 self._recorder.normal(owner, "SucceededDaemonPod", message)
-            delete_pod(self._world, self._recorder, owner, pod)
+            delete_pod(self._context, self._recorder, owner, pod)
         for node in steps.create[:BURST]:
-            if create_pod(self._world, self._recorder, owner, pod_for(template, owner, node)) is None:
+            if create_pod(self._context, self._recorder, owner, pod_for(template, owner, node)) is None:
                 return
         if more:
             self._lane.add(key)
@@ -133,7 +133,7 @@ class DaemonSets:
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
         if old is not None and new is not None and old.labels == new.labels and old.spec == new.spec:
             return
-        for stored in self._world.api.store.items(self._world.kind("DaemonSet")):
+        for stored in self._context.api.store.items(self._context.kind("DaemonSet")):
             self._lane.add((stored.namespace, stored.name))
 
     def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:

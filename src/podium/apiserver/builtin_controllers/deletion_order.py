@@ -1,4 +1,4 @@
-"""Which pods of a ReplicaSet go first when there are too many: those whose loss costs least.
+"""Orders the pods of a ReplicaSet for deletion when there are too many: those whose loss costs least come first.
 
 In this order: not placed; pending; not ready; cheap by `controller.kubernetes.io/pod-deletion-cost`; sharing its node
 with more pods of the same owner; ready for a shorter time; with more restarts; younger. Ages are compared by powers of

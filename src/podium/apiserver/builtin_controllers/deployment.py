@@ -1,4 +1,4 @@
-"""Deployments: a ReplicaSet for each version of the pod template, and the way from one to the next.
+"""Rolls out Deployments: a ReplicaSet for each version of the pod template, and the way from one to the next.
 
 Each look does one step (the new ReplicaSet grows, or old ones shrink) and writes the status; the change that follows
 brings the next look. A rollback is nothing special: kubectl writes the old template, and the old ReplicaSet with that
@@ -20,26 +20,26 @@ from podium.kube.json_object import JsonObject
 
 
 class Deployments:
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
-        self._recorder = world.recorder("deployment-controller")
-        self._lane = world.lane("Deployment", self.sync)
-        world.watch("Deployment", self._deployment_changed)
-        world.watch("ReplicaSet", self._replica_set_changed)
-        world.watch_pods(self._pod_changed)
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._recorder = context.recorder("deployment-controller")
+        self._lane = context.lane("Deployment", self.sync)
+        context.watch("Deployment", self._deployment_changed)
+        context.watch("ReplicaSet", self._replica_set_changed)
+        context.watch_pods(self._pod_changed)
 
     def sync(self, key: Key) -> None:
-        deployment = self._world.get("Deployment", *key)
+        deployment = self._context.get("Deployment", *key)
         if deployment is None:
             return
-        sets = claimed_objects(self._world, "ReplicaSet", deployment, selector_of(deployment["spec"]))
+        sets = claimed_objects(self._context, "ReplicaSet", deployment, selector_of(deployment["spec"]))
         new = new_of(deployment, sets)
         if "deletionTimestamp" in deployment["metadata"]:
             self._write_status(deployment, sets, new)
             return
         deployment = self._note_pause(deployment)
         if new is not None:
-            new = self._kept_in_step(deployment, sets, new)
+            new = self._brought_in_step(deployment, sets, new)
             sets = [new if each["metadata"]["uid"] == new["metadata"]["uid"] else each for each in sets]
             deployment = self._with_revision(deployment, new)
             if rollout.has_deadline(deployment) and _progressing(deployment) is None:
@@ -59,7 +59,7 @@ class Deployments:
         sets, _ = self._resize(deployment, sets, sizes or {}, with_annotations=True)
         if deployment["spec"].get("paused"):
             self._clean_up(deployment, _others(sets, new))
-        self._write_status(deployment, sets, _again(sets, new))
+        self._write_status(deployment, sets, _reread(sets, new))
 
     def _roll(self, deployment: JsonObject, sets: list[JsonObject], new: JsonObject | None) -> None:
         if new is None:
@@ -72,13 +72,13 @@ class Deployments:
             sets, scaled = self._resize(deployment, sets, rollout.sizes_of_old(deployment, _others(sets, new), new))
         if not scaled and rollout.is_complete(deployment, deployment.get("status") or {}):
             self._clean_up(deployment, _others(sets, new))
-        self._write_rollout_status(deployment, sets, _again(sets, new))
+        self._write_rollout_status(deployment, sets, _reread(sets, new))
 
     def _recreate(self, deployment: JsonObject, sets: list[JsonObject], new: JsonObject | None) -> None:
         old = _others(sets, new)
         sets, scaled = self._resize(deployment, sets, {each["metadata"]["name"]: 0 for each in old})
         if scaled or self._run_still(old):
-            self._write_rollout_status(deployment, sets, _again(sets, new))
+            self._write_rollout_status(deployment, sets, _reread(sets, new))
             return
         if new is None:
             deployment, new = self._create_new(deployment, sets)
@@ -86,12 +86,12 @@ class Deployments:
         sets, _ = self._resize(deployment, sets, {new["metadata"]["name"]: rollout.replicas(deployment)})
         if rollout.is_complete(deployment, deployment.get("status") or {}):
             self._clean_up(deployment, _others(sets, new))
-        self._write_rollout_status(deployment, sets, _again(sets, new))
+        self._write_rollout_status(deployment, sets, _reread(sets, new))
 
     def _run_still(self, old: Sequence[JsonObject]) -> bool:
         if any(rollout.counted(each, "replicas") for each in old):
             return True
-        pods = (pod for each in old for pod in self._world.pods.owned_by(each["metadata"]["uid"]))
+        pods = (pod for each in old for pod in self._context.pods.owned_by(each["metadata"]["uid"]))
         return any(not pod.finished for pod in pods)
 
     # The new ReplicaSet.
@@ -131,12 +131,12 @@ class Deployments:
     def _created(self, deployment: JsonObject, new: JsonObject) -> JsonObject:
         name = new["metadata"]["name"]
         try:
-            return self._world.create("ReplicaSet", new)
+            return self._context.create("ReplicaSet", new)
         except StatusError as error:
             if error.reason == "AlreadyExists":  # another template with this hash: the next look counts it in
                 status = dict(deployment.get("status") or {})
                 status["collisionCount"] = int(status.get("collisionCount") or 0) + 1
-                self._world.update_status("Deployment", deployment, status)
+                self._context.update_status("Deployment", deployment, status)
             else:
                 message = f'Failed to create new replica set "{name}": {error.message}'
                 if rollout.has_deadline(deployment):
@@ -144,7 +144,7 @@ class Deployments:
                 self._recorder.warning(deployment, "ReplicaSetCreateError", message)
             raise
 
-    def _kept_in_step(self, deployment: JsonObject, sets: Sequence[JsonObject], new: JsonObject) -> JsonObject:
+    def _brought_in_step(self, deployment: JsonObject, sets: Sequence[JsonObject], new: JsonObject) -> JsonObject:
         """The new ReplicaSet with the annotations, revision and readiness time that the Deployment asks for."""
         revision = max((rollout.revision(each) for each in _others(sets, new)), default=0) + 1
         annotations = rollout.annotations_of_new(deployment, new, revision)
@@ -154,7 +154,7 @@ class Deployments:
             return new
         spec = {**new["spec"], "minReadySeconds": ready_seconds}
         new = {**new, "metadata": {**new["metadata"], "annotations": annotations}, "spec": spec}
-        return self._world.update("ReplicaSet", new)
+        return self._context.update("ReplicaSet", new)
 
     def _with_revision(self, deployment: JsonObject, new: JsonObject) -> JsonObject:
         revision = new["metadata"]["annotations"][rollout.REVISION]
@@ -162,7 +162,7 @@ class Deployments:
         if annotations.get(rollout.REVISION) == revision:
             return deployment
         metadata = {**deployment["metadata"], "annotations": {**annotations, rollout.REVISION: revision}}
-        return self._world.update("Deployment", {**deployment, "metadata": metadata})
+        return self._context.update("Deployment", {**deployment, "metadata": metadata})
 
     # Sizes.
 
@@ -184,7 +184,7 @@ class Deployments:
             stale = with_annotations and name in sizes and annotations != each["metadata"].get("annotations")
             if size != had or stale:
                 metadata = {**each["metadata"], "annotations": annotations}
-                each = self._world.update(
+                each = self._context.update(
                     "ReplicaSet", {**each, "metadata": metadata, "spec": {**each["spec"], "replicas": size}}
                 )
             if size != had:
@@ -204,7 +204,7 @@ class Deployments:
         for each in sorted(alive, key=rollout.revision)[: max(0, len(alive) - limit)]:
             meta, seen = each["metadata"], rollout.counted(each, "observedGeneration")
             if not rollout.counted(each, "replicas") and not rollout.replicas(each) and meta["generation"] <= seen:
-                self._world.delete("ReplicaSet", meta["namespace"], meta["name"])
+                self._context.delete("ReplicaSet", meta["namespace"], meta["name"])
 
     # Status.
 
@@ -222,16 +222,16 @@ class Deployments:
 
     def _progress(self, deployment: JsonObject, value: str, reason: str, message: str) -> JsonObject:
         status = copied(deployment.get("status") or {})
-        rollout.put(status, "Progressing", value, reason, message, self._world.timestamp())
-        return self._world.update_status("Deployment", deployment, status)
+        rollout.put(status, "Progressing", value, reason, message, self._context.timestamp())
+        return self._context.update_status("Deployment", deployment, status)
 
     def _write_status(self, deployment: JsonObject, sets: Sequence[JsonObject], new: JsonObject | None) -> None:
-        status = rollout.status_of(deployment, sets, new, self._world.timestamp())
+        status = rollout.status_of(deployment, sets, new, self._context.timestamp())
         if status != deployment.get("status"):
-            self._world.update_status("Deployment", deployment, status)
+            self._context.update_status("Deployment", deployment, status)
 
     def _write_rollout_status(self, deployment: JsonObject, sets: Sequence[JsonObject], new: JsonObject | None) -> None:
-        time = self._world.timestamp()
+        time = self._context.timestamp()
         status = rollout.status_of(deployment, sets, new, time)
         meta = deployment["metadata"]
         if not rollout.has_deadline(deployment):
@@ -254,7 +254,7 @@ class Deployments:
                 rollout.put(status, "Progressing", "False", "ProgressDeadlineExceeded", message, time)
         _copy_failure(status, sets, new)
         if status != deployment.get("status"):
-            self._world.update_status("Deployment", deployment, status)
+            self._context.update_status("Deployment", deployment, status)
         elif now is not None and not rollout.is_complete(deployment, status):
             wait = self._deadline(deployment, status)
             if 0 <= wait < float("inf"):
@@ -268,7 +268,7 @@ class Deployments:
         if progressing.get("reason") == "ProgressDeadlineExceeded":
             return -1.0
         since = seconds(progressing.get("lastUpdateTime")) or 0.0
-        return since + float(deployment["spec"]["progressDeadlineSeconds"]) - self._world.now()
+        return since + float(deployment["spec"]["progressDeadlineSeconds"]) - self._context.now()
 
     # Who is looked at when something changes.
 
@@ -285,7 +285,7 @@ class Deployments:
         for owner in owners:
             self._lane.add((change.new.namespace, owner["name"]))
         if not owners and change.type != "DELETED":
-            for stored in self._world.api.store.items(self._world.kind("Deployment"), change.new.namespace):
+            for stored in self._context.api.store.items(self._context.kind("Deployment"), change.new.namespace):
                 if selector_of(stored.decode()["spec"]).matches(change.new.labels):
                     self._lane.add((stored.namespace, stored.name))
 
@@ -295,7 +295,7 @@ class Deployments:
             return
         owner = old.metadata.controller
         if owner.kind == "ReplicaSet":
-            stored = self._world.api.store.get(self._world.kind("ReplicaSet"), old.metadata.namespace, owner.name)
+            stored = self._context.api.store.get(self._context.kind("ReplicaSet"), old.metadata.namespace, owner.name)
             if stored is not None:
                 self._replica_set_changed(ObjectChange("MODIFIED", stored, None))
 
@@ -328,7 +328,7 @@ def _others(sets: Sequence[JsonObject], new: JsonObject | None) -> list[JsonObje
     return [each for each in sets if new is None or each["metadata"]["name"] != new["metadata"]["name"]]
 
 
-def _again(sets: Sequence[JsonObject], new: JsonObject | None) -> JsonObject | None:
+def _reread(sets: Sequence[JsonObject], new: JsonObject | None) -> JsonObject | None:
     """The new ReplicaSet as it is after what was written."""
     name = None if new is None else new["metadata"]["name"]
     return next((each for each in sets if each["metadata"]["name"] == name), None)

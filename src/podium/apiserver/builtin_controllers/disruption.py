@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets: how many pods may be evicted now.
+"""Counts how many pods of a PodDisruptionBudget may be evicted now.
 
     disruptionsAllowed = currentHealthy − desiredHealthy, never below 0 and 0 while no pods are expected
 
@@ -24,33 +24,33 @@ SCALED = ("ReplicaSet", "ReplicationController", "StatefulSet", "Deployment")
 
 
 class DisruptionBudgets:
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
-        self._recorder = world.recorder("controllermanager")
-        self._lane = world.lane("PodDisruptionBudget", self.sync)
-        world.watch("PodDisruptionBudget", self._budget_changed)
-        world.watch_pods(self._pod_changed)
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._recorder = context.recorder("controllermanager")
+        self._lane = context.lane("PodDisruptionBudget", self.sync)
+        context.watch("PodDisruptionBudget", self._budget_changed)
+        context.watch_pods(self._pod_changed)
         for kind in SCALED:
-            world.watch(kind, self._owner_changed)
+            context.watch(kind, self._owner_changed)
 
     def sync(self, key: Key) -> None:
-        budget = self._world.get("PodDisruptionBudget", *key)
+        budget = self._context.get("PodDisruptionBudget", *key)
         if budget is None:
             return
         selector = selector_of(budget["spec"])
-        pods = [pod for pod in self._world.pods.in_namespace(key[0]) if selector.matches(pod.metadata.labels)]
+        pods = [pod for pod in self._context.pods.in_namespace(key[0]) if selector.matches(pod.metadata.labels)]
         if not pods:
             self._recorder.normal(budget, "NoPods", "No matching pods found")
         expected, desired = self._expected(budget, pods)
         if expected is None:
             self._fail(budget, desired)
             return
-        now = self._world.now()
+        now = self._context.now()
         disrupted = _still_disrupted(budget, pods, now)
         healthy = sum(pod.ready and not pod.terminating and pod.name not in disrupted for pod in pods)
-        status = status_of(budget, healthy, int(desired), expected, disrupted, self._world.timestamp())
+        status = status_of(budget, healthy, int(desired), expected, disrupted, self._context.timestamp())
         if status != budget.get("status"):
-            self._world.update_status("PodDisruptionBudget", budget, status)
+            self._context.update_status("PodDisruptionBudget", budget, status)
         if disrupted:
             soonest = min(seconds(time) or now for time in disrupted.values())
             self._lane.add_after(key, max(0.001, soonest + DELETION_SECONDS - now))
@@ -77,7 +77,7 @@ class DisruptionBudgets:
     def _scale(self, namespace: str, kind: str, name: str, uid: str) -> tuple[str, int] | None:
         if kind not in SCALED:
             return None
-        owner = self._world.get(kind, namespace, name)
+        owner = self._context.get(kind, namespace, name)
         if owner is None or owner["metadata"]["uid"] != uid:
             return None
         above = controller_of(owner) if kind == "ReplicaSet" else None
@@ -89,9 +89,9 @@ class DisruptionBudgets:
         message = f"Failed to calculate the number of expected pods: {why}"
         self._recorder.warning(budget, "CalculateExpectedPodCountFailed", message)
         status = {**(budget.get("status") or {}), "disruptionsAllowed": 0}
-        _put_condition(status, "False", "SyncFailed", str(why), self._world.timestamp())
+        _put_condition(status, "False", "SyncFailed", str(why), self._context.timestamp())
         if status != budget.get("status"):
-            self._world.update_status("PodDisruptionBudget", budget, status)
+            self._context.update_status("PodDisruptionBudget", budget, status)
 
     def _budget_changed(self, change: ObjectChange) -> None:
         if change.type != "DELETED":
@@ -100,14 +100,14 @@ class DisruptionBudgets:
     def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
         for pod in (old, new):
             if pod is not None:
-                self._look_again(pod.metadata.namespace, pod.metadata.labels)
+                self._enqueue_budgets(pod.metadata.namespace, pod.metadata.labels)
 
     def _owner_changed(self, change: ObjectChange) -> None:
-        for stored in self._world.api.store.items(self._world.kind("PodDisruptionBudget"), change.new.namespace):
+        for stored in self._context.api.store.items(self._context.kind("PodDisruptionBudget"), change.new.namespace):
             self._lane.add_after((stored.namespace, stored.name), SETTLE_SECONDS)
 
-    def _look_again(self, namespace: str, labels: dict[str, str]) -> None:
-        for stored in self._world.api.store.items(self._world.kind("PodDisruptionBudget"), namespace):
+    def _enqueue_budgets(self, namespace: str, labels: dict[str, str]) -> None:
+        for stored in self._context.api.store.items(self._context.kind("PodDisruptionBudget"), namespace):
             if selector_of(stored.decode()["spec"]).matches(labels):
                 self._lane.add_after((stored.namespace, stored.name), SETTLE_SECONDS)
 
@@ -130,16 +130,16 @@ def status_of(
 
 
 def _put_condition(status: JsonObject, value: str, reason: str, message: str, time: str) -> None:
-    kept, new = [], {"type": "DisruptionAllowed", "status": value}
+    others, new = [], {"type": "DisruptionAllowed", "status": value}
     if status.get("observedGeneration"):
         new["observedGeneration"] = status["observedGeneration"]
     new |= {"lastTransitionTime": time, "reason": reason, "message": message}
     for each in status.get("conditions") or ():
         if each["type"] != "DisruptionAllowed":
-            kept.append(each)
+            others.append(each)
         elif each["status"] == value:
             new["lastTransitionTime"] = each["lastTransitionTime"]
-    status["conditions"] = [*kept, new]
+    status["conditions"] = [*others, new]
 
 
 def _still_disrupted(budget: JsonObject, pods: Sequence[PodView], now: float) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Events go an hour after they were last written: what kube-apiserver has its storage do."""
+"""Deletes events an hour after they were last written: what kube-apiserver has its storage do."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ CHECK_SECONDS = 60.0
 
 
 class EventExpiry:
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
         self._written: dict[Key, float] = {}
         """When each event was last written, the oldest first."""
-        self._lane = world.lane("EventExpiry", self._look)
-        world.watch("Event", self._changed)
+        self._lane = context.lane("EventExpiry", self._look)
+        context.watch("Event", self._changed)
 
     def _look(self, key: Key) -> None:
         while self._written:
             event, written = next(iter(self._written.items()))
-            if written + LIFETIME > self._world.now():
+            if written + LIFETIME > self._context.now():
                 break
-            self._world.delete("Event", *event)
+            self._context.delete("Event", *event)
             self._written.pop(event, None)
         if self._written:
             self._lane.add_after(key, CHECK_SECONDS)
@@ -34,4 +34,4 @@ class EventExpiry:
             return
         if not self._written:
             self._lane.add_after(("", ""), CHECK_SECONDS)
-        self._written[key_of(change)] = self._world.now()
+        self._written[key_of(change)] = self._context.now()

@@ -1,4 +1,4 @@
-"""Garbage collection: what belongs to something that is gone goes too.
+"""Collects garbage: deletes objects whose owners are gone.
 
 An object whose owners are all gone is deleted; one that has an owner left only loses its references to those that are
 gone. An owner deleted in the foreground stays until those dependents that block it are gone, and they are deleted in
@@ -24,7 +24,7 @@ class _Owned(View, frozen=True, kw_only=True):
     metadata: PodViewMeta = PodViewMeta()
 
 
-class _Place(msgspec.Struct, frozen=True):
+class _Address(msgspec.Struct, frozen=True):
     kind: Kind
     namespace: str
     name: str
@@ -33,21 +33,21 @@ class _Place(msgspec.Struct, frozen=True):
 class GarbageCollector:
     """Knows of each owner's dependents by uid; keys in its lanes are uids."""
 
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
-        self._places: dict[str, _Place] = {}
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._addresses: dict[str, _Address] = {}
         self._owners: dict[str, tuple[str, ...]] = {}
         self._dependents: dict[str, dict[str, None]] = {}
-        self._dependent_lane = world.lane("GarbageDependent", self._sync_dependent)
-        self._owner_lane = world.lane("GarbageOwner", self._sync_owner)
-        world.watch_everything(self._changed)
+        self._dependent_lane = context.lane("GarbageDependent", self._sync_dependent)
+        self._owner_lane = context.lane("GarbageOwner", self._sync_owner)
+        context.watch_everything(self._changed)
 
     def _changed(self, change: ObjectChange) -> None:
         stored = change.new
         uid = stored.uid
         if change.type == "DELETED":
             self._note_owners(uid, ())
-            self._places.pop(uid, None)
+            self._addresses.pop(uid, None)
             for dependent in self._dependents.get(uid, ()):
                 self._dependent_lane.add((dependent, ""))
             return
@@ -57,7 +57,7 @@ class GarbageCollector:
         meta = decode_json(_Owned, stored.raw).metadata
         self._note_owners(uid, tuple(owner.uid for owner in meta.owner_references))
         if owned or meta.deletion_timestamp:
-            self._places[uid] = _Place(stored.kind, stored.namespace, stored.name)
+            self._addresses[uid] = _Address(stored.kind, stored.namespace, stored.name)
         if owned and (change.old is None or self._has_new_owner(change.old, meta)):
             self._dependent_lane.add((uid, ""))
         if meta.deletion_timestamp and (FOREGROUND in meta.finalizers or ORPHAN in meta.finalizers):
@@ -75,7 +75,7 @@ class GarbageCollector:
                 dependents.pop(uid, None)
                 if not dependents:
                     self._dependents.pop(owner, None)
-                if owner in self._places:  # it may have waited for this one
+                if owner in self._addresses:  # it may have waited for this one
                     self._owner_lane.add((owner, ""))
         for owner in owners:
             self._dependents.setdefault(owner, {})[uid] = None
@@ -86,32 +86,32 @@ class GarbageCollector:
 
     def _sync_dependent(self, key: Key) -> None:
         uid = key[0]
-        obj, place = self._object(uid)
-        if obj is None or place is None:
+        obj, address = self._object(uid)
+        if obj is None or address is None:
             return
         meta = decode_json(_Owned, msgspec.json.encode(obj)).metadata
         if meta.deletion_timestamp and FOREGROUND not in meta.finalizers:
             return
-        found = [(owner, self._owner(owner, place.namespace)) for owner in meta.owner_references]
+        found = [(owner, self._owner(owner, address.namespace)) for owner in meta.owner_references]
         if any(state is None for _, state in found):
-            return  # of a kind nobody knows: whether it is there cannot be said
+            return  # of a kind that is not served: whether it is there cannot be said
         gone = {owner.uid for owner, state in found if state == "gone"}
         waiting = {owner.uid for owner, state in found if state == "waiting"}
         solid = len(found) - len(gone) - len(waiting)
         if solid and (gone or waiting):
-            kept = [each for each in obj["metadata"]["ownerReferences"] if each["uid"] not in gone | waiting]
-            obj["metadata"]["ownerReferences"] = kept
-            self._world.api.update(place.kind, obj)
+            remaining = [each for each in obj["metadata"]["ownerReferences"] if each["uid"] not in gone | waiting]
+            obj["metadata"]["ownerReferences"] = remaining
+            self._context.api.update(address.kind, obj)
         elif not solid and found and not meta.deletion_timestamp:
             in_foreground = bool(waiting) and bool(self._dependents.get(uid))
-            self._delete(place, uid, "Foreground" if in_foreground else _policy(meta))
+            self._delete(address, uid, "Foreground" if in_foreground else _policy(meta))
 
     def _owner(self, owner: OwnerReference, namespace: str) -> str | None:
-        """Whether the owner is there ("solid"), gone, or waiting for its dependents to go; None: nobody knows."""
-        kind = self._world.api.kinds.by_kind(owner.api_version, owner.kind)
+        """Whether the owner is there ("solid"), gone, or waiting for its dependents to go; None: unknown."""
+        kind = self._context.api.kinds.by_kind(owner.api_version, owner.kind)
         if kind is None:
             return None
-        stored = self._world.api.store.get(kind, namespace if kind.namespaced else "", owner.name)
+        stored = self._context.api.store.get(kind, namespace if kind.namespaced else "", owner.name)
         if stored is None or stored.uid != owner.uid:
             return "gone"
         if b'"deletionTimestamp"' not in stored.raw:
@@ -121,20 +121,20 @@ class GarbageCollector:
 
     def _sync_owner(self, key: Key) -> None:
         uid = key[0]
-        obj, place = self._object(uid)
-        if obj is None or place is None or "deletionTimestamp" not in obj["metadata"]:
+        obj, address = self._object(uid)
+        if obj is None or address is None or "deletionTimestamp" not in obj["metadata"]:
             return
         finalizers = obj["metadata"].get("finalizers") or ()
         if ORPHAN in finalizers:
             for dependent in list(self._dependents.get(uid, ())):
                 self._orphan(dependent, uid)
-            self._without_finalizer(place, obj, ORPHAN)
+            self._without_finalizer(address, obj, ORPHAN)
         elif FOREGROUND in finalizers:
             dependents = list(self._dependents.get(uid, ()))
             for dependent in dependents:
                 self._dependent_lane.add((dependent, ""))
             if not any(self._blocks(dependent, uid) for dependent in dependents):
-                self._without_finalizer(place, obj, FOREGROUND)
+                self._without_finalizer(address, obj, FOREGROUND)
 
     def _blocks(self, dependent: str, owner: str) -> bool:
         obj, _ = self._object(dependent)
@@ -142,33 +142,35 @@ class GarbageCollector:
         return any(each["uid"] == owner and each.get("blockOwnerDeletion") for each in references)
 
     def _orphan(self, dependent: str, owner: str) -> None:
-        obj, place = self._object(dependent)
-        if obj is not None and place is not None:
-            kept = [each for each in obj["metadata"].get("ownerReferences") or () if each["uid"] != owner]
-            obj["metadata"]["ownerReferences"] = kept
-            if not kept:
+        obj, address = self._object(dependent)
+        if obj is not None and address is not None:
+            remaining = [each for each in obj["metadata"].get("ownerReferences") or () if each["uid"] != owner]
+            obj["metadata"]["ownerReferences"] = remaining
+            if not remaining:
                 del obj["metadata"]["ownerReferences"]
-            self._world.api.update(place.kind, obj)
+            self._context.api.update(address.kind, obj)
 
-    def _without_finalizer(self, place: _Place, obj: JsonObject, finalizer: str) -> None:
+    def _without_finalizer(self, address: _Address, obj: JsonObject, finalizer: str) -> None:
         obj["metadata"]["finalizers"] = [each for each in obj["metadata"]["finalizers"] if each != finalizer]
         if not obj["metadata"]["finalizers"]:
             del obj["metadata"]["finalizers"]
-        self._world.api.update(place.kind, obj)
+        self._context.api.update(address.kind, obj)
 
-    def _delete(self, place: _Place, uid: str, propagation: str) -> None:
+    def _delete(self, address: _Address, uid: str, propagation: str) -> None:
         try:
-            self._world.api.delete(place.kind, place.namespace, place.name, propagation=propagation, uid=uid)
+            self._context.api.delete(address.kind, address.namespace, address.name, propagation=propagation, uid=uid)
         except StatusError as error:
             if error.code not in (404, 409):
                 raise
 
-    def _object(self, uid: str) -> tuple[JsonObject | None, _Place | None]:
-        place = self._places.get(uid)
-        stored = self._world.api.store.get(place.kind, place.namespace, place.name) if place is not None else None
+    def _object(self, uid: str) -> tuple[JsonObject | None, _Address | None]:
+        address = self._addresses.get(uid)
+        stored = (
+            self._context.api.store.get(address.kind, address.namespace, address.name) if address is not None else None
+        )
         if stored is None or stored.uid != uid:
-            return None, place
-        return stored.decode(), place
+            return None, address
+        return stored.decode(), address
 
 
 def _policy(meta: PodViewMeta) -> str:

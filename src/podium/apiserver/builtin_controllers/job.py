@@ -1,4 +1,4 @@
-"""Jobs: pods that run to an end, as many at a time as allowed, until enough have succeeded or too many have failed.
+"""Runs Jobs: pods that end, as many at a time as allowed, until enough have succeeded or too many have failed.
 
 A pod that has ended is counted exactly once, whatever happens meanwhile: its uid is noted in the status, then the
 finalizer that kept it is taken off, then it is counted. After failures new pods wait 10 s, 20 s, 40 s … up to 10
@@ -55,17 +55,17 @@ class JobBackoff(msgspec.Struct):
 
 
 class Jobs:
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
-        self._recorder = world.recorder("job-controller")
-        self._lane = world.lane("Job", self.sync)
-        self._orphans = world.lane("OrphanedJobPod", self._release_orphan)
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._recorder = context.recorder("job-controller")
+        self._lane = context.lane("Job", self.sync)
+        self._orphans = context.lane("OrphanedJobPod", self._release_orphan)
         self._backoffs: dict[str, JobBackoff] = {}
-        world.watch("Job", self._job_changed)
-        world.watch_pods(self._pod_changed)
+        context.watch("Job", self._job_changed)
+        context.watch_pods(self._pod_changed)
 
     def sync(self, key: Key) -> None:
-        job = self._world.get("Job", *key)
+        job = self._context.get("Job", *key)
         if job is None or job["spec"].get("managedBy", MANAGER) != MANAGER:
             return
         status: JsonObject = copied(job.get("status") or {})
@@ -73,15 +73,15 @@ class Jobs:
             self._backoffs.pop(job["metadata"]["uid"], None)
             self._expire(key, job, status)
             return
-        now = self._world.now()
+        now = self._context.now()
         selector = selector_of(job["spec"])
-        if selector.nothing or selector.empty:  # its pods would never be told from others
+        if selector.nothing or selector.empty:  # its pods could not be distinguished from others
             return
-        pods = claimed_pods(self._world, job, selector)
+        pods = claimed_pods(self._context, job, selector)
         counts = counted(job, pods)
         uncounted = status.setdefault("uncountedTerminatedPods", {})
         if not status.get("startTime") and not suspended(job):
-            status["startTime"] = self._world.timestamp()
+            status["startTime"] = self._context.timestamp()
         backoff = self._noted(job, counts, now)
         indexed = job["spec"].get("completionMode") == "Indexed"
         completions = job["spec"].get("completions")
@@ -93,7 +93,7 @@ class Jobs:
         active, ready = len(counts.active), sum(pod.ready for pod in counts.active)
         if verdict is not None:
             for pod in counts.active:
-                delete_pod(self._world, self._recorder, job, pod)
+                delete_pod(self._context, self._recorder, job, pod)
             counts.terminating += active
             active = ready = 0
         elif "deletionTimestamp" not in job["metadata"]:
@@ -117,9 +117,9 @@ class Jobs:
     ) -> tuple[str, str, str] | None:
         """The condition that decides the Job: its type, reason and message."""
         for kind in ("SuccessCriteriaMet", "FailureTarget"):
-            told = conditions.condition(status, kind)
-            if told is not None and told["status"] == "True":
-                return kind, told.get("reason", ""), told.get("message", "")
+            condition = conditions.condition(status, kind)
+            if condition is not None and condition["status"] == "True":
+                return kind, condition.get("reason", ""), condition.get("message", "")
         limit = number(job["spec"], "backoffLimit", 6)
         if failed > limit or restarted_too_often(job, pods, limit):
             return "FailureTarget", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
@@ -132,11 +132,11 @@ class Jobs:
 
     def _manage(self, key: Key, job: JsonObject, counts: Counts, succeeded: int, done: set[int], wait: float) -> int:
         """Creates or deletes pods; returns by how many the active ones have changed."""
-        gone = too_many(job, counts.active, succeeded, self._world.now())
+        gone = too_many(job, counts.active, succeeded, self._context.now())
         if gone:
             for pod in gone[:BURST]:
                 self._take_off_finalizer(pod)
-                delete_pod(self._world, self._recorder, job, pod)
+                delete_pod(self._context, self._recorder, job, pod)
             return -len(gone[:BURST])
         missing = wanted(job, succeeded, len(counts.active)) - len(counts.active)
         if job["spec"].get("podReplacementPolicy") == "Failed":
@@ -152,7 +152,7 @@ class Jobs:
             if indexes is not None and number_ >= len(indexes):
                 break
             new = new_pod(job, None if indexes is None else indexes[number_])
-            if create_pod(self._world, self._recorder, job, new) is None:
+            if create_pod(self._context, self._recorder, job, new) is None:
                 break
             created += 1
         return created
@@ -217,7 +217,7 @@ class Jobs:
             self._lane.add(key)
 
     def _may_finish(self, job: JsonObject) -> bool:
-        pods = self._world.pods.owned_by(job["metadata"]["uid"])
+        pods = self._context.pods.owned_by(job["metadata"]["uid"])
         return not any(FINALIZER in pod.metadata.finalizers or (pod.terminating and not pod.finished) for pod in pods)
 
     def _finish(self, job: JsonObject, status: JsonObject, verdict: tuple[str, str, str]) -> None:
@@ -235,40 +235,40 @@ class Jobs:
             self._recorder.warning(job, reason, message)
 
     def _note_suspension(self, job: JsonObject, status: JsonObject) -> None:
-        paused, told = suspended(job), conditions.condition(status, "Suspended")
-        if (told is not None and told["status"] == "True") == paused or (told is None and not paused):
+        paused, condition = suspended(job), conditions.condition(status, "Suspended")
+        if (condition is not None and condition["status"] == "True") == paused or (condition is None and not paused):
             return
         what = "suspended" if paused else "resumed"
         new = self._condition("Suspended", f"Job{what.title()}", f"Job {what}")
         new["status"] = "True" if paused else "False"
-        status["conditions"] = [new if each is told else each for each in status.get("conditions") or ()]
-        if told is None:
+        status["conditions"] = [new if each is condition else each for each in status.get("conditions") or ()]
+        if condition is None:
             status["conditions"].append(new)
         if paused:
             status.pop("startTime", None)
         else:
-            status["startTime"] = self._world.timestamp()
+            status["startTime"] = self._context.timestamp()
         self._recorder.normal(job, what.title(), new["message"])
 
     def _condition(self, kind: str, reason: str, message: str) -> JsonObject:
-        time = self._world.timestamp()
+        time = self._context.timestamp()
         new = {"type": kind, "status": "True", "lastProbeTime": time, "lastTransitionTime": time}
         return new | {"reason": reason, "message": message}
 
     def _written(self, job: JsonObject, status: JsonObject) -> JsonObject:
         status = {f: v for f, v in status.items() if v or f in ("ready", "terminating", "uncountedTerminatedPods")}
-        return job if status == job.get("status") else self._world.update_status("Job", job, status)
+        return job if status == job.get("status") else self._context.update_status("Job", job, status)
 
     def _take_off_finalizer(self, pod: PodView) -> None:
-        obj = self._world.get("Pod", *pod.key)
+        obj = self._context.get("Pod", *pod.key)
         if obj is None or obj["metadata"]["uid"] != pod.metadata.uid:
             return
-        kept = [each for each in obj["metadata"].get("finalizers") or () if each != FINALIZER]
-        if len(kept) != len(obj["metadata"].get("finalizers") or ()):
-            obj["metadata"]["finalizers"] = kept
-            if not kept:
+        remaining = [each for each in obj["metadata"].get("finalizers") or () if each != FINALIZER]
+        if len(remaining) != len(obj["metadata"].get("finalizers") or ()):
+            obj["metadata"]["finalizers"] = remaining
+            if not remaining:
                 del obj["metadata"]["finalizers"]
-            self._world.update("Pod", obj)
+            self._context.update("Pod", obj)
 
     def _expire(self, key: Key, job: JsonObject, status: JsonObject) -> None:
         """A finished Job with a time to live is deleted when that has passed, with its pods."""
@@ -276,11 +276,11 @@ class Jobs:
         if ttl is None or "deletionTimestamp" in job["metadata"]:
             return
         ended = next(each for each in status["conditions"] if each["type"] in ("Complete", "Failed"))
-        wait = (seconds(ended["lastTransitionTime"]) or 0.0) + ttl - self._world.now()
+        wait = (seconds(ended["lastTransitionTime"]) or 0.0) + ttl - self._context.now()
         if wait > 0:
             self._lane.add_after(key, wait)
         else:
-            self._world.delete("Job", *key, propagation="Foreground")
+            self._context.delete("Job", *key, propagation="Foreground")
 
     # Who is looked at when something changes.
 
@@ -289,7 +289,7 @@ class Jobs:
             self._lane.add(key_of(change))
             return
         self._backoffs.pop(change.new.uid, None)
-        for pod in self._world.pods.owned_by(change.new.uid):
+        for pod in self._context.pods.owned_by(change.new.uid):
             self._orphans.add(pod.key)
 
     def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
@@ -301,13 +301,13 @@ class Jobs:
             self._orphans.add(new.key)
 
     def _release_orphan(self, key: Key) -> None:
-        """A pod whose Job is gone waits for nobody."""
-        pod = self._world.pods.all.get(key)
+        """A pod whose Job is gone has nothing to wait for."""
+        pod = self._context.pods.all.get(key)
         if pod is None or FINALIZER not in pod.metadata.finalizers:
             return
         owner = pod.metadata.controller
         if owner is not None and owner.kind == "Job":
-            job = self._world.api.store.get(self._world.kind("Job"), key[0], owner.name)
+            job = self._context.api.store.get(self._context.kind("Job"), key[0], owner.name)
             if job is not None and job.uid == owner.uid and not finished(job.decode().get("status") or {}):
                 return
         self._take_off_finalizer(pod)

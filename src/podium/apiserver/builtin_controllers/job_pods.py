@@ -1,4 +1,4 @@
-"""What a Job's pods mean for it: which count, how many there should be, which go, and what the next one looks like.
+"""Decides about a Job's pods: which count, how many there should be, which go, and what the next one looks like.
 
 Pure: the Job and its pods go in, decisions come out.
 """

@@ -15,13 +15,13 @@ FINALIZER = "kubernetes"
 
 
 class Namespaces:
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
-        self._lane = world.lane("Namespace", self.sync)
-        world.watch("Namespace", self._changed)
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._lane = context.lane("Namespace", self.sync)
+        context.watch("Namespace", self._changed)
 
     def sync(self, key: Key) -> None:
-        namespace = self._world.get("Namespace", "", key[1])
+        namespace = self._context.get("Namespace", "", key[1])
         if namespace is None or "deletionTimestamp" not in namespace["metadata"]:
             return
         left = self._empty(key[1])
@@ -30,11 +30,11 @@ class Namespaces:
             return
         finalizers = (namespace.get("spec") or {}).get("finalizers") or []
         namespace["spec"] = {"finalizers": [each for each in finalizers if each != FINALIZER]}
-        self._world.api.update(self._world.kind("Namespace"), namespace, subresource="finalize")
+        self._context.api.update(self._context.kind("Namespace"), namespace, subresource="finalize")
 
     def _empty(self, name: str) -> int:
         """Deletes what is in the namespace, a good deal at a time; returns how much was seen."""
-        api, seen = self._world.api, 0
+        api, seen = self._context.api, 0
         for kind in sorted({k.stored_in: k for k in api.kinds if k.namespaced}.values(), key=lambda k: k.stored_in):
             for stored in api.store.items(kind, name):
                 seen += 1
@@ -47,7 +47,7 @@ class Namespaces:
         if marked:
             return
         try:
-            self._world.api.delete(kind, namespace, name, propagation="Background")
+            self._context.api.delete(kind, namespace, name, propagation="Background")
         except StatusError as error:
             if error.code not in (404, 409):
                 raise

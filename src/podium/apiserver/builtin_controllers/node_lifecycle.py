@@ -1,4 +1,4 @@
-"""Nodes in trouble: their taints follow their conditions, and a node that is no longer heard of becomes Unknown.
+"""Taints nodes by their conditions, and turns a node that is no longer heard of Unknown.
 
 Cordoned and pressed nodes get NoSchedule taints; one that is not ready or not reachable gets a NoExecute taint too, and
 `tainteviction` sends its pods away. A node is heard of through its agent here in the process, or through its Lease; one
@@ -36,32 +36,32 @@ class Heartbeats(Protocol):
 
 
 class NodeLifecycle:
-    def __init__(self, world: ControllerContext, heartbeats: Heartbeats | None = None) -> None:
-        self._world = world
+    def __init__(self, context: ControllerContext, heartbeats: Heartbeats | None = None) -> None:
+        self._context = context
         self._heartbeats = heartbeats
-        self._recorder = world.recorder("node-controller")
-        self._lane = world.lane("NodeTaints", self.sync)
-        self._monitor = world.lane("NodeMonitor", self._look_at_all)
+        self._recorder = context.recorder("node-controller")
+        self._lane = context.lane("NodeTaints", self.sync)
+        self._monitor = context.lane("NodeMonitor", self._look_at_all)
         self._monitoring = False
-        world.watch_nodes(self._node_changed)
+        context.watch_nodes(self._node_changed)
 
     def sync(self, key: Key) -> None:
-        node = self._world.get("Node", "", key[1])
+        node = self._context.get("Node", "", key[1])
         if node is None:
             return
         spec = node.get("spec") or {}
         before = spec.get("taints") or []
-        taints = taints_for(node, self._world.timestamp())
+        taints = taints_for(node, self._context.timestamp())
         if taints != before:
             node["spec"] = {**spec, "taints": taints}
             if not taints:
                 del node["spec"]["taints"]
-            self._world.update("Node", node)
+            self._context.update("Node", node)
 
     def _look_at_all(self, key: Key) -> None:
-        for name, node in list(self._world.nodes.items()):
+        for name, node in list(self._context.nodes.items()):
             last = self._heard(name)
-            if last is not None and self._world.now() - last > GRACE_SECONDS and _ready(node) != "Unknown":
+            if last is not None and self._context.now() - last > GRACE_SECONDS and _ready(node) != "Unknown":
                 self._lose(name)
         self._monitor.add_after(key, MONITOR_SECONDS)
 
@@ -69,17 +69,17 @@ class NodeLifecycle:
         last = self._heartbeats.last_heartbeat(name) if self._heartbeats is not None else None
         if last is not None:
             return last
-        lease = self._world.api.store.get(self._world.kind("Lease"), "kube-node-lease", name)
+        lease = self._context.api.store.get(self._context.kind("Lease"), "kube-node-lease", name)
         renewed = (lease.decode().get("spec") or {}).get("renewTime") if lease is not None else None
         return parse_time(renewed) if renewed else None
 
     def _lose(self, name: str) -> None:
-        node = self._world.get("Node", "", name)
+        node = self._context.get("Node", "", name)
         if node is None:
             return
         status = copied(node.get("status") or {})
         was_ready = any(each["type"] == "Ready" and each["status"] == "True" for each in status.get("conditions") or ())
-        now = self._world.timestamp()
+        now = self._context.timestamp()
         known = {each["type"]: each for each in status.get("conditions") or ()}
         for kind in KUBELET_CONDITIONS:
             old = known.get(kind)
@@ -90,22 +90,22 @@ class NodeLifecycle:
                 reason, message = "NodeStatusNeverUpdated", "Kubelet never posted node status."
             known[kind] = new | {"reason": reason, "message": message}
         status["conditions"] = list(known.values())
-        self._world.update_status("Node", node, status)
+        self._context.update_status("Node", node, status)
         if was_ready:
             self._recorder.normal(node, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
             self._mark_pods(name)
 
     def _mark_pods(self, name: str) -> None:
         """The pods of a node that is lost no longer serve."""
-        for view in self._world.pods.on_node(name):
-            pod = self._world.get("Pod", *view.key) if view.ready else None
+        for view in self._context.pods.on_node(name):
+            pod = self._context.get("Pod", *view.key) if view.ready else None
             if pod is None:
                 continue
             for condition in pod["status"]["conditions"]:
                 if condition["type"] == "Ready":
                     condition["status"] = "False"
-                    condition["lastTransitionTime"] = self._world.timestamp()
-            pod = self._world.update_status("Pod", pod, pod["status"])
+                    condition["lastTransitionTime"] = self._context.timestamp()
+            pod = self._context.update_status("Pod", pod, pod["status"])
             self._recorder.warning(pod, "NodeNotReady", "Node is not ready")
 
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
@@ -132,12 +132,12 @@ def taints_for(node: JsonObject, now: str) -> list[JsonObject]:
         wanted += [(trouble, "NoSchedule"), (trouble, "NoExecute")]
     wanted += [(taint, "NoSchedule") for kind, taint in PRESSURE.items() if conditions.get(kind) == "True"]
     before: list[JsonObject] = spec.get("taints") or []
-    kept = [each for each in before if each["key"] not in OURS or (each["key"], each["effect"]) in wanted]
-    present = {(each["key"], each["effect"]) for each in kept}
+    taints = [each for each in before if each["key"] not in OURS or (each["key"], each["effect"]) in wanted]
+    present = {(each["key"], each["effect"]) for each in taints}
     for key, effect in wanted:
         if (key, effect) not in present:
-            kept.append({"key": key, "effect": effect, "timeAdded": now})
-    return kept
+            taints.append({"key": key, "effect": effect, "timeAdded": now})
+    return taints
 
 
 def _ready(node: Node) -> str:

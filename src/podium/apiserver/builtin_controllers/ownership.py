@@ -1,4 +1,4 @@
-"""Which objects belong to a controller: by owner reference, kept in step with the selector.
+"""Finds the objects that belong to a controller, by owner reference, and keeps references in step with the selector.
 
 An object that matches the selector and has no controller is adopted; an owned one that no longer matches is released;
 one that another controller owns is left alone. An owner that is being deleted does neither.
@@ -43,34 +43,34 @@ def selector_of(spec: JsonObject) -> Selector:
 
 
 def claimed_pods(
-    world: ControllerContext, owner: JsonObject, selector: Selector, *, only_active: bool = False
+    context: ControllerContext, owner: JsonObject, selector: Selector, *, only_active: bool = False
 ) -> list[PodView]:
     """The owner's pods, after adopting and releasing."""
     uid, namespace = owner["metadata"]["uid"], owner["metadata"]["namespace"]
     terminating = "deletionTimestamp" in owner["metadata"]
     mine = []
-    for pod in world.pods.owned_by(uid):
+    for pod in context.pods.owned_by(uid):
         if only_active and not pod.active:
             continue
         if selector.matches(pod.metadata.labels):
             mine.append(pod)
         elif not terminating:
-            _release(world, pod.metadata.namespace, pod.name, "Pod", uid)
+            _release(context, pod.metadata.namespace, pod.name, "Pod", uid)
     if not terminating:
-        for pod in world.pods.orphans(namespace):
+        for pod in context.pods.orphans(namespace):
             if pod.terminating or (only_active and not pod.active) or not selector.matches(pod.metadata.labels):
                 continue
-            if _adopt(world, namespace, pod.name, "Pod", owner):
-                mine.append(world.pods.all[pod.key])
+            if _adopt(context, namespace, pod.name, "Pod", owner):
+                mine.append(context.pods.all[pod.key])
     return mine
 
 
-def claimed_objects(world: ControllerContext, kind: str, owner: JsonObject, selector: Selector) -> list[JsonObject]:
+def claimed_objects(context: ControllerContext, kind: str, owner: JsonObject, selector: Selector) -> list[JsonObject]:
     """The owner's objects of a kind that there are few of: ReplicaSets, ControllerRevisions."""
     meta = owner["metadata"]
     terminating = "deletionTimestamp" in meta
     mine = []
-    for stored in world.api.store.items(world.kind(kind), meta["namespace"]):
+    for stored in context.api.store.items(context.kind(kind), meta["namespace"]):
         matches = selector.matches(stored.labels)
         if not matches and meta["uid"].encode() not in stored.raw:
             continue
@@ -80,35 +80,35 @@ def claimed_objects(world: ControllerContext, kind: str, owner: JsonObject, sele
             if matches:
                 mine.append(obj)
             elif not terminating:
-                _release(world, meta["namespace"], stored.name, kind, meta["uid"])
+                _release(context, meta["namespace"], stored.name, kind, meta["uid"])
         elif controller is None and matches and not terminating and "deletionTimestamp" not in obj["metadata"]:
-            adopted = _adopt(world, meta["namespace"], stored.name, kind, owner)
+            adopted = _adopt(context, meta["namespace"], stored.name, kind, owner)
             if adopted is not None:
                 mine.append(adopted)
     return mine
 
 
-def _adopt(world: ControllerContext, namespace: str, name: str, kind: str, owner: JsonObject) -> JsonObject | None:
-    obj = world.get(kind, namespace, name)
+def _adopt(context: ControllerContext, namespace: str, name: str, kind: str, owner: JsonObject) -> JsonObject | None:
+    obj = context.get(kind, namespace, name)
     if obj is None:
         return None
     obj["metadata"].setdefault("ownerReferences", []).append(controller_reference(owner))
-    return _written(world, kind, obj)
+    return _written(context, kind, obj)
 
 
-def _release(world: ControllerContext, namespace: str, name: str, kind: str, uid: str) -> None:
-    obj = world.get(kind, namespace, name)
+def _release(context: ControllerContext, namespace: str, name: str, kind: str, uid: str) -> None:
+    obj = context.get(kind, namespace, name)
     if obj is not None:
-        kept: list[Any] = [each for each in obj["metadata"]["ownerReferences"] if each["uid"] != uid]
-        obj["metadata"]["ownerReferences"] = kept
-        if not kept:
+        remaining: list[Any] = [each for each in obj["metadata"]["ownerReferences"] if each["uid"] != uid]
+        obj["metadata"]["ownerReferences"] = remaining
+        if not remaining:
             del obj["metadata"]["ownerReferences"]
-        _written(world, kind, obj)
+        _written(context, kind, obj)
 
 
-def _written(world: ControllerContext, kind: str, obj: JsonObject) -> JsonObject | None:
+def _written(context: ControllerContext, kind: str, obj: JsonObject) -> JsonObject | None:
     try:
-        return world.update(kind, obj)
+        return context.update(kind, obj)
     except StatusError as error:
         if error.code in (404, 422):  # gone meanwhile, or not adoptable: as if it had never been seen
             return None

@@ -1,4 +1,4 @@
-"""A pod from a template, and its creation and deletion with the events that `kubectl describe` shows on its owner."""
+"""Makes pods from templates; creates and deletes them with the events that `kubectl describe` shows on their owner."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def pod_from(template: JsonObject, owner: JsonObject, *, finalizers: Iterable[st
 
 
 def create_pod(
-    world: ControllerContext, recorder: ComponentEventRecorder, owner: JsonObject, pod: JsonObject
+    context: ControllerContext, recorder: ComponentEventRecorder, owner: JsonObject, pod: JsonObject
 ) -> Stored | None:
-    """Creates the pod. None when its namespace is going away: nothing more can be created there, and nobody minds."""
+    """Creates the pod. None when its namespace is going away: nothing more can be created there."""
     try:
-        created = create(world.api.context, POD, pod, pod["metadata"]["namespace"], WriteOptions())  # without copies
+        created = create(context.api.context, POD, pod, pod["metadata"]["namespace"], WriteOptions())  # without copies
     except StatusError as error:
         if is_namespace_terminating(error):
             return None
@@ -48,9 +48,9 @@ def create_pod(
     return created
 
 
-def delete_pod(world: ControllerContext, recorder: ComponentEventRecorder, owner: JsonObject, pod: PodView) -> None:
+def delete_pod(context: ControllerContext, recorder: ComponentEventRecorder, owner: JsonObject, pod: PodView) -> None:
     try:
-        world.delete("Pod", *pod.key)
+        context.delete("Pod", *pod.key)
     except StatusError as error:
         recorder.warning(owner, "FailedDelete", f"Error deleting: {error.message}")
         raise

@@ -1,4 +1,4 @@
-"""The pods as controllers see them: the few fields that they decide by, decoded once for each change, and found by
+"""Indexes the pods for controllers: the few fields that they decide by, decoded once for each change, and found by
 owner, by namespace and by node."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ReplicaSets and ReplicationControllers: as many pods as asked for.
+"""Runs ReplicaSets and ReplicationControllers: as many pods as asked for.
 
 Only active pods count: neither finished nor being deleted. Those missing are created, at most BURST at a time so that
 others get their turn; too many go in the order of `deletion_order`.
@@ -37,20 +37,20 @@ REPLICATION_CONTROLLER = Flavour("ReplicationController", "replication-controlle
 
 
 class ReplicaSets:
-    def __init__(self, world: ControllerContext, flavour: Flavour = REPLICA_SET) -> None:
-        self._world = world
+    def __init__(self, context: ControllerContext, flavour: Flavour = REPLICA_SET) -> None:
+        self._context = context
         self._flavour = flavour
-        self._recorder = world.recorder(flavour.component)
-        self._lane = world.lane(flavour.kind, self.sync)
-        world.watch(flavour.kind, self._owner_changed)
-        world.watch_pods(self._pod_changed)
+        self._recorder = context.recorder(flavour.component)
+        self._lane = context.lane(flavour.kind, self.sync)
+        context.watch(flavour.kind, self._owner_changed)
+        context.watch_pods(self._pod_changed)
 
     def sync(self, key: Key) -> None:
-        owner = self._world.get(self._flavour.kind, *key)
+        owner = self._context.get(self._flavour.kind, *key)
         if owner is None:
             return
         selector = self._selector(owner["spec"])
-        active = claimed_pods(self._world, owner, selector, only_active=True)
+        active = claimed_pods(self._context, owner, selector, only_active=True)
         failure: StatusError | None = None
         done = True
         if "deletionTimestamp" not in owner["metadata"]:
@@ -59,17 +59,17 @@ class ReplicaSets:
             except StatusError as error:
                 failure = error
         uid = owner["metadata"]["uid"]
-        terminating = [p for p in self._world.pods.owned_by(uid) if p.terminating and not p.finished]
-        new = status_of(owner, active, failure, self._world.now(), self._world.timestamp())
+        terminating = [p for p in self._context.pods.owned_by(uid) if p.terminating and not p.finished]
+        new = status_of(owner, active, failure, self._context.now(), self._context.timestamp())
         if self._flavour.counts_terminating:
             new["terminatingReplicas"] = len(terminating)
         if new != owner.get("status"):
-            owner = self._world.update_status(self._flavour.kind, owner, new)
+            owner = self._context.update_status(self._flavour.kind, owner, new)
         if failure is not None:
             raise failure
         if not done:
             self._lane.add(key)
-        wait = next_available(active, number(owner["spec"], "minReadySeconds"), self._world.now())
+        wait = next_available(active, number(owner["spec"], "minReadySeconds"), self._context.now())
         if wait is not None:
             self._lane.add_after(key, wait)
 
@@ -82,28 +82,30 @@ class ReplicaSets:
         """Creates or deletes pods; False when there is more to do."""
         missing = number(owner["spec"], "replicas", 1) - len(active)
         for _ in range(min(missing, BURST)):
-            if create_pod(self._world, self._recorder, owner, pod_from(owner["spec"]["template"], owner)) is None:
+            if create_pod(self._context, self._recorder, owner, pod_from(owner["spec"]["template"], owner)) is None:
                 return True
         if missing < 0:
-            for pod in in_deletion_order(active, self._related(owner), self._world.now())[: min(-missing, BURST)]:
-                delete_pod(self._world, self._recorder, owner, pod)
+            for pod in in_deletion_order(active, self._related(owner), self._context.now())[: min(-missing, BURST)]:
+                delete_pod(self._context, self._recorder, owner, pod)
         return abs(missing) <= BURST
 
     def _related(self, owner: JsonObject) -> list[PodView]:
         """The pods of all owners that share this one's own controller: the other ReplicaSets of a Deployment."""
-        pods = self._world.pods.owned_by(owner["metadata"]["uid"])
+        pods = self._context.pods.owned_by(owner["metadata"]["uid"])
         above = controller_of(owner)
         if above is None:
             return pods
-        for stored in self._world.api.store.items(self._world.kind(self._flavour.kind), owner["metadata"]["namespace"]):
+        for stored in self._context.api.store.items(
+            self._context.kind(self._flavour.kind), owner["metadata"]["namespace"]
+        ):
             if stored.uid != owner["metadata"]["uid"] and above["uid"].encode() in stored.raw:
-                pods += self._world.pods.owned_by(stored.uid)
+                pods += self._context.pods.owned_by(stored.uid)
         return pods
 
     def _owner_changed(self, change: ObjectChange) -> None:
         if change.type != "DELETED":
             self._lane.add(key_of(change))
-        for pod in self._world.pods.owned_by(change.new.uid) if change.type == "DELETED" else ():
+        for pod in self._context.pods.owned_by(change.new.uid) if change.type == "DELETED" else ():
             self._orphaned(pod)
 
     def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
@@ -120,8 +122,8 @@ class ReplicaSets:
             self._orphaned(new)
 
     def _orphaned(self, pod: PodView) -> None:
-        """Somebody may want it."""
-        for stored in self._world.api.store.items(self._world.kind(self._flavour.kind), pod.metadata.namespace):
+        """A ReplicaSet may want it."""
+        for stored in self._context.api.store.items(self._context.kind(self._flavour.kind), pod.metadata.namespace):
             if self._selector(stored.decode()["spec"]).matches(pod.metadata.labels):
                 self._lane.add((stored.namespace, stored.name))
 

@@ -1,4 +1,4 @@
-"""The versions of a StatefulSet's or DaemonSet's template, kept as ControllerRevisions: what `kubectl rollout history`
+"""Stores the versions of a StatefulSet's or DaemonSet's template as ControllerRevisions: what `kubectl rollout history`
 lists and `kubectl rollout undo` goes back to. A template that comes back gets its old revision under a new number."""
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from podium.apiserver.errors import StatusError
 from podium.kube.json_object import JsonObject
 
 
-def revisions_of(world: ControllerContext, owner: JsonObject) -> list[JsonObject]:
+def revisions_of(context: ControllerContext, owner: JsonObject) -> list[JsonObject]:
     """The owner's revisions, the newest last."""
-    found = claimed_objects(world, "ControllerRevision", owner, selector_of(owner["spec"]))
+    found = claimed_objects(context, "ControllerRevision", owner, selector_of(owner["spec"]))
     return sorted(found, key=lambda each: (each["revision"], each["metadata"]["name"]))
 
 
@@ -25,7 +25,7 @@ def template_of(revision: JsonObject) -> JsonObject:
 
 
 def newest(
-    world: ControllerContext, owner: JsonObject, revisions: Sequence[JsonObject], hash_label: str
+    context: ControllerContext, owner: JsonObject, revisions: Sequence[JsonObject], hash_label: str
 ) -> tuple[JsonObject, int]:
     """The revision of the owner's template as it is now, made if need be, and how often its name was taken so far."""
     template = owner["spec"]["template"]
@@ -36,7 +36,7 @@ def newest(
     if equal and equal[-1] is revisions[-1]:
         return equal[-1], collisions
     if equal:
-        return world.update("ControllerRevision", {**equal[-1], "revision": number}), collisions
+        return context.update("ControllerRevision", {**equal[-1], "revision": number}), collisions
     while True:
         marked = template_hash(template, collisions)
         metadata = {
@@ -49,7 +49,7 @@ def newest(
             metadata["annotations"] = dict(owner["metadata"]["annotations"])
         try:
             new = {"metadata": metadata, "data": copied(data), "revision": number}
-            return world.create("ControllerRevision", new), collisions
+            return context.create("ControllerRevision", new), collisions
         except StatusError as error:
             if error.reason != "AlreadyExists":
                 raise
@@ -57,10 +57,10 @@ def newest(
 
 
 def truncate(
-    world: ControllerContext, owner: JsonObject, revisions: Sequence[JsonObject], live: Collection[str]
+    context: ControllerContext, owner: JsonObject, revisions: Sequence[JsonObject], live: Collection[str]
 ) -> None:
-    """Deletes the oldest revisions that nobody uses, as far as they are over the limit. `live` holds names."""
+    """Deletes the oldest revisions that are not in use, as far as they are over the limit. `live` holds names."""
     unused = [each for each in revisions if each["metadata"]["name"] not in live]
     limit = owner["spec"].get("revisionHistoryLimit")
     for each in unused[: max(0, len(unused) - (10 if limit is None else limit))]:
-        world.delete("ControllerRevision", each["metadata"]["namespace"], each["metadata"]["name"])
+        context.delete("ControllerRevision", each["metadata"]["namespace"], each["metadata"]["name"])

@@ -1,4 +1,4 @@
-"""What a Deployment wants of its ReplicaSets: how many pods each may have, and what its status says.
+"""Computes how many pods each ReplicaSet of a Deployment may have, and the Deployment's status.
 
 Pure: ReplicaSets and Deployments in, numbers and statuses out. A rolling update never has more than replicas + maxSurge
 pods and tries never to have fewer than replicas − maxUnavailable available ones. A Deployment that is scaled in the
@@ -193,7 +193,7 @@ def size_annotations(deployment: JsonObject) -> dict[str, str]:
 
 
 def status_of(deployment: JsonObject, sets: Sequence[JsonObject], new: JsonObject | None, time: str) -> JsonObject:
-    """The status for these ReplicaSets; conditions are carried over and Available is set anew."""
+    """The status for these ReplicaSets; conditions are carried over and Available is set again."""
     ready = sum(counted(each, "readyReplicas") for each in sets)
     up = available(sets)
     old = deployment.get("status") or {}
@@ -238,8 +238,8 @@ def has_deadline(deployment: JsonObject) -> bool:
 def is_complete(deployment: JsonObject, status: JsonObject) -> bool:
     wanted = replicas(deployment)
     fields = ("updatedReplicas", "replicas", "availableReplicas")
-    observed = status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
-    return observed and all(status.get(field, 0) == wanted for field in fields)
+    up_to_date = status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
+    return up_to_date and all(status.get(field, 0) == wanted for field in fields)
 
 
 def is_progressing(deployment: JsonObject, status: JsonObject) -> bool:

@@ -1,4 +1,4 @@
-"""StatefulSets: pods with names, places in a row and volumes of their own.
+"""Runs StatefulSets: pods with names, ordinals and volumes of their own.
 
 OrderedReady goes step by step: a pod is made when all before it are available, and taken away from the end when all
 that stay are available. Parallel makes and takes all at once. An update takes pods of the old revision from the end,
@@ -32,31 +32,31 @@ HASH_LABEL = "controller.kubernetes.io/hash"
 
 
 class StatefulSetPlan(msgspec.Struct):
-    """What to do now. `create` are ordinals, `delete` pods; a pod that is finished is deleted to be made anew."""
+    """What to do now. `create` are ordinals, `delete` pods; a pod that is finished is deleted to be made again."""
 
     create: list[int] = []
     delete: list[PodView] = []
 
 
 class StatefulSets:
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
-        self._recorder = world.recorder("statefulset-controller")
-        self._lane = world.lane("StatefulSet", self.sync)
-        world.watch("StatefulSet", self._set_changed)
-        world.watch_pods(self._pod_changed)
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._recorder = context.recorder("statefulset-controller")
+        self._lane = context.lane("StatefulSet", self.sync)
+        context.watch("StatefulSet", self._set_changed)
+        context.watch_pods(self._pod_changed)
 
     def sync(self, key: Key) -> None:
-        owner = self._world.get("StatefulSet", *key)
+        owner = self._context.get("StatefulSet", *key)
         if owner is None:
             return
         name = owner["metadata"]["name"]
-        pods = [p for p in claimed_pods(self._world, owner, selector_of(owner["spec"])) if parent_of(p.name) == name]
-        history = revisions.revisions_of(self._world, owner)
-        update, collisions = revisions.newest(self._world, owner, history, HASH_LABEL)
+        pods = [p for p in claimed_pods(self._context, owner, selector_of(owner["spec"])) if parent_of(p.name) == name]
+        history = revisions.revisions_of(self._context, owner)
+        update, collisions = revisions.newest(self._context, owner, history, HASH_LABEL)
         noted = (owner.get("status") or {}).get("currentRevision")
         current = next((each for each in history if each["metadata"]["name"] == noted), update)
-        now = self._world.now()
+        now = self._context.now()
         failure: StatusError | None = None
         if "deletionTimestamp" not in owner["metadata"]:
             step = plan(owner, pods, update["metadata"]["name"], now)
@@ -66,13 +66,13 @@ class StatefulSets:
                 self._do(owner, step, current, update)
             except StatusError as error:
                 failure = error
-        pods = self._world.pods.owned_by(owner["metadata"]["uid"])
+        pods = self._context.pods.owned_by(owner["metadata"]["uid"])
         status = status_of(owner, pods, current, update, collisions, now)
         if status != owner.get("status"):
-            self._world.update_status("StatefulSet", owner, status)
+            self._context.update_status("StatefulSet", owner, status)
         live = {current["metadata"]["name"], update["metadata"]["name"], status["currentRevision"]}
         live |= {pod.metadata.labels.get(REVISION_LABEL, "") for pod in pods}
-        revisions.truncate(self._world, owner, history, live)
+        revisions.truncate(self._context, owner, history, live)
         if failure is not None:
             raise failure
         wait = next_available(pods, number(owner["spec"], "minReadySeconds"), now)
@@ -83,15 +83,15 @@ class StatefulSets:
         for pod in step.delete:
             if not in_range(owner, pod.name):
                 self._hand_over_claims(owner, pod)
-            self._tell("Delete", owner, pod.name, partial(self._world.delete, "Pod", *pod.key))
+            self._tell("Delete", owner, pod.name, partial(self._context.delete, "Pod", *pod.key))
         for ordinal in step.create:
             rolling = owner["spec"]["updateStrategy"].get("rollingUpdate") or {}
             version = current if ordinal < _start(owner) + number(rolling, "partition") else update
             new = new_pod(owner, revisions.template_of(version), version["metadata"]["name"], ordinal)
             for claim in claims_of(owner, ordinal):
-                _create_claim(self._world, self._recorder, owner, claim, new["metadata"]["name"])
+                _create_claim(self._context, self._recorder, owner, claim, new["metadata"]["name"])
             try:
-                self._tell("Create", owner, new["metadata"]["name"], partial(self._world.create, "Pod", new))
+                self._tell("Create", owner, new["metadata"]["name"], partial(self._context.create, "Pod", new))
             except StatusError as error:
                 if not is_namespace_terminating(error):
                     raise
@@ -116,10 +116,10 @@ class StatefulSets:
         reference |= {"controller": True, "blockOwnerDeletion": True}
         for template in owner["spec"].get("volumeClaimTemplates") or ():
             name = f"{template['metadata']['name']}-{pod.name}"
-            claim = self._world.get("PersistentVolumeClaim", pod.metadata.namespace, name)
+            claim = self._context.get("PersistentVolumeClaim", pod.metadata.namespace, name)
             if claim is not None:
                 claim["metadata"]["ownerReferences"] = [reference]
-                self._world.update("PersistentVolumeClaim", claim)
+                self._context.update("PersistentVolumeClaim", claim)
 
     def _set_changed(self, change: ObjectChange) -> None:
         if change.type != "DELETED":
@@ -132,7 +132,7 @@ class StatefulSets:
                 self._lane.add_after((pod.metadata.namespace, owner.name), SETTLE_SECONDS)
         if new is not None and new.metadata.controller is None and new.metadata.labels:
             name = parent_of(new.name)
-            if name and self._world.api.store.get(self._world.kind("StatefulSet"), new.metadata.namespace, name):
+            if name and self._context.api.store.get(self._context.kind("StatefulSet"), new.metadata.namespace, name):
                 self._lane.add((new.metadata.namespace, name))
 
 
@@ -181,8 +181,8 @@ def due_for_update(owner: JsonObject, pods: Sequence[PodView], update: str, now:
     allowed = max(1, scaled(rolling.get("maxUnavailable") or 1, replicas, round_up=False))
     allowed -= sum(_unavailable(pod, wait_seconds, now) for pod in mine) + replicas - len(mine)
     # The partition counts places in the row, not ordinals.
-    behind = [p for p in mine if ordinal_of(p.name) - _start(owner) >= number(rolling, "partition")]
-    old = [p for p in behind if p.metadata.labels.get(REVISION_LABEL) != update and not p.terminating]
+    after_partition = [p for p in mine if ordinal_of(p.name) - _start(owner) >= number(rolling, "partition")]
+    old = [p for p in after_partition if p.metadata.labels.get(REVISION_LABEL) != update and not p.terminating]
     return old[: max(0, allowed)]
 
 
@@ -241,13 +241,13 @@ def claims_of(owner: JsonObject, ordinal: int) -> list[JsonObject]:
 
 
 def _create_claim(
-    world: ControllerContext, recorder: ComponentEventRecorder, owner: JsonObject, claim: JsonObject, pod: str
+    context: ControllerContext, recorder: ComponentEventRecorder, owner: JsonObject, claim: JsonObject, pod: str
 ) -> None:
     meta, name = claim["metadata"], owner["metadata"]["name"]
-    if world.get("PersistentVolumeClaim", meta["namespace"], meta["name"]) is not None:
+    if context.get("PersistentVolumeClaim", meta["namespace"], meta["name"]) is not None:
         return
     try:
-        world.create("PersistentVolumeClaim", claim)
+        context.create("PersistentVolumeClaim", claim)
     except StatusError as error:
         message = f"Create Claim {meta['name']} for Pod {pod} in StatefulSet {name} failed error: {error.message}"
         recorder.warning(owner, "FailedCreate", message)

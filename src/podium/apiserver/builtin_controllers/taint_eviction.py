@@ -1,4 +1,4 @@
-"""NoExecute taints: pods that do not tolerate them leave, at once or when their tolerationSeconds have passed.
+"""Evicts pods that do not tolerate a NoExecute taint, at once or when their tolerationSeconds have passed.
 
 A pod that says nothing about not-ready and unreachable nodes stays for five minutes: in other clusters the API server
 writes that toleration into every pod.
@@ -19,25 +19,25 @@ DEFAULT_SECONDS = 300.0
 
 
 class TaintEviction:
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
-        self._recorder = world.recorder("taint-eviction-controller")
-        self._lane = world.lane("TaintEviction", self.sync)
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._recorder = context.recorder("taint-eviction-controller")
+        self._lane = context.lane("TaintEviction", self.sync)
         self._since: dict[str, float] = {}
         """When the time of each pod that has to leave began, by uid."""
-        world.watch_nodes(self._node_changed)
-        world.watch_pods(self._pod_changed)
+        context.watch_nodes(self._node_changed)
+        context.watch_pods(self._pod_changed)
 
     def sync(self, key: Key) -> None:
-        pod = self._world.pods.all.get(key)
-        node = self._world.nodes.get(pod.spec.node_name) if pod is not None else None
+        pod = self._context.pods.all.get(key)
+        node = self._context.nodes.get(pod.spec.node_name) if pod is not None else None
         if pod is None:
             return
         wait = patience(pod, node.taints) if node is not None and not pod.terminating else None
         if wait is None:
             self._since.pop(pod.metadata.uid, None)
             return
-        left = self._since.setdefault(pod.metadata.uid, self._world.now()) + wait - self._world.now()
+        left = self._since.setdefault(pod.metadata.uid, self._context.now()) + wait - self._context.now()
         if left > 0:
             self._lane.add_after(key, left)
             return
@@ -45,19 +45,19 @@ class TaintEviction:
         about = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
         self._recorder.normal(about, "TaintManagerEviction", f"Marking for deletion Pod {key[0]}/{key[1]}")
         reason = ("DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint")
-        mark_disrupted(self._world, key, *reason)
-        self._world.delete("Pod", *key)
+        mark_disrupted(self._context, key, *reason)
+        self._context.delete("Pod", *key)
 
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
         if new is not None and (old is None or old.taints != new.taints):
-            for pod in self._world.pods.on_node(new.name):
+            for pod in self._context.pods.on_node(new.name):
                 self._lane.add(pod.key)
 
     def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
         if new is None and old is not None:
             self._since.pop(old.metadata.uid, None)
         if new is not None and new.spec.node_name and (old is None or not old.spec.node_name):
-            node = self._world.nodes.get(new.spec.node_name)
+            node = self._context.nodes.get(new.spec.node_name)
             if node is not None and any(taint.effect == NO_EXECUTE for taint in node.taints):
                 self._lane.add(new.key)
 
@@ -80,15 +80,15 @@ def patience(pod: PodView, taints: Sequence[Taint]) -> float | None:
     return shortest
 
 
-def mark_disrupted(world: ControllerContext, key: Key, reason: str, message: str, *, phase: str = "") -> None:
+def mark_disrupted(context: ControllerContext, key: Key, reason: str, message: str, *, phase: str = "") -> None:
     """Notes on the pod why it is taken away."""
-    pod = world.get("Pod", *key)
+    pod = context.get("Pod", *key)
     if pod is None:
         return
     new = {**(pod.get("status") or {}), **({"phase": phase} if phase else {})}
     if condition(new, "DisruptionTarget") is None:
         entry = {"type": "DisruptionTarget", "status": "True", "lastProbeTime": None}
-        entry |= {"lastTransitionTime": world.timestamp(), "reason": reason, "message": message}
+        entry |= {"lastTransitionTime": context.timestamp(), "reason": reason, "message": message}
         new["conditions"] = [*(new.get("conditions") or ()), entry]
     if new != pod.get("status"):
-        world.update_status("Pod", pod, new)
+        context.update_status("Pod", pod, new)

@@ -1,4 +1,4 @@
-"""The hash of a pod template: part of names and labels, so that the pods of each version can be told apart.
+"""Hashes a pod template: the hash is part of names and labels, so that the pods of each version can be distinguished.
 
 Of two templates that say the same the hash is the same. It is not the number that kube-controller-manager computes,
 which depends on how Go prints its structs. Letters that could form words are left out, as everywhere in such names.

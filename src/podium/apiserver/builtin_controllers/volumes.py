@@ -1,4 +1,4 @@
-"""PersistentVolumes and the claims on them: binding, a small provisioner, and what becomes of a volume afterwards.
+"""Binds PersistentVolumes to claims, provisions them, and decides what becomes of a volume afterwards.
 
 A claim of a class that binds immediately gets the smallest volume that fits. One that waits for its first consumer is
 bound when the scheduler has chosen: it reserves a volume for the claim, or names the node where one is to be made. The
@@ -23,19 +23,19 @@ DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 
 
 class Volumes:
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
-        self._recorder = world.recorder("persistentvolume-controller")
-        self._claims = world.lane("PersistentVolumeClaim", self._sync_claim)
-        self._volumes = world.lane("PersistentVolume", self._sync_volume)
-        world.watch("PersistentVolumeClaim", self._claim_changed)
-        world.watch("PersistentVolume", self._volume_changed)
-        world.watch("StorageClass", self._class_changed)
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._recorder = context.recorder("persistentvolume-controller")
+        self._claims = context.lane("PersistentVolumeClaim", self._sync_claim)
+        self._volumes = context.lane("PersistentVolume", self._sync_volume)
+        context.watch("PersistentVolumeClaim", self._claim_changed)
+        context.watch("PersistentVolume", self._volume_changed)
+        context.watch("StorageClass", self._class_changed)
 
     # Claims.
 
     def _sync_claim(self, key: Key) -> None:
-        claim = self._world.get("PersistentVolumeClaim", *key)
+        claim = self._context.get("PersistentVolumeClaim", *key)
         if claim is None:
             return
         if claim["spec"].get("volumeName"):
@@ -45,7 +45,7 @@ class Volumes:
 
     def _sync_bound(self, claim: JsonObject) -> None:
         """A claim that names its volume: completed, waiting for it, or lost."""
-        volume = self._world.get("PersistentVolume", "", claim["spec"]["volumeName"])
+        volume = self._context.get("PersistentVolume", "", claim["spec"]["volumeName"])
         completed = BIND_COMPLETED in (claim["metadata"].get("annotations") or {})
         if volume is None:
             if completed:
@@ -58,7 +58,7 @@ class Volumes:
             self._write_claim_status(claim, {"phase": "Lost"})
 
     def _sync_unbound(self, claim: JsonObject) -> None:
-        volumes = self._world.list("PersistentVolume")
+        volumes = self._context.list("PersistentVolume")
         reserved = [each for each in volumes if refers_to(each["spec"].get("claimRef"), claim)]
         if reserved:
             self._bind(claim, reserved[0])
@@ -90,13 +90,13 @@ class Volumes:
         """The claim and its class; one that says nothing gets the default class, once there is one."""
         name = claim["spec"].get("storageClassName")
         if name is None:
-            found = [each for each in self._world.list("StorageClass") if _is_default(each)]
+            found = [each for each in self._context.list("StorageClass") if _is_default(each)]
             if not found:
                 return claim, None
             newest = max(found, key=lambda each: (each["metadata"]["creationTimestamp"], each["metadata"]["name"]))
             claim["spec"]["storageClassName"] = newest["metadata"]["name"]
-            return self._world.update("PersistentVolumeClaim", claim), newest
-        return claim, self._world.get("StorageClass", "", name) if name else None
+            return self._context.update("PersistentVolumeClaim", claim), newest
+        return claim, self._context.get("StorageClass", "", name) if name else None
 
     def _bind(self, claim: JsonObject, volume: JsonObject) -> None:
         """Both sides of the binding, volume first; each is written only where something is missing."""
@@ -109,9 +109,9 @@ class Volumes:
             if had is None:
                 annotations = volume["metadata"].get("annotations") or {}
                 volume["metadata"]["annotations"] = {**annotations, BOUND_BY_CONTROLLER: "yes"}
-            volume = self._world.update("PersistentVolume", volume)
+            volume = self._context.update("PersistentVolume", volume)
         if (volume.get("status") or {}).get("phase") != "Bound":
-            volume = self._world.update_status("PersistentVolume", volume, {"phase": "Bound"})
+            volume = self._context.update_status("PersistentVolume", volume, {"phase": "Bound"})
         annotations = dict(meta.get("annotations") or {})
         if BIND_COMPLETED not in annotations or not claim["spec"].get("volumeName"):
             annotations[BIND_COMPLETED] = "yes"
@@ -119,13 +119,13 @@ class Volumes:
                 annotations[BOUND_BY_CONTROLLER] = "yes"
             claim["metadata"]["annotations"] = annotations
             claim["spec"]["volumeName"] = volume["metadata"]["name"]
-            claim = self._world.update("PersistentVolumeClaim", claim)
+            claim = self._context.update("PersistentVolumeClaim", claim)
         status = {"phase": "Bound", "accessModes": volume["spec"]["accessModes"]}
         self._write_claim_status(claim, status | {"capacity": {"storage": volume["spec"]["capacity"]["storage"]}})
 
     def _provision(self, claim: JsonObject, storage_class: JsonObject, node: str | None) -> None:
         name = f"pvc-{claim['metadata']['uid']}"
-        if self._world.get("PersistentVolume", "", name) is not None:
+        if self._context.get("PersistentVolume", "", name) is not None:
             return
         meta, spec = claim["metadata"], claim["spec"]
         reference = {"kind": "PersistentVolumeClaim", "namespace": meta["namespace"], "name": meta["name"]}
@@ -142,39 +142,39 @@ class Volumes:
             },
         }
         if node:
-            labels = self._world.nodes[node].labels if node in self._world.nodes else {}
+            labels = self._context.nodes[node].labels if node in self._context.nodes else {}
             values = [labels.get("kubernetes.io/hostname", node)]
             host = {"key": "kubernetes.io/hostname", "operator": "In", "values": values}
             volume["spec"]["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": [host]}]}}
-        self._world.create("PersistentVolume", volume)
+        self._context.create("PersistentVolume", volume)
         self._recorder.normal(claim, "ProvisioningSucceeded", f"Successfully provisioned volume {name}")
 
     def _write_claim_status(self, claim: JsonObject, status: JsonObject) -> None:
         if status != claim.get("status"):
-            self._world.update_status("PersistentVolumeClaim", claim, status)
+            self._context.update_status("PersistentVolumeClaim", claim, status)
 
     # Volumes.
 
     def _sync_volume(self, key: Key) -> None:
-        volume = self._world.get("PersistentVolume", "", key[1])
+        volume = self._context.get("PersistentVolume", "", key[1])
         if volume is None:
             return
         reference = volume["spec"].get("claimRef")
         if reference is None or not reference.get("uid"):
             self._phase(volume, "Available")
             return
-        claim = self._world.get("PersistentVolumeClaim", reference["namespace"], reference["name"])
+        claim = self._context.get("PersistentVolumeClaim", reference["namespace"], reference["name"])
         if claim is not None and claim["metadata"]["uid"] == reference["uid"]:
             self._claims.add((reference["namespace"], reference["name"]))
             return
         self._phase(volume, "Released")
         ours = (volume["metadata"].get("annotations") or {}).get(PROVISIONED_BY) == PROVISIONER
         if ours and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
-            self._world.delete("PersistentVolume", "", key[1])
+            self._context.delete("PersistentVolume", "", key[1])
 
     def _phase(self, volume: JsonObject, phase: str) -> None:
         if (volume.get("status") or {}).get("phase") != phase:
-            self._world.update_status("PersistentVolume", volume, {"phase": phase})
+            self._context.update_status("PersistentVolume", volume, {"phase": phase})
 
     # Who is looked at when something changes.
 
@@ -189,12 +189,12 @@ class Volumes:
     def _volume_changed(self, change: ObjectChange) -> None:
         if change.type != "DELETED":
             self._volumes.add(("", change.new.name))
-        for stored in self._world.api.store.items(self._world.kind("PersistentVolumeClaim")):
+        for stored in self._context.api.store.items(self._context.kind("PersistentVolumeClaim")):
             if b'"phase":"Bound"' not in stored.raw or change.type == "DELETED":
                 self._claims.add((stored.namespace, stored.name))
 
     def _class_changed(self, change: ObjectChange) -> None:
-        for stored in self._world.api.store.items(self._world.kind("PersistentVolumeClaim")):
+        for stored in self._context.api.store.items(self._context.kind("PersistentVolumeClaim")):
             if b'"phase":"Bound"' not in stored.raw:
                 self._claims.add((stored.namespace, stored.name))
 

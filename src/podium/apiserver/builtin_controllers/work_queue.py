@@ -1,4 +1,4 @@
-"""What is left to look at: keys in the order in which they came, each at most once, some of them only later.
+"""Queues the keys that controllers have yet to look at, in the order in which they came, each at most once, some later.
 
 A key that fails comes back after 5 ms, then 10, 20 … up to 1,000 s, until it succeeds. Time is the loop's, and nothing
 here depends on anything else, so on a loop in virtual time the order of work is the same on every run.

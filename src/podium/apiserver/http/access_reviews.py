@@ -1,4 +1,4 @@
-"""Questions about who may do what. This API has one user who may do everything, so they all have the same answer.
+"""Answers reviews of who may do what. This API has one user who may do everything, so they all have the same answer.
 
 Components ask on start and kubectl asks before it prunes; they only need to hear yes.
 """

@@ -1,4 +1,4 @@
-"""What a request carries: JSON, YAML or protobuf, checked to be about the kind that its path names."""
+"""Decodes request bodies (JSON, YAML or protobuf) and checks that they are about the kind that the path names."""
 
 from typing import Any, Final
 
@@ -42,21 +42,21 @@ def decoded(body: bytes, content_type: str, kind: Kind) -> dict[str, Any]:
 def check_kind(obj: dict[str, Any], kind: Kind, kinds: Kinds, *, expected: str = "", version: str = "") -> None:
     """Refuse an object of another kind; one that does not say what it is, is what it should be."""
     wanted_kind, wanted_version = expected or kind.kind, version or kind.api_version
-    said_kind, said_version = obj.get("kind") or wanted_kind, obj.get("apiVersion") or wanted_version
-    if said_kind == wanted_kind and said_version == wanted_version:
+    sent_kind, sent_version = obj.get("kind") or wanted_kind, obj.get("apiVersion") or wanted_version
+    if sent_kind == wanted_kind and sent_version == wanted_version:
         return
-    if not isinstance(said_kind, str) or not isinstance(said_version, str):
+    if not isinstance(sent_kind, str) or not isinstance(sent_version, str):
         raise bad_request("the object provided is unrecognized: kind and apiVersion must be strings")
-    if said_kind == wanted_kind and kinds.by_kind(said_version, said_kind) is not None:
-        why = f"the API version in the data ({said_version}) does not match the expected API version"
+    if sent_kind == wanted_kind and kinds.by_kind(sent_version, sent_kind) is not None:
+        why = f"the API version in the data ({sent_version}) does not match the expected API version"
         raise bad_request(f"{why} ({wanted_version})")
-    short = said_version.rpartition("/")[2]
-    if kinds.by_kind(said_version, said_kind.removesuffix("List")) is None:
-        why = f'no kind "{said_kind}" is registered for version "{said_version}" in scheme "pkg/runtime/scheme.go:111"'
-        raise bad_request(f'{said_kind} in version "{short}" cannot be handled as a {wanted_kind}: {why}')
+    short = sent_version.rpartition("/")[2]
+    if kinds.by_kind(sent_version, sent_kind.removesuffix("List")) is None:
+        why = f'no kind "{sent_kind}" is registered for version "{sent_version}" in scheme "pkg/runtime/scheme.go:111"'
+        raise bad_request(f'{sent_kind} in version "{short}" cannot be handled as a {wanted_kind}: {why}')
     group = kind.group.partition(".")[0] or "core"
-    why = f"converting ({short}.{said_kind}) to ({group}.{wanted_kind}): unknown conversion"
-    raise bad_request(f'{said_kind} in version "{short}" cannot be handled as a {wanted_kind}: {why}')
+    why = f"converting ({short}.{sent_kind}) to ({group}.{wanted_kind}): unknown conversion"
+    raise bad_request(f'{sent_kind} in version "{short}" cannot be handled as a {wanted_kind}: {why}')
 
 
 def _json(body: bytes, kind: str) -> Any:
@@ -93,8 +93,8 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def _unrecognized(body: bytes, kind: str, why: str) -> StatusError:
-    told = f"couldn't get version/kind; json parse error: {why} ({_summary(body)})"
-    return bad_request(f"the object provided is unrecognized (must be of type {kind}): {told}")
+    problem = f"couldn't get version/kind; json parse error: {why} ({_summary(body)})"
+    return bad_request(f"the object provided is unrecognized (must be of type {kind}): {problem}")
 
 
 def _summary(body: bytes) -> str:

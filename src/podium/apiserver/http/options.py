@@ -1,4 +1,4 @@
-"""How a request wants to write or delete: its parameters and, for a deletion, its body, checked."""
+"""Reads how a request wants to write or delete: its parameters and, for a deletion, its body."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class _Preconditions(msgspec.Struct, rename="camel"):
     resource_version: str | None = None
 
 
-class _Said(msgspec.Struct, rename="camel"):
+class _DeleteBody(msgspec.Struct, rename="camel"):
     """The body of a DELETE, as far as it matters here."""
 
     kind: str | None = None
@@ -88,21 +88,21 @@ class _Said(msgspec.Struct, rename="camel"):
 
 def delete_options(request: ApiRequest, query: Query) -> DeleteOptions:
     """The options of a deletion; what the body does not say the parameters may."""
-    said = _said(request)
-    grace = said.grace_period_seconds
+    sent = _delete_body(request)
+    grace = sent.grace_period_seconds
     if grace is None:
         grace = integer(query, "gracePeriodSeconds")
-    orphan = said.orphan_dependents
+    orphan = sent.orphan_dependents
     if orphan is None and "orphanDependents" in query:
         orphan = flag(query, "orphanDependents")
-    propagation = said.propagation_policy or query.get("propagationPolicy", "")
+    propagation = sent.propagation_policy or query.get("propagationPolicy", "")
     if propagation and orphan is not None:
         why = "orphanDependents and deletionPropagation cannot be both set"
         raise invalid(_DELETE, "", [invalid_value("propagationPolicy", propagation, why)])
     if propagation not in ("", *_PROPAGATION):
         raise invalid(_DELETE, "", [not_supported("propagationPolicy", propagation, (*_PROPAGATION, "nil"))])
-    dry_run = said.dry_run[0] if said.dry_run else query.get("dryRun")
-    preconditions = said.preconditions or _Preconditions()
+    dry_run = sent.dry_run[0] if sent.dry_run else query.get("dryRun")
+    preconditions = sent.preconditions or _Preconditions()
     return DeleteOptions(
         grace_seconds=grace,
         propagation=propagation,
@@ -113,16 +113,16 @@ def delete_options(request: ApiRequest, query: Query) -> DeleteOptions:
     )
 
 
-def _said(request: ApiRequest) -> _Said:
+def _delete_body(request: ApiRequest) -> _DeleteBody:
     if not request.body:
-        return _Said()
+        return _DeleteBody()
     try:
-        said = msgspec.convert(bodies.decoded(request.body, request.content_type, _DELETE), _Said)
+        sent = msgspec.convert(bodies.decoded(request.body, request.content_type, _DELETE), _DeleteBody)
     except msgspec.ValidationError as error:
         raise bad_request(f"DeleteOptions cannot be read: {error}") from None
-    if said.kind not in (None, "", "DeleteOptions"):
-        raise bad_request(f'no kind "{said.kind}" is registered for version "{said.api_version or ""}" in scheme')
-    return said
+    if sent.kind not in (None, "", "DeleteOptions"):
+        raise bad_request(f'no kind "{sent.kind}" is registered for version "{sent.api_version or ""}" in scheme')
+    return sent
 
 
 def _dry_run(value: str | None, kind: Kind) -> bool:
@@ -136,8 +136,8 @@ def _dry_run(value: str | None, kind: Kind) -> bool:
 def _manager_causes(manager: str) -> list[Cause]:
     causes = []
     if len(manager.encode(errors="replace")) > _LONGEST_MANAGER:
-        told = f"Too long: may not be more than {_LONGEST_MANAGER} bytes"
-        causes.append(Cause("FieldValueTooLong", told, "fieldManager"))
+        message = f"Too long: may not be more than {_LONGEST_MANAGER} bytes"
+        causes.append(Cause("FieldValueTooLong", message, "fieldManager"))
     for at, character in enumerate(manager):
         if not character.isprintable():
             why = f"invalid character U+{ord(character):04X} (at position {at})"

@@ -1,4 +1,4 @@
-"""Reading what typed Go clients send: kubectl's own objects come in protobuf, whatever the server would rather have.
+"""Reads the protobuf that typed Go clients send: kubectl's own objects come in it.
 
 Only reading; answers are JSON, which these clients accept. An object is an envelope (four magic bytes, then a message
 with the type's name and the bytes) around messages whose fields are numbered (schema/wire_numbers.json). What comes out
@@ -37,8 +37,8 @@ def decode(data: bytes) -> dict[str, Any]:
         raise ProtobufError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     try:
         envelope = _message(memoryview(data)[4:], "Unknown")
-        said = envelope.get("typeMeta", {})
-        api_version, kind = said.get("apiVersion", ""), said.get("kind", "")
+        type_meta = envelope.get("typeMeta", {})
+        api_version, kind = type_meta.get("apiVersion", ""), type_meta.get("kind", "")
         name = message_name(api_version, kind)
         if name is None:
             raise ProtobufError(f'no kind "{kind}" is registered for version "{api_version}"')

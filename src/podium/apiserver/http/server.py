@@ -1,4 +1,4 @@
-"""The API over HTTP: bytes in, bytes out. What a request means and does is api.py's.
+"""Serves the API over HTTP: bytes in, bytes out. What a request means and does is handler.py's.
 
 It stands on aiohttp's low-level server, without routing, and answers each request in one go on the event loop. Only
 three things take time: a body that comes in pieces, an answer larger than the client reads, and a watch, which ends
@@ -38,7 +38,7 @@ _ALWAYS: Final = {"Cache-Control": "no-cache, private", "Server": "podium"}
 
 
 class PortInUseError(Exception):
-    """Nobody can listen where this server should: one sentence says so."""
+    """The address is taken: one sentence says so."""
 
 
 class ApiServer:

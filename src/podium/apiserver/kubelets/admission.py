@@ -1,5 +1,5 @@
-"""What a kubelet checks before it runs a pod that was bound to it: the scheduler may have been wrong, or another one
-faster. A pod that does not fit fails at once and is not moved elsewhere."""
+"""Checks a pod that was bound to a node before it runs there: the scheduler may have been wrong, or another one faster.
+A pod that does not fit fails at once and is not moved elsewhere."""
 
 from __future__ import annotations
 

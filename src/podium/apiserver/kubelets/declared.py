@@ -1,5 +1,5 @@
-"""What a pod's annotations say about its life here: how long it takes to start, how long it runs, how it ends and what
-it uses. An annotation that cannot be read counts as absent and is told once, as an event."""
+"""Reads what a pod's annotations declare about its life here: how long it takes to start, how long it runs, how it ends
+and what it uses. An annotation that cannot be read counts as absent and is reported once, as an event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that are declared or drawn: `30s`, `exp(60s)`, `uniform(10s,2m)`, `lognormal(45s,0.5)`, `normal(60s,5s)`.
+"""Parses declared or drawn values: `30s`, `exp(60s)`, `uniform(10s,2m)`, `lognormal(45s,0.5)`, `normal(1m,5s)`.
 
 What stands in the parentheses is written like the value itself: a duration, a quantity, a share in percent. `exp` takes
 the mean, `uniform` both ends, `normal` mean and deviation, and `lognormal` the median and the deviation of the

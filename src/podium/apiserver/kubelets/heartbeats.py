@@ -1,4 +1,4 @@
-"""Signs of life of the embedded nodes: a Lease for each, renewed in turn.
+"""Renews the Leases of the embedded nodes in turn, as their signs of life.
 
 A kubelet renews every 10 s. Of 5,000 nodes that would be 500 writes a second that say nothing new, so all nodes
 together write ten times a second at most, and their Leases say how long they hold. Controllers in this process do not

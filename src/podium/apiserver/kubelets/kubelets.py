@@ -1,4 +1,4 @@
-"""Nodes that run pods, in this process: what kubelets do, without containers.
+"""Runs pods on embedded nodes, in this process: what kubelets do, without containers.
 
 async with Kubelets(api, clock, rng) as kubelets:
     kubelets.add_nodes([NodeShape(count=5, cpu="8", memory="32Gi")])

@@ -1,4 +1,4 @@
-"""The nodes and what runs on them, as the kubelets keep it."""
+"""Holds the embedded nodes and what runs on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The use of nodes and pods as metrics.k8s.io serves it, for `kubectl top` and for measured load.
+"""Computes the use of nodes and pods that metrics.k8s.io serves, for `kubectl top` and for measured load.
 
 As metrics-server does, a number holds for 15 seconds: who asks twice within them gets the same. Nodes that are stopped
 and pods that do not run have none.

@@ -1,4 +1,4 @@
-"""A pod's life on its node, step by step, from the binding to the end.
+"""Leads each pod through its life on its node, from the binding to the end.
 
 Accepted or rejected; after the start-up time running; after its duration ended, or, as its restart policy says, started
 again after 10 s, 20 s, 40 s … up to 5 minutes; deleted when its containers have had the time they need, within the
@@ -83,7 +83,7 @@ class PodLives:
         """The node is back: it tells of its pods, and what fell due meanwhile happens."""
         for run in list(machine.runs.values()):
             if run.usage is not None and not run.leaving:
-                self._write(machine, run, pod_status.heard_again)
+                self._write(machine, run, pod_status.back_online)
         due, machine.deferred = machine.deferred, []
         for action in due:
             self._timeline.after(0.0, action)
@@ -151,7 +151,7 @@ class PodLives:
 
     def _gone(self, machine: Machine, run: PodRun) -> None:
         pod = self._object(run)
-        if pod is not None and pod["metadata"].get("finalizers"):  # somebody will want to know how it ended
+        if pod is not None and pod["metadata"].get("finalizers"):  # their owners want to know how it ended
             code = TERMINATED if run.usage is not None else KILLED
             self._write(machine, run, lambda pod, time: pod_status.ended(pod, time, code))
         with contextlib.suppress(StatusError):

@@ -1,5 +1,5 @@
-"""The status of a pod as its kubelet writes it, from the first moment to the last. Pure: a pod's old status and what
-has happened go in, the new status comes out."""
+"""Computes the status of a pod as its kubelet writes it. Pure: a pod's old status and what has happened go in, the new
+status comes out."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def running(pod: JsonObject, time: str, host_ip: str, pod_ip: str) -> JsonObject
     return status
 
 
-def heard_again(pod: JsonObject, time: str) -> JsonObject:
+def back_online(pod: JsonObject, time: str) -> JsonObject:
     """The node is back: what runs is ready again, whatever others have concluded from its silence."""
     status = dict(pod["status"])
     containers = status.get("containerStatuses") or []

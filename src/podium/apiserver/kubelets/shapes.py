@@ -1,4 +1,4 @@
-"""What embedded nodes look like, and the Node objects they register as."""
+"""Describes embedded nodes, and makes the Node objects that they register as."""
 
 from __future__ import annotations
 

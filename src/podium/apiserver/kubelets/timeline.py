@@ -1,4 +1,4 @@
-"""What will happen, in one heap by time, and the one task that makes it happen.
+"""Runs planned actions at their time: one heap, one task.
 
 Fifty thousand running pods are fifty thousand entries here and a single timer of the loop. Moments are the clock's, so
 that a clock and a loop in virtual time agree.

@@ -1,4 +1,4 @@
-"""What pods and nodes use. Each pod has a level, drawn when it starts, around which its use swings:
+"""Computes what pods and nodes use. Each pod has a level, drawn when it starts, around which its use swings:
 
     use(t) = level × (1 + swing × sin(2π (t / period + phase)))
 

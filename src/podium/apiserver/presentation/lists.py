@@ -1,8 +1,8 @@
-"""Lists: as of now, as of a revision, whole or in chunks.
+"""Lists objects as of now or as of a revision, whole or in chunks.
 
 A list in chunks is of one moment: the continue token holds the revision of the first chunk and the name after which to
 go on, and every later chunk is taken from what was stored then. When history no longer reaches back the answer is 410,
-with another token for whoever prefers to go on with what is stored now.
+with another token for a client that prefers to go on with what is stored now.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ def listed(store: ObjectStore, kind: Kind, namespace: str, query: Query) -> List
         return ListPage(store.items(kind, namespace), {"resourceVersion": str(store.revision)})
     chosen = selection(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
     limit = integer(query, "limit") or 0
-    asked, match = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
+    version, match = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
     token = _decoded(query["continue"]) if query.get("continue") else None
-    check_version_match(asked, match, continued=token is not None)
-    revision, items = _as_of(store, kind, namespace, asked, match, token)
+    check_version_match(version, match, continued=token is not None)
+    revision, items = _as_of(store, kind, namespace, version, match, token)
     after = token.start if token is not None else ""
     if after:
         items = items[bisect_right(items, _position(after), key=lambda item: _position(_key(item))) :]
@@ -77,24 +77,24 @@ def listed(store: ObjectStore, kind: Kind, namespace: str, query: Query) -> List
     return ListPage(items, metadata)
 
 
-def check_version_match(asked: str, match: str, *, continued: bool = False, initial_events: bool = False) -> None:
+def check_version_match(version: str, match: str, *, continued: bool = False, initial_events: bool = False) -> None:
     """Refuse combinations of resourceVersion and resourceVersionMatch that mean nothing."""
     causes: list[Cause] = []
     field = "resourceVersionMatch"
     if match:
         if continued:
             causes.append(field_forbidden(field, "resourceVersionMatch is forbidden when continue is provided"))
-        if not asked and not initial_events:
+        if not version and not initial_events:
             why = "resourceVersionMatch is forbidden unless resourceVersion is provided"
             causes.append(field_forbidden(field, why))
         if match not in _MATCHES:
             causes.append(not_supported(field, match, _MATCHES))
-        if match == "Exact" and asked == "0":
+        if match == "Exact" and version == "0":
             why = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
             causes.append(field_forbidden(field, why))
     if causes:
         raise invalid(LIST_OPTIONS, "", causes)
-    if continued and asked not in ("", "0"):
+    if continued and version not in ("", "0"):
         raise bad_request("specifying resource version is not allowed when using continue")
 
 
@@ -115,11 +115,11 @@ def too_large(revision: int, current: int) -> StatusError:
 
 
 def _as_of(
-    store: ObjectStore, kind: Kind, namespace: str, asked: str, match: str, token: _Token | None
+    store: ObjectStore, kind: Kind, namespace: str, version: str, match: str, token: _Token | None
 ) -> tuple[int, list[Stored]]:
     """The revision that is listed, and everything of it."""
     current = store.revision
-    wanted = token.rv if token is not None else parsed_revision(asked)
+    wanted = token.rv if token is not None else parsed_revision(version)
     if wanted > current:
         raise too_large(wanted, current)
     if token is None and (match != "Exact" or wanted == 0):

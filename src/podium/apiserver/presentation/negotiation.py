@@ -1,7 +1,7 @@
-"""In which form an answer is wanted: JSON as it is, as a table, or only the metadata.
+"""Chooses the form of an answer: JSON as it is, as a table, or only the metadata.
 
 The Accept header lists what the client can read, best first; the first of these that can be made is made. Everything
-here is JSON: a client that insists on protobuf or YAML is told 406.
+here is JSON: a client that insists on protobuf or YAML gets 406.
 """
 
 from functools import lru_cache
@@ -37,16 +37,16 @@ def negotiate(accept: str, *, collection: bool, watch: bool = False) -> Form:
         media, *parameters = [part.strip() for part in choice.split(";")]
         if media not in ("application/json", "*/*", "application/*"):
             continue
-        said = dict(parameter.split("=", 1) for parameter in parameters if "=" in parameter)
-        what = said.get("as", "")
+        options = dict(parameter.split("=", 1) for parameter in parameters if "=" in parameter)
+        what = options.get("as", "")
         if not what:
             return PLAIN
         is_json = True
-        if said.get("g") != "meta.k8s.io" or said.get("v") not in ("v1", "v1beta1"):
+        if options.get("g") != "meta.k8s.io" or options.get("v") not in ("v1", "v1beta1"):
             continue
         shapes = ("Table", "PartialObjectMetadata") if watch else _SHAPES[collection]
         if what in shapes:
-            return Form(what, said["v"])
+            return Form(what, options["v"])
     if is_json:
         raise no_such_form(("application/json",))
     raise not_acceptable(collection=collection)
@@ -57,14 +57,14 @@ def wants_aggregated_discovery(accept: str) -> str:
     """The version of aggregated discovery that is wanted, "" for the old form."""
     for choice in accept.split(","):
         media, *parameters = [part.strip() for part in choice.split(";")]
-        said = dict(parameter.split("=", 1) for parameter in parameters if "=" in parameter)
+        options = dict(parameter.split("=", 1) for parameter in parameters if "=" in parameter)
         if media not in ("application/json", "*/*", "application/*"):
             continue
-        if said.get("g") == "apidiscovery.k8s.io" and said.get("as") == "APIGroupDiscoveryList":
-            if said.get("v") in ("v2", "v2beta1"):
-                return said["v"]
+        if options.get("g") == "apidiscovery.k8s.io" and options.get("as") == "APIGroupDiscoveryList":
+            if options.get("v") in ("v2", "v2beta1"):
+                return options["v"]
             continue
-        if not said.get("as"):
+        if not options.get("as"):
             return ""
     return ""
 

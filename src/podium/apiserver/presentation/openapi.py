@@ -1,4 +1,4 @@
-"""OpenAPI v3 as far as clients read it: kubectl validates, patches and explains by these documents.
+"""Makes OpenAPI v3 documents as far as clients read them: kubectl validates, patches and explains by them.
 
 One document per group and version, made from the field facts and from the schemas of custom kinds when it is first
 asked for, and kept until kinds come or go. The index gives each a hash in its address, so that kubectl may keep its
@@ -62,16 +62,22 @@ class OpenApi:
 
     def _index(self) -> bytes:
         paths = {}
-        for place, kinds in self._by_place().items():
-            said = [facts_version(), place, *(kind.definition for kind in kinds if isinstance(kind, CustomKind))]
+        for group_version, kinds in self._by_group_version().items():
+            hashed = [
+                facts_version(),
+                group_version,
+                *(kind.definition for kind in kinds if isinstance(kind, CustomKind)),
+            ]
             digest = (
-                hashlib.sha512(msgspec.json.encode([*said, sorted(kind.plural for kind in kinds)])).hexdigest().upper()
+                hashlib.sha512(msgspec.json.encode([*hashed, sorted(kind.plural for kind in kinds)]))
+                .hexdigest()
+                .upper()
             )
-            paths[place] = {"serverRelativeURL": f"{ROOT}/{place}?hash={digest}"}
+            paths[group_version] = {"serverRelativeURL": f"{ROOT}/{group_version}?hash={digest}"}
         return msgspec.json.encode({"paths": paths})
 
-    def _document(self, place: str) -> bytes | None:
-        kinds = self._by_place().get(place)
+    def _document(self, group_version: str) -> bytes | None:
+        kinds = self._by_group_version().get(group_version)
         if kinds is None:
             return None
         schemas: dict[str, Any] = {}
@@ -91,7 +97,7 @@ class OpenApi:
             }
         )
 
-    def _by_place(self) -> dict[str, list[Kind]]:
+    def _by_group_version(self) -> dict[str, list[Kind]]:
         """ "api/v1" or "apis/apps/v1" -> the kinds there."""
         found: dict[str, list[Kind]] = {}
         for kind in self._kinds:
@@ -165,9 +171,9 @@ def _operation(kind: Kind, action: str, parameters: Iterable[str], sent: str, an
     return operation
 
 
-def _parameter(name: str, place: str) -> dict[str, Any]:
+def _parameter(name: str, location: str) -> dict[str, Any]:
     schema = {"type": _TYPES.get(name, "string"), "uniqueItems": True}
-    return {"name": name, "in": place, **({"required": True} if place == "path" else {}), "schema": schema}
+    return {"name": name, "in": location, **({"required": True} if location == "path" else {}), "schema": schema}
 
 
 def _in_path(*names: str) -> dict[str, Any]:

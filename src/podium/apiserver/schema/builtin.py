@@ -1,4 +1,4 @@
-"""The schema of a built-in kind: taking objects for that kind, as strictly as the request asks."""
+"""Takes objects for a built-in kind by its schema, as strictly as the request asks."""
 
 from __future__ import annotations
 

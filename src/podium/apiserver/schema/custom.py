@@ -1,9 +1,9 @@
-"""Custom kinds: what a CustomResourceDefinition makes of its versions, and the schema each one has.
+"""Makes kinds of the versions of a CustomResourceDefinition, each with its schema.
 
-A custom kind carries its version's definition, so that whoever has the kind has the schema too, without asking anybody;
-several clusters may live in one process, each with its own idea of a group. Versions share one collection in the store
-and are one object in different clothes (conversion None). Rules in x-kubernetes-validations (CEL) are kept and shown
-but not evaluated: `unevaluated_rules` says so when a definition is written.
+A custom kind carries its version's definition, so that a caller that has the kind has the schema too; several clusters
+may live in one process, each with its own idea of a group. Versions share one collection in the store and are one
+object in different clothes (conversion None). Rules in x-kubernetes-validations (CEL) are stored and shown but not
+evaluated: `unevaluated_rules` says so when a definition is written.
 """
 
 from __future__ import annotations
@@ -150,8 +150,8 @@ class CustomSchema:
 
 
 def _accessor_error(path: str, value: Any, wanted: str) -> Cause:
-    told = f"{path} accessor error: {go_text(value)} is of the type {go_type(value)}, expected {wanted}"
-    return invalid_value(path, 0, told)
+    message = f"{path} accessor error: {go_text(value)} is of the type {go_type(value)}, expected {wanted}"
+    return invalid_value(path, 0, message)
 
 
 def custom_kinds(definition: dict[str, Any]) -> Iterator[CustomKind]:
@@ -181,8 +181,8 @@ def custom_kinds(definition: dict[str, Any]) -> Iterator[CustomKind]:
 def unevaluated_rules(definition: dict[str, Any]) -> list[str]:
     """What to warn about when a definition is written: rules that are not going to be evaluated."""
     return [
-        f"spec.versions[{place}]: x-kubernetes-validations are kept but not evaluated by this server"
-        for place, version in enumerate(definition.get("spec", {}).get("versions", ()))
+        f"spec.versions[{index}]: x-kubernetes-validations are kept but not evaluated by this server"
+        for index, version in enumerate(definition.get("spec", {}).get("versions", ()))
         if any(_rules_in((version.get("schema") or {}).get("openAPIV3Schema") or {}))
     ]
 

@@ -1,4 +1,4 @@
-"""The fields of custom objects by their structural schema: unknown ones and nulls are dropped, defaults filled in.
+"""Drops unknown fields and nulls of custom objects and fills in defaults, by their structural schema.
 
 A field is known when the schema has a property for it, when the object is a map (`additionalProperties`), or when the
 schema preserves unknown fields there; inside a preserved part only what is described is looked at. A null that the
@@ -27,8 +27,8 @@ def prune(value: Any, schema: JsonObject, path: str) -> list[str]:
     dropped: list[str] = []
     if isinstance(value, list):
         items = schema.get("items")
-        for place, inner in enumerate(value):
-            dropped += prune(inner, items if isinstance(items, dict) else {_PRESERVE: True}, f"{path}[{place}]")
+        for index, inner in enumerate(value):
+            dropped += prune(inner, items if isinstance(items, dict) else {_PRESERVE: True}, f"{path}[{index}]")
     elif isinstance(value, dict):
         embedded = schema.get(_EMBEDDED) and path
         for name in list(value):
@@ -70,8 +70,8 @@ def described(value: Any, schema: JsonObject) -> Iterator[tuple[Any, Any, JsonOb
     if isinstance(value, list):
         items = schema.get("items")
         if isinstance(items, dict):
-            for place in range(len(value)):
-                yield value, place, items
+            for index in range(len(value)):
+                yield value, index, items
     elif isinstance(value, dict):
         for name in list(value):
             inner = known_field(schema, name)
@@ -105,8 +105,8 @@ def _repeated(value: Any, path: str) -> Iterator[str]:
                 yield where
             yield from _repeated(inner, where)
     elif isinstance(value, list):
-        for place, inner in enumerate(value):
-            yield from _repeated(inner, f"{path}[{place}]")
+        for index, inner in enumerate(value):
+            yield from _repeated(inner, f"{path}[{index}]")
 
 
 def _prune_metadata(metadata: dict[str, Any], path: str) -> list[str]:

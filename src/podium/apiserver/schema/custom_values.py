@@ -1,4 +1,4 @@
-"""The values of custom objects, checked against their structural schema, with what kube-apiserver says about each.
+"""Checks the values of custom objects against their structural schema, in the words of kube-apiserver.
 
 The checks run in its order (type, enum, format, then those of the type) and name fields by their path "in body"; a
 value of the wrong type is shown as the type it has. Alternatives (anyOf, oneOf, allOf, not) have no field of their own
@@ -32,8 +32,8 @@ def problems_of(value: Any, schema: JsonObject, path: str) -> Causes:
     wanted = ["integer", "string"] if schema.get("x-kubernetes-int-or-string") else _listed(schema.get("type"))
     found = json_type(value)
     if wanted and not _fits(value, found, wanted):
-        told = f'{path} in body must be of type {",".join(wanted)}: "{found}"'
-        yield Cause("FieldValueTypeInvalid", f'Invalid value: "{found}": {told}', path)
+        message = f'{path} in body must be of type {",".join(wanted)}: "{found}"'
+        yield Cause("FieldValueTypeInvalid", f'Invalid value: "{found}": {message}', path)
         yield from _enum(value, schema, path)
         yield from _range(value, schema, path)
         return
@@ -75,8 +75,8 @@ def _enum(value: Any, schema: JsonObject, path: str) -> Causes:
 def _string(value: str, schema: JsonObject, path: str) -> Causes:
     checker = FORMATS.get(schema.get("format", ""))
     if checker is not None and not checker(value):
-        told = f"must be of type {schema['format']}: {shown(value)}"
-        yield Cause("FieldValueTypeInvalid", f"Invalid value: {shown(value)}: {path} in body {told}", path)
+        message = f"must be of type {schema['format']}: {shown(value)}"
+        yield Cause("FieldValueTypeInvalid", f"Invalid value: {shown(value)}: {path} in body {message}", path)
     length = len(value)
     if length > schema.get("maxLength", length):
         yield Cause("FieldValueTooLong", f"Too long: may not be more than {schema['maxLength']} bytes", path)
@@ -113,8 +113,8 @@ def _number(value: float, schema: JsonObject, path: str) -> Causes:
 def _array(value: list[Any], schema: JsonObject, path: str) -> Causes:
     items = schema.get("items")
     if isinstance(items, dict):
-        for place, inner in enumerate(value):
-            yield from problems_of(inner, items, f"{path}[{place}]")
+        for index, inner in enumerate(value):
+            yield from problems_of(inner, items, f"{path}[{index}]")
     if len(value) < schema.get("minItems", 0):
         yield invalid_value(path, len(value), f"{path} in body should have at least {schema['minItems']} items")
     if len(value) > schema.get("maxItems", len(value)):
@@ -128,21 +128,21 @@ def _repeated_entries(value: list[Any], schema: JsonObject, path: str) -> Causes
     if kind not in ("set", "map"):
         return
     seen: list[Any] = []
-    for place, entry in enumerate(value):
+    for index, entry in enumerate(value):
         identity = entry
         if kind == "map":
             if not isinstance(entry, dict):
                 continue
             identity = {key: entry[key] for key in schema.get("x-kubernetes-list-map-keys", ()) if key in entry}
         if identity in seen:
-            yield duplicate(f"{path}[{place}]", dict(sorted(identity.items())) if kind == "map" else identity)
+            yield duplicate(f"{path}[{index}]", dict(sorted(identity.items())) if kind == "map" else identity)
         seen.append(identity)
 
 
 def _object(value: dict[str, Any], schema: JsonObject, path: str) -> Causes:
     if len(value) < schema.get("minProperties", 0):
-        told = f"{path} in body should have at least {schema['minProperties']} properties"
-        yield invalid_value(path, len(value), told)
+        message = f"{path} in body should have at least {schema['minProperties']} properties"
+        yield invalid_value(path, len(value), message)
     if len(value) > schema.get("maxProperties", len(value)):
         yield _too_many(path, len(value), schema["maxProperties"])
     embedded = schema.get(_EMBEDDED) and path
@@ -170,8 +170,8 @@ def _alternatives(value: Any, schema: JsonObject, path: str) -> Causes:
         tried = [list(problems_of(value, each, path)) for each in schema["oneOf"]]
         fitting = sum(not wrong for wrong in tried)
         if fitting != 1:
-            told = "Found none valid" if not fitting else f"Found {fitting} valid alternatives"
-            yield _without_field(f'"{path}" must validate one and only one schema (oneOf). {told}')
+            message = "Found none valid" if not fitting else f"Found {fitting} valid alternatives"
+            yield _without_field(f'"{path}" must validate one and only one schema (oneOf). {message}')
             yield from tried[0] if not fitting else ()
     if "not" in schema and not list(islice(problems_of(value, schema["not"], path), 1)):
         yield _without_field(f'"{path}" must not validate the schema (not)')

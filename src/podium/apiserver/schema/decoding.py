@@ -164,12 +164,12 @@ def _list_walk(inner: Walk | type) -> Walk:
     def walk(values: Any) -> None:
         if values.__class__ is not list:
             raise NOT_PLAIN
-        for place, value in enumerate(values):
+        for index, value in enumerate(values):
             if value is None:
                 raise NOT_PLAIN
             replaced = inner(value)
             if replaced is not None:
-                values[place] = replaced
+                values[index] = replaced
 
     return walk
 

@@ -1,4 +1,4 @@
-"""Defaults that depend on other fields: requests from limits, the pull policy from the image's tag, and the like.
+"""Fills in defaults that depend on other fields: requests from limits, the pull policy from the image tag, and so on.
 
 Each rule takes the value of one type, which has its constants already, and fills in what is missing.
 """

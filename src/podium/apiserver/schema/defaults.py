@@ -1,4 +1,4 @@
-"""What the API server fills in where an object says nothing: `restartPolicy: Always`, `replicas: 1`.
+"""Fills in the defaults of built-in kinds: `restartPolicy: Always`, `replicas: 1`.
 
 Defaults belong to types, wherever those occur: a probe's period is ten seconds in a pod and in a deployment's template.
 So there is a table of constants by type, a table of rules for what depends on other fields (default_rules.py), and what

@@ -1,4 +1,4 @@
-"""Whether a CustomResourceDefinition may be stored: its names, versions and schemas, as kube-apiserver words it.
+"""Validates CustomResourceDefinitions: their names, versions and schemas, in the words of kube-apiserver.
 
 What is the same in all versions (schema, columns, subresources) counts once there, under `spec.validation` and its like
 instead of `spec.versions[…]`; messages name fields accordingly.
@@ -71,8 +71,10 @@ def _spec_problems(spec: JsonObject) -> Causes:
     elif spec["scope"] not in ("Cluster", "Namespaced"):
         yield not_supported("spec.scope", spec["scope"], ("Cluster", "Namespaced"))
     if spec.get("preserveUnknownFields"):
-        told = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
-        yield invalid_value("spec.preserveUnknownFields", True, told)
+        message = (
+            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        )
+        yield invalid_value("spec.preserveUnknownFields", True, message)
     yield from _version_problems(spec.get("versions") or [])
     yield from _part_problems(spec.get("versions") or [])
     yield from _names_problems(spec.get("names", {}))
@@ -81,11 +83,11 @@ def _spec_problems(spec: JsonObject) -> Causes:
 
 def _version_problems(versions: list[JsonObject]) -> Causes:
     names = [version.get("name", "") for version in versions]
-    for place, version in enumerate(versions):
+    for index, version in enumerate(versions):
         if (version.get("schema") or {}).get("openAPIV3Schema") is None:
-            yield required(f"spec.versions[{place}].schema.openAPIV3Schema")
-        if not _LABEL.fullmatch(names[place]):
-            yield invalid_value(f"spec.versions[{place}].name", names[place], _LABEL_RULE)
+            yield required(f"spec.versions[{index}].schema.openAPIV3Schema")
+        if not _LABEL.fullmatch(names[index]):
+            yield invalid_value(f"spec.versions[{index}].name", names[index], _LABEL_RULE)
     if len(set(names)) != len(names):
         yield _about_versions(versions, "must contain unique version names")
     if sum(bool(version.get("storage")) for version in versions) != 1:
@@ -94,7 +96,7 @@ def _version_problems(versions: list[JsonObject]) -> Causes:
         yield invalid_value("spec.version", names[0], _LABEL_RULE)
 
 
-def _about_versions(versions: list[JsonObject], told: str) -> Cause:
+def _about_versions(versions: list[JsonObject], message: str) -> Cause:
     """The versions as they are shown in a message: what is the same in all of them stands elsewhere."""
     shared = ("Schema", "Subresources", "AdditionalPrinterColumns", "SelectableFields")
     summed = [
@@ -108,21 +110,21 @@ def _about_versions(versions: list[JsonObject], told: str) -> Cause:
         }
         for version in versions
     ]
-    return Cause("FieldValueInvalid", f"Invalid value: {shown(summed)}: {told}", "spec.versions")
+    return Cause("FieldValueInvalid", f"Invalid value: {shown(summed)}: {message}", "spec.versions")
 
 
 def _part_problems(versions: list[JsonObject]) -> Causes:
-    for place, version, field in _once(versions, "schema", "spec.validation"):
+    for index, version, field in _once(versions, "schema", "spec.validation"):
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is not None:
-            where = field or f"spec.versions[{place}].schema"
+            where = field or f"spec.versions[{index}].schema"
             yield from structural_problems(schema, f"{where}.openAPIV3Schema")
-    for place, version, field in _once(versions, "additionalPrinterColumns", "spec.additionalPrinterColumns"):
-        where = field or f"spec.versions[{place}].additionalPrinterColumns"
-        for index, column in enumerate(version.get("additionalPrinterColumns") or ()):
-            yield from _column_problems(column, f"{where}[{index}]")
-    for place, version, field in _once(versions, "subresources", "spec.subresources"):
-        where = field or f"spec.versions[{place}].subresources"
+    for index, version, field in _once(versions, "additionalPrinterColumns", "spec.additionalPrinterColumns"):
+        where = field or f"spec.versions[{index}].additionalPrinterColumns"
+        for at, column in enumerate(version.get("additionalPrinterColumns") or ()):
+            yield from _column_problems(column, f"{where}[{at}]")
+    for index, version, field in _once(versions, "subresources", "spec.subresources"):
+        where = field or f"spec.versions[{index}].subresources"
         scale = (version.get("subresources") or {}).get("scale")
         if scale is not None:
             yield from _scale_problems(scale, f"{where}.scale")
@@ -131,8 +133,8 @@ def _part_problems(versions: list[JsonObject]) -> Causes:
 def _once(versions: list[JsonObject], part: str, field: str) -> Iterator[tuple[int, JsonObject, str]]:
     """Each version, or only one where all say the same; with the field that then stands for all."""
     same = all(version.get(part) == versions[0].get(part) for version in versions)
-    for place, version in enumerate(versions[:1] if same else versions):
-        yield place, version, field if same else ""
+    for index, version in enumerate(versions[:1] if same else versions):
+        yield index, version, field if same else ""
 
 
 def _column_problems(column: JsonObject, field: str) -> Causes:
@@ -182,12 +184,12 @@ def _names_problems(names: JsonObject) -> Causes:
                 yield invalid_value(
                     cause.field, value, f"may have mixed case, but should otherwise match: {_LABEL_RULE}"
                 )
-    for place, short in enumerate(names.get("shortNames") or ()):
-        yield from _label_problems(short, f"{field}.shortNames[{place}]")
+    for index, short in enumerate(names.get("shortNames") or ()):
+        yield from _label_problems(short, f"{field}.shortNames[{index}]")
     if names.get("kind") and names.get("kind") == names.get("listKind"):
         yield invalid_value(f"{field}.listKind", names["listKind"], "kind and listKind may not be the same")
-    for place, category in enumerate(names.get("categories") or ()):
-        yield from _label_problems(category, f"{field}.categories[{place}]")
+    for index, category in enumerate(names.get("categories") or ()):
+        yield from _label_problems(category, f"{field}.categories[{index}]")
 
 
 def _label_problems(value: str, field: str) -> Causes:
@@ -205,8 +207,8 @@ def _conversion_problems(conversion: JsonObject) -> Causes:
         if not (conversion.get("webhook") or {}).get("conversionReviewVersions"):
             yield required("spec.conversion.conversionReviewVersions")
         else:
-            told = "this server converts with strategy None only"
-            yield invalid_value("spec.conversion.strategy", strategy, told)
+            message = "this server converts with strategy None only"
+            yield invalid_value("spec.conversion.strategy", strategy, message)
     elif strategy and strategy != "None":
         yield not_supported("spec.conversion.strategy", strategy, ("None", "Webhook"))
 
@@ -218,14 +220,14 @@ def _stored_version_problems(spec: JsonObject, stored: list[str] | None) -> Caus
     if not stored:
         yield invalid_value(field, stored, "must have at least one stored version")
         return
-    for place, name in enumerate(stored):
+    for index, name in enumerate(stored):
         if name not in names:
-            told = (
+            message = (
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in "
                 f"spec.versions until a storage migration ensures no data remains persisted in {name} and "
                 f"removes {name} from {field}"
             )
-            yield invalid_value(f"{field}[{place}]", name, told)
+            yield invalid_value(f"{field}[{index}]", name, message)
     for version in versions:
         if version.get("storage") and version.get("name") not in stored:
             yield invalid_value(field, stored, f"must have the storage version {version.get('name')}")
@@ -234,8 +236,8 @@ def _stored_version_problems(spec: JsonObject, stored: list[str] | None) -> Caus
 def _approval_problems(metadata: JsonObject, spec: JsonObject) -> Causes:
     group = spec.get("group", "")
     if group.endswith((".k8s.io", ".kubernetes.io")) and not (metadata.get("annotations") or {}).get(_APPROVAL):
-        told = (
+        message = (
             f'protected groups must have approval annotation "{_APPROVAL}", '
             "see https://github.com/kubernetes/enhancements/pull/1111"
         )
-        yield required(f"metadata.annotations[{_APPROVAL}]", told)
+        yield required(f"metadata.annotations[{_APPROVAL}]", message)

@@ -1,4 +1,4 @@
-"""What fields the built-in kinds have: types, how lists are identified and merged, what an empty value becomes.
+"""Knows the fields of the built-in kinds: types, how lists are identified and merged, what an empty value becomes.
 
 The facts are kube-apiserver's own (`field_facts.json`, written by `python -m tests.testbed.field_facts`): from its
 OpenAPI documents, and from its Go types where an answer shows more than OpenAPI says. A type is read from them when

@@ -1,4 +1,4 @@
-"""From a kind to its schema: the facts of a built-in one, the definition of a custom one."""
+"""Finds the schema of a kind: the facts of a built-in one, the definition of a custom one."""
 
 from __future__ import annotations
 

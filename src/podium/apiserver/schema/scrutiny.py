@@ -42,25 +42,25 @@ class _Fraction(float):
         return number
 
 
-class _Place(NamedTuple):
+class _Location(NamedTuple):
     """Where a value is: its path with list indices, its path as Go errors give it, the struct that has the field."""
 
     path: str = ""
     go_path: str = ""
     struct: str = ""
 
-    def of_field(self, name: str, struct: str, embedded: str) -> _Place:
+    def of_field(self, name: str, struct: str, embedded: str) -> _Location:
         go_name = f"{embedded}.{name}" if embedded else name
-        return _Place(
+        return _Location(
             f"{self.path}.{name}" if self.path else name,
             f"{self.go_path}.{go_name}" if self.go_path else go_name,
             struct,
         )
 
-    def of_entry(self, key: str) -> _Place:
+    def of_entry(self, key: str) -> _Location:
         return self._replace(path=f"{self.path}.{key}")
 
-    def of_index(self, index: int) -> _Place:
+    def of_index(self, index: int) -> _Location:
         return self._replace(path=f"{self.path}[{index}]")
 
 
@@ -75,63 +75,63 @@ class Scrutiny:
         value = as_written(raw)
         if not isinstance(value, Pairs):
             raise DecodingError(f"json: cannot unmarshal {_word(value)} into Go value of type {go_type}")
-        return self._struct(value, struct, _Place())
+        return self._struct(value, struct, _Location())
 
-    def _struct(self, pairs: Pairs, struct: Struct, place: _Place) -> dict[str, Any]:
+    def _struct(self, pairs: Pairs, struct: Struct, location: _Location) -> dict[str, Any]:
         taken: dict[str, Any] = {}
         seen: set[str] = set()
         for name, value in pairs:
             field = struct.fields.get(name)
             if field is None:
-                path = f"{place.path}.{name}" if place.path else name
+                path = f"{location.path}.{name}" if location.path else name
                 self._note(f'unknown field "{path}"')
                 continue
-            inner = place.of_field(name, struct.name, field.embedded)
+            inner = location.of_field(name, struct.name, field.embedded)
             if name in seen:
                 self._note(f'duplicate field "{inner.path}"')
             seen.add(name)
             taken[name] = None if value is None else self._value(value, field, inner)
         return taken
 
-    def _value(self, value: Any, field: FieldType, place: _Place) -> Any:
+    def _value(self, value: Any, field: FieldType, location: _Location) -> Any:
         if field.form == "struct":
             if not isinstance(value, Pairs):
-                raise _mismatch(_word(value), place, field.go_type)
+                raise _mismatch(_word(value), location, field.go_type)
             assert field.struct is not None
-            return self._struct(value, field.struct, place)
+            return self._struct(value, field.struct, location)
         if field.form == "list":
-            return self._list(value, field, place)
+            return self._list(value, field, location)
         if field.form == "map":
-            return self._map(value, field, place)
+            return self._map(value, field, location)
         if field.encoding.startswith("schema-or-"):
-            return self._schema(value, field, place)
+            return self._schema(value, field, location)
         if field.form == "anything":
             return plain(value)
-        return _SCALARS[field.encoding](value, field, place)
+        return _SCALARS[field.encoding](value, field, location)
 
-    def _list(self, values: Any, field: FieldType, place: _Place) -> list[Any]:
+    def _list(self, values: Any, field: FieldType, location: _Location) -> list[Any]:
         if not isinstance(values, list) or isinstance(values, Pairs):
-            raise _mismatch(_word(values), place, field.go_type)
+            raise _mismatch(_word(values), location, field.go_type)
         assert field.element is not None
         taken = []
         for index, value in enumerate(values):
-            inner = place.of_index(index)
+            inner = location.of_index(index)
             taken.append(_zero(field.element) if value is None else self._value(value, field.element, inner))
         return taken
 
-    def _map(self, pairs: Any, field: FieldType, place: _Place) -> dict[str, Any]:
+    def _map(self, pairs: Any, field: FieldType, location: _Location) -> dict[str, Any]:
         if not isinstance(pairs, Pairs):
-            raise _mismatch(_word(pairs), place, field.go_type)
+            raise _mismatch(_word(pairs), location, field.go_type)
         assert field.element is not None
         taken: dict[str, Any] = {}
         for key, value in pairs:
-            inner = place.of_entry(key)
+            inner = location.of_entry(key)
             if key in taken:
                 self._note(f'duplicate field "{inner.path}"')
             taken[key] = _zero(field.element) if value is None else self._value(value, field.element, inner)
         return taken
 
-    def _schema(self, value: Any, field: FieldType, place: _Place) -> Any:
+    def _schema(self, value: Any, field: FieldType, location: _Location) -> Any:
         """A schema inside a schema; unknown fields are dropped there without a word."""
         if field.encoding == "schema-or-bool" and isinstance(value, bool):
             return value
@@ -139,8 +139,8 @@ class Scrutiny:
             raise DecodingError("boolean or JSON schema expected")
         schema = FieldType({"$ref": JSON_SCHEMA})
         if isinstance(value, list) and not isinstance(value, Pairs):
-            return [Scrutiny()._value(each, schema, place) for each in value]
-        return Scrutiny()._value(value, schema, place) if isinstance(value, Pairs) else None
+            return [Scrutiny()._value(each, schema, location) for each in value]
+        return Scrutiny()._value(value, schema, location) if isinstance(value, Pairs) else None
 
     def _note(self, problem: str) -> None:
         if len(self.problems) < MAX_PROBLEMS and problem not in self.problems:
@@ -161,47 +161,47 @@ def plain(value: Any) -> Any:
     return float(value) if isinstance(value, _Fraction) else value
 
 
-def _string(value: Any, field: FieldType, place: _Place) -> str:
+def _string(value: Any, field: FieldType, location: _Location) -> str:
     if not isinstance(value, str):
-        raise _mismatch(_word(value), place, field.go_type)
+        raise _mismatch(_word(value), location, field.go_type)
     return value
 
 
-def _bool(value: Any, field: FieldType, place: _Place) -> bool:
+def _bool(value: Any, field: FieldType, location: _Location) -> bool:
     if not isinstance(value, bool):
-        raise _mismatch(_word(value), place, field.go_type)
+        raise _mismatch(_word(value), location, field.go_type)
     return value
 
 
-def _integer(value: Any, field: FieldType, place: _Place) -> int:
+def _integer(value: Any, field: FieldType, location: _Location) -> int:
     limit = 1 << (63 if field.encoding == "int64" else 31)
     if isinstance(value, _Fraction) or (_word(value) == "number" and not -limit <= value < limit):
-        raise _mismatch(f"number {_text(value)}", place, _int_type(field))
+        raise _mismatch(f"number {_text(value)}", location, _int_type(field))
     if _word(value) != "number":
-        raise _mismatch(_word(value), place, _int_type(field))
+        raise _mismatch(_word(value), location, _int_type(field))
     return int(value)
 
 
-def _int_or_string(value: Any, field: FieldType, place: _Place) -> int | str:
-    return value if isinstance(value, str) else _integer(value, field, place)
+def _int_or_string(value: Any, field: FieldType, location: _Location) -> int | str:
+    return value if isinstance(value, str) else _integer(value, field, location)
 
 
-def _number(value: Any, field: FieldType, place: _Place) -> float:
+def _number(value: Any, field: FieldType, location: _Location) -> float:
     if _word(value) != "number":
-        raise _mismatch(_word(value), place, field.go_type)
+        raise _mismatch(_word(value), location, field.go_type)
     return float(value) if isinstance(value, _Fraction) else value
 
 
-def _quantity(value: Any, field: FieldType, place: _Place) -> str:
+def _quantity(value: Any, field: FieldType, location: _Location) -> str:
     try:
         return canonical(value if isinstance(value, str) else _text(value))
     except (QuantityError, TypeError):
         raise DecodingError(QUANTITY_FORMAT) from None
 
 
-def _bytes(value: Any, field: FieldType, place: _Place) -> str:
+def _bytes(value: Any, field: FieldType, location: _Location) -> str:
     if not isinstance(value, str):
-        raise _mismatch(_word(value), place, field.go_type)
+        raise _mismatch(_word(value), location, field.go_type)
     try:
         b64decode(value.replace("\r", "").replace("\n", ""), validate=True)
     except (Base64Error, ValueError):
@@ -223,16 +223,16 @@ _LAYOUTS: Final = {
 }
 
 
-def _time(value: Any, field: FieldType, place: _Place) -> str:
+def _time(value: Any, field: FieldType, location: _Location) -> str:
     if not isinstance(value, str):
-        raise _mismatch(_word(value), place, "string")
+        raise _mismatch(_word(value), location, "string")
     layout, steps = _LAYOUTS[field.encoding]
     rest = value
     for name, pattern in steps:
         found = re.match(pattern, rest)
         if found is None:
-            told = f"cannot parse {_quoted(rest)} as {_quoted(name)}"
-            raise DecodingError(f"parsing time {_quoted(value)} as {_quoted(layout)}: {told}")
+            message = f"cannot parse {_quoted(rest)} as {_quoted(name)}"
+            raise DecodingError(f"parsing time {_quoted(value)} as {_quoted(layout)}: {message}")
         rest = rest[found.end() :]
     if rest:
         raise DecodingError(f"parsing time {_quoted(value)}: extra text: {_quoted(rest)}")
@@ -244,7 +244,7 @@ def _time(value: Any, field: FieldType, place: _Place) -> str:
     return value
 
 
-_SCALARS: Final[dict[str, Callable[[Any, FieldType, _Place], Any]]] = {
+_SCALARS: Final[dict[str, Callable[[Any, FieldType, _Location], Any]]] = {
     "string": _string,
     "bool": _bool,
     "int32": _integer,
@@ -258,8 +258,8 @@ _SCALARS: Final[dict[str, Callable[[Any, FieldType, _Place], Any]]] = {
 }
 
 
-def _mismatch(word: str, place: _Place, go_type: str) -> DecodingError:
-    where = f"Go struct field {place.struct}.{place.go_path}"
+def _mismatch(word: str, location: _Location, go_type: str) -> DecodingError:
+    where = f"Go struct field {location.struct}.{location.go_path}"
     return DecodingError(f"json: cannot unmarshal {word} into {where} of type {go_type}")
 
 

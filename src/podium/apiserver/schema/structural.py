@@ -1,8 +1,8 @@
-"""Whether a schema is one that a custom kind can have: structural, as kube-apiserver demands and words it.
+"""Checks that the schema of a custom kind is structural, as kube-apiserver demands and words it.
 
 Structural means that each field's type is said once, outside of anyOf and its like, so that pruning and defaulting
-know what they look at. The usual mistakes are told in the server's words; that a pattern does not compile is told in
-Python's.
+know what they look at. The usual mistakes are worded as the server words them; that a pattern does not compile is in
+Python's words.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def structural_problems(schema: JsonObject, field: str) -> Causes:
         return
     metadata = (schema.get("properties") or {}).get("metadata")
     if metadata is not None and not set(metadata.get("properties") or {}) <= {"name", "generateName"}:
-        told = "must not specify anything other than name and generateName, but metadata is implicitly specified"
-        yield field_forbidden(f"{field}.properties[metadata]", told)
+        message = "must not specify anything other than name and generateName, but metadata is implicitly specified"
+        yield field_forbidden(f"{field}.properties[metadata]", message)
     yield from _problems(schema, field)
 
 
@@ -72,9 +72,9 @@ def _problems(schema: JsonObject, field: str) -> Causes:
         yield from _default_problems(schema, f"{field}.default")
 
 
-def _untyped(schema: JsonObject, field: str, told: str) -> Causes:
+def _untyped(schema: JsonObject, field: str, message: str) -> Causes:
     if not any(schema.get(word) for word in ("type", "x-kubernetes-int-or-string", _PRESERVE, "$ref")):
-        yield required(f"{field}.type", told)
+        yield required(f"{field}.type", message)
 
 
 def _unsupported(schema: JsonObject, field: str) -> Causes:
@@ -105,11 +105,11 @@ def _list_problems(schema: JsonObject, field: str) -> Causes:
         yield from _key_problems(schema.get(_KEYS) or [], items, field)
     if kind == "set" and isinstance(items, dict):
         if items.get("type") == "object" and items.get("x-kubernetes-map-type") != "atomic":
-            told = "must be atomic as item of a list with x-kubernetes-list-type=set"
-            yield invalid_value(f"{field}.items.x-kubernetes-map-type", items.get("x-kubernetes-map-type"), told)
+            message = "must be atomic as item of a list with x-kubernetes-list-type=set"
+            yield invalid_value(f"{field}.items.x-kubernetes-map-type", items.get("x-kubernetes-map-type"), message)
         if items.get("type") == "array" and items.get(_LIST_TYPE, "atomic") != "atomic":
-            told = "must be atomic as item of a list with x-kubernetes-list-type=set"
-            yield invalid_value(f"{field}.items.{_LIST_TYPE}", items.get(_LIST_TYPE), told)
+            message = "must be atomic as item of a list with x-kubernetes-list-type=set"
+            yield invalid_value(f"{field}.items.{_LIST_TYPE}", items.get(_LIST_TYPE), message)
 
 
 def _key_problems(keys: list[str], items: JsonObject, field: str) -> Causes:
@@ -121,8 +121,8 @@ def _key_problems(keys: list[str], items: JsonObject, field: str) -> Causes:
         return
     for key in keys:
         if properties[key].get("default") is None and key not in items.get("required", ()):
-            told = f"this property is in {_KEYS}, so it must have a default or be a required property"
-            yield required(f"{field}.items.properties[{key}].default", told)
+            message = f"this property is in {_KEYS}, so it must have a default or be a required property"
+            yield required(f"{field}.items.properties[{key}].default", message)
 
 
 def _extension_problems(schema: JsonObject, field: str) -> Causes:
@@ -136,15 +136,15 @@ def _pattern_problem(pattern: str, field: str) -> Causes:
     try:
         compiled(pattern)
     except re.error as problem:
-        told = f"must be a valid regular expression, but isn't: error parsing regexp: {problem}"
-        yield invalid_value(field, pattern, told)
+        message = f"must be a valid regular expression, but isn't: error parsing regexp: {problem}"
+        yield invalid_value(field, pattern, message)
 
 
 def _junctors(schema: JsonObject, field: str) -> Causes:
     choice = schema.get("x-kubernetes-int-or-string")
     for word in ("allOf", "anyOf", "oneOf"):
-        for place, inner in enumerate(schema.get(word) or ()):
-            yield from _junctor(inner, f"{field}.{word}[{place}]", types_allowed=bool(choice))
+        for index, inner in enumerate(schema.get(word) or ()):
+            yield from _junctor(inner, f"{field}.{word}[{index}]", types_allowed=bool(choice))
     if schema.get("not"):
         yield from _junctor(schema["not"], f"{field}.not", types_allowed=False)
 

@@ -1,4 +1,4 @@
-"""Everything that is stored, in one SQLite file, so that a killed process comes back with all it acknowledged.
+"""Saves everything that is stored in one SQLite file, so that a killed process comes back with all it acknowledged.
 
 The file is a journal of the store, not another store: it is read once, at the start. Writes of one turn of the event
 loop share a commit, and a request is answered only after the commit that holds its write. What the process had
@@ -94,7 +94,7 @@ class Database:
             return
         try:
             loop = asyncio.get_running_loop()
-        except RuntimeError:  # Nobody's turn ends: this write is on its own.
+        except RuntimeError:  # No event loop, no turn that ends: this write is on its own.
             self.commit()
             return
         self._waiting = loop.create_future()
@@ -123,7 +123,7 @@ def _opened(path: Path) -> sqlite3.Connection:
         raise DatabaseError(f"{path} cannot be made: there is no folder {path.parent}")
     connection = sqlite3.connect(path, isolation_level=None, timeout=0.5)
     try:
-        # Held until the connection ends, so that nobody else writes what this process would never read.
+        # Held until the connection ends, so that no other process writes what this one would never read.
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")

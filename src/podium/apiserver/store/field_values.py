@@ -1,4 +1,4 @@
-"""Which fields a field selector may ask for, by kind, and their values in an object.
+"""Names the fields that a field selector may ask for, by kind, and reads their values in an object.
 
 Every kind can be selected by `metadata.name` and `metadata.namespace`; a few have more. The values of these are taken
 out once, when an object is stored, so that a watch with a field selector never decodes an object it does not send.

@@ -1,4 +1,4 @@
-"""Label selectors as they are written in a URL: `app=web,tier in (a, b),!old`.
+"""Parses label selectors as they are written in a URL: `app=web,tier in (a, b),!old`.
 
 The grammar and the complaints are the API's. What comes out is a selector of podium.kube, ready to match.
 """

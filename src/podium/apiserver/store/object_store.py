@@ -1,12 +1,12 @@
-"""Every object, as encoded bytes, with one revision counter and the history that watches are answered from.
+"""Stores every object as encoded bytes, with one revision counter and the history that watches are answered from.
 
-An object is kept exactly as it is sent: nobody shares a mutable dictionary with the store, fifty thousand pods cost
-little more than their text, and a list or a watch copies bytes instead of encoding. Each write takes the next revision,
-which becomes the object's resourceVersion, and is told to the listeners in order; a listener that writes is told of
-its own write after everybody has heard of the one before.
+An object is stored exactly as it is sent: the store shares no mutable dictionary, fifty thousand pods cost little more
+than their text, and a list or a watch copies bytes instead of encoding. Each write takes the next revision, which
+becomes the object's resourceVersion, and is passed to the listeners in order; what a listener writes is passed on after
+all listeners have had the write before.
 
-The history of a collection is bounded. What has fallen out of it is `forgotten`: nothing can be said about revisions
-before that, which is what 410 Gone means.
+The history of a collection is bounded. What has fallen out of it is `forgotten`: a watch or list from before that gets
+410 Gone.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -66,7 +66,7 @@ class ForgottenError(Exception):
 
 
 class ObjectStore:
-    """`history` bounds how many changes of each collection are kept for watches and for lists of the past."""
+    """`history` bounds how many changes of each collection are held for watches and for lists of the past."""
 
     def __init__(self, *, history: int = HISTORY) -> None:
         self.revision = 1
@@ -74,8 +74,8 @@ class ObjectStore:
         self._collections: dict[str, _Collection] = {}
         self._listeners: list[Listener] = []
         self._listeners_of: dict[str, list[Listener]] = {}
-        self._untold: deque[ObjectChange] = deque()
-        self._telling = False
+        self._pending: deque[ObjectChange] = deque()
+        self._notifying = False
 
     def get(self, kind: Kind, namespace: str | None, name: str) -> Stored | None:
         collection = self._collections.get(kind.stored_in)
@@ -151,17 +151,17 @@ class ObjectStore:
 
     def _record(self, collection: "_Collection", change: ObjectChange) -> None:
         collection.record(change)
-        self._untold.append(change)
-        if self._telling:
+        self._pending.append(change)
+        if self._notifying:
             return
-        self._telling = True
+        self._notifying = True
         try:
-            while self._untold:
-                told = self._untold.popleft()
-                for listener in (*self._listeners, *self._listeners_of.get(told.new.kind.stored_in, ())):
-                    listener(told)
+            while self._pending:
+                pending = self._pending.popleft()
+                for listener in (*self._listeners, *self._listeners_of.get(pending.new.kind.stored_in, ())):
+                    listener(pending)
         finally:
-            self._telling = False
+            self._notifying = False
 
 
 def encode(kind: Kind, obj: dict[str, Any], revision: int | None) -> Stored:
@@ -262,7 +262,7 @@ class _Collection:
         return changes[start:] if limit is None else changes[start : start + limit]
 
     def at(self, revision: int) -> list[Stored]:
-        """What is stored now with every later change taken back; kept, for the next chunk of the same list."""
+        """What is stored now with every later change taken back; held for the next chunk of the same list."""
         self._check(revision)
         found = self._snapshots.get(revision)
         if found is None:

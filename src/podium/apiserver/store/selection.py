@@ -1,7 +1,7 @@
-"""Which objects a list or a watch is about: a label selector and a field selector, ready to match what is stored.
+"""Selects the objects of a list or a watch: a label selector and a field selector, ready to match what is stored.
 
-Field selectors know `=`, `==` and `!=` on the few fields a kind offers (fields.py); a backslash keeps a comma or an
-equals sign in a value from ending it.
+Field selectors know `=`, `==` and `!=` on the few fields a kind offers (field_values.py); a backslash keeps a comma or
+an equals sign in a value from ending it.
 """
 
 import re
@@ -28,7 +28,7 @@ class FieldTerm(NamedTuple):
     field: str
     equal: bool
     value: str
-    place: int
+    position: int
     """Where the value stands in Stored.fields; −1 the name, −2 the namespace, −3 a field that is always empty."""
 
 
@@ -46,13 +46,13 @@ class Selection(msgspec.Struct, frozen=True):
     def name(self) -> str | None:
         """The one name that can match, where the selection says so."""
         for term in self.fields:
-            if term.place == -1 and term.equal:
+            if term.position == -1 and term.equal:
                 return term.value
         return None
 
     def matches(self, stored: Stored) -> bool:
         for term in self.fields:
-            if (_value(stored, term.place) == term.value) != term.equal:
+            if (_value(stored, term.position) == term.value) != term.equal:
                 return False
         return self.labels.empty or self.labels.matches(stored.labels)
 

@@ -1,4 +1,4 @@
-"""One stored object in the form of whichever kind it is asked for.
+"""Converts objects between the form they are stored in and the kind they are asked for as.
 
 Versions of a custom resource differ in their apiVersion only. Events are kept in the core form; events.k8s.io spells
 some of the same fields differently, and keeps the old spellings as `deprecated…`.

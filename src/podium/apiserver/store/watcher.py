@@ -1,7 +1,7 @@
-"""Watches: what has changed since a revision, and from then on whatever changes.
+"""Watches a collection: what has changed since a revision, and from then on whatever changes.
 
-A watcher is a place in the store's history, not a queue: it holds nothing of what it has yet to send. One that does not
-read falls behind until history has forgotten its place; then it is told 410 and ends. So a stuck client costs no
+A watcher is a position in the store's history, not a queue: it holds nothing of what it has yet to send. One that does
+not read falls back until history has forgotten its position; then it gets 410 and ends. So a stuck client costs no
 memory, however long it is stuck.
 
 What a change means for a watcher depends on its selection: an object that begins to match is ADDED, one that ceases to
@@ -46,7 +46,7 @@ class WatchRequest(msgspec.Struct):
     timeout: float | None = None
     show: Show | None = None
     failure: StatusError | None = None
-    """Why it cannot begin: told as the only event."""
+    """Why it cannot begin: sent as the only event."""
 
 
 class Watcher:

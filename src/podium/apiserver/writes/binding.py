@@ -1,4 +1,4 @@
-"""Binding a pod: the one write by which a scheduler says where it runs.
+"""Binds a pod: the one write by which a scheduler says where it runs.
 
 It is not an update, so it needs no resourceVersion; instead it succeeds once. A pod that has a node, is being deleted
 or is gated is refused with a conflict, and so is one whose uid or resourceVersion is not the Binding's.

@@ -1,4 +1,4 @@
-"""Holds what a write reads and changes besides its object: the kinds, the store, the time and random numbers."""
+"""Holds what a write reads and changes beyond its object: the kinds, the store, the time and random numbers."""
 
 from __future__ import annotations
 

@@ -111,8 +111,8 @@ def _accept_names(context: WriteContext, definition: JsonObject) -> bool:
     if conflict is None:
         status["acceptedNames"] = definition["spec"]["names"]
         _condition(context, definition, "NamesAccepted", "True", "NoConflicts", "no conflicts found")
-        told = "the initial names have been accepted"
-        _condition(context, definition, "Established", "True", "InitialNamesAccepted", told)
+        message = "the initial names have been accepted"
+        _condition(context, definition, "Established", "True", "InitialNamesAccepted", message)
         return True
     reason, name = conflict
     _condition(context, definition, "NamesAccepted", "False", reason, f'"{name}" is already in use')

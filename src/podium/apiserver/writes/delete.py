@@ -1,8 +1,8 @@
-"""What a DELETE does: at once, after a grace period, or when the last finalizer is gone.
+"""Deletes objects: at once, after a grace period, or when the last finalizer is gone.
 
 An object with finalizers, or one whose kind ends gracefully, is only marked: it gets a deletionTimestamp and stays
-until whoever is responsible has finished. How its dependents go is written down as a finalizer too, for the garbage
-collector to read.
+until the owners of its finalizers have finished. How its dependents go is written down as a finalizer too, for
+the garbage collector to read.
 """
 
 from typing import Any, Final
@@ -35,14 +35,14 @@ def delete(context: WriteContext, kind: Kind, namespace: str | None, name: str, 
     check_deletion(kind, stored, options)
     rules.check_deletion(stored)
     obj = stored.decode()
-    if not _mark(kind, rules, obj, options, context.clock.now()):
+    if not _mark_deletion(kind, rules, obj, options, context.clock.now()):
         if options.dry_run:
             return Deleted(stored, True)
         return Deleted(store.remove(kind, stored.namespace, stored.name), True)
     if options.dry_run:
         return Deleted(encode(stored.kind, obj, stored.revision), False)
     marked = stored if obj == stored.decode() else store.put(stored.kind, obj)
-    if not obj["metadata"].get("deletionGracePeriodSeconds") and not _kept(obj):
+    if not obj["metadata"].get("deletionGracePeriodSeconds") and not _has_finalizers(obj):
         return Deleted(store.remove(kind, stored.namespace, stored.name), True)
     return Deleted(marked, False)
 
@@ -50,10 +50,12 @@ def delete(context: WriteContext, kind: Kind, namespace: str | None, name: str, 
 def finished(obj: dict[str, Any]) -> bool:
     """Whether an object marked for deletion has nothing left to wait for."""
     metadata = obj["metadata"]
-    return "deletionTimestamp" in metadata and not metadata.get("deletionGracePeriodSeconds") and not _kept(obj)
+    return (
+        "deletionTimestamp" in metadata and not metadata.get("deletionGracePeriodSeconds") and not _has_finalizers(obj)
+    )
 
 
-def _mark(kind: Kind, rules: KindRules, obj: dict[str, Any], options: DeleteOptions, now: float) -> bool:
+def _mark_deletion(kind: Kind, rules: KindRules, obj: dict[str, Any], options: DeleteOptions, now: float) -> bool:
     """Write into `obj` what its deletion waits for; False when it waits for nothing and was not marked."""
     metadata = obj["metadata"]
     already = metadata.get("deletionTimestamp")
@@ -61,16 +63,16 @@ def _mark(kind: Kind, rules: KindRules, obj: dict[str, Any], options: DeleteOpti
     if kind == NAMESPACE:
         obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
     if already:
-        asked, agreed = options.grace_seconds, metadata.get("deletionGracePeriodSeconds") or 0
-        if rules.grace_seconds is not None and asked is not None and asked < agreed:
-            shorter = max(asked, 1) if asked < 0 else asked
+        requested, agreed = options.grace_seconds, metadata.get("deletionGracePeriodSeconds") or 0
+        if rules.grace_seconds is not None and requested is not None and requested < agreed:
+            shorter = max(requested, 1) if requested < 0 else requested
             began = seconds_of(already) - agreed
             metadata["deletionTimestamp"] = timestamp(began + shorter)
             metadata["deletionGracePeriodSeconds"] = shorter
         return True
     grace = 0 if rules.grace_seconds is None else rules.grace_seconds(obj, options.grace_seconds)
     graceful = rules.grace_seconds is not None
-    if not graceful and not _kept(obj):
+    if not graceful and not _has_finalizers(obj):
         return False
     metadata["deletionTimestamp"] = timestamp(now + grace)
     if kind != NAMESPACE:
@@ -80,7 +82,7 @@ def _mark(kind: Kind, rules: KindRules, obj: dict[str, Any], options: DeleteOpti
     return True
 
 
-def _kept(obj: dict[str, Any]) -> bool:
+def _has_finalizers(obj: dict[str, Any]) -> bool:
     """Whether finalizers keep the object: those of the metadata, and those a namespace has in its spec."""
     if obj["metadata"].get("finalizers"):
         return True
@@ -105,7 +107,7 @@ def _orphans(kind: Kind, present: list[str], options: DeleteOptions) -> bool:
         return options.orphan_dependents
     if options.propagation:
         return options.propagation == "Orphan"
-    # Controllers from before there was garbage collection leave their pods behind unless told otherwise.
+    # Controllers from before there was garbage collection leave their pods unless the request says otherwise.
     return ORPHAN in present or kind.stored_in in ("replicationcontrollers", "jobs.batch")
 
 

@@ -1,6 +1,6 @@
-"""Evicting a pod: a deletion that a PodDisruptionBudget may refuse.
+"""Evicts a pod: a deletion that a PodDisruptionBudget may refuse.
 
-A pod that has ended, has not started or is going already disrupts nobody and is deleted. One that is not ready does
+A pod that has ended, has not started or is going already disrupts nothing and is deleted. One that is not ready does
 not count as available, so it may go when the others suffice. Otherwise one allowed disruption is used up; when none is
 left the answer is 429 with the reason, and the client asks again later.
 """

@@ -1,4 +1,4 @@
-"""The fields of an object that comes in: unknown ones, wrong types, and what is filled in where nothing was said.
+"""Checks the fields of an object that comes in (unknown ones, wrong types) and fills in defaults.
 
 `fieldValidation` decides about fields that are unknown or given twice: Strict refuses the write, Warn (the default)
 says so in the answer, Ignore drops them in silence. A value of the wrong type is refused in any case.
@@ -48,9 +48,9 @@ def check_patched(kind: Kind, obj: JsonObject, patch: str, options: WriteOptions
         _judge([*(f'duplicate field "{path}"' for path in repeated), *schema.take(obj)], options)
     except DecodingError as error:
         problem = _converted(str(error)) if patch else str(error)
-        told = f"Invalid value: {shown(before or _text(obj))}: {problem}"
-        cause = {"reason": "FieldValueInvalid", "message": told, "field": "patch"}
-        raise StatusError(422, "Invalid", f' "" is invalid: patch: {told}', {"causes": [cause]}) from None
+        message = f"Invalid value: {shown(before or _text(obj))}: {problem}"
+        cause = {"reason": "FieldValueInvalid", "message": message, "field": "patch"}
+        raise StatusError(422, "Invalid", f' "" is invalid: patch: {message}', {"causes": [cause]}) from None
     schema.apply_defaults(obj)
 
 

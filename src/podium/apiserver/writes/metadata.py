@@ -63,12 +63,12 @@ def without_repeated_owners(metadata: JsonObject) -> list[str]:
     owners = metadata.get("ownerReferences")
     if not owners or len(owners) < 2:
         return []
-    kept: list[dict[str, Any]] = []
+    distinct: list[dict[str, Any]] = []
     repeated = []
     for owner in owners:
-        if owner in kept:
+        if owner in distinct:
             repeated.append(owner.get("uid", ""))
         else:
-            kept.append(owner)
-    metadata["ownerReferences"] = kept
+            distinct.append(owner)
+    metadata["ownerReferences"] = distinct
     return [f"{_REPEATED_OWNERS}{', '.join(repeated)}"] if repeated else []

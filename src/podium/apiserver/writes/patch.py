@@ -1,6 +1,6 @@
-"""From a stored object and a patch to the object that is to be stored next.
+"""Applies a patch to a stored object, giving the object that is to be stored next.
 
-How each kind of patch works is patches/; here is which one a request means, and who owns what after a write: objects
+How each kind of patch works is patches/; this module chooses one, and records who owns what after a write: objects
 that were once applied from the server's side keep a record of their managers, the others carry none.
 """
 
@@ -33,7 +33,7 @@ APPLY: Final = "application/apply-patch+yaml"
 
 
 def decoded(body: bytes, media: str, kind: Kind) -> Any:
-    """The patch in a request's body; StatusError where it is none, or where nobody knows such patches."""
+    """The patch in a request's body; StatusError where it is none, or where there are no such patches."""
     if media not in (JSON_PATCH, MERGE, STRATEGIC, APPLY):
         raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
     if media == STRATEGIC and kind.custom:

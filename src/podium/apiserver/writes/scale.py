@@ -1,4 +1,5 @@
-"""The scale of a workload: how many replicas it should have and has, in one form for every kind (autoscaling/v1)."""
+"""Reads and sets the scale of a workload: how many replicas it should have and has, in one form for every kind
+(autoscaling/v1)."""
 
 from __future__ import annotations
 
@@ -23,22 +24,22 @@ def scale_of(kind: Kind, obj: JsonObject) -> JsonObject:
     """The Scale of a workload."""
     paths = _paths(kind)
     metadata = obj["metadata"]
-    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    fields = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     status: JsonObject = {"replicas": _read(obj, paths["statusReplicasPath"]) or 0}
     if selector := _selector(kind, obj, paths):
         status["selector"] = selector
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
-        "metadata": {field: metadata[field] for field in kept if field in metadata},
+        "metadata": {field: metadata[field] for field in fields if field in metadata},
         "spec": {"replicas": replicas} if (replicas := _read(obj, paths["specReplicasPath"])) else {},
         "status": status,
     }
 
 
-def set_scale(context: WriteContext, kind: Kind, stored: Stored, asked: JsonObject, options: WriteOptions) -> Stored:
+def set_scale(context: WriteContext, kind: Kind, stored: Stored, wanted: JsonObject, options: WriteOptions) -> Stored:
     """Write the replicas that a Scale asks for into the workload."""
-    metadata = asked.get("metadata") or {}
+    metadata = wanted.get("metadata") or {}
     if metadata.get("name", stored.name) != stored.name:
         raise bad_request(
             f"the name of the object ({metadata['name']}) does not match the name on the URL ({stored.name})"
@@ -46,16 +47,16 @@ def set_scale(context: WriteContext, kind: Kind, stored: Stored, asked: JsonObje
     version = metadata.get("resourceVersion")
     if version and version != str(stored.revision):
         raise modified(kind, stored.name)
-    replicas = (asked.get("spec") or {}).get("replicas", 0)
+    replicas = (wanted.get("spec") or {}).get("replicas", 0)
     if not isinstance(replicas, int) or replicas < 0:
         why = "must be greater than or equal to 0"
         raise invalid(SCALE, stored.name, [invalid_value("spec.replicas", replicas, why)])
     obj = storage_form.decoded(stored, kind)
     *steps, last = _paths(kind)["specReplicasPath"].strip(".").split(".")
-    place = obj
+    target = obj
     for step in steps:
-        place = place.setdefault(step, {})
-    place[last] = replicas
+        target = target.setdefault(step, {})
+    target[last] = replicas
     obj = patch.tracked(context.clock, kind, stored, obj, "scale", options)
     return replace(context, kind, rules_of(kind), stored, obj, "", options)
 

@@ -1,4 +1,4 @@
-"""Which part of an object a write changes: everything but the status, or the status alone.
+"""Merges the part of an object that a write may change: everything but the status, or the status alone.
 
 A status update of most kinds may change labels and annotations too, because kubelets and old controllers do; newer
 kinds let it change nothing else.

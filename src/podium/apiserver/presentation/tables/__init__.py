@@ -76,9 +76,9 @@ def _row(
     obj: JsonObject, cells: Cells, conditions: Callable[[JsonObject], list[Any]], include: str, version: str
 ) -> JsonObject:
     row: JsonObject = {"cells": cells}
-    said = conditions(obj)
-    if said:
-        row["conditions"] = said
+    row_conditions = conditions(obj)
+    if row_conditions:
+        row["conditions"] = row_conditions
     row["object"] = _included(obj, include, version)
     return row
 

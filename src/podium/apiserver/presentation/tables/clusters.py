@@ -1,4 +1,4 @@
-"""What belongs to the cluster itself: nodes, namespaces, leases, accounts, and what limits or ranks pods."""
+"""Tabulates what belongs to the cluster itself: nodes, namespaces, leases, accounts, and what limits or ranks pods."""
 
 from collections.abc import Mapping
 from datetime import datetime

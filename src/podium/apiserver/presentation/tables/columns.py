@@ -1,4 +1,4 @@
-"""What a table of one kind is made of: its columns, and how an object becomes one row of cells.
+"""Declares what a table of one kind is made of: its columns, and how an object becomes one row of cells.
 
 A column of priority 1 is shown by `-o wide` only; the server sends every column and the client chooses. The column of
 format "name" is the one a client prefixes with the kind where several kinds are shown together.

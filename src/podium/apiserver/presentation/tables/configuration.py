@@ -1,4 +1,4 @@
-"""What pods are given and who may do what: ConfigMaps, Secrets, the bindings of roles."""
+"""Tabulates what pods are given and who may do what: ConfigMaps, Secrets, the bindings of roles."""
 
 from datetime import datetime
 from typing import Final

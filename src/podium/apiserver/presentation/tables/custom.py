@@ -1,4 +1,4 @@
-"""Custom kinds: the columns are what the definition's additionalPrinterColumns say, by default the age.
+"""Tabulates custom kinds: the columns are the definition's additionalPrinterColumns, by default the age.
 
 A column's value is found by a JSON path and must be of the column's type: what is not there, or is of another type, is
 an empty cell. A `date` is shown as an age; a `string` shows numbers and lists as well, lists and maps as JSON.

@@ -1,4 +1,4 @@
-"""Devices that pods claim (resource.k8s.io): classes, claims, and what each node offers."""
+"""Tabulates devices that pods claim (resource.k8s.io): classes, claims, and what each node offers."""
 
 from datetime import datetime
 from typing import Final

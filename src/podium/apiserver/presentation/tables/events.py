@@ -1,4 +1,4 @@
-"""Events, which come in two spellings: core/v1 (involvedObject, message, firstTimestamp, count) and events.k8s.io/v1
+"""Tabulates events, in both spellings: core/v1 (involvedObject, message, firstTimestamp, count) and events.k8s.io/v1
 (regarding, note, deprecatedFirstTimestamp, deprecatedCount). A series tells when it was last seen and how often.
 """
 

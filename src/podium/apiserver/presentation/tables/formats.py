@@ -1,4 +1,4 @@
-"""How single values are written in a table: ages, labels, selectors, lists that are cut.
+"""Formats single values of a table: ages, labels, selectors, lists that are cut.
 
 An age has two or three significant figures: seconds up to two minutes, then 2m5s, 10m, 3h5m, 8h, 2d3h, 8d, 2y3d. A
 clock that is behind by less than two seconds counts as now; more than that is `<invalid>`, and no time at all

@@ -1,5 +1,6 @@
-"""Paths into an object, as printer columns use them: `.spec.replicas`, `.status.conditions[?(@.type=="Ready")].status`,
-`.spec.ports[0].port`, `.metadata.annotations['example\\.com/owner']`, `.spec.items[*].name`.
+"""Follows paths into an object, as printer columns use them: `.spec.replicas`,
+`.status.conditions[?(@.type=="Ready")].status`, `.spec.ports[0].port`,
+`.metadata.annotations['example\\.com/owner']`, `.spec.items[*].name`.
 
 What is not there is no result, never an error.
 """

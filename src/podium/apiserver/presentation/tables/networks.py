@@ -1,4 +1,4 @@
-"""How pods are reached: Services and endpoints."""
+"""Tabulates Services and endpoints."""
 
 from datetime import datetime
 from typing import Final

@@ -1,4 +1,4 @@
-"""Pods: one word for what a pod is doing, out of its phase, its conditions and each of its containers.
+"""Tabulates pods: one word for what a pod is doing, out of its phase, its conditions and each of its containers.
 
 The status is the phase, unless something says it better: a scheduling gate, the first init container that is not
 through ("Init:1/3"), a container's own reason ("CrashLoopBackOff", "Completed"), or deletion ("Terminating").
@@ -38,16 +38,16 @@ def pod_cells(pod: JsonObject, now: datetime) -> Cells:
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     conditions = status.get("conditions") or []
     restartable = {each["name"] for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"}
-    said = _containers(spec, status, _phase(status, conditions), restartable)
-    restarts = str(said.restarts)
-    if said.restarts and said.last_restart:
-        restarts += f" ({since(said.last_restart, now)} ago)"
-    ready = f"{said.ready}/{len(spec.get('containers') or ()) + len(restartable)}"
+    summary = _containers(spec, status, _phase(status, conditions), restartable)
+    restarts = str(summary.restarts)
+    if summary.restarts and summary.last_restart:
+        restarts += f" ({since(summary.last_restart, now)} ago)"
+    ready = f"{summary.ready}/{len(spec.get('containers') or ()) + len(restartable)}"
     addresses = status.get("podIPs") or [{}]
     return [
         pod["metadata"]["name"],
         ready,
-        _of_deleted(pod, status) or said.reason,
+        _of_deleted(pod, status) or summary.reason,
         restarts,
         age(pod, now),
         addresses[0].get("ip") or NONE,

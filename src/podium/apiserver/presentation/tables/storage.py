@@ -1,4 +1,4 @@
-"""Volumes: what there is, what is claimed, and what provides it."""
+"""Tabulates volumes: what there is, what is claimed, and what provides it."""
 
 from collections.abc import Iterable
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The kinds that make pods: Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, and their revisions."""
+"""Tabulates the kinds that make pods: Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, and their revisions."""
 
 from collections.abc import Callable
 from datetime import datetime

@@ -1,7 +1,7 @@
-"""Server-side apply: each manager declares the fields it wants, and the server keeps who owns what.
+"""Merges by server-side apply: each manager declares the fields it wants, and the server records who owns what.
 
 Applying merges the declared fields into the live object; fields the manager declared last time and no longer
-declares are removed unless somebody else owns them; a field that somebody else owns and that would change is a
+declares are removed unless another manager owns them; a field that another manager owns and that would change is a
 conflict, unless forced. Ownership is shared when two managers declare the same value. An ordinary update takes the
 fields it changes.
 
@@ -106,7 +106,7 @@ def server_side_apply(
     try:
         result, managed = operation.apply(existing, applied, managed, manager, force=force)
     except _ConflictsError as error:
-        allowed = operation.kept_since_last_applied(existing) if manager == "kubectl" else frozenset()
+        allowed = operation.unchanged_since_last_applied(existing) if manager == "kubectl" else frozenset()
         conflicts = {owner: paths - allowed for owner, paths in error.conflicts.items() if paths - allowed}
         if conflicts:
             raise _conflict_error(conflicts, managed) from error
@@ -156,7 +156,7 @@ class _Operation:
         self.time = time
 
     def update(self, live: dict[str, Any], new: dict[str, Any], managed: Managed, name: str) -> Managed:
-        """The changed fields belong to whoever changed them; nobody else keeps them."""
+        """The changed fields belong to the manager that changed them, and to no other."""
         changes = compare(live, new, self.schema)
         visible = changes.without(self.reset)
         managed = self._after(managed, visible, None, force=True)
@@ -190,7 +190,7 @@ class _Operation:
         return result, managed
 
     def _pruned(self, merged: dict[str, Any], managed: Managed, last: Paths) -> Any:
-        """Without what the manager gave up, where nobody else owns it."""
+        """Without what the manager gave up, where no other manager owns it."""
         if not last:
             return merged
 
@@ -205,7 +205,7 @@ class _Operation:
         return remove(merged, gone, self.schema)
 
     def _after(self, managed: Managed, changes: TypedComparison, me: Manager | None, *, force: bool) -> Managed:
-        """Everybody else's fields after these changes; raises where somebody would lose one and may not."""
+        """The fields of the other managers after these changes; raises where one would lose a field and may not."""
         touched = changes.modified | changes.added
         conflicts = {owner: entry.fields & touched for owner, entry in managed.items() if owner != me}
         conflicts = {owner: paths for owner, paths in conflicts.items() if paths}
@@ -218,8 +218,8 @@ class _Operation:
                 left[owner] = entry._replace(fields=fields)
         return left
 
-    def kept_since_last_applied(self, live: dict[str, Any]) -> Paths:
-        """What kubectl's client-side apply wrote and nobody has changed since: kubectl may take these over."""
+    def unchanged_since_last_applied(self, live: dict[str, Any]) -> Paths:
+        """What kubectl's client-side apply wrote and that is unchanged since: kubectl may take these over."""
         annotation = ((live.get("metadata") or {}).get("annotations") or {}).get(LAST_APPLIED, "")
         try:
             last = json.loads(annotation)

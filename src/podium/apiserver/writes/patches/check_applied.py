@@ -1,4 +1,4 @@
-"""Whether an applied configuration fits the schema: unknown fields, wrong types and repeated entries, as apply
+"""Checks an applied configuration against the schema: unknown fields, wrong types and repeated entries, as apply
 words them.
 """
 
@@ -18,8 +18,8 @@ def check_applied(applied: dict[str, Any], schema: MergeType) -> None:
     problems = _problems(applied, schema)
     if not problems:
         return
-    told = problems[0] if len(problems) == 1 else "errors:\n" + "\n".join(f"  {problem}" for problem in problems)
-    raise StatusError(500, "", f"failed to create typed patch object ({_subject(applied)}): {told}")
+    message = problems[0] if len(problems) == 1 else "errors:\n" + "\n".join(f"  {problem}" for problem in problems)
+    raise StatusError(500, "", f"failed to create typed patch object ({_subject(applied)}): {message}")
 
 
 def check_type(applied: dict[str, Any], api_version: str, kind: str) -> None:

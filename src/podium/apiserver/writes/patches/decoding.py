@@ -1,4 +1,4 @@
-"""The body of a patch, decoded, with the complaint that each kind of patch has about what is not one."""
+"""Decodes the body of a patch, with the complaint that each kind of patch has about what is not one."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def applied_configuration(body: Any) -> dict[str, Any]:
         except yaml.YAMLError as error:
             raise bad_request(f"error decoding YAML: error converting YAML to JSON: {_yaml_problem(error)}") from error
     if found is not None and not isinstance(found, dict):
-        told = f"error unmarshaling JSON: while decoding JSON: {_mismatch(found, _MAP)}"
-        raise bad_request(f"error decoding YAML: {told}")
+        message = f"error unmarshaling JSON: while decoding JSON: {_mismatch(found, _MAP)}"
+        raise bad_request(f"error decoding YAML: {message}")
     return found or {}
 
 
@@ -75,6 +75,6 @@ def _mismatch(value: Any, expected: str) -> str:
 
 
 def _yaml_problem(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
+    position = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or "could not be read"
-    return f"yaml: line {mark.line + 1}: {problem}" if mark is not None else f"yaml: {problem}"
+    return f"yaml: line {position.line + 1}: {problem}" if position is not None else f"yaml: {problem}"

@@ -1,4 +1,4 @@
-"""JSON patch (RFC 6902) with the habits of the API server's library, where they differ from the RFC.
+"""Applies a JSON patch (RFC 6902) with the habits of the API server's library, where they differ from the RFC.
 
 `replace` of a key that is not there sets it; a negative index counts from the end; the first part of a path is
 never looked at, so `a/b` means `/b`. Whatever cannot be applied answers 422 with one general sentence: the server
@@ -28,8 +28,8 @@ class _DoesNotApplyError(Exception):
 def json_patch(obj: dict[str, Any], operations: list[dict[str, Any]]) -> Any:
     """The object after all operations; the given one is left alone. Replacing the whole document may give a list."""
     if len(operations) > MOST_OPERATIONS:
-        told = f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(operations)}"
-        raise StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {told}")
+        message = f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(operations)}"
+        raise StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
     document = _Document(copy.deepcopy(obj))
     try:
         for operation in operations:
@@ -51,19 +51,19 @@ class _Document:
     def apply(self, operation: dict[str, Any]) -> None:
         match operation.get("op"):
             case "add":
-                _add(self._place(_text(operation, "path")), _value(operation))
+                _add(self._location(_text(operation, "path")), _value(operation))
             case "remove":
-                _remove(self._place(_text(operation, "path")))
+                _remove(self._location(_text(operation, "path")))
             case "replace":
                 self._replace(_text(operation, "path"), operation)
             case "move":
-                source = self._place(_text(operation, "from"))
+                source = self._location(_text(operation, "from"))
                 value = _read(source)
                 _remove(source)
-                _add(self._place(_text(operation, "path")), value)
+                _add(self._location(_text(operation, "path")), value)
             case "copy":
-                value = _read(self._place(_text(operation, "from")))
-                target = self._place(_text(operation, "path"))
+                value = _read(self._location(_text(operation, "from")))
+                target = self._location(_text(operation, "path"))
                 self.copied += len(msgspec.json.encode(value))
                 if self.copied > MOST_COPIED_BYTES:
                     raise _DoesNotApplyError("copies too much")
@@ -79,18 +79,18 @@ class _Document:
                 raise _DoesNotApplyError("the whole document must be an object or a list")
             self.root = _value(operation)
             return
-        container, key = self._place(path)
+        container, key = self._location(path)
         if isinstance(container, dict):
             container[key] = _value(operation)
         else:
             container[_existing(container, key)] = _value(operation)
 
     def _test(self, path: str, operation: dict[str, Any]) -> None:
-        found = _read(self._place(path)) if path else self.root
+        found = _read(self._location(path)) if path else self.root
         if not same(found, operation.get("value")):
             raise _DoesNotApplyError("test failed")
 
-    def _place(self, path: str) -> tuple[Any, str]:
+    def _location(self, path: str) -> tuple[Any, str]:
         """The container a path ends in, and the key or index in it."""
         parts = path.split("/")
         if len(parts) < 2:
@@ -129,13 +129,13 @@ def _unescaped(part: str) -> str:
     return re.sub("~[01]", lambda found: "/" if found[0] == "~1" else "~", part)
 
 
-def _read(place: tuple[Any, str]) -> Any:
-    container, key = place
+def _read(location: tuple[Any, str]) -> Any:
+    container, key = location
     return container.get(key) if isinstance(container, dict) else container[_existing(container, key)]
 
 
-def _add(place: tuple[Any, str], value: Any) -> None:
-    container, key = place
+def _add(location: tuple[Any, str], value: Any) -> None:
+    container, key = location
     if isinstance(container, dict):
         container[key] = value
     elif key == "-":
@@ -144,8 +144,8 @@ def _add(place: tuple[Any, str], value: Any) -> None:
         container.insert(_index(key, len(container) + 1), value)
 
 
-def _remove(place: tuple[Any, str]) -> None:
-    container, key = place
+def _remove(location: tuple[Any, str]) -> None:
+    container, key = location
     if isinstance(container, list):
         del container[_existing(container, key)]
     elif key in container:

@@ -1,4 +1,4 @@
-"""Who owns which fields: `metadata.managedFields`, between its wire form and sets of paths.
+"""Converts `metadata.managedFields` (who owns which fields) between its wire form and sets of paths.
 
 A manager is known by its name, its operation (Apply or Update), the subresource it writes through and, for updates,
 the API version. Two writes of the same manager share an entry; an entry without fields disappears.
@@ -103,24 +103,24 @@ def capped(managed: Managed) -> Managed:
     updaters = [manager for manager in managed if manager.operation == "Update"]
     if len(updaters) <= MOST_UPDATERS:
         return managed
-    kept = dict(managed)
+    merged = dict(managed)
     updaters.sort(key=lambda manager: (managed[manager].time or "", manager.order))
     first: dict[str, Manager] = {}
     left = len(updaters)
     for manager in updaters:
         if left <= MOST_UPDATERS:
             break
-        entry = kept[manager]
+        entry = merged[manager]
         if entry.api_version not in first:
             first[entry.api_version] = manager
             continue
         bucket = Manager(ANCIENT, "Update", entry.api_version, "")
-        if bucket not in kept:
-            kept[bucket] = kept.pop(first[entry.api_version])
-        kept[bucket] = ManagedFieldsEntry(kept[bucket].fields | entry.fields, entry.api_version, entry.time)
-        del kept[manager]
+        if bucket not in merged:
+            merged[bucket] = merged.pop(first[entry.api_version])
+        merged[bucket] = ManagedFieldsEntry(merged[bucket].fields | entry.fields, entry.api_version, entry.time)
+        del merged[manager]
         left -= 1
-    return kept
+    return merged
 
 
 def timestamp(now: datetime) -> str:

@@ -1,4 +1,4 @@
-"""JSON merge patch (RFC 7386): a map is merged key by key, null removes, anything else replaces.
+"""Applies a JSON merge patch (RFC 7386): a map is merged key by key, null removes, anything else replaces.
 
 As in the API server's library, nulls inside a list of the patch's own maps are dropped with their keys where the
 target has no such value yet, while a list that replaces another value is taken as it stands.

@@ -1,4 +1,4 @@
-"""Strategic merge patch: a merge patch that knows which lists are merged by key instead of replaced.
+"""Applies a strategic merge patch: a merge patch that knows which lists are merged by key instead of replaced.
 
 The schema names, per field, the strategy (merge, replace, retainKeys) and the merge key of a list. Directives
 inside the patch steer the rest: `$patch: replace|delete` in a map or a list's entry,
@@ -69,13 +69,13 @@ def _by_directive(patch: dict[str, Any]) -> dict[str, Any]:
 def _retain_keys(original: dict[str, Any], patch: dict[str, Any]) -> None:
     if RETAIN_KEYS not in patch:
         return
-    kept = patch.pop(RETAIN_KEYS)
-    if not isinstance(kept, list) or any(
-        value is not None and not key.startswith((DELETE_FROM, SET_ORDER)) and key not in kept
+    retained = patch.pop(RETAIN_KEYS)
+    if not isinstance(retained, list) or any(
+        value is not None and not key.startswith((DELETE_FROM, SET_ORDER)) and key not in retained
         for key, value in patch.items()
     ):
         raise bad_request("invalid patch format of retainKeys")
-    for key in [key for key in original if key not in kept]:
+    for key in [key for key in original if key not in retained]:
         del original[key]
 
 
@@ -254,9 +254,9 @@ def _same_types(lists: list[list[Any]]) -> bool:
 
 
 def _set(original: dict[str, Any], name: str, value: Any) -> None:
-    kept, keep = _without_directives(value)
+    retained, keep = _without_directives(value)
     if keep:
-        original[name] = kept
+        original[name] = retained
     else:
         original.pop(name, None)
 

@@ -1,4 +1,4 @@
-"""The four operations on typed values that server-side apply is made of: fields of, comparison, merge, removal.
+"""Implements the operations on typed values that server-side apply is made of: fields of, comparison, merge, removal.
 
 A leaf is a scalar, an atomic list or map, or an empty one: it is owned, compared and replaced as a whole. Entries
 of lists declared as maps or sets are addressed by their keys or value instead of their index. A value of a type
@@ -145,11 +145,11 @@ class _Comparer:
                 self.modified.add(path)
             return
         if _any_map(old, new):
-            olds, news = _as_map(old), _as_map(new)
-            for name in {**olds, **news}:
+            old_items, new_items = _as_map(old), _as_map(new)
+            for name in {**old_items, **new_items}:
                 inner, _ = map_field(kind, name)
                 always: Any = {} if inner is not None and inner.form == "struct" and inner.default == {} else ABSENT
-                self.walk(olds.get(name, always), news.get(name, always), inner, (*path, field_step(name)))
+                self.walk(old_items.get(name, always), new_items.get(name, always), inner, (*path, field_step(name)))
         else:
             assert kind is not None
             self._lists(_as_list(old), _as_list(new), kind, path)
@@ -159,9 +159,9 @@ class _Comparer:
             self.removed.add(path)
 
     def _lists(self, old: list[Any], new: list[Any], kind: MergeType, path: Path) -> None:
-        olds, news = _by_step(old, kind), _by_step(new, kind)
-        for step in {**olds, **news}:
-            before, after = olds.get(step, []), news.get(step, [])
+        old_items, new_items = _by_step(old, kind), _by_step(new, kind)
+        for step in {**old_items, **new_items}:
+            before, after = old_items.get(step, []), new_items.get(step, [])
             below = (*path, step)
             if len(before) <= 1 and len(after) <= 1:
                 self.walk(before[0] if before else ABSENT, after[0] if after else ABSENT, kind.element, below)
@@ -183,11 +183,11 @@ def merge(old: Any, new: Any, kind: MergeType | None) -> Any:
     if _leaf(old, new, kind):
         return old if new is ABSENT else new
     if _any_map(old, new):
-        olds, news = _as_map(old), _as_map(new)
+        old_items, new_items = _as_map(old), _as_map(new)
         merged = {}
-        for name in {**olds, **news}:
+        for name in {**old_items, **new_items}:
             inner, _ = map_field(kind, name)
-            value = merge(olds.get(name, ABSENT), news.get(name, ABSENT), inner)
+            value = merge(old_items.get(name, ABSENT), new_items.get(name, ABSENT), inner)
             if value is not ABSENT:
                 merged[name] = value
         return merged or ABSENT
@@ -198,9 +198,9 @@ def merge(old: Any, new: Any, kind: MergeType | None) -> Any:
 def _merge_lists(old: list[Any], new: list[Any], kind: MergeType) -> list[Any]:
     """Entries of the old list stay where they are relative to the shared ones, which take the new list's order."""
     old_steps, new_steps = [list_step(kind, item) for item in old], [list_step(kind, item) for item in new]
-    olds = {step: items[0] if len(items) == 1 else ABSENT for step, items in _by_step(old, kind).items()}
-    news = dict(zip(new_steps, new, strict=True))
-    shared = [step for step in new_steps if step in olds]
+    old_items = {step: items[0] if len(items) == 1 else ABSENT for step, items in _by_step(old, kind).items()}
+    new_items = dict(zip(new_steps, new, strict=True))
+    shared = [step for step in new_steps if step in old_items]
     merged: list[Any] = []
     done: set[str] = set()
     at_old = at_new = 0
@@ -209,10 +209,10 @@ def _merge_lists(old: list[Any], new: list[Any], kind: MergeType) -> list[Any]:
             step = old_steps[at_old]
             if at_new < len(new) and step == new_steps[at_new]:
                 at_old += 1
-            elif at_new < len(new) and step in news and shared and shared[0] != step:
+            elif at_new < len(new) and step in new_items and shared and shared[0] != step:
                 at_old += 1
                 continue
-            elif step not in news:
+            elif step not in new_items:
                 merged.append(merge(old[at_old], ABSENT, kind.element))
                 at_old += 1
                 continue
@@ -221,7 +221,7 @@ def _merge_lists(old: list[Any], new: list[Any], kind: MergeType) -> list[Any]:
         if at_new < len(new):
             step = new_steps[at_new]
             done.add(step)
-            merged.append(merge(olds.get(step, ABSENT), news[step], kind.element))
+            merged.append(merge(old_items.get(step, ABSENT), new_items[step], kind.element))
             at_new += 1
             if shared and shared[0] == step:
                 shared.pop(0)
@@ -243,24 +243,24 @@ def _remove(value: Any, tree: dict[str, Any], kind: MergeType | None) -> Any:
     if isinstance(value, dict | list) and kind is not None and kind.atomic:
         return None
     if is_map(value, kind):
-        kept = {}
+        left = {}
         for name, inner in value.items():
             node = tree.get(field_step(name))
             if node is None:
-                kept[name] = inner
+                left[name] = inner
             elif "" not in node:
-                kept[name] = _remove(inner, node, map_field(kind, name)[0])
-        return kept or None
+                left[name] = _remove(inner, node, map_field(kind, name)[0])
+        return left or None
     if associative(value, kind):
         assert kind is not None
-        kept_items = []
+        left_items = []
         for item in value:
             node = tree.get(list_step(kind, item))
             if node is None:
-                kept_items.append(item)
+                left_items.append(item)
             elif "" not in node:
-                kept_items.append(_remove(item, node, kind.element))
-        return kept_items or None
+                left_items.append(_remove(item, node, kind.element))
+        return left_items or None
     return None if isinstance(value, list) else value
 
 

@@ -1,4 +1,4 @@
-"""What patches ask of a schema: the form of each value, how lists are identified, how fields are merged.
+"""Declares what patches ask of a schema: the form of each value, how lists are identified, how fields are merged.
 
 The schema's own types answer this protocol, so the patch functions stay pure and can be tested with types written
 by hand.

@@ -1,4 +1,4 @@
-"""DaemonSets: an annotation counts the versions of their template, from when that was how pods were told apart."""
+"""Prepares DaemonSets: an annotation counts the versions of their template, as older clients expect."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Jobs: the server makes the selector and labels that tie pods to their job, unless it selects by hand."""
+"""Prepares Jobs: the server makes the selector and labels that tie pods to their job, unless it selects by hand."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Nodes: who creates one may say its status too, as a kubelet does; podCIDR is the first of podCIDRs."""
+"""Prepares Nodes: who creates one may set its status too, as a kubelet does; podCIDR is the first of podCIDRs."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Priority admission: a pod's number comes from its class, and from nowhere else.
+"""Sets a pod's priority from its class (Priority admission), and from nowhere else.
 
 A pod that names no class gets the default class, of several the lowest; without any it is 0 and may preempt. A pod may
 repeat the number and the preemption policy of its class but not say others.
@@ -29,8 +29,8 @@ _NO_CLASS: Final = _Class("", 0, "PreemptLowerPriority", True)
 
 def set_priority(pod: JsonObject, context: WriteContext) -> None:
     spec = pod.setdefault("spec", {})
-    asked = spec.get("priorityClassName")
-    found = _named(pod, asked, context) if asked else _default(context)
+    class_name = spec.get("priorityClassName")
+    found = _named(pod, class_name, context) if class_name else _default(context)
     if found.name:
         spec["priorityClassName"] = found.name
     given = spec.get("priority")

@@ -1,7 +1,7 @@
-"""A pod's quality-of-service class: Guaranteed, Burstable or BestEffort.
+"""Computes a pod's quality-of-service class: Guaranteed, Burstable or BestEffort.
 
 Only positive amounts of cpu and memory count. Guaranteed: every container limits both, and over all containers the
-requests equal the limits. BestEffort: nobody says anything. Where the pod itself has resources, they alone decide.
+requests equal the limits. BestEffort: none has any. Where the pod itself has resources, they alone decide.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""RuntimeClass admission: what a pod's runtime costs by itself, and which nodes have it, become the pod's own."""
+"""Admits pods by their RuntimeClass: its overhead and its node selector become the pod's own."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Pods: what the server decides when one is written.
+"""Prepares pods: what the server decides when one is written.
 
 A new pod is Pending with a QoS class, carries the priority of its class, and is marked while gates keep it from being
 scheduled. Deleting one waits for its node: for the time the pod or the request says, but not at all where it has no
@@ -27,8 +27,8 @@ def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
     status: JsonObject = {"phase": "Pending", "qosClass": qos_class(spec)}
     if spec.get("schedulingGates"):
         condition = {"type": "PodScheduled", "status": "False", "lastProbeTime": None}
-        said = {"lastTransitionTime": context.now(), "reason": "SchedulingGated", "message": _GATED}
-        status["conditions"] = [{**condition, **said}]
+        why = {"lastTransitionTime": context.now(), "reason": "SchedulingGated", "message": _GATED}
+        status["conditions"] = [{**condition, **why}]
     obj["status"] = status
 
 
@@ -69,11 +69,11 @@ def _keep_observed_generations(status: JsonObject, old_status: JsonObject) -> No
             condition["observedGeneration"] = generation
 
 
-def _grace_seconds(pod: JsonObject, asked: int | None) -> int:
+def _grace_seconds(pod: JsonObject, requested: int | None) -> int:
     spec = pod.get("spec") or {}
     if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return 0
-    period = spec.get("terminationGracePeriodSeconds") or 0 if asked is None else asked
+    period = spec.get("terminationGracePeriodSeconds") or 0 if requested is None else requested
     return 1 if period < 0 else int(period)
 
 

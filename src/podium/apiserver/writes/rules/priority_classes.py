@@ -1,4 +1,4 @@
-"""Priority classes: at most one is the default, and those of the system stay."""
+"""Guards priority classes: at most one is the default, and those of the system stay."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What the API does to an object of one kind beyond storing it, as a record of functions.
+"""Declares what the API does to an object of one kind beyond storing it, as a record of functions.
 
 `prepare_…` change the new object in place: they drop what the writer may not set and fill in what the server decides.
 `validate…` only look, and tell what is wrong. The order is kube-apiserver's: prepare, validate, then the checks that
@@ -63,7 +63,7 @@ class KindRules(msgspec.Struct, frozen=True):
     update_needs_version: bool = False
     returns_deleted: bool = False
     empty_status: dict[str, Any] | None = None
-    """What an object of this kind has as its status until somebody writes one; None: no such field."""
+    """What an object of this kind has as its status until one is written; None: no such field."""
 
 
 PLAIN = KindRules()

@@ -1,4 +1,4 @@
-"""Secrets: what is written as text in `stringData` is kept, encoded, in `data`, and never read back as text."""
+"""Prepares Secrets: text in `stringData` is stored, encoded, in `data`, and never read back as text."""
 
 import base64
 from typing import Final

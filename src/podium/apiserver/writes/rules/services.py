@@ -1,4 +1,4 @@
-"""Services: the server chooses the address and the ports of nodes, and they stay.
+"""Prepares Services: the server chooses the address and the ports of nodes, and they stay.
 
 Addresses are of 10.96.0.0/16, node ports of 30000–32767, each given once. Nothing routes to them here; clients expect
 them to be there. A headless service ("None") and an alias of another name (ExternalName) have none.
@@ -12,7 +12,7 @@ from podium.apiserver.writes.rules.rule import KindRules
 from podium.kube.json_object import JsonObject
 
 SERVICE: Final = built_in("v1", "Service")
-_KEPT: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort")
+_CARRIED_OVER: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort")
 _NODE_PORTS: Final = range(30000, 32768)
 
 
@@ -24,7 +24,7 @@ def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
         taken = {stored.fields[0] for stored in context.store.items(SERVICE)}
         spec["clusterIP"] = _address(taken, context)
     spec.setdefault("clusterIPs", [spec["clusterIP"]])
-    if spec["clusterIP"] == "None" and not spec.get("selector"):  # Whoever fills it in may have addresses of any kind.
+    if spec["clusterIP"] == "None" and not spec.get("selector"):  # Its endpoints may have addresses of any kind.
         spec.setdefault("ipFamilies", ["IPv4", "IPv6"])
         spec.setdefault("ipFamilyPolicy", "RequireDualStack")
     spec.setdefault("ipFamilies", ["IPv6" if ":" in spec["clusterIP"] else "IPv4"])
@@ -37,7 +37,7 @@ def _prepare_for_update(new: JsonObject, old: JsonObject, context: WriteContext)
     spec, before = new.setdefault("spec", {}), old.get("spec") or {}
     if spec.get("type") == "ExternalName":
         return
-    for field in _KEPT:
+    for field in _CARRIED_OVER:
         if not spec.get(field) and field in before:
             spec[field] = before[field]
     known = {(port.get("port"), port.get("protocol")): port.get("nodePort") for port in before.get("ports") or ()}

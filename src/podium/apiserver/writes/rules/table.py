@@ -1,4 +1,4 @@
-"""Which rules hold for which kind."""
+"""Maps each kind to its rules."""
 
 from typing import Final
 
@@ -73,10 +73,12 @@ _RULES: Final[dict[str, KindRules]] = {
     "endpointslices.discovery.k8s.io": KindRules(generation=True),
 }
 
-for _place, (_check, _check_update) in CHECKS.items():
-    _RULES[_place] = msgspec.structs.replace(_RULES.get(_place, PLAIN), validate=_check, validate_update=_check_update)
-for _place, _check_update in STATUS_CHECKS.items():
-    _RULES[_place] = msgspec.structs.replace(_RULES[_place], validate_status=_check_update)
+for _collection, (_check, _check_update) in CHECKS.items():
+    _RULES[_collection] = msgspec.structs.replace(
+        _RULES.get(_collection, PLAIN), validate=_check, validate_update=_check_update
+    )
+for _collection, _check_update in STATUS_CHECKS.items():
+    _RULES[_collection] = msgspec.structs.replace(_RULES[_collection], validate_status=_check_update)
 
 
 def rules_of(kind: Kind) -> KindRules:

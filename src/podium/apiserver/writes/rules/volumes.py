@@ -1,4 +1,4 @@
-"""Volumes and claims: both begin as Pending, and a claim that names no class gets the default one.
+"""Prepares volumes and claims: both begin as Pending, and a claim that names no class gets the default one.
 
 Of several default classes the newest counts, of equally old ones the first by name. A claim that says "" wants none.
 """

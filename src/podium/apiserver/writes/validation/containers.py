@@ -1,4 +1,4 @@
-"""Containers of every sort: names, images, ports, environment, mounts, probes and what init containers may not
+"""Validates containers of every sort: names, images, ports, environment, mounts, probes, what init containers may not
 have.
 """
 
@@ -252,9 +252,9 @@ def _mounts(path: str, container: Obj, volumes: Mapping[str, Obj]) -> Causes:
 
 def _devices(path: str, container: Obj, volumes: Mapping[str, Obj]) -> Causes:
     names: set[str] = set()
-    places: set[str] = set()
+    paths: set[str] = set()
     for at, device in enumerate(container["volumeDevices"]):
-        field, name, place = f"{path}[{at}]", device.get("name", ""), device.get("devicePath", "")
+        field, name, device_path = f"{path}[{at}]", device.get("name", ""), device.get("devicePath", "")
         volume = volumes.get(name)
         if not name:
             yield required(f"{field}.name")
@@ -265,14 +265,14 @@ def _devices(path: str, container: Obj, volumes: Mapping[str, Obj]) -> Causes:
         elif not {"persistentVolumeClaim", "ephemeral"} & volume.keys():
             detail = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
             yield invalid_value(f"{field}.name", name, detail)
-        if not place:
+        if not device_path:
             yield required(f"{field}.devicePath")
-        if place in places:
-            yield invalid_value(f"{field}.devicePath", place, "must be unique")
-        if ".." in place.split("/"):
-            yield invalid_value(f"{field}.devicePath", place, "can not contain backsteps ('..')")
+        if device_path in paths:
+            yield invalid_value(f"{field}.devicePath", device_path, "must be unique")
+        if ".." in device_path.split("/"):
+            yield invalid_value(f"{field}.devicePath", device_path, "can not contain backsteps ('..')")
         names.add(name)
-        places.add(place)
+        paths.add(device_path)
 
 
 def _lifecycle(path: str, lifecycle: Obj) -> Causes:

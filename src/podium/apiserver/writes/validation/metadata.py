@@ -32,23 +32,23 @@ def metadata_causes(metadata: JsonObject, kind: Kind, name_errors: NameErrors) -
 
 
 def update_causes(new: JsonObject, old: JsonObject, kind: Kind, name_errors: NameErrors) -> list[Cause]:
-    """What is wrong with the metadata of a new state, after `carry_over`. Most of it is told twice, as the API does:
+    """What is wrong with the metadata of a new state, after `carry_over`. Most of it comes twice, as from the API:
     once by what holds for all kinds and once by what each kind checks."""
     changed = _forbidden_changes(new, old)
     common = metadata_causes(new, kind, name_errors)
     if not changed and not common:
         return common
     owned = ("metadata.labels", "metadata.annotations", "metadata.ownerReferences")
-    again = [*changed, *(cause for cause in common if cause.field.startswith(owned))]
+    repeated = [*changed, *(cause for cause in common if cause.field.startswith(owned))]
     return (
         [cause for cause in common if not _FINALIZER_INDEX.match(cause.field)]
-        + again * 2
+        + repeated * 2
         + [cause for cause in common if _FINALIZER_INDEX.match(cause.field)]
     )
 
 
 def _forbidden_changes(new: JsonObject, old: JsonObject) -> list[Cause]:
-    """What the writer changed that nobody may change."""
+    """What the writer changed that may never change."""
     causes: list[Cause] = []
     if "deletionTimestamp" in old:
         extra = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
@@ -111,7 +111,7 @@ def _finalizer_causes(finalizers: list[str]) -> Iterable[Cause]:
 
 
 def _unqualified_finalizer_causes(finalizers: list[str]) -> Iterable[Cause]:
-    """Whoever has a finalizer of his own puts his domain in front."""
+    """A finalizer that is not a standard one has a domain in front."""
     for index, finalizer in enumerate(finalizers):
         if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
             why = "name is neither a standard finalizer name nor is it fully qualified"

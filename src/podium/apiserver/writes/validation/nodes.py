@@ -1,4 +1,4 @@
-"""Nodes: taints, amounts, pod CIDRs, and what stays as it was."""
+"""Validates nodes: taints, amounts, pod CIDRs, and what stays as it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a pod may run: node and pod affinity, tolerations, spreading, scheduling gates."""
+"""Validates where a pod may run: node and pod affinity, tolerations, spreading, scheduling gates."""
 
 from __future__ import annotations
 
@@ -117,13 +117,13 @@ def _label_keys(path: str, term: Obj) -> Causes:
         for at, key in enumerate(keys):
             yield from label_name(f"{path}.{name}[{at}]", key)
     if chosen is not None:
-        said = set(chosen.get("matchLabels") or ())
+        used_keys = set(chosen.get("matchLabels") or ())
         for expression in chosen.get("matchExpressions") or ():
             key = expression.get("key", "")
-            if key in match and key in said:
+            if key in match and key in used_keys:
                 detail = "exists in both matchLabelKeys and labelSelector"
                 yield invalid_value(f"{path}[{match.index(key)}]", key, detail)
-            said.add(key)
+            used_keys.add(key)
     for at, key in enumerate(match):
         if key in mismatch:
             detail = "exists in both matchLabelKeys and mismatchLabelKeys"

@@ -1,4 +1,4 @@
-"""The spec of a pod, whether in a pod or in a template, and the template around it."""
+"""Validates the spec of a pod, whether in a pod or in a template, and the template around it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may change in a pod that exists: images, a shorter deadline, more tolerations, fewer gates, and little else.
+"""Validates updates of pods: images, a shorter deadline, more tolerations, fewer gates, and little else may change.
 
 The complaint about anything else ends, in kube-apiserver, with a listing of both specs; here it ends with the
 fields that differ.
@@ -71,8 +71,8 @@ def _deadline(after: int | None, before: int | None) -> Causes:
 
 
 def _tolerations(after: list[dict[str, Any]], before: list[dict[str, Any]]) -> Causes:
-    kept = [_without_seconds(toleration) for toleration in after]
-    if any(_without_seconds(toleration) not in kept for toleration in before):
+    present = [_without_seconds(toleration) for toleration in after]
+    if any(_without_seconds(toleration) not in present for toleration in before):
         detail = "existing toleration can not be modified except its tolerationSeconds"
         yield field_forbidden("spec.tolerations", detail)
         return
@@ -108,7 +108,7 @@ def _with_allowed_changes_undone(after: Obj, before: Obj) -> dict[str, Any]:
 
 
 def _gated(undone: dict[str, Any], before: Obj) -> Causes:
-    """Nobody has looked at the pod yet: its node selector may gain labels, its required node affinity terms more."""
+    """A gated pod's node selector may gain labels, its required node affinity terms more."""
     after, had = undone.get("nodeSelector") or {}, before.get("nodeSelector") or {}
     if after != had and any(after.get(key) != value for key, value in had.items()):
         detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"

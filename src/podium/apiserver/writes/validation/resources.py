@@ -1,4 +1,4 @@
-"""Requests and limits of containers: names, amounts, and that no request is above its limit."""
+"""Validates requests and limits of containers: names, amounts, and that no request is above its limit."""
 
 from __future__ import annotations
 
@@ -94,11 +94,11 @@ def _one(field: str, name: str, quantity: Any, check_name: Callable[[str, str], 
 
 
 def _against_limit(path: str, name: str, request: Any, limit: Any) -> Causes:
-    asked, allowed = parse(request), parse(limit)
-    if asked != allowed and not may_overcommit(name):
+    requested, allowed = parse(request), parse(limit)
+    if requested != allowed and not may_overcommit(name):
         detail = f"must be equal to {name} limit of {canonical(limit)}"
         yield invalid_value(f"{path}.requests", canonical(request), detail)
-    elif asked > allowed:
+    elif requested > allowed:
         detail = f"must be less than or equal to {name} limit of {canonical(limit)}"
         yield invalid_value(f"{path}.requests", canonical(request), detail)
 

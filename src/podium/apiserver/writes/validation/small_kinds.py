@@ -1,4 +1,4 @@
-"""Kinds with a handful of rules each: config maps, secrets, leases, priority classes, disruption budgets, events."""
+"""Validates kinds with few rules each: config maps, secrets, leases, priority classes, disruption budgets, events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from podium.kube.validation import qualified_name_errors
 MOST_BYTES: Final = 1024 * 1024
 HIGHEST_USER_PRIORITY: Final = 1_000_000_000
 SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-_KEPT: Final = "field is immutable when `immutable` is set"
+_IMMUTABLE: Final = "field is immutable when `immutable` is set"
 _SECRET_KEYS: Final = {
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
@@ -46,7 +46,7 @@ def config_map(obj: Obj) -> Causes:
 
 
 def config_map_update(new: Obj, old: Obj) -> Causes:
-    yield from _kept_when_immutable(new, old, ("data", "binaryData"))
+    yield from _unchanged_when_immutable(new, old, ("data", "binaryData"))
     yield from config_map(new)
 
 
@@ -64,18 +64,18 @@ def secret(obj: Obj) -> Causes:
 def secret_update(new: Obj, old: Obj) -> Causes:
     if new.get("type", "") != old.get("type", ""):
         yield immutable("type", new.get("type", ""))
-    yield from _kept_when_immutable(new, old, ("data",))
+    yield from _unchanged_when_immutable(new, old, ("data",))
     yield from secret(new)
 
 
-def _kept_when_immutable(new: Obj, old: Obj, fields: tuple[str, ...]) -> Causes:
+def _unchanged_when_immutable(new: Obj, old: Obj, fields: tuple[str, ...]) -> Causes:
     if not old.get("immutable"):
         return
     if not new.get("immutable"):
-        yield field_forbidden("immutable", _KEPT)
+        yield field_forbidden("immutable", _IMMUTABLE)
     for name in fields:
         if (new.get(name) or {}) != (old.get(name) or {}):
-            yield field_forbidden(name, _KEPT)
+            yield field_forbidden(name, _IMMUTABLE)
 
 
 def lease(obj: Obj) -> Causes:

@@ -1,4 +1,4 @@
-"""Persistent volumes, claims and storage classes: access modes, sizes, and what stays as it was."""
+"""Validates persistent volumes, claims and storage classes: access modes, sizes, and what stays as it was."""
 
 from __future__ import annotations
 

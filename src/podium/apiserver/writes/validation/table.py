@@ -1,4 +1,4 @@
-"""Which checks hold for which kind: for a new object, and for a new state of one."""
+"""Maps each kind to its checks: for a new object, and for a new state of one."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""The volumes of a pod: a name each, one source each, and what the usual sources need."""
+"""Validates the volumes of a pod: a name each, one source each, and what the usual sources need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WriteFailures that many kinds share, and paths into maps and lists."""
+"""Words complaints that many kinds share, and paths into maps and lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deployments, replica sets, stateful sets, daemon sets and jobs: selector, template, counts, and what stays as it
+"""Validates Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs: selector, template, counts, what stays as it
 was.
 """
 
