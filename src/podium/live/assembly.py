@@ -41,6 +41,8 @@ class RunOptions(NamedTuple):
     user_agent: str = "podium"
     shadow: bool = False
     serving: ServingOptions = ServingOptions()
+    server_in_process: bool = False
+    """Whether the API server runs in this process, so that a pause of one is a pause of the other."""
 
 
 def build_process(
@@ -78,7 +80,7 @@ def build_process(
         busy=lambda: live.writer.binding >= BUSY,
     )
     elects = config.leader_election.leader_elect and not options.shadow
-    election = _election(config, own_client, recorder, environment) if elects else None
+    election = _election(config, own_client, recorder, environment, options) if elects else None
     telemetry = Telemetry(clock=clock, rng=rng, nodes=nodes, pods=nodes_of_pods, api=own_client, report=LOG.warning)
     experience = WatchedExperience(
         own_client, clock=clock, rng=rng, report=LOG.warning, may_write=lambda: process.leads() and not options.shadow
@@ -108,12 +110,17 @@ def build_process(
         metrics,
         config=config,
         before_scheduling=environment.settle,
+        stands_again=options.server_in_process,
     )
     return process
 
 
 def _election(
-    config: SchedulerConfig, client: Client, recorder: EventRecorder, environment: ProcessEnvironment
+    config: SchedulerConfig,
+    client: Client,
+    recorder: EventRecorder,
+    environment: ProcessEnvironment,
+    options: RunOptions,
 ) -> Election:
     settings, first_profile = config.leader_election, config.profiles[0].scheduler_name
     return Election(
@@ -127,6 +134,7 @@ def _election(
         clock=environment.clock,
         rng=environment.rng,
         report=LOG.info,
+        server_in_process=options.server_in_process,
         on_event=lambda lease, note: recorder.record_election(lease, note, first_profile),
     )
 

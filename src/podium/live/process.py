@@ -32,7 +32,11 @@ FINE, LOST = 0, 1
 
 
 class SchedulerProcess:
-    """The parts of one scheduler process. `before_scheduling` is called when all that was listed is in memory."""
+    """The parts of one scheduler process.
+
+    `before_scheduling` is called when all that was listed is in memory. One that `stands_again` does not end when
+    another scheduler has taken its lease, but waits for it.
+    """
 
     def __init__(
         self,
@@ -46,6 +50,7 @@ class SchedulerProcess:
         *,
         config: SchedulerConfig,
         before_scheduling: Callable[[], None],
+        stands_again: bool = False,
     ) -> None:
         self.live = live
         self.election = election
@@ -56,6 +61,7 @@ class SchedulerProcess:
         self._telemetry = telemetry
         self._experience = experience
         self._before_scheduling = before_scheduling
+        self._stands_again = stands_again
         self._stopping = False
 
     def leads(self) -> bool:
@@ -95,7 +101,7 @@ class SchedulerProcess:
                     return FINE
                 tasks.remove(leading)
                 self._client.guard = self.election.guard
-                start(self.election.keep())
+                start(self._keep_leading(self.election))
             if self.config.delay_cache_until_active:
                 start_caches()
             start(self._schedule())
@@ -112,6 +118,16 @@ class SchedulerProcess:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _keep_leading(self, election: Election) -> None:
+        while True:
+            try:
+                await election.keep()
+            except LeadershipLost as loss:
+                if not self._stands_again:
+                    raise
+                LOG.warning("%s; waiting until it can be taken again", loss)
+            await election.acquire()
 
     async def _measure(self) -> None:
         """Keep measured load fresh, from when nodes are known that it can belong to."""

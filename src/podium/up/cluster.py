@@ -76,7 +76,7 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
             config,
             registry,
             Access(server.url),
-            RunOptions(user_agent="podium-up", serving=ServingOptions(secure_port=0)),
+            RunOptions(user_agent="podium-up", serving=ServingOptions(secure_port=0), server_in_process=True),
             stack,
         )
 

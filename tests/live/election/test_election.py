@@ -47,6 +47,7 @@ class Candidate:
             clock=WrongClock(1e9 if identity == "one" else random.Random(identity).uniform(0, 3e9)),
             rng=random.Random(f"{identity} {seed} jitter"),
             report=self.said.append,
+            server_in_process=durations.get("server_in_process", False),
             on_event=lambda _lease, note: self.events.append(note),
             on_leader=self.leaders.append,
         )
@@ -177,9 +178,42 @@ def test_after_a_long_pause_it_does_not_lead_before_anything_else_runs() -> None
         await asyncio.sleep(61)
         assert seen[:11] == [True] * 10 + [False]
         assert not any(seen[10:])
-        with pytest.raises(LeadershipLost):
+        with pytest.raises(LeadershipLost, match=r"not renewed in 10 s: this process was paused for 5\d s \(stopped"):
             await keeping
         acting.cancel()
+
+    run_virtually(main())
+
+
+def test_a_leader_that_is_stopped_together_with_its_server_goes_on_leading() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one = Candidate(server, "one", server_in_process=True)
+        await one.process.within(one.election.acquire())
+        keeping = one.process.within(one.election.keep())
+        one.process.pause(10 * LEASE)
+        await asyncio.sleep(10 * LEASE - 0.001)
+        assert one.election.leading()
+        one.election.guard()
+        await asyncio.sleep(2 * RETRY)
+        assert server.holder == "one"
+        assert (one.election.leading(), keeping.done(), one.events) == (True, False, ["one became leader"])
+
+    run_virtually(main())
+
+
+def test_a_leader_stopped_together_with_its_server_still_yields_to_another_holder() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one, two = Candidate(server, "one", server_in_process=True), Candidate(server, "two")
+        await one.process.within(one.election.acquire())
+        keeping = one.process.within(one.election.keep())
+        one.process.pause(10 * LEASE)
+        await two.process.within(two.election.acquire())
+        await asyncio.sleep(10 * LEASE)
+        with pytest.raises(LeadershipLost, match="held by two now"):
+            await keeping
+        assert not one.election.leading()
 
     run_virtually(main())
 

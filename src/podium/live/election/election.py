@@ -10,6 +10,10 @@ its last renewal, which is earlier than any peer can have seen that renewal, and
 `leading()` has been false for at least the difference, which is the time a write may take to arrive. It depends on
 nothing but the clock, so it is right also at the first instant after a long pause of the process.
 
+Where the API server runs in this very process (`podium up`), it is stopped together with the scheduler, and no peer can
+have taken the lease meanwhile. Then a pause does not end leading: the lease is renewed late, and only another holder
+ends it.
+
     await election.acquire()          # until we lead
     client.guard = election.guard     # no write leaves this process unless it leads
     await election.keep()             # renews; LeadershipLost when that is over
@@ -34,6 +38,9 @@ from podium.live.events.event_object import micro_time
 JITTER: Final = 1.2
 TOLERATED_EXPIRY: Final = 20.0
 """Seconds past its end for which holding a lease still counts as healthy."""
+
+NOTICEABLE: Final = 1.0
+"""Seconds by which a timer must be late for the process to count as paused."""
 
 INSTANT: Final = 0.001
 """Slept past a deadline, because rounding may wake one up a hair before it."""
@@ -67,6 +74,7 @@ class Election:
         clock: Clock,
         rng: random.Random,
         report: Callable[[str], None],
+        server_in_process: bool = False,
         on_event: Callable[[ObjectReference, str], None] = lambda _lease, _note: None,
         on_leader: Callable[[str], None] = lambda _identity: None,
     ) -> None:
@@ -87,11 +95,13 @@ class Election:
         self._clock = clock
         self._rng = rng
         self._report = report
+        self._server_in_process = server_in_process
         self._on_event = on_event
         self._on_leader = on_leader
         self._record: LeaseSpec | None = None  # as last seen or written
         self._seen_at = 0.0  # when it was first seen so
         self._renewal_began = 0.0  # when the last renewal that succeeded was begun
+        self._paused = 0.0  # seconds that the process did not run since the last renewal
         self._released = False
         self._reported_leader = ""
         self._problem: str | None = None
@@ -103,7 +113,7 @@ class Election:
 
     def leading(self) -> bool:
         """Whether this process leads, for certain and now."""
-        return self._holding and _now() < self._renewal_began + self._renew_deadline
+        return self._holding and (self._server_in_process or _now() < self._renewal_began + self._renew_deadline)
 
     def guard(self) -> None:
         """For `Client.guard`: raises NotLeading unless leading.
@@ -131,14 +141,18 @@ class Election:
         """Renews for as long as it goes well; raises LeadershipLost."""
         try:
             while True:
-                await asyncio.sleep(min(self._retry_period, self._left() + INSTANT))
+                due = _now() + min(self._retry_period, self._left() + INSTANT)
+                await asyncio.sleep(due - _now())
+                self._notice_pause(due)
                 if not self.leading():
                     raise LeadershipLost(self._why_lost())
+                due = _now() + self._left()
                 try:
-                    async with asyncio.timeout(self._left()):
+                    async with asyncio.timeout_at(due):
                         await self._try()
                 except TimeoutError:
                     self._set_problem("no answer in time")
+                self._notice_pause(due)
                 if not self._holding:
                     raise LeadershipLost(f"{self._where} is held by {self.leader or 'no process'} now")
         finally:
@@ -181,9 +195,22 @@ class Election:
         return not self._released and self._record is not None and self._record.holder == self.identity
 
     def _left(self) -> float:
+        """Seconds that a renewal may take."""
+        if self._server_in_process:
+            return self._renew_deadline
         return max(0.0, self._renewal_began + self._renew_deadline - _now())
 
+    def _notice_pause(self, due: float) -> None:
+        """A timer that fires late by more than a moment means that the process did not run."""
+        if (late := _now() - due) > NOTICEABLE:
+            self._paused += late
+
     def _why_lost(self) -> str:
+        if self._paused:
+            return (
+                f"{self._where} was not renewed in {self._renew_deadline:g} s: this process was paused for "
+                f"{self._paused:.0f} s (stopped, suspended, or without CPU time)"
+            )
         cause = f": {self._problem}" if self._problem else ""
         return f"{self._where} was not renewed in {self._renew_deadline:g} s{cause}"
 
@@ -231,6 +258,7 @@ class Election:
     def _won(self, ours: LeaseSpec, began: float) -> bool:
         self._see(ours)
         self._renewal_began = began
+        self._paused = 0.0
         return True
 
     def _ours(self, old: LeaseSpec | None) -> LeaseSpec:
