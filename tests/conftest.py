@@ -8,12 +8,15 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from podium.engine.answer_cache.errors import UnexpectedErrors
 from tests.testbed import ControlPlane, TestbedUnavailable
 from tests.testbed.availability import SKIP_PREFIX, skip_or_fail
 from tests.testbed.build import CONTROL_PLANE, MEASURED_LOAD, programs
 
 settings.register_profile("podium", deadline=None)  # how long an example takes says how busy the machine is
 settings.load_profile("podium")
+
+UnexpectedErrors.strict = True  # a mistake in the answer cache fails the test instead of becoming slowness
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

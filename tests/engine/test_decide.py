@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.cluster import NodeInfo, Nodes
-from podium.engine.decide import Search, decide, find_feasible
+from podium.engine.decide import NodeSearch, decide, find_feasible
 from podium.engine.sampling import Sampling
 from podium.framework import Cycle, Plugin, PluginError, Scores, Status, Verdict
 from podium.framework.profile import ProfileRuntime
@@ -67,11 +67,11 @@ def doors(*states: str, plugins: tuple[Any, ...] = (Doors, Flat)) -> ProfileRunt
     return make_runtime(make_cluster(nodes), *plugins)
 
 
-def names(runtime: ProfileRuntime, search: Search) -> list[str]:
+def names(runtime: ProfileRuntime, search: NodeSearch) -> list[str]:
     return [runtime.handle.cluster.names[row] for row in search.feasible.tolist()]
 
 
-def refused(runtime: ProfileRuntime, search: Search) -> dict[str, Status]:
+def refused(runtime: ProfileRuntime, search: NodeSearch) -> dict[str, Status]:
     """The nodes of which something was said."""
     found = {row: status for status, rows in search.statuses().groups() for row in rows.tolist()}
     return {runtime.handle.cluster.names[row]: status for row, status in found.items()}

@@ -1,8 +1,8 @@
-"""The decision for one pod: which nodes can take it, and which of them is best.
+"""Decides for one pod which nodes can take it, and which of them is best.
 
 PreFilter, then Filter on every node at once, then Score on the feasible ones, then the choice. Nothing here changes
 the cluster. A decision keeps what was found, so that an explanation can be drawn from it; messages and per-node
-statuses are made only when somebody asks.
+statuses are made only when they are asked for.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from podium.framework.status import Code, PluginError, Status
 NO_NODES = "no nodes available to schedule pods"
 
 
-class Search:
+class NodeSearch:
     """What the filters found: the feasible rows in visiting order, and why the others are not.
 
-    Where the statuses are known already they are given; otherwise they are put together when somebody asks.
+    Where the statuses are known already they are given; otherwise they are put together when they are asked for.
     """
 
     def __init__(self, cluster: Cluster, outcome: PreFilterOutcome, statuses: NodeStatuses | None = None) -> None:
@@ -47,10 +47,10 @@ class Search:
         self.refusals: Refusals | None = None
         self.visited: NDArray[np.bool_] | None = None
         self.overrides: dict[int, Status] = {}
-        self.said_before: dict[str, Status] = {}
-        """What extenders said, asked about the nominated node alone."""
-        self.said_after: dict[str, Status] = {}
-        """What extenders said of the nodes that filters had left."""
+        self.nominated_statuses: dict[str, Status] = {}
+        """Refusals by extenders that were asked about the nominated node alone, by node name."""
+        self.extender_statuses: dict[str, Status] = {}
+        """Refusals by extenders among the nodes that filters had left, by node name."""
         self.cut_by_extenders = False
         self.bare = False
         self._statuses = statuses
@@ -62,7 +62,7 @@ class Search:
     def statuses(self) -> NodeStatuses:
         """The status of every node that was refused."""
         statuses = self._statuses_by_plugins()
-        statuses.set_named(self.said_after, self._row_of)
+        statuses.set_named(self.extender_statuses, self._row_of)
         return statuses
 
     def _statuses_by_plugins(self) -> NodeStatuses:
@@ -75,7 +75,7 @@ class Search:
         if outcome.node_names is not None:
             absent = Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(outcome.restricting))}]")
         statuses = NodeStatuses(self.rows, absent)
-        statuses.set_named(self.said_before, self._row_of)
+        statuses.set_named(self.nominated_statuses, self._row_of)
         if self.refusals is not None:
             visited = np.ones(len(self.refusals.rows), dtype=np.bool_) if self.visited is None else self.visited
             for status, rows in self.refusals.kinds(visited):
@@ -104,7 +104,7 @@ class Search:
         for status, number in diagnosis.statuses.counts():
             if number:
                 diagnosis.blame(status)
-        diagnosis.statuses.set_named(self.said_after, self._row_of)
+        diagnosis.statuses.set_named(self.extender_statuses, self._row_of)
         if self.cut_by_extenders:
             diagnosis.unschedulable_plugins.add(EXTENDER)
         return diagnosis
@@ -115,7 +115,7 @@ class Decision:
 
     __slots__ = ("row", "scores", "search")
 
-    def __init__(self, search: Search, row: int | None, scores: ScoreTable | None) -> None:
+    def __init__(self, search: NodeSearch, row: int | None, scores: ScoreTable | None) -> None:
         self.search = search
         self.row = row
         self.scores = scores
@@ -164,7 +164,7 @@ def score(runtime: ProfileRuntime, cycle: Cycle, feasible: Rows) -> ScoreTable:
     return table.of(feasible) if every_row else table
 
 
-def score_beside_extenders(runtime: ProfileRuntime, cycle: Cycle, search: Search) -> ScoreTable:
+def score_beside_extenders(runtime: ProfileRuntime, cycle: Cycle, search: NodeSearch) -> ScoreTable:
     """Score what extenders left, which may be in any order and not quite the nodes we know."""
     if not search.bare:
         nodes = Nodes(cycle.cluster, search.feasible)
@@ -176,10 +176,10 @@ def score_beside_extenders(runtime: ProfileRuntime, cycle: Cycle, search: Search
         return runtime.run_scores(cycle, nodes)
 
 
-def find_feasible(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> Search:
+def find_feasible(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> NodeSearch:
     cluster = cycle.cluster
     outcome = runtime.run_pre_filter(cycle)
-    search = Search(cluster, outcome)
+    search = NodeSearch(cluster, outcome)
     if outcome.status is not None:
         return search
     watch = runtime.watch
@@ -196,12 +196,12 @@ def find_feasible(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> 
     handle = runtime.handle
     if handle.extenders and not alone:
         found = len(search.feasible)
-        search.feasible, search.said_after, search.bare = left_by_extenders(handle, cycle, search.feasible)
+        search.feasible, search.extender_statuses, search.bare = left_by_extenders(handle, cycle, search.feasible)
         search.cut_by_extenders = len(search.feasible) != found
     return search
 
 
-def _find(runtime: ProfileRuntime, cycle: Cycle, search: Search, sampling: Sampling) -> bool:
+def _find(runtime: ProfileRuntime, cycle: Cycle, search: NodeSearch, sampling: Sampling) -> bool:
     """The nominated node, if it will do (True), or all others that do."""
     cluster, outcome, handle = cycle.cluster, search.outcome, runtime.handle
     nominated = cluster.row_of.get(cycle.pod.status.nominated_node_name)
@@ -211,12 +211,14 @@ def _find(runtime: ProfileRuntime, cycle: Cycle, search: Search, sampling: Sampl
             if status is None:
                 search.feasible = np.array([nominated], dtype=np.intp)
                 if handle.extenders:
-                    search.feasible, search.said_before, _bare = left_by_extenders(handle, cycle, search.feasible)
+                    search.feasible, search.nominated_statuses, _bare = left_by_extenders(
+                        handle, cycle, search.feasible
+                    )
                 if len(search.feasible):
                     return True
             else:
                 search.overrides[nominated] = status
-                # As in kube-scheduler, whoever refuses the nominated node is named with those that restricted nodes.
+                # As in kube-scheduler, a plugin that refuses the nominated node counts among those that restrict nodes.
                 search.outcome = outcome._replace(restricting=outcome.restricting | {status.plugin})
         except PluginError as error:
             handle.report(f"pod {cycle.pod.key} on its nominated node: {error}")
@@ -237,13 +239,15 @@ def _enough(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling, nodes: in
     return sampling.limit(nodes, percentage, as_kube_scheduler=see_nodes_of(extenders, cycle.pod))
 
 
-def _filter(runtime: ProfileRuntime, cycle: Cycle, search: Search, rows: Rows, limit: int, sampling: Sampling) -> None:
+def _filter(
+    runtime: ProfileRuntime, cycle: Cycle, search: NodeSearch, rows: Rows, limit: int, sampling: Sampling
+) -> None:
     """Judge all rows at once, then keep what a search in visiting order that stops at `limit` would have seen."""
     start = sampling.next_start % len(rows) if len(rows) else 0
     visiting = np.concatenate((rows[start:], rows[:start])) if start else rows
     if not runtime.at(Point.FILTER):
         search.feasible = visiting[:limit]
-        sampling.advance(len(search.feasible) + len(search.said_before), search.nodes)
+        sampling.advance(len(search.feasible) + len(search.nominated_statuses), search.nodes)
         return
     cluster = cycle.cluster
     tried_before = set(search.overrides)  # the nominated node, where it failed
@@ -256,7 +260,7 @@ def _filter(runtime: ProfileRuntime, cycle: Cycle, search: Search, rows: Rows, l
     else:
         passed = np.zeros(cluster.columns.rows, dtype=np.bool_)
         passed[rows[refusals.passed]] = True
-    _heed_nominated(runtime, cycle, search, passed, rows)
+    _judge_beside_nominated(runtime, cycle, search, passed, rows)
     fits = passed[visiting]
     search.feasible = visiting[fits]
     seen = len(visiting)
@@ -270,28 +274,28 @@ def _filter(runtime: ProfileRuntime, cycle: Cycle, search: Search, rows: Rows, l
         search.overrides = {
             row: status for row, status in search.overrides.items() if looked_at[row] or row in tried_before
         }
-    sampling.advance(seen + _spoken_of_besides(search, tried_before, visiting[:seen], fits[:seen]), search.nodes)
+    sampling.advance(seen + _tried_before_only(search, tried_before, visiting[:seen], fits[:seen]), search.nodes)
     if any(verdict.fails for _plugin, verdict in refusals.verdicts):
         _raise_failure(search)
 
 
-def _spoken_of_besides(search: Search, tried_before: set[int], visited: Rows, fits: NDArray[np.bool_]) -> int:
+def _tried_before_only(search: NodeSearch, tried_before: set[int], visited: Rows, fits: NDArray[np.bool_]) -> int:
     """How many nodes have a status from when the nominated node was tried and none from this search."""
-    if not tried_before and not search.said_before:
+    if not tried_before and not search.nominated_statuses:
         return 0
     refused = set(visited[~fits].tolist())
-    return len(tried_before - refused) + sum(search.row_of(name) not in refused for name in search.said_before)
+    return len(tried_before - refused) + sum(search.row_of(name) not in refused for name in search.nominated_statuses)
 
 
-def _raise_failure(search: Search) -> None:
+def _raise_failure(search: NodeSearch) -> None:
     """A plugin failed on a node that was looked at: the whole decision fails."""
     for status, _rows in search.statuses().groups():
         if status.code == Code.ERROR:
             raise PluginError(f'running "{status.plugin}" filter plugin: {status.message}')
 
 
-def _heed_nominated(
-    runtime: ProfileRuntime, cycle: Cycle, search: Search, passed: NDArray[np.bool_], rows: Rows
+def _judge_beside_nominated(
+    runtime: ProfileRuntime, cycle: Cycle, search: NodeSearch, passed: NDArray[np.bool_], rows: Rows
 ) -> None:
     """Judge nodes again that pods of at least the same priority are nominated to."""
     nominator = runtime.handle.nominator

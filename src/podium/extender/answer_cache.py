@@ -1,110 +1,99 @@
-"""Answers about all nodes, kept for pods alike: a request then costs a look into an array.
+"""Caches answers of plugins about all nodes, so that a request costs a look into an array.
 
-This is for plugins whose answer about a node depends on that node's row alone (scopes NODE, TOTALS and PODS) and on
-what their marks tell (load that is measured, what was learnt). The cluster's journals tell which rows changed; only
-these are asked about again while the marks stand. A kind of pod is worth keeping answers for when a second pod of it
-comes. Kinds used longest ago are forgotten.
+This is the row-local form of the engine's answer cache: for plugins whose answer about a node depends on that node's
+row alone (scopes NODE, TOTALS and PODS) and on their watermarks (load that is measured, what was learnt). While the
+watermarks stand, plugins are asked about changed rows only. The entries used longest ago are dropped.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Nodes
-from podium.framework import Cycle, PluginError, Scope, Status
-from podium.framework.watermarks import watermark_of
+from podium.engine.answer_cache.changed_rows import read_changes
+from podium.engine.answer_cache.errors import UnexpectedErrors
+from podium.engine.answer_cache.row_answers import Numbers, RowAnswers, StatusOf, no_status
+from podium.engine.answer_cache.signatures import SignatureHistory
+from podium.framework import Cycle, PluginError, Scope
+from podium.framework.profile import ProfileRuntime
+from podium.framework.watermarks import Watermarks
 
-MOST_KINDS = 64
-MOST_MET = 4096
+MOST_ENTRIES = 64
 
-Numbers = NDArray[np.int64]
-Ask = Callable[[Cycle, Nodes], tuple[Numbers, list[Status]]]
-"""A number for each node, and what the numbers stand for, from 1 on."""
+Ask = Callable[[Cycle, Nodes], tuple[Numbers, StatusOf]]
+"""A number for each node, the caller's own, and what the numbers stand for."""
 
 
-class Kept:
-    """The answers for one kind of pod: a number per row of the cluster, and the statuses these stand for."""
+class _Entry:
+    """The answers for one signature, and how far they are fresh."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    __slots__ = ("answers", "cursor", "watermarks")
+
+    def __init__(self, cluster: Cluster, plugins: Sequence[Any]) -> None:
+        self.answers = RowAnswers()
         self.cursor = cluster.row_cursor()
-        self.numbers: Numbers = np.zeros(0, dtype=np.int64)
-        self.statuses: list[Status] = []
-        self.marks: list[Hashable] = []
+        self.watermarks = Watermarks(plugins)
 
 
-class KeptAnswers:
-    def __init__(self, cluster: Cluster, plugins: Sequence[Any], ask: Ask) -> None:
+class RowAnswerCache:
+    """The answers of some plugins together, by signature of pods."""
+
+    def __init__(self, runtime: ProfileRuntime, plugins: Sequence[Any], ask: Ask, errors: UnexpectedErrors) -> None:
         scopes = [_scope_of(plugin) for plugin in plugins]
         self.possible = bool(scopes) and max(scopes) < Scope.CLUSTER
         self._pods = bool(scopes) and max(scopes) > Scope.NODE
         self._see_claims = any(plugin.sees_claims for plugin in plugins)
-        self._markers = [marker for plugin in plugins if (marker := watermark_of(plugin)) is not None]
-        self._cluster = cluster
+        self._plugins = plugins
+        self._cluster = runtime.handle.cluster
         self._ask = ask
-        self._kept: OrderedDict[bytes, Kept] = OrderedDict()
-        self._met: OrderedDict[bytes, str] = OrderedDict()
+        self._errors = errors
+        self._report = runtime.handle.report
+        self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
+        self._history: SignatureHistory[bytes] = SignatureHistory()
 
-    def of(self, cycle: Cycle) -> Kept | None:
-        """What is kept for pods like the cycle's, up to date; None where that is not worth it, or a plugin fails."""
-        kind = cycle.facts.signature
+    def of(self, cycle: Cycle) -> RowAnswers | None:
+        """The answers for pods like the cycle's, up to date; None where that is not worth it, or a plugin fails."""
         if self._see_claims and cycle.facts.claims:
             return None
-        marks = [marker(cycle) for marker in self._markers]
-        if None in marks:
-            return None
-        kept = self._kept.get(kind)
-        if kept is None:
-            if self._is_new(kind, cycle.pod.uid):
+        signature = cycle.facts.signature
+        entry = self._entries.get(signature)
+        if entry is None:
+            if not self._history.worth_an_entry(signature, cycle.pod.uid):
                 return None
-            kept = self._kept[kind] = Kept(self._cluster)
-            if len(self._kept) > MOST_KINDS:
-                self._kept.popitem(last=False)
+            entry = self._entries[signature] = _Entry(self._cluster, self._plugins)
+            if len(self._entries) > MOST_ENTRIES:
+                self._entries.popitem(last=False)
         else:
-            self._kept.move_to_end(kind)
+            self._entries.move_to_end(signature)
         try:
-            self._refresh(kept, cycle, marks)
-        except PluginError:  # may be about a node that nobody asks about now: the long way finds out
-            del self._kept[kind]
-            return None
-        return kept
+            return entry.answers if self._refresh(entry, cycle) else None
+        except PluginError:  # may be about a node that is not asked about now: without the cache it is seen
+            del self._entries[signature]
+        except Exception as error:
+            del self._entries[signature]
+            self._errors.add(error, self._report)
+        return None
 
-    def _is_new(self, kind: bytes, uid: str) -> bool:
-        first = self._met.setdefault(kind, uid)
-        if len(self._met) > MOST_MET:
-            self._met.popitem(last=False)
-        return first == uid
-
-    def _refresh(self, kept: Kept, cycle: Cycle, marks: list[Hashable]) -> None:
-        cluster = self._cluster
-        changed, stand = self._changed(kept), kept.marks == marks
-        kept.marks = marks
-        if changed is not None and not changed and stand:
-            return
-        if changed is None or not stand or 2 * len(changed) > cluster.columns.rows:
-            kept.numbers, kept.statuses = self._ask(cycle, Nodes(cluster))
-            return
-        rows = np.array(changed, dtype=np.intp)
-        numbers, statuses = self._ask(cycle, Nodes(cluster, rows))
-        if statuses:
-            known = {status: number for number, status in enumerate(kept.statuses, start=1)}
-            for status in statuses:
-                if known.setdefault(status, len(known) + 1) > len(kept.statuses):
-                    kept.statuses.append(status)
-            numbers = np.array([0, *(known[status] for status in statuses)], dtype=np.int64)[numbers]
-        kept.numbers[rows] = numbers
-
-    def _changed(self, kept: Kept) -> list[int] | None:
-        """The rows that changed since; None where all have to be asked about."""
-        changed = kept.cursor.read()
-        if changed is None or len(kept.numbers) != self._cluster.columns.rows:
-            return None
-        nodes, pods = changed
-        return list(dict.fromkeys((*nodes, *pods) if self._pods else nodes))
+    def _refresh(self, entry: _Entry, cycle: Cycle) -> bool:
+        """Bring an entry up to date; False where a plugin cannot tell its watermark."""
+        cluster, answers, moved = self._cluster, entry.answers, entry.watermarks.moved(cycle)
+        if not entry.watermarks.tellable:
+            answers.replace(None, no_status)  # watermarks that moved as well will not be seen to move again
+            return False
+        changes = read_changes(entry.cursor, cluster)
+        if moved or changes is None or answers.numbers is None or len(answers.numbers) != cluster.columns.rows:
+            answers.replace(*self._ask(cycle, Nodes(cluster)))
+            return True
+        nodes, nodes_and_pods = changes
+        changed = nodes_and_pods if self._pods else nodes
+        if changed:
+            rows = np.array(list(changed), dtype=np.intp)
+            answers.set_rows(rows, *self._ask(cycle, Nodes(cluster, rows)))
+        return True
 
 
 def _scope_of(plugin: Any) -> Scope:

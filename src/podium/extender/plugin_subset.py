@@ -1,8 +1,8 @@
 """Some of the plugins at work, asked about given nodes: one function of an agent, or all of them.
 
 Plugins are asked the way the engine asks them (PreFilter and Filter; PreScore, Score and Normalize), about the nodes of
-the request alone. Where their answer about a node depends on that node only, and the pod is one of many alike, answers
-about all nodes are kept and only what changed since is asked again (`kept`).
+the request alone. Where their answer about a node depends on that node only, and pods with one signature come again and
+again, answers about all nodes are cached and only changed rows are asked about (`answer_cache`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from podium.cluster import Mask, Nodes, PlacedPod, Rows
 from podium.config.points import Point
-from podium.engine.decide import Search
+from podium.engine.answer_cache.row_answers import StatusOf, no_status
+from podium.engine.decide import NodeSearch
 from podium.engine.scheduler import Scheduler
-from podium.extender.answer_cache import KeptAnswers
+from podium.extender.answer_cache import RowAnswerCache
 from podium.extender.assembly import runtime_of
 from podium.framework import Cycle, PluginError, Status
 from podium.framework.profile import ProfileRuntime
@@ -43,19 +44,20 @@ class Filtering:
     def __init__(self, engine: Scheduler, plugins: Sequence[str]) -> None:
         self._cluster = engine.cluster
         self._runtime = runtime_of(engine).only(plugins)
-        self._kept = KeptAnswers(engine.cluster, self._runtime.at(Point.FILTER), self._ask_all)
-        self._keeps = self._kept.possible and not self._runtime.at(Point.PRE_FILTER)
+        filters = self._runtime.at(Point.FILTER)
+        self._cache = RowAnswerCache(self._runtime, filters, self._ask_all, engine.answer_cache.errors)
+        self._cacheable = self._cache.possible and not self._runtime.at(Point.PRE_FILTER)
 
     def sift(self, pod: Pod, rows: Rows) -> Sifted:
         """Raises PluginError where a plugin fails."""
         cycle = Cycle(pod, self._cluster)
-        if self._keeps and (kept := self._kept.of(cycle)) is not None:
-            numbers = kept.numbers[rows]
+        if self._cacheable and (answers := self._cache.of(cycle)) is not None:
+            numbers = answers.pick(rows)
             passed = numbers == 0
             if np.count_nonzero(passed) == len(rows):
                 return Sifted(passed, {})
             where = np.flatnonzero(numbers).tolist()
-            return Sifted(passed, {position: kept.statuses[numbers[position] - 1] for position in where})
+            return Sifted(passed, {position: answers.status_of(int(numbers[position])) for position in where})
         return sift(self._runtime, cycle, rows)
 
     def __bool__(self) -> bool:
@@ -84,22 +86,23 @@ class Filtering:
                 for victim in reversed(off):
                     cluster.put_on(victim)
 
-    def _ask_all(self, cycle: Cycle, nodes: Nodes) -> tuple[Points, list[Status]]:
+    def _ask_all(self, cycle: Cycle, nodes: Nodes) -> tuple[Points, StatusOf]:
         """The number of each node's status, 0 where it passes."""
         refusals = self._runtime.run_filters(cycle, nodes, self._cluster.present[nodes.rows])
         if any(verdict.fails for _plugin, verdict in refusals.verdicts):
             raise PluginError("some nodes cannot be judged")
-        numbers, statuses = np.zeros(self._cluster.columns.rows, dtype=np.int64), []
+        numbers = np.zeros(self._cluster.columns.rows, dtype=np.int64)
+        statuses: list[Status] = []
         for status, rows in refusals.kinds(np.ones(len(nodes), dtype=np.bool_)):
             statuses.append(status)
             numbers[rows] = len(statuses)
-        return numbers[nodes.rows], statuses
+        return numbers[nodes.rows], lambda number: statuses[number - 1]
 
 
 def sift(runtime: ProfileRuntime, cycle: Cycle, rows: Rows) -> Sifted:
     """What the filters say of some nodes of the cycle's cluster."""
     cluster = cycle.cluster
-    search = Search(cluster, runtime.run_pre_filter(cycle))
+    search = NodeSearch(cluster, runtime.run_pre_filter(cycle))
     passed = np.ones(len(rows), dtype=np.bool_)
     if search.outcome.status is not None:
         passed[:] = False
@@ -128,22 +131,22 @@ class Scoring:
         self._most = most_points
         self._full = HIGHEST * sum(weights.values())
         plugins = self._runtime.at(Point.SCORE)
-        self._kept = KeptAnswers(engine.cluster, plugins, self._ask_all)
+        self._cache = RowAnswerCache(self._runtime, plugins, self._ask_all, engine.answer_cache.errors)
         normal = all(plugin.normalizer is None and not hasattr(plugin, "normalize") for plugin in plugins)
         prepared = self._runtime.at(Point.PRE_FILTER) or self._runtime.at(Point.PRE_SCORE)
-        self._keeps = self._kept.possible and normal and not prepared
+        self._cacheable = self._cache.possible and normal and not prepared
 
     def points(self, pod: Pod, rows: Rows) -> Points:
         """Raises PluginError where a plugin fails."""
         cycle = Cycle(pod, self._cluster)
-        if self._keeps and (kept := self._kept.of(cycle)) is not None:
-            return kept.numbers[rows]
+        if self._cacheable and (answers := self._cache.of(cycle)) is not None:
+            return answers.pick(rows)
         if self._runtime.at(Point.PRE_FILTER):
             self._runtime.run_pre_filter(cycle)
         return self._ask(cycle, Nodes(self._cluster, rows))
 
-    def _ask_all(self, cycle: Cycle, nodes: Nodes) -> tuple[Points, list[Status]]:
-        return self._ask(cycle, nodes), []
+    def _ask_all(self, cycle: Cycle, nodes: Nodes) -> tuple[Points, StatusOf]:
+        return self._ask(cycle, nodes), no_status
 
     def _ask(self, cycle: Cycle, nodes: Nodes) -> Points:
         self._runtime.run_pre_score(cycle, nodes)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.cluster import Cluster
-from podium.engine.decide import Search
+from podium.engine.decide import NodeSearch
 from podium.engine.sampling import Sampling
 from podium.engine.scheduler import Scheduler
 from podium.framework import Cycle
@@ -92,7 +92,7 @@ def compare(drive: Drive) -> int:
             cycle = Cycle(pod, drive.scheduler.cluster)
             known = drive.scheduler.answer_cache.decide(drive.runtime, cycle, Sampling())
         assert account(drive.runtime, pod, 0) == expected
-        if known is None or isinstance(known, Search):
+        if known is None or isinstance(known, NodeSearch):
             continue
         remembered += 1
         assert drive.scheduler.cluster.names[known] == expected["chosen"]

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from podium.cluster import Cluster
 from podium.config import default_config
-from podium.engine.decide import Search, decide, make_room
+from podium.engine.decide import NodeSearch, decide, make_room
 from podium.engine.sampling import Sampling
 from podium.engine.scheduler import Scheduler
 from podium.framework import Cycle, Handle, ManualClock, Nomination, PluginError, Status
@@ -329,7 +329,7 @@ def account(runtime: ProfileRuntime, pod: Pod, start: int) -> dict[str, Any]:
     return said
 
 
-def failure(runtime: ProfileRuntime, cycle: Cycle, search: Search) -> dict[str, Any]:
+def failure(runtime: ProfileRuntime, cycle: Cycle, search: NodeSearch) -> dict[str, Any]:
     """What is said of a pod that fits nowhere, and what preemption would do."""
     runtime.handle.rng.seed(1)
     diagnosis = search.diagnosis()
@@ -359,7 +359,7 @@ def compare(drive: Drive) -> int:
             continue
         assert "error" not in expected
         remembered += 1
-        if isinstance(known, Search):
+        if isinstance(known, NodeSearch):
             assert expected["chosen"] is None
             for _ in range(2):  # the second time PostFilter may know from the first
                 assert failure(runtime, cycle, known) == {key: expected[key] for key in ("message", "evictions")}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from podium.cluster import Cluster
 from podium.config import load_config
-from podium.engine.decide import Search
+from podium.engine.decide import NodeSearch
 from podium.engine.sampling import Sampling
 from podium.engine.scheduler import Scheduler
 from podium.framework import Cycle, Handle
@@ -194,7 +194,7 @@ def compare(drive: Drive) -> int:
             cycle = Cycle(pod, scheduler.cluster)
             known = scheduler.answer_cache.decide(runtime, cycle, Sampling())
         assert account(runtime, pod, 0) == expected, "the plugins' own accounts differ from fresh ones"
-        if known is None or isinstance(known, Search):
+        if known is None or isinstance(known, NodeSearch):
             continue
         remembered += 1
         assert scheduler.cluster.names[known] == expected["chosen"]

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from podium.cluster import NodeInfo, Nodes
-from podium.engine.answer_cache import store
+from podium.engine.answer_cache import signatures, store
 from podium.engine.answer_cache.store import AnswerCache
-from podium.engine.decide import Search, decide
+from podium.engine.decide import NodeSearch, decide
 from podium.engine.sampling import Sampling
 from podium.framework import Cycle, Plugin, PluginError, Scope, Scores, Status, Verdict
 from podium.framework.profile import ProfileRuntime
@@ -65,7 +65,7 @@ def ask(
     sampling: Sampling | None = None,
     *,
     same: bool = False,
-) -> int | Search | None:
+) -> int | NodeSearch | None:
     """Ask about another pod of a kind, or about the very same."""
     pod = pod or make_pod()
     if not same:
@@ -188,7 +188,7 @@ def test_a_volume_shared_with_a_pod_that_waits_for_the_node_is_told_apart() -> N
     runtime, remembered = make_runtime(cluster, default=True), AnswerCache()
     runtime.handle.nominator.nominate(pod_with(claim_volume("same", "data"), name="rival"), "n1")
     answers = [ask(remembered, runtime, with_claim(name)) for name in ("a", "b", "same", "a", "same")]
-    fits = [None if answer is None else not isinstance(answer, Search) for answer in answers]
+    fits = [None if answer is None else not isinstance(answer, NodeSearch) for answer in answers]
     assert fits == [None, False, True, False, True]
 
 
@@ -211,7 +211,7 @@ def test_the_kinds_used_longest_ago_are_dropped(monkeypatch: pytest.MonkeyPatch)
         ask(remembered, runtime, pod)
     kept = remembered.get(runtime, cycle_of(runtime, kinds[0]))
     assert kept is not None
-    monkeypatch.setattr(store, "KEPT_BYTES", 2 * kept.bytes)
+    monkeypatch.setattr(store, "MOST_BYTES", 2 * kept.bytes)
     ask(remembered, runtime, kinds[0])
     new = make_pod(labels={"kind": "new"})
     ask(remembered, runtime, new)
@@ -221,7 +221,7 @@ def test_the_kinds_used_longest_ago_are_dropped(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_so_are_the_kinds_met_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "REMEMBERED_KINDS", 2)
+    monkeypatch.setattr(signatures, "MOST_SIGNATURES", 2)
     runtime, remembered = rooms({}, {}), AnswerCache()
     for name in "abc":
         ask(remembered, runtime, make_pod(labels={"kind": name}))
@@ -287,7 +287,7 @@ def test_kept_answers_follow_where_the_search_starts(nodes: list[tuple[str, int]
         kept, long = Sampling(next_start=start), Sampling(next_start=start)
         answer = ask(remembered, runtime, sampling=kept)
         expected = decide(runtime, cycle_of(runtime, make_pod()), long)
-        assert (None if isinstance(answer, Search) else answer) == expected.row
+        assert (None if isinstance(answer, NodeSearch) else answer) == expected.row
         assert answer is not None
         assert kept == long
 

@@ -1,83 +1,96 @@
-"""Answers kept from one pod to the next: why deciding is fast.
+"""Decides by the cached answers of one signature, after asking plugins about what changed.
 
 Pods made from one template get the same answers from every plugin, and placing one changes a single row. So for each
-family of pods (equal but for the names of claims, in one profile) the plugins' answers over all rows are kept, and
-before the next pod of that family only what moved is asked again:
+profile and signature the plugins' answers about all rows are cached, and before the next pod with that signature:
 
-- a plugin whose answer depends on the node's own row is asked about the rows in the journals, no others;
-- a plugin that looks further, or at claims, is asked in full, but only when its mark moved (for scores that are not
-  skipped: or the feasible set);
-- shares of the highest score are recomputed in full only when the highest score moved.
+- a plugin whose answer depends on the node's own row is asked about the changed rows, no others;
+- a plugin that looks further, or at claims, is asked about all rows, but only when its watermark moved (for scores that
+  are not skipped: or the feasible set);
+- shares of the highest score are recomputed for all rows only when the highest score moved.
 
-The best node is then one argmax. Nothing here decides differently from `decide`: when anything is unusual (no
-feasible node, nodes named by PreFilter, a plugin that fails) the caller takes that way instead.
+The best node is then one argmax. Nothing here decides differently from `decide`: when anything is unusual (nodes named
+by PreFilter, a plugin that fails) the answer is that the pod must be decided without the cache.
 """
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 from podium.cluster import Cluster, Rows
 from podium.config.points import Point
-from podium.engine.answer_cache.changed_rows import Again, Freshness, Moves
-from podium.engine.answer_cache.filters import KeptFilter, KeptFilters
-from podium.engine.answer_cache.scores import KeptScore, KeptScores
-from podium.engine.decide import Search
+from podium.engine.answer_cache.changed_rows import ChangedRows, read_changes
+from podium.engine.answer_cache.filters import CachedFilter, CachedFilters
+from podium.engine.answer_cache.scores import CachedScore, CachedScores
+from podium.engine.decide import NodeSearch
 from podium.framework.cycle import Cycle
 from podium.framework.profile import ProfileRuntime, ScoreTable
 from podium.framework.status import SUCCESS
+from podium.framework.watermarks import Watermarks
 
 
-class Kept:
-    """What one profile's plugins say of one family of pods, over all rows."""
+class CacheMiss(enum.Enum):
+    """Why a pod must be decided without the cache."""
+
+    THIS_POD = enum.auto()
+    """PreFilter objects to this pod because of its claims; the answers for its signature hold."""
+    THIS_SIGNATURE = enum.auto()
+    """The answers for pods with this signature cannot be cached."""
+
+
+class CacheEntry:
+    """What one profile's plugins answered about pods with one signature, over all rows."""
 
     def __init__(self, runtime: ProfileRuntime, cluster: Cluster) -> None:
         self._runtime = runtime
         self._cluster = cluster
         columns = 6 + len(runtime.at(Point.FILTER)) + 2 * len(runtime.at(Point.SCORE))
         self.bytes = 8 * cluster.columns.rows * columns
-        """About how much memory the kept arrays take at most."""
+        """About how much memory the arrays take at most."""
         self._build()
 
     def _build(self) -> None:
         runtime, cluster = self._runtime, self._cluster
-        self.rows = cluster.columns.rows
-        self.data: dict[str, Any] = {}
-        fresh = {plugin: Freshness(plugin) for plugin in runtime.plugins.values()}
-        self._filters = KeptFilters(runtime, cluster, fresh)
-        self._scores = KeptScores(runtime, cluster, fresh, self._filters)
-        self._everything: list[KeptFilter | KeptScore] = [*self._filters.kept, *self._scores.kept]
-        used = dict.fromkeys(kept.fresh for kept in self._everything)
-        self._watched = [(each, each.marker) for each in used if each.marker is not None]
-        self._moves = Moves(cluster)
-        self._failed: Search | None = None  # the last answer, if it was that there is no node
+        self._rows = cluster.columns.rows
+        self._notes: dict[str, Any] = {}
+        asked = (runtime.at(Point.PRE_FILTER), runtime.at(Point.FILTER), runtime.at(Point.SCORE))
+        self._watermarks = Watermarks(dict.fromkeys(plugin for plugins in asked for plugin in plugins))
+        self._filters = CachedFilters(runtime, cluster, self._watermarks)
+        self._scores = CachedScores(runtime, cluster, self._filters)
+        self._answers: list[CachedFilter | CachedScore] = [*self._filters.cached, *self._scores.cached]
+        self._cursor = cluster.row_cursor()
+        self._failed: NodeSearch | None = None  # the last answer, if it was that there is no node
 
-    def decide(self, cycle: Cycle, start: int = 0) -> int | Search:
+    def decide(self, cycle: Cycle, start: int = 0) -> int | NodeSearch | CacheMiss:
         """The best row, or why there is none, with nodes visited from `start` on."""
-        if self._cluster.columns.rows != self.rows:
+        if self._cluster.columns.rows != self._rows:
             self._build()
         filters, scores = self._filters, self._scores
-        cycle.data, cycle.skipped_filters, cycle.skipped_scores = self.data, filters.skipped, scores.skipped
+        cycle.data, cycle.skipped_filters, cycle.skipped_scores = self._notes, filters.skipped, scores.skipped
         watch = self._runtime.watch
         began = 0.0 if watch is None else watch.now()
-        if self._failed is None or not self._nothing_moved(cycle):
+        if self._failed is None or not self._is_fresh(cycle):
             self._failed = None
-            self._refresh_filters(cycle, start)
+            miss = self._refresh_filters(cycle, start)
+            if miss is not None:
+                return miss
         if watch is not None:
             watch.took["Filter"][SUCCESS](watch.now() - began)
             watch.evaluated("Filter", filters.skipped)
             began = watch.now()
-        answer: int | Search
+        answer: int | NodeSearch | None
         if filters.count > 1:
             answer = scores.best(cycle)
+            if answer is None:
+                return CacheMiss.THIS_SIGNATURE
             if watch is not None:
                 watch.took["Score"][SUCCESS](watch.now() - began)
                 watch.evaluated("Score", scores.skipped)
         elif filters.count:
             answer = int(filters.feasible.argmax())
         else:
-            answer = self._failed = self._failed or filters.nowhere.search()
-        cycle.data = dict(self.data)  # what this pod's plugins note from here on is theirs alone
+            answer = self._failed = self._failed or filters.failure.search()
+        cycle.data = dict(self._notes)  # what this pod's plugins note from here on is theirs alone
         return answer
 
     def table(self) -> tuple[Rows, ScoreTable]:
@@ -85,55 +98,54 @@ class Kept:
         rows = self._filters.feasible_rows
         return rows, self._scores.table(rows)
 
-    def _nothing_moved(self, cycle: Cycle) -> bool:
+    def _is_fresh(self, cycle: Cycle) -> bool:
         """Whether all that filters depend on is as it was at the last answer."""
-        if not self._moves.nothing or self._filters.nominations_moved:
+        if not self._cursor.at_end or self._filters.nominations_changed:
             return False
-        self._check_marks(cycle)
-        return self._filters.complete
+        self._check_watermarks(cycle)
+        return self._filters.all_fresh
 
-    def _refresh_filters(self, cycle: Cycle, start: int) -> None:
+    def _refresh_filters(self, cycle: Cycle, start: int) -> CacheMiss | None:
         """Bring every filter's answers up to date, and with them the feasible set."""
         filters, scores = self._filters, self._scores
-        self._check_marks(cycle)
-        moves = self._moves.moved()
-        if moves is None:
-            self._lose(self._everything)
-        touched: Again | None = None
-        if moves is not None:
-            nodes, both = moves
-            if both:
-                touched = Again(self._cluster, both)
-                filters.ask_about(filters.fresh(filters.by_row), cycle, touched)
-                scores.behind.add(touched)
+        self._check_watermarks(cycle)
+        changes = read_changes(self._cursor, self._cluster)
+        changed: ChangedRows | None = None
+        if changes is None:
+            self._make_stale(self._answers)
+        else:
+            nodes, nodes_and_pods = changes
+            if nodes_and_pods:
+                changed = ChangedRows(self._cluster, nodes_and_pods)
+                if not filters.ask_by_row(cycle, changed):
+                    return CacheMiss.THIS_SIGNATURE
+                scores.pending.add(changed)
             if nodes:
-                again = Again(self._cluster, nodes)
-                filters.ask_about(filters.fresh(filters.by_node), cycle, again)
-                filters.changed.update(dict.fromkeys(nodes))
-                scores.nodes_behind.add(again)
-        whole = not filters.complete
-        if whole:  # after the rows: where PreFilter objects to this pod, what is fresh has been brought up to date
-            filters.prepare(cycle)
-            filters.ask_in_full(cycle)
-        filters.settle(cycle, touched, whole, start)
+                changed_nodes = ChangedRows(self._cluster, nodes)
+                if not filters.ask_by_node(cycle, changed_nodes):
+                    return CacheMiss.THIS_SIGNATURE
+                scores.pending_nodes.add(changed_nodes)
+        all_rows = not filters.all_fresh
+        if all_rows:  # after the changed rows: where PreFilter objects to this pod, fresh answers are up to date
+            objecting = filters.prepare(cycle)
+            if objecting is not None:
+                about_claims = cycle.facts.may_attach and objecting.has_watermark
+                return CacheMiss.THIS_POD if about_claims else CacheMiss.THIS_SIGNATURE
+            if not filters.ask_stale(cycle):
+                return CacheMiss.THIS_SIGNATURE
+        cacheable = filters.settle(cycle, changed, all_rows=all_rows, start=start)
+        return None if cacheable else CacheMiss.THIS_SIGNATURE
 
-    def _check_marks(self, cycle: Cycle) -> None:
-        """Note with each plugin whether its mark moved."""
-        lost = []
-        for fresh, marker in self._watched:
-            mark = marker(cycle)
-            if mark is None or mark != fresh.mark:
-                fresh.mark = mark
-                lost.append(fresh)
-        if lost:
-            self._lose([each for each in self._everything if each.fresh in lost])
-            self._watched = [each for each in self._watched if each[0].mark != ()]
+    def _check_watermarks(self, cycle: Cycle) -> None:
+        moved = self._watermarks.moved(cycle)
+        if moved:
+            self._make_stale([each for each in self._answers if each.plugin in moved])
 
-    def _lose(self, answers: list[KeptFilter | KeptScore]) -> None:
-        """These must be asked for in full."""
+    def _make_stale(self, answers: list[CachedFilter | CachedScore]) -> None:
+        """These must be asked for about all rows."""
         for each in answers:
             each.stale = True
-            if isinstance(each, KeptFilter):
-                self._filters.complete = False
+            if isinstance(each, CachedFilter):
+                self._filters.all_fresh = False
             else:
-                self._scores.complete = False
+                self._scores.all_fresh = False

@@ -1,8 +1,8 @@
-"""Why a family of pods fits nowhere, kept from one failure to the next.
+"""Caches why pods of one signature fit nowhere, from one failure to the next.
 
 The status of a row is that of the first filter to refuse it. Placing, evicting or nominating a pod changes a row or
-two, so the statuses of all rows are kept and only rows that moved since the last failure are looked at again. What was
-handed out is never changed: a new failure gets a copy.
+two, so the statuses of all rows are cached and only rows that changed since the last failure are looked at again. What
+was handed out is never changed: a new failure gets a copy.
 """
 
 from __future__ import annotations
@@ -13,46 +13,46 @@ import numpy as np
 
 from podium.cluster import Cluster
 from podium.engine.answer_cache.changed_rows import RowSet
-from podium.engine.decide import Search
+from podium.engine.decide import NodeSearch
 from podium.framework.diagnosis import NodeStatuses, Refusals, refusal_of
 from podium.framework.profile import PreFilterOutcome
 from podium.framework.status import Status
 from podium.framework.verdict import Verdict
 
-NOTHING_TO_SAY = PreFilterOutcome(None, None, frozenset())
+NO_OBJECTION = PreFilterOutcome(None, None, frozenset())
 
 
-class FitsNowhere:
-    """The statuses of all rows as of the last failure, and which rows have moved since."""
+class CachedFailure:
+    """The statuses of all rows as of the last failure, and which rows are stale since."""
 
     def __init__(self, cluster: Cluster, verdicts: Callable[[], Iterable[tuple[str, Verdict]]]) -> None:
-        """`verdicts`: by plugin, what was said of all rows, in the order in which refusals count."""
+        """`verdicts`: by plugin, what is known of all rows, in the order in which refusals count."""
         self._cluster = cluster
         self._verdicts = verdicts
         self._statuses: NodeStatuses | None = None
-        self._moved: RowSet = {}
+        self._stale: RowSet = {}
 
-    def moved(self, rows: Collection[int] | None) -> None:
-        """Something else may be said of these rows from now on; None: of any."""
+    def make_stale(self, rows: Collection[int] | None) -> None:
+        """These rows may have other statuses from now on; None: any row may."""
         if self._statuses is None:
             return
-        if rows is None or len(self._moved) > self._cluster.columns.rows // 2:
+        if rows is None or len(self._stale) > self._cluster.columns.rows // 2:
             self._statuses = None
-            self._moved.clear()
+            self._stale.clear()
         else:
-            self._moved.update(dict.fromkeys(rows))
+            self._stale.update(dict.fromkeys(rows))
 
-    def search(self) -> Search:
+    def search(self) -> NodeSearch:
         """What the filters found, for a pod that none of them lets through."""
         if self._statuses is None:
             self._statuses = self._of_all_rows()
-        elif self._moved:
+        elif self._stale:
             self._statuses = self._statuses.copy()
             present = self._cluster.present
-            for row in self._moved:
+            for row in self._stale:
                 self._statuses.set(row, self._of_row(row) if present[row] else None)
-            self._moved.clear()
-        return Search(self._cluster, NOTHING_TO_SAY, self._statuses)
+            self._stale.clear()
+        return NodeSearch(self._cluster, NO_OBJECTION, self._statuses)
 
     def _of_all_rows(self) -> NodeStatuses:
         rows = self._cluster.columns.rows

@@ -1,277 +1,249 @@
-"""The filters' half of kept answers: which rows can take the pod, and why the others cannot.
+"""Caches what filters answered: which rows can take the pod, and why the others cannot.
 
-Every filter keeps what it said of every row, and each row the number of filters that refuse it; those with none are
+Every filter has its answer about every row, and each row the number of filters that refuse it; those with none are
 feasible. Pods nominated to a node count as one filter more, asked about the nodes that have some.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Nodes, Rows
 from podium.config.points import Point
-from podium.engine.answer_cache.changed_rows import FEW_ROWS, Again, Freshness, RowSet
-from podium.engine.answer_cache.failures import FitsNowhere
-from podium.framework.answers import node_status_of
+from podium.engine.answer_cache.changed_rows import FEW_ROWS, ChangedRows, RowSet
+from podium.engine.answer_cache.failures import CachedFailure
+from podium.engine.answer_cache.row_answers import RowAnswers, no_status
+from podium.framework.answers import call, node_status_of, told
 from podium.framework.cycle import Cycle
 from podium.framework.plugin import Scope
 from podium.framework.profile import ProfileRuntime
-from podium.framework.status import Code, Status
-from podium.framework.verdict import Codes, Verdict
-
-Mask = NDArray[np.bool_]
-
-
-class Unkeepable(Exception):  # noqa: N818 (not an error: the caller decides the long way)
-    """The answers for these pods cannot be kept."""
+from podium.framework.status import Code, PluginError, Status
+from podium.framework.verdict import Verdict
+from podium.framework.watermarks import Watermarks
 
 
-class TurnedAway(Exception):  # noqa: N818
-    """PreFilter has something to say about this pod because of its claims; what is kept for its family holds."""
+class CachedFilters:
+    """The answers of all filters, and the feasible set that follows.
 
+    Methods that ask plugins give False where their answers cannot be cached.
+    """
 
-class KeptFilters:
-    """What all filters say, and the feasible set that follows."""
-
-    def __init__(self, runtime: ProfileRuntime, cluster: Cluster, fresh: Mapping[Any, Freshness]) -> None:
+    def __init__(self, runtime: ProfileRuntime, cluster: Cluster, watermarks: Watermarks) -> None:
         self._runtime = runtime
         self._cluster = cluster
         self._rows = cluster.columns.rows
         preparing, judging = runtime.at(Point.PRE_FILTER), runtime.at(Point.FILTER)
-        self.kept = [
-            KeptFilter(plugin, fresh[plugin], plugin in preparing, plugin in judging)
+        self.cached = [
+            CachedFilter(plugin, plugin in watermarks.plugins, plugin in preparing, plugin in judging)
             for plugin in dict.fromkeys((*preparing, *judging))
         ]
-        self.complete = False
-        """No filter is to be asked in full."""
-        self.by_row: list[KeptFilter] = []
+        self.all_fresh = False
+        """No filter is to be asked about all rows."""
+        self._by_row: list[CachedFilter] = []
         """Filters to be asked about rows where pods came or went, and about those where the node changed."""
-        self.by_node: list[KeptFilter] = []
+        self._by_node: list[CachedFilter] = []
         self.skipped: set[str] = set()
-        self.changed: RowSet = {}
+        self._doubtful: RowSet = {}
         """Rows that may have become feasible, or no longer be."""
         self.feasible = np.zeros(self._rows, dtype=np.bool_)
         self.feasible_rows: Rows = np.zeros(0, dtype=np.intp)
         """In visiting order."""
         self.count = 0
-        self.moved = True
-        """Whether the feasible rows or their order changed; whoever heeds it sets it back."""
+        self.feasible_changed = True
+        """Whether the feasible rows or their order changed; the reader sets it back."""
         self._refusals = np.zeros(self._rows, dtype=np.int16)
         self._order_version = -1
         self._start = 0
         self._nominations = runtime.handle.nominator.changes.cursor()
-        self._held: RowSet = {}
-        self._crowded = Said()  # rows refused because of pods nominated to them
-        said_by = {kept.plugin: kept.said for kept in self.kept}
-        self._refusing = [("", self._crowded), *((plugin.name, said_by[plugin]) for plugin in judging)]
-        self.nowhere = FitsNowhere(cluster, self._verdicts)
+        self._nominated_rows: RowSet = {}
+        self._no_room = RowAnswers()  # rows refused because of the pods nominated to them
+        answers = {cached.plugin: cached.answers for cached in self.cached}
+        self._refusing = [("", self._no_room), *((plugin.name, answers[plugin]) for plugin in judging)]
+        self.failure = CachedFailure(cluster, self._verdicts)
 
     def _verdicts(self) -> Iterator[tuple[str, Verdict]]:
         """Who refuses rows, in the order in which refusals count; "" stands for nominated pods."""
-        for name, said in self._refusing:
-            if said.codes is not None:
-                yield name, Verdict(said.codes, said.status_of)
+        for name, answers in self._refusing:
+            if answers.numbers is not None:
+                yield name, Verdict(answers.numbers, answers.status_of)
 
-    # Asking in full
+    # Stale filters, about all rows
 
-    def prepare(self, cycle: Cycle) -> None:
-        """PreFilter of all filters to be asked in full, before any is: one that objects leaves the rest as it is."""
-        for kept in self.kept:
-            if not kept.stale or not kept.prepares:
+    def prepare(self, cycle: Cycle) -> CachedFilter | None:
+        """PreFilter of all stale filters, before any is asked; the one that objects, if one does."""
+        for cached in self.cached:
+            if not cached.stale or not cached.prepares:
                 continue
-            answer = kept.plugin.pre_filter(cycle)
-            kept.skipped = isinstance(answer, Status) and answer.code == Code.SKIP
-            if answer is not None and not kept.skipped:
-                raise TurnedAway if cycle.facts.may_attach and kept.fresh.marker is not None else Unkeepable
-            (self.skipped.add if kept.skipped else self.skipped.discard)(kept.plugin.name)
+            plugin = cached.plugin
+            answer = call(f'running PreFilter plugin "{plugin.name}"', plugin.pre_filter, cycle)
+            cached.skipped = isinstance(answer, Status) and answer.code == Code.SKIP
+            if answer is not None and not cached.skipped:
+                return cached
+            (self.skipped.add if cached.skipped else self.skipped.discard)(plugin.name)
+        return None
 
-    def ask_in_full(self, cycle: Cycle) -> None:
-        """Ask whom it must be asked of about all rows."""
-        for kept in self.kept:
-            if kept.stale:
-                self._ask(kept, cycle)
-        self.complete = True
-        self.by_row = [kept for kept in self.kept if kept.asks and kept.scope > Scope.NODE]
-        self.by_node = [kept for kept in self.kept if kept.asks and kept.scope == Scope.NODE]
+    def ask_stale(self, cycle: Cycle) -> bool:
+        for cached in self.cached:
+            if cached.stale and not self._ask(cached, cycle):
+                return False
+        self.all_fresh = True
+        self._by_row = [cached for cached in self.cached if cached.asks and cached.scope > Scope.NODE]
+        self._by_node = [cached for cached in self.cached if cached.asks and cached.scope == Scope.NODE]
+        return True
 
-    def _ask(self, kept: KeptFilter, cycle: Cycle) -> None:
-        kept.stale = False
+    def _ask(self, cached: CachedFilter, cycle: Cycle) -> bool:
+        cached.stale = False
         verdict = None
-        if kept.asks:
-            verdict = self._runtime.judge(kept.plugin, cycle, Nodes(self._cluster), self._cluster.present)
+        if cached.asks:
+            verdict = self._runtime.judge(cached.plugin, cycle, Nodes(self._cluster), self._cluster.present)
         if verdict is not None and verdict.fails:
-            raise Unkeepable
-        if kept.said.codes is not None:
-            self._refusals -= kept.said.codes != 0
-        kept.said.replace(verdict)
-        if kept.said.codes is not None:
-            self._refusals += kept.said.codes != 0
-
-    # Asking about rows
-
-    def fresh(self, filters: list[KeptFilter]) -> list[KeptFilter]:
-        """Those that are not to be asked in full."""
-        return filters if self.complete else [kept for kept in filters if not kept.stale]
-
-    def ask_about(self, filters: list[KeptFilter], cycle: Cycle, again: Again) -> None:
-        if len(again.rows) > FEW_ROWS:
-            for kept in filters:
-                self._note(kept, again.rows, self._judged(kept, cycle, again))
-            return
-        for kept in filters:
-            if kept.ask_one is None:
-                self._note(kept, again.rows, self._judged(kept, cycle, again))
-                continue
-            for node in again.infos:
-                answer, codes = kept.ask_one(cycle, node), kept.said.codes
-                if answer is not None or (codes is not None and codes[node.row]):
-                    self._note(kept, [node.row], [node_status_of(kept.plugin, answer)])
-
-    def _judged(self, kept: KeptFilter, cycle: Cycle, again: Again) -> list[Status | None]:
-        """One filter's answers about some rows, asked with arrays."""
-        if not again.rows:
-            return []
-        verdict = self._runtime.judge(kept.plugin, cycle, again.nodes, self._cluster.present[again.nodes.rows])
+            return False
+        answers = cached.answers
+        if answers.numbers is not None:
+            self._refusals -= answers.numbers != 0
         if verdict is None:
-            return [None] * len(again.rows)
-        if verdict.fails:
-            raise Unkeepable
-        return [verdict.status_of(code) if code else None for code in verdict.codes.tolist()]
+            answers.replace(None, no_status)
+            return True
+        answers.replace(verdict.codes.copy(), verdict.status_of)
+        self._refusals += verdict.codes != 0
+        return True
 
-    def _note(self, kept: KeptFilter, rows: list[int], statuses: list[Status | None]) -> None:
-        for row, status in zip(rows, statuses, strict=True):
-            change = kept.said.note(row, status, self._rows)
-            if change:
-                self._refusals[row] += change
-                self.changed[row] = None
+    # Fresh filters, about changed rows
+
+    def ask_by_row(self, cycle: Cycle, changed: ChangedRows) -> bool:
+        """Ask those that look at pods about rows where nodes or pods changed."""
+        return self._ask_about(self._by_row, cycle, changed)
+
+    def ask_by_node(self, cycle: Cycle, changed: ChangedRows) -> bool:
+        """Ask those that look at nothing but the node about rows where it changed."""
+        self._doubtful.update(dict.fromkeys(changed.all_rows))
+        return self._ask_about(self._by_node, cycle, changed)
+
+    def _ask_about(self, filters: list[CachedFilter], cycle: Cycle, changed: ChangedRows) -> bool:
+        if not self.all_fresh:
+            filters = [cached for cached in filters if not cached.stale]
+        few = len(changed.rows) <= FEW_ROWS
+        for cached in filters:
+            ask_one = cached.ask_one
+            if ask_one is None or not few:
+                if not self._ask_with_arrays(cached, cycle, changed):
+                    return False
+                continue
+            for node in changed.infos:
+                try:
+                    answer = ask_one(cycle, node)
+                except Exception as error:
+                    raise PluginError(f'running "{cached.plugin.name}" filter plugin: {told(error)}') from error
+                numbers = cached.answers.numbers
+                if answer is not None or (numbers is not None and numbers[node.row]):
+                    self._set(cached, node.row, node_status_of(cached.plugin, answer))
+        return True
+
+    def _ask_with_arrays(self, cached: CachedFilter, cycle: Cycle, changed: ChangedRows) -> bool:
+        if not changed.rows:
+            return True
+        nodes = changed.nodes
+        verdict = self._runtime.judge(cached.plugin, cycle, nodes, self._cluster.present[nodes.rows])
+        if verdict is None:
+            for row in changed.rows:
+                self._set(cached, row, None)
+            return True
+        if verdict.fails:
+            return False
+        for row, code in zip(changed.rows, verdict.codes.tolist(), strict=True):
+            self._set(cached, row, verdict.status_of(code) if code else None)
+        return True
+
+    def _set(self, cached: CachedFilter, row: int, status: Status | None) -> None:
+        change = cached.answers.set_status(row, status, self._rows)
+        if change:
+            self._refusals[row] += change
+            self._doubtful[row] = None
 
     # What follows
 
-    def settle(self, cycle: Cycle, touched: Again | None, whole: bool, start: int) -> None:
-        """The feasible set, from what was noted; `whole`: some filter was asked in full."""
-        crowded = self._heed_nominated(cycle, touched, whole)
-        self.nowhere.moved(None if whole else (*(() if touched is None else touched.asked), *crowded))
+    def settle(self, cycle: Cycle, changed: ChangedRows | None, *, all_rows: bool, start: int) -> bool:
+        """The feasible set, from the answers; `all_rows`: some filter was asked about all of them."""
+        renominated = self._ask_beside_nominated(cycle, changed, all_rows)
+        if renominated is None:
+            return False
+        self.failure.make_stale(None if all_rows else (*(() if changed is None else changed.all_rows), *renominated))
         cluster = self._cluster
         moved = self._order_version != cluster.order.version or start != self._start
-        if whole:
+        if all_rows:
             feasible = (self._refusals == 0) & cluster.present
             moved = moved or not np.array_equal(feasible, self.feasible)
             self.feasible = feasible
-            self.changed = {}
-        elif self.changed:
-            for row in self.changed:
+            self._doubtful = {}
+        elif self._doubtful:
+            for row in self._doubtful:
                 fits = not self._refusals[row] and bool(cluster.present[row])
                 if fits != self.feasible[row]:
                     self.feasible[row] = fits
                     moved = True
-            self.changed = {}
+            self._doubtful = {}
         if moved:
-            self.moved = True
+            self.feasible_changed = True
             self._order_version, self._start = cluster.order.version, start
             order = cluster.order.rows
             if start:
                 order = np.roll(order, -start)
             self.count = int(np.count_nonzero(self.feasible))
             self.feasible_rows = order if self.count == len(order) else order[self.feasible[order]]
+        return True
 
     @property
-    def nominations_moved(self) -> bool:
+    def nominations_changed(self) -> bool:
         return not self._nominations.at_end
 
-    def _heed_nominated(self, cycle: Cycle, touched: Again | None, whole: bool) -> RowSet:
-        """Judge nodes again that others are nominated to, where that or the row changed; returns those rows."""
-        nominator = self._runtime.handle.nominator
-        if not self._held and not self.nominations_moved:
+    def _ask_beside_nominated(self, cycle: Cycle, changed: ChangedRows | None, all_rows: bool) -> RowSet | None:
+        """Ask again about nodes that other pods are nominated to, where that or the row changed; gives those rows, None
+        where the answers cannot be cached."""
+        if not self._nominated_rows and self._nominations.at_end:
             return {}
-        changes = self._nominations.read()
-        row_of = self._cluster.row_of
-        if changes is None or whole:
-            again = dict(self._held)
-            self._held = {row_of[name]: None for name in nominator.nodes() if name in row_of}
-            again |= self._held
+        nominator, row_of, names = self._runtime.handle.nominator, self._cluster.row_of, self._nominations.read()
+        if names is None or all_rows:
+            rows = dict(self._nominated_rows)
+            self._nominated_rows = {row_of[name]: None for name in nominator.nodes() if name in row_of}
+            rows |= self._nominated_rows
         else:
-            again = {row: None for row in (touched.asked if touched is not None else ()) if row in self._held}
-            for name in changes:
+            rows = {row: None for row in (() if changed is None else changed.all_rows) if row in self._nominated_rows}
+            for name in names:
                 row = row_of.get(name)
                 if row is not None:
-                    again[row] = None
+                    rows[row] = None
                     if nominator.on(name):
-                        self._held[row] = None
+                        self._nominated_rows[row] = None
                     else:
-                        self._held.pop(row, None)
-        if self._held and self._runtime.in_force(cycle).beyond_rows:
-            raise Unkeepable
-        for row in again:
-            present = self._cluster.present[row] and row in self._held
-            status = self._runtime.run_filters_beside_rivals(cycle, row) if present else None
-            self._refusals[row] += self._crowded.note(row, status, self._rows)
-        self.changed.update(again)
-        return again
+                        self._nominated_rows.pop(row, None)
+        if self._nominated_rows and self._runtime.in_force(cycle).beyond_rows:
+            return None
+        for row in rows:
+            occupied = self._cluster.present[row] and row in self._nominated_rows
+            status = self._runtime.run_filters_beside_rivals(cycle, row) if occupied else None
+            self._refusals[row] += self._no_room.set_status(row, status, self._rows)
+        self._doubtful.update(rows)
+        return rows
 
 
-class Said:
-    """What was said of rows: a code per row (None while nothing was refused), and what codes mean.
-
-    Codes of the last full answer are explained by its verdict; statuses heard about single rows since then get
-    negative codes of our own.
-    """
-
-    __slots__ = ("_number", "_statuses", "_verdict", "codes")
-
-    def __init__(self) -> None:
-        self.replace(None)
-
-    def replace(self, verdict: Verdict | None) -> None:
-        """A full answer replaces all that was known."""
-        self._verdict = verdict
-        self.codes: Codes | None = None if verdict is None else verdict.codes.copy()
-        self._statuses: list[Status] = []
-        self._number: dict[Status, int] = {}
-
-    def note(self, row: int, status: Status | None, rows: int) -> int:
-        """An answer about one row; +1 when the row is refused now and was not, −1 the other way round."""
-        codes = self.codes
-        if codes is None:
-            if status is None:
-                return 0
-            codes = self.codes = np.zeros(rows, dtype=np.int64)
-        before = bool(codes[row])
-        codes[row] = 0 if status is None else self._code(status)
-        return (status is not None) - before
-
-    def _code(self, status: Status) -> int:
-        code = self._number.get(status)
-        if code is None:
-            self._statuses.append(status)
-            code = self._number[status] = -len(self._statuses)
-        return code
-
-    def status_of(self, code: int) -> Status:
-        if code < 0:
-            return self._statuses[-code - 1]
-        assert self._verdict is not None
-        return self._verdict.status_of(code)
-
-
-class KeptFilter:
+class CachedFilter:
     """One filter plugin's answers."""
 
-    __slots__ = ("_judges", "ask_one", "fresh", "plugin", "prepares", "said", "scope", "skipped", "stale")
+    __slots__ = ("_judges", "answers", "ask_one", "has_watermark", "plugin", "prepares", "scope", "skipped", "stale")
 
-    def __init__(self, plugin: Any, fresh: Freshness, prepares: bool, judges: bool) -> None:
+    def __init__(self, plugin: Any, has_watermark: bool, prepares: bool, judges: bool) -> None:
         self.plugin = plugin
-        self.fresh = fresh
+        self.has_watermark = has_watermark
         self.prepares = prepares
         self._judges = judges
         self.scope: Scope = plugin.filter_scope
         self.ask_one = getattr(plugin, "filter_node", None)
         self.skipped = False
         self.stale = True
-        self.said = Said()
+        self.answers = RowAnswers()
 
     @property
     def asks(self) -> bool:

@@ -1,12 +1,11 @@
-"""The scores' half of kept answers: every plugin's part of the total, and the order of the rows that follows.
+"""Caches what score plugins answered: each one's part of the total, and the order of the rows that follows.
 
-A row's total and its rank among equals are put together in one number, so that the best row is the highest number. It
-is −1 where the pod cannot go. Scores are asked for only when there is a choice: until then, rows that changed wait.
+A row's total and its rank among equals are packed into one number, so that the best row is the highest number. It is
+−1 where the pod cannot go. Scores are asked for only when there is a choice: until then, changed rows are pending.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from operator import index
 from typing import Any
 
@@ -15,219 +14,239 @@ from numpy.typing import NDArray
 
 from podium.cluster import Cluster, NodeInfo, Nodes, Rows
 from podium.config.points import Point
-from podium.engine.answer_cache.changed_rows import FEW_ROWS, Again, Backlog, Freshness
-from podium.engine.answer_cache.filters import KeptFilters, Unkeepable
+from podium.engine.answer_cache.changed_rows import FEW_ROWS, ChangedRows, PendingRows
+from podium.engine.answer_cache.filters import CachedFilters
 from podium.engine.choice import visiting_key, walk_key
+from podium.framework.answers import told
 from podium.framework.cycle import Cycle
 from podium.framework.normalize import MAX_SCORE, Normalizer, Scores
 from podium.framework.plugin import Scope
-from podium.framework.profile import ProfileRuntime, ScoreTable
+from podium.framework.profile import SCORE, ProfileRuntime, ScoreTable
+from podium.framework.status import PluginError
 
 RANK_BITS = 26
+"""The lowest bits of a packed number hold the rank: `walk_key` gives a million nodes ranks below 2^26."""
 HIGHEST_TOTAL = 1 << (62 - RANK_BITS)
+"""Totals from here on would reach the sign bit of a packed number."""
 
 Mask = NDArray[np.bool_]
 
 
-class KeptScores:
-    """What all score plugins say of the rows that `filters` let through, and which row is best."""
+class CachedScores:
+    """The answers of all score plugins about the rows that `filters` let through, and which row is best.
 
-    def __init__(
-        self, runtime: ProfileRuntime, cluster: Cluster, fresh: Mapping[Any, Freshness], filters: KeptFilters
-    ) -> None:
+    Methods that ask plugins give False where their answers cannot be cached.
+    """
+
+    def __init__(self, runtime: ProfileRuntime, cluster: Cluster, filters: CachedFilters) -> None:
         self._runtime = runtime
         self._cluster = cluster
         self._filters = filters
         rows = self._rows = cluster.columns.rows
         preparing = runtime.at(Point.PRE_SCORE)
-        self.kept = [
-            KeptScore(plugin, fresh[plugin], plugin in preparing, runtime.weights[plugin.name], rows)
+        self.cached = [
+            CachedScore(plugin, plugin in preparing, runtime.weights[plugin.name], rows)
             for plugin in runtime.at(Point.SCORE)
         ]
-        self._too_heavy = sum(kept.weight for kept in self.kept) * MAX_SCORE >= HIGHEST_TOTAL
-        self._wide_by_row = any(kept.follows_pods for kept in self.kept)
-        self.complete = False
-        """No score is to be asked in full."""
-        self._by_row: list[KeptScore] = []
-        """Scores to be asked about rows where pods came or went."""
-        self._plain = False
+        self._too_heavy = sum(cached.weight for cached in self.cached) * MAX_SCORE >= HIGHEST_TOTAL
+        self._wide_by_row = any(cached.follows_pods for cached in self.cached)
+        self.all_fresh = False
+        """No score is to be asked for about all rows."""
+        self._by_row: list[CachedScore] = []
+        """Scores to be asked for about rows where pods came or went."""
+        self._one_by_one = False
         """Whether these need nothing but to be asked about one node."""
         self.skipped: set[str] = set()
-        self.behind, self.nodes_behind = Backlog(cluster), Backlog(cluster)
-        """Rows to ask about again: all, and those of them where the node changed."""
+        self.pending, self.pending_nodes = PendingRows(cluster), PendingRows(cluster)
+        """Changed rows: all, and those of them where the node changed."""
         self._total = np.zeros(rows, dtype=np.int64)
         self._rank = np.zeros(rows, dtype=np.int64)
-        self._composite = np.full(rows, -1, dtype=np.int64)
+        self._packed = np.full(rows, -1, dtype=np.int64)
 
-    def best(self, cycle: Cycle) -> int:
-        """The row to take, with every score brought up to date."""
-        touched, nodes, moved = self.behind.taken(), self.nodes_behind.taken(), self._filters.moved
-        if moved or nodes.rows or not self.complete or (touched.rows and self._wide_by_row):
-            self._refresh(cycle, touched, nodes, moved)
-        elif touched.rows:
-            self._refresh_rows(cycle, touched)
-        return int(self._composite.argmax())
+    def best(self, cycle: Cycle) -> int | None:
+        """The row to take, with every score up to date; None where the answers cannot be cached."""
+        changed, nodes, moved = self.pending.take(), self.pending_nodes.take(), self._filters.feasible_changed
+        if moved or nodes.rows or not self.all_fresh or (changed.rows and self._wide_by_row):
+            cacheable = self._refresh(cycle, changed, nodes, moved)
+        elif changed.rows:
+            cacheable = self._refresh_rows(cycle, changed)
+        else:
+            cacheable = True
+        return int(self._packed.argmax()) if cacheable else None
 
     def table(self, rows: Rows) -> ScoreTable:
         """The weighted scores of some rows, as of the last choice."""
-        parts = {kept.plugin.name: kept.part[rows] for kept in self.kept if not kept.skipped}
+        parts = {cached.plugin.name: cached.part[rows] for cached in self.cached if not cached.skipped}
         return ScoreTable(parts, self._total[rows])
 
-    def _refresh(self, cycle: Cycle, touched: Again, nodes: Again, moved: bool) -> None:
-        whole = moved
-        for kept in self.kept:
-            elsewhere = moved or nodes.rows or (touched.rows and kept.follows_pods)
-            if kept.stale or (not kept.local and elsewhere and not kept.skipped):
-                (self._ask_local if kept.local else self._ask_wide)(kept, cycle)
-                whole = True
-            elif kept.local and not kept.skipped:
-                again = nodes if kept.scope == Scope.NODE else touched
-                whole = self._ask_about(kept, cycle, again, moved) or whole
-        self.complete, self._filters.moved = True, False
-        self._by_row = [kept for kept in self.kept if kept.local and not kept.skipped and kept.scope > Scope.NODE]
-        self._plain = all(kept.ask_one is not None and kept.normalizer is None for kept in self._by_row)
+    def _refresh(self, cycle: Cycle, changed: ChangedRows, nodes: ChangedRows, moved: bool) -> bool:
+        all_rows = moved
+        for cached in self.cached:
+            elsewhere = moved or nodes.rows or (changed.rows and cached.follows_pods)
+            if cached.stale or (not cached.local and elsewhere and not cached.skipped):
+                (self._ask_local if cached.local else self._ask_wide)(cached, cycle)
+                all_rows = True
+            elif cached.local and not cached.skipped:
+                rows = nodes if cached.scope == Scope.NODE else changed
+                if not self._ask_about(cached, cycle, rows):
+                    return False
+                all_rows = self._renormalize(cached, rows, moved) or all_rows
+        self.all_fresh, self._filters.feasible_changed = True, False
+        self._by_row = [
+            cached for cached in self.cached if cached.local and not cached.skipped and cached.scope > Scope.NODE
+        ]
+        self._one_by_one = all(cached.ask_one is not None and cached.normalizer is None for cached in self._by_row)
         if moved:
-            order = visiting_key if self._runtime.first_of_equals else walk_key
-            self._rank[self._filters.feasible_rows] = order(self._filters.count, RANK_BITS)
-        if whole:
-            self._compose()
-        else:
-            self._place(touched.rows)
+            # Among rows with equal totals the highest rank wins: in the order of kube-scheduler's heap, or of visiting.
+            key = visiting_key if self._runtime.first_of_equals else walk_key
+            self._rank[self._filters.feasible_rows] = key(self._filters.count, RANK_BITS)
+        if all_rows:
+            return self._pack()
+        self._pack_rows(changed.rows)
+        return True
 
-    def _refresh_rows(self, cycle: Cycle, touched: Again) -> None:
-        """The usual case: pods came or went on some rows, and nothing else moved."""
-        if self._plain and len(touched.rows) <= FEW_ROWS:
-            for node in touched.infos:
-                self._rescore(cycle, node)
-            return
-        whole = False
-        for kept in self._by_row:
-            whole = self._ask_about(kept, cycle, touched, False) or whole
-        if whole:
-            self._compose()
-        else:
-            self._place(touched.rows)
+    def _refresh_rows(self, cycle: Cycle, changed: ChangedRows) -> bool:
+        """The usual case: pods came or went on some rows, and nothing else changed."""
+        if self._one_by_one and len(changed.rows) <= FEW_ROWS:
+            for node in changed.infos:  # noqa: SIM110 (a generator would cost more than the rest)
+                if not self._rescore(cycle, node):
+                    return False
+            return True
+        all_rows = False
+        for cached in self._by_row:
+            if not self._ask_about(cached, cycle, changed):
+                return False
+            all_rows = self._renormalize(cached, changed, False) or all_rows
+        if all_rows:
+            return self._pack()
+        self._pack_rows(changed.rows)
+        return True
 
-    def _rescore(self, cycle: Cycle, node: NodeInfo) -> None:
-        """One row anew, where each score can be asked about one node and stands for itself."""
+    def _rescore(self, cycle: Cycle, node: NodeInfo) -> bool:
+        """Refresh one row, where each score can be asked about one node and needs no normalising."""
         row, gain, feasible = node.row, 0, self._filters.feasible[node.row]
-        for kept in self._by_row:
-            score = index(kept.ask_one(cycle, node))
+        for cached in self._by_row:
+            try:
+                score = index(cached.ask_one(cycle, node))
+            except Exception as error:
+                raise _failed(cached, error) from error
             if not 0 <= score <= MAX_SCORE and feasible:
-                raise Unkeepable
-            part, before = score * kept.weight, kept.part.item(row)
+                return False
+            part, before = score * cached.weight, cached.part.item(row)
             if part != before:
-                kept.part[row] = part
+                cached.part[row] = part
                 gain += part - before
         if gain:
             self._total[row] += gain
             if feasible:
-                self._composite[row] += gain << RANK_BITS
+                self._packed[row] += gain << RANK_BITS  # the total is in the upper bits; the rank below stays
+        return True
 
     # One plugin
 
-    def _ask_local(self, kept: KeptScore, cycle: Cycle) -> None:
+    def _ask_local(self, cached: CachedScore, cycle: Cycle) -> None:
         """A score that depends on each row alone, asked about all rows."""
-        kept.stale = False
-        self._prepare(kept, cycle)
-        kept.raw = None if kept.skipped else self._raw(kept, cycle, Nodes(self._cluster)).copy()
-        self._normalize(kept)
+        cached.stale = False
+        self._prepare(cached, cycle)
+        cached.raw = None if cached.skipped else self._raw(cached, cycle, Nodes(self._cluster)).copy()
+        self._normalize(cached)
 
-    def _ask_wide(self, kept: KeptScore, cycle: Cycle) -> None:
+    def _ask_wide(self, cached: CachedScore, cycle: Cycle) -> None:
         """A score that looks beyond the row, asked about the feasible nodes."""
-        kept.stale = False
-        self._prepare(kept, cycle)
+        cached.stale = False
+        self._prepare(cached, cycle)
         part = np.zeros(self._rows, dtype=np.int64)
-        if not kept.skipped:
+        if not cached.skipped:
             rows = self._filters.feasible_rows
-            part[rows] = self._runtime.score_of(kept.plugin, cycle, Nodes(self._cluster, rows)) * kept.weight
-        self._replace(kept, part)
+            part[rows] = self._runtime.score_of(cached.plugin, cycle, Nodes(self._cluster, rows)) * cached.weight
+        self._replace(cached, part)
 
-    def _prepare(self, kept: KeptScore, cycle: Cycle) -> None:
-        if kept.prepares:
+    def _prepare(self, cached: CachedScore, cycle: Cycle) -> None:
+        if cached.prepares:
             nodes = Nodes(self._cluster, self._filters.feasible_rows)
-            kept.skipped = not self._runtime.prepare_score(kept.plugin, cycle, nodes)
-            (self.skipped.add if kept.skipped else self.skipped.discard)(kept.plugin.name)
+            cached.skipped = not self._runtime.prepare_score(cached.plugin, cycle, nodes)
+            (self.skipped.add if cached.skipped else self.skipped.discard)(cached.plugin.name)
 
-    def _raw(self, kept: KeptScore, cycle: Cycle, nodes: Nodes) -> Scores:
+    def _raw(self, cached: CachedScore, cycle: Cycle, nodes: Nodes) -> Scores:
         """Raw scores of the chosen rows; 0 for rows without a node, which one-node plugins cannot be asked about."""
-        if hasattr(kept.plugin, "score"):
-            return self._runtime.raw_score_of(kept.plugin, cycle, nodes)
+        if hasattr(cached.plugin, "score"):
+            return self._runtime.raw_score_of(cached.plugin, cycle, nodes)
         raw = np.zeros(len(nodes), dtype=np.int64)
         present = np.flatnonzero(self._cluster.present[nodes.rows])
-        raw[present] = self._runtime.raw_score_of(kept.plugin, cycle, Nodes(self._cluster, nodes.rows[present]))
+        raw[present] = self._runtime.raw_score_of(cached.plugin, cycle, Nodes(self._cluster, nodes.rows[present]))
         return raw
 
-    def _ask_about(self, kept: KeptScore, cycle: Cycle, again: Again, moved: bool) -> bool:
-        """A local score of some rows anew, and what follows; whether that moved all rows."""
-        if again.rows:
-            self._ask_rows(kept, cycle, again)
-        if kept.normalizer is not None and (again.rows or moved) and kept.outgrown(self._filters.feasible):
-            self._normalize(kept)
+    def _ask_about(self, cached: CachedScore, cycle: Cycle, changed: ChangedRows) -> bool:
+        """Refresh a local score of some rows: raw, and its part of the total while the highest score stands."""
+        if not changed.rows:
             return True
-        return False
-
-    def _ask_rows(self, kept: KeptScore, cycle: Cycle, again: Again) -> None:
-        """Raw scores of some rows anew, and their parts while the highest score stands."""
-        raw, parts = kept.raw, kept.part
+        raw, parts = cached.raw, cached.part
         assert raw is not None
         scores: list[int]
-        if kept.ask_one is not None and len(again.rows) <= FEW_ROWS:
-            scores = [index(kept.ask_one(cycle, node)) for node in again.infos]
+        if cached.ask_one is not None and len(changed.rows) <= FEW_ROWS:
+            try:
+                scores = [index(cached.ask_one(cycle, node)) for node in changed.infos]
+            except Exception as error:
+                raise _failed(cached, error) from error
         else:
-            scores = self._raw(kept, cycle, again.nodes).tolist()
+            scores = self._raw(cached, cycle, changed.nodes).tolist()
         shares = scores
-        if kept.normalizer is not None:
-            shares = kept.shares(np.array(scores)).tolist()
-            raw[again.rows] = scores
-        for row, share in zip(again.rows, shares, strict=True):
+        if cached.normalizer is not None:
+            shares = cached.shares(np.array(scores)).tolist()
+            raw[changed.rows] = scores
+        for row, share in zip(changed.rows, shares, strict=True):
             if not 0 <= share <= MAX_SCORE and self._filters.feasible[row]:
-                raise Unkeepable  # or its highest score moved; the long way tells
-            part, before = share * kept.weight, parts.item(row)
+                return False  # a wrong score, or a new highest one: without the cache it is seen which
+            part, before = share * cached.weight, parts.item(row)
             if part != before:
                 self._total[row] += part - before
                 parts[row] = part
+        return True
 
-    def _normalize(self, kept: KeptScore) -> None:
+    def _renormalize(self, cached: CachedScore, changed: ChangedRows, moved: bool) -> bool:
+        """Normalise all rows where the highest score is another now; whether it is."""
+        if cached.normalizer is None or not (changed.rows or moved) or not cached.find_highest(self._filters.feasible):
+            return False
+        self._normalize(cached)
+        return True
+
+    def _normalize(self, cached: CachedScore) -> None:
         """The weighted, normalised part of every row; rows that are not feasible get whatever the formula gives."""
-        if kept.raw is None:
-            self._replace(kept, np.zeros(self._rows, dtype=np.int64))
+        if cached.raw is None:
+            self._replace(cached, np.zeros(self._rows, dtype=np.int64))
             return
-        kept.outgrown(self._filters.feasible)
-        shares = kept.shares(kept.raw)
-        self._runtime.check_scores(kept.plugin, shares[self._filters.feasible_rows])
-        self._replace(kept, shares * kept.weight)
+        cached.find_highest(self._filters.feasible)
+        shares = cached.shares(cached.raw)
+        self._runtime.check_scores(cached.plugin, shares[self._filters.feasible_rows])
+        self._replace(cached, shares * cached.weight)
 
-    def _replace(self, kept: KeptScore, part: Scores) -> None:
-        self._total += part - kept.part
-        kept.part = part
+    def _replace(self, cached: CachedScore, part: Scores) -> None:
+        self._total += part - cached.part
+        cached.part = part
 
     # All together
 
-    def _place(self, rows: list[int]) -> None:
-        """The number of some rows."""
-        total, rank, feasible, composite = self._total, self._rank, self._filters.feasible, self._composite
+    def _pack_rows(self, rows: list[int]) -> None:
+        total, rank, feasible, packed = self._total, self._rank, self._filters.feasible, self._packed
         for row in rows:
-            composite[row] = int(total[row]) << RANK_BITS | int(rank[row]) if feasible[row] else -1
+            packed[row] = int(total[row]) << RANK_BITS | int(rank[row]) if feasible[row] else -1
 
-    def _compose(self) -> None:
-        """The number of every row."""
-        composite = self._composite
-        np.left_shift(self._total, RANK_BITS, out=composite)
-        composite |= self._rank
-        composite[~self._filters.feasible] = -1
-        if self._too_heavy or int(composite.min()) < -1:
-            raise Unkeepable  # totals too high to be put together with ranks, or below zero
+    def _pack(self) -> bool:
+        """Total and rank of every row in one number: the total above, the rank in the lowest bits."""
+        packed = self._packed
+        np.left_shift(self._total, RANK_BITS, out=packed)
+        packed |= self._rank
+        packed[~self._filters.feasible] = -1
+        return not self._too_heavy and int(packed.min()) >= -1  # totals below zero, or too high for the upper bits
 
 
-class KeptScore:
+class CachedScore:
     """One score plugin's part of the total, and its raw scores where they depend on the row alone."""
 
     __slots__ = (
         "_highest",
         "ask_one",
         "follows_pods",
-        "fresh",
         "local",
         "normalizer",
         "part",
@@ -240,9 +259,8 @@ class KeptScore:
         "weight",
     )
 
-    def __init__(self, plugin: Any, fresh: Freshness, prepares: bool, weight: int, rows: int) -> None:
+    def __init__(self, plugin: Any, prepares: bool, weight: int, rows: int) -> None:
         self.plugin = plugin
-        self.fresh = fresh
         self.prepares = prepares
         self.weight = weight
         self.scope: Scope = plugin.score_scope
@@ -258,11 +276,15 @@ class KeptScore:
         self.part: Scores = np.zeros(rows, dtype=np.int64)
         self._highest = 0
 
-    def outgrown(self, feasible: Mask) -> bool:
-        """Find the highest score of the feasible rows; whether it moved."""
+    def find_highest(self, feasible: Mask) -> bool:
+        """Find the highest score of the feasible rows; whether it is another than before."""
         assert self.raw is not None
         before, self._highest = self._highest, int(self.raw.max(initial=0, where=feasible))
         return before != self._highest
 
     def shares(self, raw: Scores) -> Scores:
         return raw if self.normalizer is None else self.normalizer.shares(raw, self._highest)
+
+
+def _failed(cached: CachedScore, error: Exception) -> PluginError:
+    return PluginError(f"{SCORE.format(cached.plugin.name)}: {told(error)}")

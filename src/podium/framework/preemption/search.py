@@ -35,7 +35,7 @@ MayEvict = Callable[[PlacedPod, Pod], bool]
 """(pod on a node, preemptor) → may it be evicted for the preemptor?"""
 
 
-class Search(NamedTuple):
+class PreemptionSearch(NamedTuple):
     """What the dry runs found: the candidates that hurt least, or why each node that was tried is none."""
 
     best: Sequence[Candidate]
@@ -55,14 +55,14 @@ def find_candidates(
     known: DryRuns,
     *,
     all_candidates: bool = False,
-) -> Search:
+) -> PreemptionSearch:
     """Dry-run nodes from `offset` on, until enough candidates are found and one of them violates no budget.
 
     `hopeless`: bool[rows of the cluster], where it is known that no pod may be evicted. With `all_candidates` the
     `best` of the result are all that were found, the harmless first.
     """
     if not len(rows) or (hopeless[rows[offset]] and hopeless[rows].all()):
-        return Search((), [(NOBODY_TO_EVICT, rows)], [])
+        return PreemptionSearch((), [(NOBODY_TO_EVICT, rows)], [])
     results = known.refreshed(runtime, cycle)
     results.refuse_unknown(hopeless, NOBODY_TO_EVICT)
     budgets = Budgets(cycle.cluster.objects.budgets)
@@ -81,11 +81,11 @@ def find_candidates(
     if len(harmless) or len(violating):
         if all_candidates:
             chosen = np.concatenate((harmless, violating))
-            return Search(results.candidates(rows[(chosen + offset) % len(rows)]), [], [])
+            return PreemptionSearch(results.candidates(rows[(chosen + offset) % len(rows)]), [], [])
         chosen = harmless if len(harmless) else violating
-        return Search(results.least_harm(rows[(chosen + offset) % len(rows)]), [], [])
+        return PreemptionSearch(results.least_harm(rows[(chosen + offset) % len(rows)]), [], [])
     refusals = results.refusals(np.concatenate((rows[offset:], rows[:offset])))
-    return Search((), refusals, [status.message for status, _rows in refusals if status.code == Code.ERROR])
+    return PreemptionSearch((), refusals, [status.message for status, _rows in refusals if status.code == Code.ERROR])
 
 
 def _needed(codes: NDArray[np.int32], wanted: int) -> Rows:
@@ -103,7 +103,7 @@ def _needed(codes: NDArray[np.int32], wanted: int) -> Rows:
     return candidates[: max(wanted, first + 1)]
 
 
-def no_candidates_message(cluster: Cluster, search: Search) -> str:
+def no_candidates_message(cluster: Cluster, search: PreemptionSearch) -> str:
     """The nested sentence of a preemption that found nothing: nodes never tried could not be helped."""
     statuses = NodeStatuses(cluster.columns.rows, Status.unresolvable(NOT_HELPFUL))
     for status, rows in search.refusals:

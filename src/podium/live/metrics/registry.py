@@ -195,4 +195,10 @@ def _of_cluster(scheduler: Scheduler) -> list[MetricFamily]:
             "Decisions made from cached answers; all others asked every plugin about every node.",
             lambda: cache.decisions,
         ),
+        ReadFamily(
+            counters,
+            "podium_answer_cache_errors_total",
+            "Unexpected exceptions in the answer cache; the pods were decided without it.",
+            lambda: cache.errors.count,
+        ),
     ]
