@@ -12,7 +12,7 @@ from podium.bench.e2e import Figures, Race, create_nodes
 from podium.bench.extender import CallTimes, ExtenderFigures, InFull, annotated, calls_of, compare, percentile
 from podium.bench.nothing import answer_to
 from podium.bench.report import comparison_json, extender_tables
-from podium.extender.metrics import Measures
+from podium.extender.metrics import ExtenderMetrics
 from podium.kube import Node
 from tests.testbed import ControlPlane
 
@@ -46,10 +46,10 @@ def test_percentiles_lie_within_their_bucket(buckets: list[tuple[float, float]],
 
 
 def test_times_are_read_from_the_extenders_own_metrics() -> None:
-    measures = Measures(lambda: 0, lambda: True)
+    metrics = ExtenderMetrics(lambda: 0, lambda: True)
     for seconds in [0.0001] * 98 + [0.01] * 2:
-        measures.seconds_of("safe", "filter").record(seconds)
-    [call] = calls_of(measures.render().decode())
+        metrics.seconds_of("safe", "filter").record(seconds)
+    [call] = calls_of(metrics.render().decode())
     assert (call.agent, call.verb, call.count) == ("safe", "filter", 100)
     assert 0.06 < call.p50_ms < 0.15
     assert 6 < call.p99_ms < 12

@@ -134,7 +134,7 @@ def test_each_agent_may_have_a_port_of_its_own_and_a_signal_ends_it() -> None:
         assert extender.ask(second, "/readyz") == (200, b"ok")
         code, rest = extender.stop()
     assert code == 0
-    assert any("told to stop" in line for line in rest)
+    assert any("stopping: finishing what is under way" in line for line in rest)
 
 
 def test_agents_port_and_level_come_from_the_environment() -> None:

@@ -13,13 +13,13 @@ import msgspec
 
 from podium.extender.agents import choose
 from podium.extender.assembly import build_engine, runtime_of
-from podium.extender.binding import Writing
-from podium.extender.connections import InFlight
-from podium.extender.handler import Desk
-from podium.extender.metrics import Measures
+from podium.extender.binding import BindingWriter
+from podium.extender.connections import InFlightLimits
+from podium.extender.handler import ExtenderHandler
+from podium.extender.metrics import ExtenderMetrics
 from podium.extender.routes import Routes
-from podium.extender.server import Server
-from podium.extender.service import Reply, Shared
+from podium.extender.server import ExtenderServer
+from podium.extender.service import AgentContext, Reply
 from podium.framework import ManualClock
 from podium.framework.experience import Experience
 from podium.framework.load import LoadSource
@@ -71,7 +71,7 @@ class World:
             chosen,
             registry,
             clock=ManualClock(),
-            writer=Writing(None),
+            writer=BindingWriter(None),
             config=(config, "agents.yaml") if config else None,
             experience=experience,
             load=load,
@@ -79,7 +79,7 @@ class World:
         self.cluster = self.engine.cluster
         self.engine.load(map(as_object, nodes or ()))
         runtime = runtime_of(self.engine)
-        self.shared = Shared(self.engine, watched=nodes is not None)
+        self.shared = AgentContext(self.engine, watched=nodes is not None)
         self.routes = Routes(self.shared, chosen)
         self.plugins = runtime.plugins
 
@@ -139,13 +139,15 @@ class Asking:
 
 
 @asynccontextmanager
-async def served(world: World, *, max_body: int = MAX_BODY, **options: Any) -> AsyncIterator[tuple[Server, Asking]]:
+async def served(
+    world: World, *, max_body: int = MAX_BODY, **options: Any
+) -> AsyncIterator[tuple[ExtenderServer, Asking]]:
     """A world behind a port."""
-    measures = Measures(lambda: len(world.cluster.order.rows), lambda: world.shared.unready() is None)
-    desk = Desk(world.routes, measures, max_body=max_body)
+    metrics = ExtenderMetrics(lambda: len(world.cluster.order.rows), lambda: world.shared.unready() is None)
+    handler = ExtenderHandler(world.routes, metrics, max_body=max_body)
     options.setdefault("readyz", {"watch": world.shared.unready})
-    in_flight = options.pop("in_flight", None) or InFlight(2 * max_body)
-    server = Server(desk, in_flight, host=LOOPBACK, port=options.pop("port", 0), **options)
+    in_flight = options.pop("in_flight", None) or InFlightLimits(2 * max_body)
+    server = ExtenderServer(handler, in_flight, host=LOOPBACK, port=options.pop("port", 0), **options)
     await server.start()
     try:
         async with aiohttp.ClientSession() as session:

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from podium.extender.handler import Desk
-from podium.extender.metrics import Measures
+from podium.extender.handler import ExtenderHandler
+from podium.extender.metrics import ExtenderMetrics
 from podium.extender.service import Reply
 from tests.builders import make_pod
 from tests.extender.questions import LOOPBACK, MAX_BODY, World, args, decoded, node, served
@@ -87,12 +87,12 @@ def broken(draw: st.DrawFn) -> bytes:
     return text[: draw(st.integers(0, len(text)))] if draw(st.integers(0, 4)) == 0 else text
 
 
-def desk(watched: bool) -> Desk:
+def handler(watched: bool) -> ExtenderHandler:
     world = World(*AGENTS, nodes=NODES if watched else None)
-    return Desk(world.routes, Measures(lambda: 0, lambda: True), max_body=MAX_BODY)
+    return ExtenderHandler(world.routes, ExtenderMetrics(lambda: 0, lambda: True), max_body=MAX_BODY)
 
 
-DESKS = {watched: desk(watched) for watched in (True, False)}
+DESKS = {watched: handler(watched) for watched in (True, False)}
 
 
 def ask(path: str, body: bytes, *, watched: bool) -> Reply:

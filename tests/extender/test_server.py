@@ -14,7 +14,7 @@ import pytest
 from podium.extender import connections as front
 from podium.extender import server
 from podium.extender.connections import Head, Heads, usual_head
-from podium.extender.server import Server
+from podium.extender.server import ExtenderServer
 from podium.serving import ServingError
 from tests.builders import make_pod
 from tests.extender.questions import LOOPBACK, MAX_BODY, Asking, World, args, node, served
@@ -28,7 +28,7 @@ ANSWER = [{"Host": "quiet", "Score": 10}, {"Host": "busy", "Score": 3}]
 NONSENSE = [b"hello\r\n\r\n", b"POST / HTTP/9\r\n\r\n", b"\x16\x03\x01" + b"x" * 100, b"POST /" + b"a" * 20_000]
 
 
-def talk(work: Callable[[Server, Asking], Awaitable[None]], **options: Any) -> None:
+def talk(work: Callable[[ExtenderServer, Asking], Awaitable[None]], **options: Any) -> None:
     async def main() -> None:
         async with served(World("congestion", "safe", nodes=NODES), **options) as (server, asking):
             await work(server, asking)
@@ -36,7 +36,7 @@ def talk(work: Callable[[Server, Asking], Awaitable[None]], **options: Any) -> N
     asyncio.run(main())
 
 
-async def exchange(server: Server, *pieces: bytes, pause: float = 0.0) -> bytes:
+async def exchange(server: ExtenderServer, *pieces: bytes, pause: float = 0.0) -> bytes:
     """Write pieces to a connection of one's own, and read until the other side closes."""
     reader, writer = await asyncio.open_connection(LOOPBACK, server.port)
     try:
@@ -98,7 +98,7 @@ def test_heads_that_differ_in_their_length_are_read_once() -> None:
 
 
 def test_questions_are_answered_alike_on_both_ways_in() -> None:
-    async def work(_server: Server, asking: Asking) -> None:
+    async def work(_server: ExtenderServer, asking: Asking) -> None:
         usual = await asking.post("/congestion/prioritize", QUESTION)
         chunked = await asking.post("/congestion/prioritize", _slowly(QUESTION))
         with_query = await asking.post("/congestion/prioritize?timeout=5s", QUESTION)
@@ -116,7 +116,7 @@ async def _slowly(text: bytes) -> Any:
 
 
 def test_one_connection_brings_many_questions_whole_or_in_pieces() -> None:
-    async def work(server: Server, _asking: Asking) -> None:
+    async def work(server: ExtenderServer, _asking: Asking) -> None:
         question = post("/congestion/prioritize", QUESTION)
         last = post("/congestion/prioritize", QUESTION, "Connection: close")
         pieces = [question + question + question[:9], question[9:60], question[60:] + question + last]
@@ -128,7 +128,7 @@ def test_one_connection_brings_many_questions_whole_or_in_pieces() -> None:
 
 
 def test_a_large_answer_comes_whole() -> None:
-    async def work(_server: Server, asking: Asking) -> None:
+    async def work(_server: ExtenderServer, asking: Asking) -> None:
         nodes = [node(f"n{number}", {"filler": "x" * 30_000}) for number in range(100)]
         answer = await asking.post("/safe/filter", BytesIO(args(POD, nodes=nodes)))
         assert answer.json["Nodes"]["items"] == nodes
@@ -137,7 +137,7 @@ def test_a_large_answer_comes_whole() -> None:
 
 
 def test_who_does_not_read_answers_is_not_listened_to_until_he_does() -> None:
-    async def work(server: Server, _asking: Asking) -> None:
+    async def work(server: ExtenderServer, _asking: Asking) -> None:
         nodes = [node(f"n{number}", {"filler": "x" * 10_000}) for number in range(50)]
         question, count = post("/safe/filter", args(POD, nodes=nodes)), 40
         reader, writer = await asyncio.open_connection(LOOPBACK, server.port)
@@ -162,7 +162,7 @@ async def _write(writer: asyncio.StreamWriter, question: bytes, count: int) -> N
 
 
 def test_a_request_that_is_too_large_gets_413_and_the_limit() -> None:
-    async def work(_server: Server, asking: Asking) -> None:
+    async def work(_server: ExtenderServer, asking: Asking) -> None:
         body = QUESTION + b" " * MAX_BODY
         for verb in ("filter", "prioritize"):
             for data in (BytesIO(body), _slowly(body)):
@@ -175,7 +175,7 @@ def test_a_request_that_is_too_large_gets_413_and_the_limit() -> None:
 
 
 def test_paths_and_methods_that_lead_nowhere_are_answered_with_those_that_do() -> None:
-    async def work(_server: Server, asking: Asking) -> None:
+    async def work(_server: ExtenderServer, asking: Asking) -> None:
         lost = await asking.post("/nowhere", QUESTION)
         assert (lost.status, "/congestion/prioritize" in lost.json["Error"]) == (404, True)
         got = await asking.get("/congestion/prioritize")
@@ -188,7 +188,7 @@ def test_paths_and_methods_that_lead_nowhere_are_answered_with_those_that_do() -
 
 
 def test_what_is_no_http_is_refused_and_the_next_one_served() -> None:
-    async def work(server: Server, asking: Asking) -> None:
+    async def work(server: ExtenderServer, asking: Asking) -> None:
         for nonsense in (
             b"hello\r\n\r\n",
             b"POST / HTTP/9\r\n\r\n",
@@ -205,7 +205,7 @@ def test_a_body_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(front, "SLOWEST_BODY", 0.1)
     monkeypatch.setattr(server, "SLOWEST_BODY", 0.1)
 
-    async def work(server: Server, _asking: Asking) -> None:
+    async def work(server: ExtenderServer, _asking: Asking) -> None:
         usual = post("/congestion/prioritize", QUESTION)[:-5]
         general = post("/congestion/prioritize", QUESTION, "Connection: close")[:-5]
         assert b"408" in (await exchange(server, usual)).splitlines()[0]
@@ -216,7 +216,7 @@ def test_a_body_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_large_bodies_at_once_are_put_off() -> None:
-    async def work(server: Server, asking: Asking) -> None:
+    async def work(server: ExtenderServer, asking: Asking) -> None:
         large = post("/congestion/prioritize", QUESTION + b" " * (MAX_BODY - len(QUESTION)))
         waiting = []
         for _ in range(2):
@@ -264,7 +264,7 @@ def test_an_error_of_ours_has_the_form_that_each_question_wants(caplog: pytest.L
 
 
 def test_the_same_trouble_is_logged_once_in_a_while(caplog: pytest.LogCaptureFixture) -> None:
-    async def work(_server: Server, asking: Asking) -> None:
+    async def work(_server: ExtenderServer, asking: Asking) -> None:
         for body in (b"nonsense", b"nonsense", b"", b"nonsense"):
             await asking.post("/congestion/prioritize", body)
 
@@ -276,7 +276,7 @@ def test_the_same_trouble_is_logged_once_in_a_while(caplog: pytest.LogCaptureFix
 
 
 def test_without_a_certificate_nothing_is_answered_where_one_is_needed() -> None:
-    async def work(server: Server, asking: Asking) -> None:
+    async def work(server: ExtenderServer, asking: Asking) -> None:
         for path in ("/congestion/prioritize", "/metrics"):
             answer = await (asking.get(path) if path == "/metrics" else asking.post(path, QUESTION))
             assert (answer.status, answer.json) == (401, {"Error": "show a client certificate"})
@@ -291,7 +291,7 @@ def test_without_a_certificate_nothing_is_answered_where_one_is_needed() -> None
 def test_connections_that_were_closed_crowd_nobody_out() -> None:
     async def main() -> None:
         world = World("congestion", nodes=NODES)
-        in_flight = front.InFlight(MAX_BODY, most_connections=3)
+        in_flight = front.InFlightLimits(MAX_BODY, most_connections=3)
         async with served(world, in_flight=in_flight) as (server, _asking):
             for _ in range(10):
                 reader, writer = await asyncio.open_connection(LOOPBACK, server.port)
@@ -333,7 +333,7 @@ def test_ready_means_that_the_cluster_is_known() -> None:
 
 
 def test_the_version_is_text_without_a_newline() -> None:
-    async def work(_server: Server, asking: Asking) -> None:
+    async def work(_server: ExtenderServer, asking: Asking) -> None:
         answer = await asking.get("/version")
         assert (answer.status, answer.body.decode()) == (200, version("podium"))
         assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
@@ -342,7 +342,7 @@ def test_the_version_is_text_without_a_newline() -> None:
 
 
 def test_metrics_count_and_time_requests_by_agent_and_verb() -> None:
-    async def work(_server: Server, asking: Asking) -> None:
+    async def work(_server: ExtenderServer, asking: Asking) -> None:
         for body in (QUESTION, QUESTION, b"nonsense"):
             await asking.post("/congestion/prioritize", body)
         await asking.post("/nowhere", b"")
@@ -361,7 +361,7 @@ def test_metrics_count_and_time_requests_by_agent_and_verb() -> None:
 
 
 def test_a_port_that_is_taken_is_told() -> None:
-    async def work(taken: Server, _asking: Asking) -> None:
+    async def work(taken: ExtenderServer, _asking: Asking) -> None:
         world = World("congestion", nodes=NODES)
         with pytest.raises(
             ServingError, match=f"--bind-address {LOOPBACK} with port {taken.port} cannot be listened on"

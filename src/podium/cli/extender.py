@@ -96,7 +96,7 @@ def extender(
     from podium.cli.registry import registry_with
     from podium.client import load_access
     from podium.extender.agents import choose
-    from podium.extender.run import Options
+    from podium.extender.run import ExtenderOptions
     from podium.extender.run import run as run_extender
     from podium.serving.log import FORMATS, set_up
 
@@ -104,7 +104,7 @@ def extender(
     set_up(log_format, _level(log_level))
     registry = registry_with(plugin)
     chosen = choose(agent_names(agents, "say what to serve"), registry)
-    options = Options(
+    options = ExtenderOptions(
         ports=_ports(port, ports, len(chosen)),
         bind_address=bind_address,
         config=None if config is None else read_text(config),

@@ -1,4 +1,4 @@
-"""The agents that can be served, and the plugins behind each.
+"""Names the agents that can be served, and the plugins behind each.
 
 An agent is a name for plugins that belong together, and the paths they are found under:
 
@@ -6,9 +6,9 @@ An agent is a name for plugins that belong together, and the paths they are foun
     /scheduler/predicates/P, /scheduler/priorities/P   its functions one by one, under their classic names
 
 The plugins are ordinary ones: their arguments (typed, with environment variables where they have some) and their
-decisions are the same in `podium run`. An agent that needs more than being asked (something to learn, something to
-keep) brings a companion, which runs for as long as the agent is served. Any other plugin with a filter or a score is an
-agent of its own name, so a new agent needs no change here or in the server.
+decisions are the same in `podium run`. An agent that does more than answer (one that learns) brings a companion, which
+runs for as long as the agent is served. Any other plugin with a filter or a score is an agent of its own name, so a new
+agent needs no change here or in the server.
 """
 
 from __future__ import annotations
@@ -21,15 +21,13 @@ import msgspec
 from podium.client import Client
 from podium.config.registry import Registry
 from podium.engine.scheduler import Scheduler
+from podium.extender.score_scaling import MOST_POINTS
 from podium.framework.clock import Clock
 from podium.kube import KubeObject, Pod
 
-MOST_POINTS = 10
-"""The highest score of an extender, by the protocol; kube-scheduler counts each point ten times its weight."""
 
-
-class Surroundings(NamedTuple):
-    """What a companion can reach."""
+class AgentEnvironment(NamedTuple):
+    """What a companion is given from outside."""
 
     plugins: Mapping[str, Any]
     """The plugins at work, by name."""
@@ -41,11 +39,13 @@ class Surroundings(NamedTuple):
     report: Callable[[str], None]
 
 
-Companion = Callable[[Surroundings], Coroutine[Any, Any, None]]
+Companion = Callable[[AgentEnvironment], Coroutine[Any, Any, None]]
 """Work beside the answers, begun when the watch is in sync and cancelled at the end."""
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
+    """Plugins that are served together under one name."""
+
     name: str
     summary: str
     """One line for a list of agents."""
@@ -54,11 +54,11 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     priorities: Mapping[str, str] = {}
     """Classic name of a priority function → the plugin whose score it is."""
     weights: Mapping[str, int] = {}
-    """The plugins whose mean, so weighted, is /NAME/prioritize; without any, all priorities alike."""
+    """The plugins whose mean, so weighted, is /NAME/prioritize; without any, all priorities equally."""
     most_points: int = MOST_POINTS
     """What a plugin's score of 100 becomes; lower scores in proportion, rounded, halves up."""
     watches: tuple[type[KubeObject], ...] = ()
-    """Kinds that are to be watched besides those that the plugins' scopes call for."""
+    """Kinds that are to be watched in addition to those that the plugins' scopes call for."""
     companion: Companion | None = None
     unready: Callable[[Mapping[str, Any]], str | None] | None = None
     """Given the plugins by name: what keeps the agent from answering well, or None."""
@@ -84,7 +84,7 @@ AGENTS: dict[str, Agent] = {
         ),
         Agent(
             name="congestion",
-            summary="prefers nodes that nobody has marked as congested",
+            summary="prefers nodes that are not marked as congested",
             priorities={"congestion": "Congestion"},
         ),
         Agent(

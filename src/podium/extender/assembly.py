@@ -1,4 +1,4 @@
-"""The engine behind the answers: the agents' plugins in one profile, on one cluster. It never schedules.
+"""Assembles the engine behind the answers: the agents' plugins in one profile, on one cluster. It never schedules.
 
 All agents of a process share it, so a plugin that two of them use is at work once, and learns from both. Arguments
 come from `pluginConfig` of a KubeSchedulerConfiguration, as in `podium run`, so that one file serves both.
@@ -18,7 +18,7 @@ from podium.config.points import Point
 from podium.config.registry import Registry
 from podium.engine.scheduler import Scheduler
 from podium.extender.agents import Agent
-from podium.extender.binding import Writing
+from podium.extender.binding import BindingWriter
 from podium.framework.clock import Clock
 from podium.framework.experience import Experience
 from podium.framework.load import LoadSource
@@ -40,7 +40,7 @@ def build_engine(
     registry: Registry,
     *,
     clock: Clock,
-    writer: Writing,
+    writer: BindingWriter,
     config: tuple[str, str] | None = None,
     rng: random.Random | None = None,
     load: LoadSource | None = None,

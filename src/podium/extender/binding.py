@@ -1,7 +1,7 @@
-"""What an extender writes: a binding, when kube-scheduler leaves that to it. Nothing else is ever written.
+"""Writes a binding, when kube-scheduler leaves that to the extender. Nothing else is ever written.
 
-An answer that never came may hide a binding that happened, so the pod is asked then: if it stands on the node, it was
-bound. kube-scheduler, which waits for us, has its own idea of how long; what takes longer is its time-out to tell.
+An answer that never came may hide a binding that happened, so the pod is read then: if it is on the node, it was
+bound. kube-scheduler, which waits for us, has its own idea of how long; what takes longer is its time-out to report.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NO_BIND = "Extender doesn't support Bind: make 'BindVerb' be empty in your Exten
 TIMEOUT = 10.0
 
 
-class Writing:
+class BindingWriter:
     """The engine's writer and listener in an extender."""
 
     def __init__(self, client: Client | None) -> None:
@@ -56,10 +56,10 @@ class Writing:
             return Status.error(str(error))
         return None if found.uid == pod.uid and found.node_name == node_name else Status.error(str(error))
 
-    # What the engine of a scheduler would also write or tell
+    # What the engine of a scheduler would also write or report
 
     def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
-        done("an extender evicts nobody")
+        done("an extender evicts no pods")
 
     def taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> None: ...
 

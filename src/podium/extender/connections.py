@@ -1,9 +1,9 @@
-"""How requests come in: the usual ones the short way, all others through aiohttp.
+"""Receives requests: the usual ones the short way, all others through aiohttp.
 
-kube-scheduler sends thousands of POSTs a second that look alike: a path, a length, a body. Reading these takes a few
+kube-scheduler sends thousands of POSTs a second of the same form: a path, a length, a body. Reading these takes a few
 lines here and a third of the time it takes a general server. A connection that brings anything else (GET, chunks,
 `Expect`, a body that is too large, a head that is odd in any way) is handed to aiohttp for good, with all it has sent.
-Answers come from the same desk either way.
+The same handler answers either way.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple, cast
 
-from podium.extender.handler import Desk
+from podium.extender.handler import ExtenderHandler
 from podium.extender.responses import Body
 from podium.extender.routes import BIND, Endpoint
 from podium.extender.service import Reply
@@ -35,6 +35,8 @@ _REASONS = {200: b"OK", 400: b"Bad Request", 500: b"Internal Server Error", 503:
 
 
 class Head(NamedTuple):
+    """What a request's head says."""
+
     path: str
     length: int
 
@@ -47,8 +49,8 @@ def usual_head(head: bytes) -> Head | None:
     >>> usual_head(b"GET /healthz HTTP/1.1\\r\\nHost: a")
     """
     first, *lines = head.split(b"\r\n")
-    asked = _REQUEST_LINE.fullmatch(first)
-    if asked is None or b"?" in first:
+    line_found = _REQUEST_LINE.fullmatch(first)
+    if line_found is None or b"?" in first:
         return None
     length = None
     for line in lines:
@@ -61,7 +63,7 @@ def usual_head(head: bytes) -> Head | None:
             if length is not None or not value.isdigit() or len(value) > _LONGEST_LENGTH:
                 return None
             length = int(value)
-    return None if length is None else Head(asked[1].decode("ascii"), length)
+    return None if length is None else Head(line_found[1].decode("ascii"), length)
 
 
 class Heads:
@@ -87,7 +89,7 @@ class Heads:
         return found
 
 
-class InFlight:
+class InFlightLimits:
     """How many bytes of bodies are being received, and connections open, over all ports of a process."""
 
     def __init__(self, most_bytes: int, most_connections: int = 1000) -> None:
@@ -96,7 +98,7 @@ class InFlight:
         self.bytes = 0
         self.usual_connections = 0
         self.others: list[Callable[[], int]] = []
-        """Each tells how many connections have been handed to a general server."""
+        """Each returns how many connections have been handed to a general server."""
 
     def has_room_for(self, length: int) -> bool:
         return self.bytes == 0 or self.bytes + length <= self._most_bytes
@@ -106,20 +108,20 @@ class InFlight:
         return self.usual_connections + sum(count() for count in self.others) > self._most_connections
 
 
-class Connection(asyncio.Protocol):
+class ExtenderConnection(asyncio.Protocol):
     """One connection, for as long as it sends nothing but usual requests. `general` makes what it is handed to."""
 
     def __init__(
         self,
-        desk: Desk,
+        handler: ExtenderHandler,
         general: Callable[[], asyncio.Protocol],
-        in_flight: InFlight,
-        open_ones: set[Connection],
+        in_flight: InFlightLimits,
+        open_ones: set[ExtenderConnection],
         heads: Heads,
         *,
         needs_certificate: bool,
     ) -> None:
-        self._desk = desk
+        self._handler = handler
         self._general = general
         self._in_flight = in_flight
         self._open_ones = open_ones
@@ -157,7 +159,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def pause_writing(self) -> None:
-        """Who does not read answers is asked nothing more."""
+        """Stop reading from a client that does not read its answers."""
         self._transport.pause_reading()
 
     def resume_writing(self) -> None:
@@ -180,10 +182,10 @@ class Connection(asyncio.Protocol):
             body = self._take_body()
             if self._endpoint.verb == BIND:
                 self._busy = True
-                task = self._loop.create_task(self._desk.answer(self._endpoint, body))
+                task = self._loop.create_task(self._handler.answer(self._endpoint, body))
                 task.add_done_callback(self._answer_later)
                 return
-            self._send(self._desk.answer_now(self._endpoint, body))
+            self._send(self._handler.answer_now(self._endpoint, body))
 
     def _read_head(self) -> bool:
         """Whether the head has come and is a usual one, with the room for its body."""
@@ -197,8 +199,8 @@ class Connection(asyncio.Protocol):
                 self._wait()
             return False
         head = self._heads.read(data[:end])
-        endpoint = None if head is None else self._desk.find(head.path)
-        if head is None or endpoint is None or head.length > self._desk.max_body:
+        endpoint = None if head is None else self._handler.find(head.path)
+        if head is None or endpoint is None or head.length > self._handler.max_body:
             self._hand_over(data)
             return False
         if not self._in_flight.has_room_for(head.length):

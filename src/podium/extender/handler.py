@@ -1,4 +1,4 @@
-"""Every request passes here, whichever way it came in: who is asked, how long it took, what went wrong.
+"""Handles every request, whichever way it came in: finds its endpoint, times the answer, reports what went wrong.
 
 Nothing that goes wrong in an answer leaves this without words: an exception of ours becomes an `Error` like any other,
 with its trace in the log.
@@ -10,7 +10,7 @@ import logging
 from inspect import isawaitable
 from time import perf_counter
 
-from podium.extender.metrics import Measures
+from podium.extender.metrics import ExtenderMetrics
 from podium.extender.responses import error, filter_error
 from podium.extender.routes import BIND, FILTER, Endpoint, Routes
 from podium.extender.service import FAILED, OK, Reply
@@ -23,12 +23,12 @@ REPEAT = 10.0
 """Seconds between two lines about the same problem."""
 
 
-class Desk:
+class ExtenderHandler:
     """The answers of one port."""
 
-    def __init__(self, routes: Routes, measures: Measures, *, max_body: int) -> None:
+    def __init__(self, routes: Routes, metrics: ExtenderMetrics, *, max_body: int) -> None:
         self.routes = routes
-        self.measures = measures
+        self.metrics = metrics
         self.max_body = max_body
         self._limit = ReportLimit(REPEAT, perf_counter)
 
@@ -60,25 +60,25 @@ class Desk:
         return reply
 
     def too_large(self, endpoint: Endpoint, size: int | None) -> Reply:
-        self.measures.rejected("size")
+        self.metrics.rejected("size")
         what = "the request" if size is None else f"the request of {size:,} bytes"
         message = f"{what} is larger than the {self.max_body:,} bytes allowed (--max-body)"
-        self._tell(endpoint, message)
+        self._report(endpoint, message)
         return Reply(TOO_LARGE, _refusal(endpoint, message), message)
 
     def busy(self, endpoint: Endpoint) -> Reply:
-        self.measures.rejected("busy")
+        self.metrics.rejected("busy")
         message = "too many large requests at once: try again"
-        self._tell(endpoint, message)
+        self._report(endpoint, message)
         return Reply(BUSY, _refusal(endpoint, message), message)
 
     def nowhere(self, path: str) -> Reply:
-        self.measures.rejected("path")
+        self.metrics.rejected("path")
         shown = ", ".join(self.routes.paths[:12])
         return Reply(NO_SUCH_PATH, error(f"there is nothing at {path[:200]}; POST to one of {shown}"))
 
     def wrong_method(self, method: str, path: str) -> Reply:
-        self.measures.rejected("method")
+        self.metrics.rejected("method")
         return Reply(WRONG_METHOD, error(f"{method} {path[:200]}: only POST is answered here"))
 
     def _failed(self, endpoint: Endpoint, failure: Exception) -> Reply:
@@ -89,17 +89,17 @@ class Desk:
     def _note(self, endpoint: Endpoint, reply: Reply, began: float, size: int) -> None:
         took = perf_counter() - began
         agent, verb = endpoint.agent, endpoint.verb
-        self.measures.seconds_of(agent, verb).record(took)
+        self.metrics.seconds_of(agent, verb).record(took)
         if not reply.problem:
-            self.measures.answered(agent, verb, ANSWERED)
+            self.metrics.answered(agent, verb, ANSWERED)
         else:
-            self.measures.answered(agent, verb, FAILURE if "internal error" in reply.problem else REFUSED)
-            self._tell(endpoint, reply.problem)
+            self.metrics.answered(agent, verb, FAILURE if "internal error" in reply.problem else REFUSED)
+            self._report(endpoint, reply.problem)
         if LOG.isEnabledFor(logging.DEBUG):
             fields = {"agent": agent, "verb": verb, "bytes": size, "status": reply.status, "seconds": round(took, 6)}
             LOG.debug("%s of %s answered in %.6f s", verb, agent, took, extra={"fields": fields})
 
-    def _tell(self, endpoint: Endpoint, message: str) -> None:
+    def _report(self, endpoint: Endpoint, message: str) -> None:
         """Log a problem, but not a thousand times a second."""
         if not self._limit.due((endpoint.agent, endpoint.verb, message)):
             return

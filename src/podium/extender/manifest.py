@@ -1,4 +1,4 @@
-"""What it takes to run agents beside a kube-scheduler of their own, as Kubernetes objects.
+"""Writes the Kubernetes objects that run agents beside a kube-scheduler of their own.
 
     one pod:  kube-scheduler ──HTTP, loopback──► podium extender, one container and port for each agent
                                                  (5401, 5402, …)
@@ -6,7 +6,7 @@
 A second scheduler of its own name and lease runs beside the cluster's: pods ask for it with `schedulerName`. The
 service account has the rights of kube-scheduler, which the cluster defines, and a role for what the agents watch and
 keep, which follows from their plugins. An agent that does not answer is passed over (`ignorable`): placement goes on
-without it. Ports listen to the pod's address because probes come from outside; nobody else may reach them.
+without it. Ports listen to the pod's address because probes come from outside; a network policy keeps others away.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Settings(NamedTuple):
     image: str = IMAGE
     scheduler_image: str = "registry.k8s.io/kube-scheduler:v1.36.4"
     variables: Mapping[str, str] = {}
-    """Besides those above, and before them; for every agent's container."""
+    """In addition to those above, and before them; for every agent's container."""
     names_only: bool = True
     """Whether kube-scheduler sends only the names of nodes, or nodes as a whole."""
 
@@ -154,8 +154,8 @@ def agent_roles(agents: Sequence[Agent], registry: Registry, settings: Settings)
     reading = [rule(group, kinds, ["list", "watch"]) for group, kinds in groups.items()]
     keeping = [rule("coordination.k8s.io", ["leases"], ["get", "update"], [name])]
     if learns:
-        place = settings.variables.get(reward.VARIABLES["config_map"], reward.CONFIG_MAP)
-        keeping += [rule("", ["configmaps"], ["create"]), rule("", ["configmaps"], ["get", "update"], [place])]
+        config_map = settings.variables.get(reward.VARIABLES["config_map"], reward.CONFIG_MAP)
+        keeping += [rule("", ["configmaps"], ["create"]), rule("", ["configmaps"], ["get", "update"], [config_map])]
     return [
         {**head(RBAC, "ClusterRole", name), "rules": reading},
         {**head(RBAC, "Role", name, settings.namespace), "rules": keeping},

@@ -1,4 +1,4 @@
-"""What `/metrics` tells of an extender.
+"""Counts requests and their time for `/metrics`.
 
 podium_extender_requests_total{agent, verb, outcome}             outcome: answered, refused (bad input), failed
 podium_extender_request_duration_seconds{agent, verb}            from the whole request here to its answer sent off
@@ -31,7 +31,9 @@ SECONDS = exponential(0.00002, 1.5, 34)
 """Bounds from 20 µs to 13 s, fine enough to tell a 99th percentile by."""
 
 
-class Measures:
+class ExtenderMetrics:
+    """The metrics of one process."""
+
     def __init__(self, nodes: Callable[[], int], synced: Callable[[], bool]) -> None:
         self._requests = Counters(
             "podium_extender_requests_total", "Requests answered, by outcome.", ("agent", "verb", "outcome")

@@ -1,4 +1,4 @@
-"""Lists of node names as they come, with the rows of the cluster behind them.
+"""Reads lists of node names as they come, and finds the rows of the cluster behind them.
 
 kube-scheduler sends hundreds of names with every question, and the same list again with the next one about the pod; so
 what a list stands for is found by its very bytes. A list is good for as long as no node came or went.
@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from podium.cluster import Cluster, Rows
-from podium.extender.request_parsing import BadRequestError, Remembered, read_value
+from podium.extender.request_parsing import BadRequestError, TextCache, read_value
 
 MOST_LISTS = 64
 _decode = msgspec.json.Decoder(list[str]).decode
@@ -58,15 +58,17 @@ def rows_of(names: Sequence[str], cluster: Cluster) -> Rows:
     return np.array(found, dtype=np.intp)
 
 
-class NameLists:
+class NodeNameLists:
+    """The lists of names that came last, by their text."""
+
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._known: Remembered[NamedNodes] = Remembered(MOST_LISTS)
+        self._known: TextCache[NamedNodes] = TextCache(MOST_LISTS)
 
     def read(self, text: bytes) -> NamedNodes:
         named = self._known.get(text)
         if named is None:
-            named = self._known.keep(text, NamedNodes(text, _names(text)))
+            named = self._known.add(text, NamedNodes(text, _names(text)))
         named.find(self._cluster)
         return named
 

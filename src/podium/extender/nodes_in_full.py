@@ -1,9 +1,9 @@
-"""Nodes that come whole with the question, put into the cluster for as long as it takes to answer.
+"""Puts nodes that come whole with the question into the cluster for as long as it takes to answer.
 
-What they say counts, not what a watch may have told of them; the pods on them are known from the watch alone. A node is
+What they say counts, not what a watch may have said of them; the pods on them are known from the watch alone. A node is
 read once for each text it comes in, and set only where it differs from what the cluster has. With a watch everything is
 undone after the answer; without one the nodes stay for the next question, and those that it does not name go, if any
-plugin looks beyond the node it judges. Images are most of a node's text; where nobody looks at them they are not read.
+plugin looks beyond the node it judges. Images, most of a node's text, are read where a plugin sees them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from podium.kube import Condition, Node
 from podium.kube.meta import ClusterObject, Model, Resources
 from podium.kube.node import NodeAddress, NodeSpec, NodeStatus
 
-KEPT_TEXT = 512 << 20
+MOST_NODE_TEXT = 512 << 20
 """Bytes of text by which nodes are recognised."""
 
 _decode = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -54,12 +54,16 @@ def _without_images(text: bytes, what: str) -> Node:
 
 
 class GivenNodes(NamedTuple):
+    """The nodes of one request, in its order."""
+
     names: list[str]
     rows: Rows
     texts: Sequence[msgspec.Raw]
 
 
 class NodesInFull:
+    """The nodes that came in full, by their text, and what the cluster had before them."""
+
     def __init__(self, cluster: Cluster, *, watched: bool, beyond_rows: bool, images: bool) -> None:
         self._read_node = _whole if images else _without_images
         self._cluster = cluster
@@ -90,7 +94,7 @@ class NodesInFull:
             node = self._read_node(text, f"Nodes.items[{number}]")
             self._known[text] = node
             self._bytes += len(text)
-            while self._bytes > KEPT_TEXT and len(self._known) > 1:
+            while self._bytes > MOST_NODE_TEXT and len(self._known) > 1:
                 oldest = next(iter(self._known))
                 del self._known[oldest]
                 self._bytes -= len(oldest)

@@ -1,8 +1,8 @@
-"""Some of the plugins at work, asked about given nodes: one function of an agent, or all of them.
+"""Runs a subset of a profile's plugins on given nodes: one function of an agent, or all of them.
 
-Plugins are asked the way the engine asks them (PreFilter and Filter; PreScore, Score and Normalize), about the nodes of
-the request alone. Where their answer about a node depends on that node only, and pods with one signature come again and
-again, answers about all nodes are cached and only changed rows are asked about (`answer_cache`).
+Plugins run the way the engine runs them (PreFilter and Filter; PreScore, Score and Normalize), on the nodes of the
+request alone. Where their answer about a node depends on that node only, and pods of the same signature come again,
+answers about all nodes are cached and only changed rows are computed again (`answer_cache`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from podium.cluster import Mask, Nodes, PlacedPod, Rows
 from podium.config.points import Point
@@ -20,26 +19,22 @@ from podium.engine.decide import NodeSearch
 from podium.engine.scheduler import Scheduler
 from podium.extender.answer_cache import RowAnswerCache
 from podium.extender.assembly import runtime_of
+from podium.extender.score_scaling import Points, scaled_to_points
 from podium.framework import Cycle, PluginError, Status
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import Code
 from podium.kube import Pod
 
-HIGHEST = 100
-"""A plugin's highest score."""
 
-Points = NDArray[np.int64]
-
-
-class Sifted(NamedTuple):
-    """Which of the nodes asked about pass, and why others do not, by position."""
+class FilteredNodes(NamedTuple):
+    """Which of the nodes pass, and why others do not, by position."""
 
     passed: Mask
     refused: Mapping[int, Status]
 
 
-class Filtering:
-    """The filters of some plugins."""
+class FilterSubset:
+    """The filters of a plugin subset."""
 
     def __init__(self, engine: Scheduler, plugins: Sequence[str]) -> None:
         self._cluster = engine.cluster
@@ -48,17 +43,17 @@ class Filtering:
         self._cache = RowAnswerCache(self._runtime, filters, self._ask_all, engine.answer_cache.errors)
         self._cacheable = self._cache.possible and not self._runtime.at(Point.PRE_FILTER)
 
-    def sift(self, pod: Pod, rows: Rows) -> Sifted:
+    def filter_nodes(self, pod: Pod, rows: Rows) -> FilteredNodes:
         """Raises PluginError where a plugin fails."""
         cycle = Cycle(pod, self._cluster)
         if self._cacheable and (answers := self._cache.of(cycle)) is not None:
             numbers = answers.pick(rows)
             passed = numbers == 0
             if np.count_nonzero(passed) == len(rows):
-                return Sifted(passed, {})
+                return FilteredNodes(passed, {})
             where = np.flatnonzero(numbers).tolist()
-            return Sifted(passed, {position: answers.status_of(int(numbers[position])) for position in where})
-        return sift(self._runtime, cycle, rows)
+            return FilteredNodes(passed, {position: answers.status_of(int(numbers[position])) for position in where})
+        return filter_nodes(self._runtime, cycle, rows)
 
     def __bool__(self) -> bool:
         """Whether there is any filter."""
@@ -99,8 +94,8 @@ class Filtering:
         return numbers[nodes.rows], lambda number: statuses[number - 1]
 
 
-def sift(runtime: ProfileRuntime, cycle: Cycle, rows: Rows) -> Sifted:
-    """What the filters say of some nodes of the cycle's cluster."""
+def filter_nodes(runtime: ProfileRuntime, cycle: Cycle, rows: Rows) -> FilteredNodes:
+    """The filters' statuses of some nodes of the cycle's cluster."""
     cluster = cycle.cluster
     search = NodeSearch(cluster, runtime.run_pre_filter(cycle))
     passed = np.ones(len(rows), dtype=np.bool_)
@@ -113,23 +108,23 @@ def sift(runtime: ProfileRuntime, cycle: Cycle, rows: Rows) -> Sifted:
         search.refusals = runtime.run_filters(cycle, Nodes(cluster, rows), passed.copy())
         passed &= search.refusals.passed
     if passed.all():
-        return Sifted(passed, {})
+        return FilteredNodes(passed, {})
     statuses = search.statuses()
     refused = {position: statuses.get(int(rows[position])) for position in np.flatnonzero(~passed).tolist()}
     for status in refused.values():
         if status.code == Code.ERROR:
             raise PluginError(f'running "{status.plugin}" filter plugin: {status.message}')
-    return Sifted(passed, refused)
+    return FilteredNodes(passed, refused)
 
 
-class Scoring:
-    """The mean score of some plugins, weighted, as whole points from 0 to `most_points`, halves up."""
+class ScoreSubset:
+    """The mean score of a plugin subset, weighted, as points of an extender."""
 
     def __init__(self, engine: Scheduler, weights: Mapping[str, int], most_points: int) -> None:
         self._cluster = engine.cluster
         self._runtime = runtime_of(engine).only(weights, weights)
         self._most = most_points
-        self._full = HIGHEST * sum(weights.values())
+        self._weights = sum(weights.values())
         plugins = self._runtime.at(Point.SCORE)
         self._cache = RowAnswerCache(self._runtime, plugins, self._ask_all, engine.answer_cache.errors)
         normal = all(plugin.normalizer is None and not hasattr(plugin, "normalize") for plugin in plugins)
@@ -150,6 +145,4 @@ class Scoring:
 
     def _ask(self, cycle: Cycle, nodes: Nodes) -> Points:
         self._runtime.run_pre_score(cycle, nodes)
-        total = self._runtime.run_scores(cycle, nodes).total
-        points: Points = (2 * self._most * total + self._full) // (2 * self._full)
-        return points
+        return scaled_to_points(self._runtime.run_scores(cycle, nodes).total, self._weights, self._most)

@@ -1,9 +1,9 @@
-"""What kube-scheduler asks, from bytes: the pod, and the nodes by name or in full.
+"""Parses requests of kube-scheduler: the pod, and the nodes by name or in full.
 
 Keys are read in any case, as Go reads them: kube-scheduler writes the capitalised names of Go's fields, others the
 lower-case ones of JSON tags. A request of kube-scheduler's own making is cut at two places that never vary, and the
 parts are looked up among those seen before: of thousands of requests a second, few bring a pod or a list of names that
-the one before did not. A part that is new must be a whole JSON value; else the request is read anew, the plain way.
+the one before did not. A part that is new must be a whole JSON value; else the whole request is parsed, the plain way.
 """
 
 from __future__ import annotations
@@ -27,52 +27,52 @@ _NODES_END = b']},"NodeNames":null}'
 _NULL = b"null"
 
 MOST_PODS = 512
-LONGEST_KEPT = 64 << 10
-"""A pod's text that is longer is read anew each time."""
+LONGEST_CACHED = 64 << 10
+"""A pod's text that is longer is decoded each time."""
 
 
 class BadRequestError(Exception):
     """A request that cannot be answered: one sentence says what is wrong with it."""
 
 
-class Asked(NamedTuple):
-    """The parts of a question about nodes; of `names` and `nodes` (a list of objects) one may be missing."""
+class ExtenderArgs(NamedTuple):
+    """The body of filter and prioritize; of `names` and `nodes` (a list of objects) one may be missing."""
 
     pod: bytes
     names: bytes | None
     nodes: memoryview | None
 
 
-class Remembered(dict[bytes, T], Generic[T]):
+class TextCache(dict[bytes, T], Generic[T]):
     """Values by the text they were read from; the oldest are forgotten."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
         self._most = most
 
-    def keep(self, text: bytes, value: T) -> T:
+    def add(self, text: bytes, value: T) -> T:
         if len(self) >= self._most:
             del self[next(iter(self))]
         self[text] = value
         return value
 
 
-class Pods:
-    """Pods by their JSON. Of pods alike, quantities and selectors are looked at once: these are the same in all."""
+class PodReader:
+    """Pods by their JSON. Quantities and selectors are checked once for each signature: they are part of it."""
 
     def __init__(self, facts: FactsCache) -> None:
         self._facts = facts
-        self._known: Remembered[Pod] = Remembered(MOST_PODS)
-        self._sound: Remembered[bool] = Remembered(MOST_PODS)
-        """Families of pods in which nothing was found wrong."""
+        self._known: TextCache[Pod] = TextCache(MOST_PODS)
+        self._sound: TextCache[bool] = TextCache(MOST_PODS)
+        """Signatures of pods in which nothing was found wrong."""
 
     def read(self, text: bytes) -> Pod:
         pod = self._known.get(text)
         if pod is None:
             pod = decode_pod(text)
             self._check(pod)
-            if len(text) <= LONGEST_KEPT:
-                self._known.keep(text, pod)
+            if len(text) <= LONGEST_CACHED:
+                self._known.add(text, pod)
         return pod
 
     def _check(self, pod: Pod) -> None:
@@ -83,7 +83,7 @@ class Pods:
             raise
         if signature not in self._sound or pod.status.container_statuses or pod.status.resources:
             check(pod, "Pod")
-            self._sound.keep(signature, True)
+            self._sound.add(signature, True)
 
 
 def read_pod(text: Text, what: str = "Pod") -> Pod:
@@ -120,25 +120,25 @@ def check(found: Any, what: str) -> None:
         raise BadRequestError(f"{what}: {problem.path.removeprefix('$.')}: {problem.message}")
 
 
-def read_asked(body: bytes) -> Asked:
+def read_args(body: bytes) -> ExtenderArgs:
     """The parts of the body of filter or prioritize."""
     if body.startswith(_POD):
-        at = body.find(_NAMES, 0, LONGEST_KEPT)
+        at = body.find(_NAMES, 0, LONGEST_CACHED)
         if at > 0 and body.endswith(b"]}"):
-            return Asked(body[len(_POD) : at], body[at + len(_NAMES) - 1 : -1], None)
-        at = body.find(_NODES, 0, LONGEST_KEPT)
+            return ExtenderArgs(body[len(_POD) : at], body[at + len(_NAMES) - 1 : -1], None)
+        at = body.find(_NODES, 0, LONGEST_CACHED)
         if at > 0 and body.endswith(_NODES_END):
             start, end = at + len(_NODES) - 1, len(body) - len(_NODES_END) + 1
-            return Asked(body[len(_POD) : at], None, memoryview(body)[start:end])
-    return read_any(body)
+            return ExtenderArgs(body[len(_POD) : at], None, memoryview(body)[start:end])
+    return read_args_of_any_shape(body)
 
 
-def read_any(body: bytes) -> Asked:
+def read_args_of_any_shape(body: bytes) -> ExtenderArgs:
     """The same of a body in any shape."""
     fields = read_fields(body, "Pod", "Nodes", "NodeNames")
     nodes = _items(fields["Nodes"])
     names = bytes(fields["NodeNames"])
-    return Asked(bytes(fields["Pod"]), None if names == _NULL else names, nodes)
+    return ExtenderArgs(bytes(fields["Pod"]), None if names == _NULL else names, nodes)
 
 
 def _items(nodes: Text) -> memoryview | None:

@@ -1,7 +1,7 @@
-"""What goes back to kube-scheduler, as bytes: capitalised keys, the shortest form that it reads.
+"""Writes answers to kube-scheduler as bytes: capitalised keys, the shortest form that it reads.
 
 Names and nodes that come back unchanged are the very bytes that came. The text of a host with a score is made once: it
-is asked for again with every pod.
+is needed again with every pod.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NO_FAILURES = b',"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}'
 
 
 class HostTexts:
-    """The entry of every node in an answer to prioritize, by its row and its points; made when first asked for."""
+    """The entry of every node in an answer to prioritize, by its row and its points; made when first needed."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -77,12 +77,12 @@ def all_nodes(items: memoryview) -> Body:
 
 
 def some_nodes(items: Iterable[msgspec.Raw], refused: Mapping[str, Status]) -> Body:
-    kept = b",".join(items)
-    return [b'{"Nodes":{"metadata":{},"items":[', kept, b']},"NodeNames":null' + _failures(refused)]
+    passed = b",".join(items)
+    return [b'{"Nodes":{"metadata":{},"items":[', passed, b']},"NodeNames":null' + _failures(refused)]
 
 
 def _failures(refused: Mapping[str, Status]) -> bytes:
-    """Who was refused: for good where evicting pods would not help."""
+    """The nodes that were refused: for good where evicting pods would not help."""
     for_good = {name: status.message for name, status in refused.items() if status.code == Code.UNRESOLVABLE}
     for_now = {name: status.message for name, status in refused.items() if name not in for_good}
     return b',"FailedNodes":%b,"FailedAndUnresolvableNodes":%b,"Error":""}' % (encode(for_now), encode(for_good))
@@ -97,10 +97,10 @@ def error(message: str) -> bytes:
     return encode({"Error": message})
 
 
-def meta_victims(kept: Mapping[str, tuple[Sequence[str], int]]) -> bytes:
+def meta_victims(victims: Mapping[str, tuple[Sequence[str], int]]) -> bytes:
     """The answer to preempt: for each node the uids of its victims, and how many budgets they violate."""
     by_node = {
         name: {"Pods": [{"UID": uid} for uid in uids], "NumPDBViolations": violations}
-        for name, (uids, violations) in kept.items()
+        for name, (uids, violations) in victims.items()
     }
     return encode({"NodeNameToMetaVictims": by_node})

@@ -1,4 +1,4 @@
-"""Which path asks what of whom.
+"""Routes each path to an agent and a verb.
 
     /AGENT/filter, /AGENT/prioritize, /AGENT/preempt, /AGENT/bind     an agent as a whole
     /ONE+OTHER/filter, …                                              several as one: points are added
@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from podium.extender.agents import Agent
-from podium.extender.service import Reply, Service, Shared, service_of
+from podium.extender.service import AgentContext, AgentService, Reply, agent_service
 
 FILTER, PRIORITIZE, PREEMPT, BIND = "filter", "prioritize", "preempt", "bind"
 
@@ -23,7 +23,7 @@ Answer = Callable[[bytes], Reply | Awaitable[Reply]]
 
 
 class Endpoint(NamedTuple):
-    """What is asked (`verb`) of whom (`agent`), for logs and metrics, and who answers."""
+    """A verb of an agent, by the names that logs and metrics have for them, and what answers it."""
 
     agent: str
     verb: str
@@ -33,18 +33,18 @@ class Endpoint(NamedTuple):
 class Routes:
     """The paths of one port."""
 
-    def __init__(self, shared: Shared, agents: Sequence[Agent]) -> None:
-        self._shared = shared
+    def __init__(self, context: AgentContext, agents: Sequence[Agent]) -> None:
+        self._context = context
         self._agents = {agent.name: agent for agent in agents}
         self._known: dict[str, Endpoint] = {}
-        everything = service_of(shared, agents)
+        everything = agent_service(context, agents)
         for agent in agents:
             self._add(f"/{agent.name}", agent.name, [agent])
             for name, plugin in agent.predicates.items():
-                service = Service(shared, [plugin], [])
+                service = AgentService(context, [plugin], [])
                 self._known[f"/scheduler/predicates/{name}"] = Endpoint(agent.name, FILTER, service.filter)
             for name, plugin in agent.priorities.items():
-                service = Service(shared, [], [({plugin: 1}, agent.most_points)])
+                service = AgentService(context, [], [({plugin: 1}, agent.most_points)])
                 self._known[f"/scheduler/priorities/{name}"] = Endpoint(agent.name, PRIORITIZE, service.prioritize)
         together = "+".join(self._agents)
         self._known["/scheduler/preemption"] = Endpoint(together, PREEMPT, everything.preempt)
@@ -61,7 +61,7 @@ class Routes:
         return list(self._known)
 
     def _add(self, prefix: str, name: str, agents: Sequence[Agent]) -> None:
-        service = service_of(self._shared, agents)
+        service = agent_service(self._context, agents)
         if any(agent.predicates for agent in agents):
             self._known[f"{prefix}/{FILTER}"] = Endpoint(name, FILTER, service.filter)
         if any(agent.priorities for agent in agents):
@@ -70,7 +70,7 @@ class Routes:
         self._known[f"{prefix}/{BIND}"] = Endpoint(name, BIND, service.bind)
 
     def _find_joined(self, path: str) -> Endpoint | None:
-        """Several agents joined by +, in any order: made when first asked for."""
+        """Several agents joined by +, in any order: made when first needed."""
         if path in self._known:
             return self._known[path]
         prefix, _, _verb = path.rpartition("/")

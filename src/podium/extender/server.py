@@ -1,10 +1,10 @@
-"""One port: the agents' answers, and beside them health, metrics and the version.
+"""Serves one port: the agents' answers, and beside them health, metrics and the version.
 
     GET /healthz /livez   it runs            GET /metrics   for Prometheus
     GET /readyz           it can answer      GET /version   of Podium, as text without a newline
 
-With an authority for clients, whoever asks agents or for metrics must show a certificate of its; health and version
-are for everybody, because probes have none.
+With an authority for clients, requests to agents and for metrics need a certificate of its; health and version do
+not, because probes have none.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 
 from aiohttp import web
 
-from podium.extender.connections import SLOWEST_BODY, Connection, Heads, InFlight
-from podium.extender.handler import Desk
+from podium.extender.connections import SLOWEST_BODY, ExtenderConnection, Heads, InFlightLimits
+from podium.extender.handler import ExtenderHandler
 from podium.extender.metrics import CONTENT_TYPE
 from podium.extender.responses import error
 from podium.extender.service import Reply
@@ -32,11 +32,13 @@ LINGER = 3.0
 HEADERS = {"Server": "podium", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache, private"}
 
 
-class Server:
+class ExtenderServer:
+    """One listening port."""
+
     def __init__(
         self,
-        desk: Desk,
-        in_flight: InFlight,
+        handler: ExtenderHandler,
+        in_flight: InFlightLimits,
         *,
         host: str,
         port: int,
@@ -44,7 +46,7 @@ class Server:
         tls: ssl.SSLContext | None = None,
         needs_certificate: bool = False,
     ) -> None:
-        self._desk = desk
+        self._handler = handler
         self._in_flight = in_flight
         self._host = host
         self.port = port
@@ -59,7 +61,7 @@ class Server:
         self._general = web.Server(self._handle, request_factory=self._request, access_log=None, lingering_time=LINGER)
         in_flight.others.append(lambda: len(self._general.connections))
         self._listening: asyncio.Server | None = None
-        self._connections: set[Connection] = set()
+        self._connections: set[ExtenderConnection] = set()
         self._heads = Heads()
 
     async def start(self) -> None:
@@ -80,8 +82,8 @@ class Server:
         await self._general.shutdown(GRACE)
 
     def _connection(self) -> asyncio.Protocol:
-        return Connection(
-            self._desk,
+        return ExtenderConnection(
+            self._handler,
             self._general,
             self._in_flight,
             self._connections,
@@ -93,37 +95,37 @@ class Server:
 
     def _request(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
         loop = asyncio.get_running_loop()
-        return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=self._desk.max_body)
+        return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=self._handler.max_body)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.path
-        endpoint = self._desk.find(path)
+        endpoint = self._handler.find(path)
         if endpoint is None:
             return self._other(request, path)
         if self._needs_certificate and not self._has_certificate(request):
             return _response(Reply(401, error("show a client certificate")))
         if request.method != "POST":
-            response = _response(self._desk.wrong_method(request.method, path))
+            response = _response(self._handler.wrong_method(request.method, path))
             response.headers["Allow"] = "POST"
             return response
-        if (length := request.content_length) is not None and length > self._desk.max_body:
-            return _response(self._desk.too_large(endpoint, length))
+        if (length := request.content_length) is not None and length > self._handler.max_body:
+            return _response(self._handler.too_large(endpoint, length))
         if self._in_flight.crowded or not self._in_flight.has_room_for(length or 0):
-            return _response(self._desk.busy(endpoint))
+            return _response(self._handler.busy(endpoint))
         self._in_flight.bytes += length or 0
         try:
             async with asyncio.timeout(SLOWEST_BODY):
                 await _go_ahead(request)
                 body = await request.read()
         except web.HTTPRequestEntityTooLarge:
-            return _response(self._desk.too_large(endpoint, None))
+            return _response(self._handler.too_large(endpoint, None))
         except TimeoutError:
             return _response(Reply(408, error(f"the request did not come within {SLOWEST_BODY:.0f} seconds")))
         except (web.RequestPayloadError, ValueError) as problem:
             return _response(Reply(400, error(f"the request cannot be read: {problem}")))
         finally:
             self._in_flight.bytes -= length or 0
-        return _response(await self._desk.answer(endpoint, body))
+        return _response(await self._handler.answer(endpoint, body))
 
     def _other(self, request: web.BaseRequest, path: str) -> web.Response:
         show: Callable[[], web.Response] | None = None
@@ -136,7 +138,7 @@ class Server:
                 return _response(Reply(401, error("show a client certificate")))
             show = self._show_metrics
         if show is None:
-            return _response(self._desk.nowhere(path))
+            return _response(self._handler.nowhere(path))
         if request.method not in ("GET", "HEAD"):
             return web.Response(status=405, text="Method Not Allowed\n", headers={**HEADERS, "Allow": "GET"})
         return show()
@@ -145,8 +147,8 @@ class Server:
         health = self._health.get(path)
         if health is not None:
             query = request.query
-            told = health.summary(verbose="verbose" in query, exclude=query.getall("exclude", []))
-            return web.Response(status=told.status, text=told.text, headers=HEADERS)
+            summary = health.summary(verbose="verbose" in query, exclude=query.getall("exclude", []))
+            return web.Response(status=summary.status, text=summary.text, headers=HEADERS)
         prefix, _, check = path.rpartition("/")
         single = self._health[prefix].single(check)
         if single is None:
@@ -154,7 +156,7 @@ class Server:
         return web.Response(status=single.status, text=single.text, headers=HEADERS)
 
     def _show_metrics(self) -> web.Response:
-        return web.Response(body=self._desk.measures.render(), headers={**HEADERS, "Content-Type": CONTENT_TYPE})
+        return web.Response(body=self._handler.metrics.render(), headers={**HEADERS, "Content-Type": CONTENT_TYPE})
 
     @staticmethod
     def _has_certificate(request: web.BaseRequest) -> bool:
@@ -162,7 +164,7 @@ class Server:
 
 
 async def _go_ahead(request: web.BaseRequest) -> None:
-    """Tell a client that waits to be told (curl does, before it sends much)."""
+    """Let a client go on that waits for it (curl does, before it sends much)."""
     if request.headers.get("Expect", "").lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         request.writer.output_size = 0

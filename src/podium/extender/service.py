@@ -1,4 +1,4 @@
-"""One agent (or several as one) answering kube-scheduler's four questions, from body to body.
+"""Answers kube-scheduler's four questions for one agent (or several as one), from body to body.
 
 A question that cannot be answered gets one sentence in `Error`: for filter and bind in the answer itself, with status
 200, because that is where kube-scheduler reads it; for prioritize and preempt, whose answers have no such field, with a
@@ -19,16 +19,16 @@ from podium.config.points import Point
 from podium.engine.scheduler import Scheduler
 from podium.extender.agents import Agent
 from podium.extender.assembly import BINDER, look_beyond_rows, may_see_images, runtime_of
-from podium.extender.nodes_by_name import NamedNodes, NameLists
+from podium.extender.nodes_by_name import NamedNodes, NodeNameLists
 from podium.extender.nodes_in_full import NodesInFull
-from podium.extender.plugin_subset import Filtering, Points, Scoring
+from podium.extender.plugin_subset import FilterSubset, ScoreSubset
 from podium.extender.request_parsing import (
-    Asked,
     BadRequestError,
-    Pods,
+    ExtenderArgs,
+    PodReader,
     Text,
-    read_any,
-    read_asked,
+    read_args,
+    read_args_of_any_shape,
     read_fields,
     read_pod,
     read_value,
@@ -44,6 +44,7 @@ from podium.extender.responses import (
     some_names,
     some_nodes,
 )
+from podium.extender.score_scaling import Points
 from podium.framework import Cycle, PluginError, Status
 from podium.framework.answers import call, status_of
 from podium.framework.status import SKIPPED
@@ -54,20 +55,22 @@ OK, BAD_REQUEST, FAILED, NOT_READY = 200, 400, 500, 503
 
 
 class Reply(NamedTuple):
+    """An answer: HTTP status and body."""
+
     status: int
     body: Body
     problem: str = ""
     """What went wrong, for the log."""
 
 
-class Shared:
+class AgentContext:
     """What all agents of a process have in common: the cluster, and what was read before."""
 
-    def __init__(self, engine: Scheduler, *, watched: bool) -> None:
+    def __init__(self, engine: Scheduler, *, watched: bool, unready: Callable[[], str | None] = lambda: None) -> None:
         self.engine = engine
         self.watched = watched
-        self.pods = Pods(engine.cluster.facts)
-        self.lists = NameLists(engine.cluster)
+        self.pods = PodReader(engine.cluster.facts)
+        self.lists = NodeNameLists(engine.cluster)
         self.in_full = NodesInFull(
             engine.cluster,
             watched=watched,
@@ -75,20 +78,25 @@ class Shared:
             images=watched or may_see_images(engine),
         )
         self.hosts = HostTexts(engine.cluster)
-        self.unready: Callable[[], str | None] = lambda: None
+        self.unready = unready
         """What keeps questions about names from being answered; None when nothing does."""
 
 
-class Service:
-    """`filters` are plugins; `scores` are sets of them with weights, each giving points of its own, which are added."""
+class AgentService:
+    """An agent's answers.
 
-    def __init__(self, shared: Shared, filters: Sequence[str], scores: Sequence[tuple[Mapping[str, int], int]]) -> None:
-        self._shared = shared
-        self._cluster: Cluster = shared.engine.cluster
-        self._filtering = Filtering(shared.engine, filters)
-        self._scoring = [Scoring(shared.engine, weights, most) for weights, most in scores]
+    `filters` are plugins; `scores` are sets of them with weights, each giving points of its own, which are added.
+    """
+
+    def __init__(
+        self, context: AgentContext, filters: Sequence[str], scores: Sequence[tuple[Mapping[str, int], int]]
+    ) -> None:
+        self._context = context
+        self._cluster: Cluster = context.engine.cluster
+        self._filtering = FilterSubset(context.engine, filters)
+        self._scoring = [ScoreSubset(context.engine, weights, most) for weights, most in scores]
         names = {*filters, *(name for weights, _most in scores for name in weights)}
-        self._binders = runtime_of(shared.engine).only({*names, BINDER}).at(Point.BIND)
+        self._binders = runtime_of(context.engine).only({*names, BINDER}).at(Point.BIND)
 
     # Filter
 
@@ -100,48 +108,48 @@ class Service:
 
     def _filter(self, body: bytes) -> Body:
         try:
-            return self._filter_asked(read_asked(body))
+            return self._filter_nodes(read_args(body))
         except BadRequestError:
-            return self._filter_asked(read_any(body))
+            return self._filter_nodes(read_args_of_any_shape(body))
 
-    def _filter_asked(self, asked: Asked) -> Body:
-        pod = self._shared.pods.read(asked.pod)
-        if asked.nodes is not None:
-            return self._filter_in_full(pod, asked.nodes)
-        named = self._named(asked)
-        sifted = self._filtering.sift(pod, named.rows)
-        if not sifted.refused and not named.unknown:
+    def _filter_nodes(self, args: ExtenderArgs) -> Body:
+        pod = self._context.pods.read(args.pod)
+        if args.nodes is not None:
+            return self._filter_in_full(pod, args.nodes)
+        named = self._named(args)
+        filtered = self._filtering.filter_nodes(pod, named.rows)
+        if not filtered.refused and not named.unknown:
             return all_names(named.text)
         refused = dict.fromkeys(named.unknown, NOT_KNOWN)
-        refused.update((named.known[position], status) for position, status in sifted.refused.items())
+        refused.update((named.known[position], status) for position, status in filtered.refused.items())
         return some_names([name for name in named.names if name not in refused], refused)
 
     def _filter_in_full(self, pod: Pod, items: memoryview) -> Body:
-        with self._shared.in_full.placed(items) as given:
-            sifted = self._filtering.sift(pod, given.rows)
-        if not sifted.refused:
+        with self._context.in_full.placed(items) as given:
+            filtered = self._filtering.filter_nodes(pod, given.rows)
+        if not filtered.refused:
             return all_nodes(items)
-        kept = (text for text, passed in zip(given.texts, sifted.passed.tolist(), strict=True) if passed)
-        return some_nodes(kept, {given.names[position]: status for position, status in sifted.refused.items()})
+        passed = (text for text, fits in zip(given.texts, filtered.passed.tolist(), strict=True) if fits)
+        return some_nodes(passed, {given.names[position]: status for position, status in filtered.refused.items()})
 
     # Prioritize
 
     def prioritize(self, body: bytes) -> Reply:
-        return _telling(self._prioritize, body)
+        return _reply_or_error(self._prioritize, body)
 
     def _prioritize(self, body: bytes) -> bytes:
         try:
-            return self._prioritize_asked(read_asked(body))
+            return self._score_nodes(read_args(body))
         except BadRequestError:
-            return self._prioritize_asked(read_any(body))
+            return self._score_nodes(read_args_of_any_shape(body))
 
-    def _prioritize_asked(self, asked: Asked) -> bytes:
-        pod = self._shared.pods.read(asked.pod)
-        if asked.nodes is None:
-            named = self._named(asked)
-            return self._shared.hosts.listed(named.rows, self._points(pod, named.rows))
-        with self._shared.in_full.placed(asked.nodes) as given:
-            return self._shared.hosts.listed(given.rows, self._points(pod, given.rows))
+    def _score_nodes(self, args: ExtenderArgs) -> bytes:
+        pod = self._context.pods.read(args.pod)
+        if args.nodes is None:
+            named = self._named(args)
+            return self._context.hosts.listed(named.rows, self._points(pod, named.rows))
+        with self._context.in_full.placed(args.nodes) as given:
+            return self._context.hosts.listed(given.rows, self._points(pod, given.rows))
 
     def _points(self, pod: Pod, rows: Rows) -> Points:
         if not len(rows):
@@ -151,18 +159,18 @@ class Service:
             total = total + scoring.points(pod, rows)
         return total
 
-    def _named(self, asked: Asked) -> NamedNodes:
-        if asked.names is None:
+    def _named(self, args: ExtenderArgs) -> NamedNodes:
+        if args.names is None:
             raise BadRequestError("neither Nodes nor NodeNames is given: one of them must be")
-        if not self._shared.watched:
+        if not self._context.watched:
             raise BadRequestError(
                 "NodeNames came without Nodes, but no cluster is watched here: set nodeCacheCapable to false, "
                 "or start podium extender without --no-watch"
             )
-        unready = self._shared.unready()
+        unready = self._context.unready()
         if unready is not None:
             raise NotReadyError(unready)
-        named = self._shared.lists.read(asked.names)
+        named = self._context.lists.read(args.names)
         if named.unknown and not named.known:
             some = ", ".join(named.unknown[:3])
             raise BadRequestError(
@@ -173,14 +181,14 @@ class Service:
     # Preempt
 
     def preempt(self, body: bytes) -> Reply:
-        return _telling(self._preempt, body)
+        return _reply_or_error(self._preempt, body)
 
     def _preempt(self, body: bytes) -> bytes:
         fields = read_fields(body, "Pod", "NodeNameToVictims", "NodeNameToMetaVictims")
-        pod = self._shared.pods.read(bytes(fields["Pod"]))
+        pod = self._context.pods.read(bytes(fields["Pod"]))
         victims = _victims(fields)
-        if self._filtering and self._shared.watched:
-            unready = self._shared.unready()
+        if self._filtering and self._context.watched:
+            unready = self._context.unready()
             if unready is not None:
                 raise NotReadyError(unready)
             victims = {name: found for name, found in victims.items() if self._passes_without(pod, name, found[0])}
@@ -225,14 +233,14 @@ class NotReadyError(BadRequestError):
     """The question is fine, but the cluster is not known yet."""
 
 
-def service_of(shared: Shared, agents: Sequence[Agent]) -> Service:
+def agent_service(context: AgentContext, agents: Sequence[Agent]) -> AgentService:
     """Agents as one: a node must pass all their filters, and gets the sum of their points."""
     filters = [plugin for agent in agents for plugin in agent.predicates.values()]
     scores = [(agent.score_weights, agent.most_points) for agent in agents if agent.priorities]
-    return Service(shared, filters, scores)
+    return AgentService(context, filters, scores)
 
 
-def _telling(answer: Callable[[bytes], bytes], body: bytes) -> Reply:
+def _reply_or_error(answer: Callable[[bytes], bytes], body: bytes) -> Reply:
     """For answers that have no room for an error."""
     try:
         return Reply(OK, answer(body))
