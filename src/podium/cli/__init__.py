@@ -6,11 +6,12 @@ so that `podium --help` is quick. Whatever is wrong with the input ends here, as
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated, NoReturn
+from typing import Annotated, NoReturn, TextIO, cast
 
 import typer
 
 from podium.cli import annotate, bench, chaos, check, crds, explain, extender, plugins, run, shadow, telemetry, up
+from podium.cli.console import PipeEnd, echo
 from podium.cli.errors import BAD_INPUT, sentence_for
 
 app = typer.Typer(
@@ -34,7 +35,7 @@ def podium(
     if version:
         from importlib.metadata import version as version_of
 
-        typer.echo(f"podium {version_of('podium')}")
+        echo(f"podium {version_of('podium')}")
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -55,12 +56,13 @@ app.command()(crds.crds)
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run a command line and exit."""
+    sys.stdout, sys.stderr = cast(TextIO, PipeEnd(sys.stdout)), cast(TextIO, PipeEnd(sys.stderr))
     try:
         code = app(args, prog_name="podium", standalone_mode=False)
     except Exception as error:
         sentence = sentence_for(error)
         if sentence is None:
             raise
-        typer.echo(sentence, err=True)
+        echo(sentence, err=True)
         code = BAD_INPUT
     sys.exit(code or 0)

@@ -12,6 +12,7 @@ from podium.config.defaults import DEFAULT_PLUGINS
 from podium.config.durations import encode_hook
 from podium.framework import Plugin
 from podium.framework.plugin import POINT_METHODS
+from podium.kube.printable import printable
 from podium.plugins import ENTRY_POINTS, IN_TREE
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def catalog(registry: Mapping[str, type[Plugin]]) -> list[CatalogEntry]:
 
 
 def catalog_table(entries: Sequence[CatalogEntry]) -> "Table":
+    from rich.text import Text
+
     rows = table()
     rows.add_column("plugin", overflow="fold")
     rows.add_column("extension points", overflow="fold")
@@ -55,7 +58,7 @@ def catalog_table(entries: Sequence[CatalogEntry]) -> "Table":
     rows.add_column("from", overflow="fold")
     for entry in entries:
         weight = "" if entry.weight is None else str(entry.weight)
-        rows.add_row(entry.name, ", ".join(entry.points), weight, _shown(entry.args.items()), entry.origin)
+        rows.add_row(entry.name, ", ".join(entry.points), weight, Text(_shown(entry.args.items())), entry.origin)
     return rows
 
 
@@ -79,4 +82,4 @@ def _default(field: msgspec.structs.FieldInfo) -> Any:
 
 
 def _shown(args: Iterable[tuple[str, Any]]) -> str:
-    return "\n".join(f"{name}: {value if value == REQUIRED else json.dumps(value)}" for name, value in args)
+    return "\n".join(f"{printable(name)}: {value if value == REQUIRED else json.dumps(value)}" for name, value in args)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podium.cli.console import echo, echo_json
 from podium.cli.errors import ANSWER_IS_NO, InputError
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ def chaos(
 
     Example: podium chaos --seeds 1-100 --jobs 2
     """
-    import msgspec
 
     from podium.chaos.seeds import SeedsError, Summary, check_workload, parse_seeds, run_seeds
 
@@ -60,11 +60,11 @@ def chaos(
                 summary.add(outcome)
                 advance(len(summary.failed))
                 if verbose and not json:
-                    typer.echo("\n".join([f"seed {outcome.seed}, workload {outcome.workload}", *outcome.transcript]))
+                    echo("\n".join([f"seed {outcome.seed}, workload {outcome.workload}", *outcome.transcript]))
     except KeyboardInterrupt:
         interrupted = True
     if json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(summary.to_data(workload))).decode())
+        echo_json(summary.to_data(workload))
     else:
         _report(summary, workload, len(chosen), time.perf_counter() - began, verbose)
     if summary.failed or interrupted:
@@ -86,22 +86,22 @@ def _report(summary: "Summary", workload: str | None, wanted: int, seconds: floa
         for name, number in counted:
             rows.add_row(name, f"{number:,}")
         print_table(out, rows)
-        typer.echo()
+        echo()
     for outcome in summary.failed[:SHOWN]:
-        typer.echo(f"seed {outcome.seed} failed:")
+        echo(f"seed {outcome.seed} failed:")
         for each in outcome.violations[:10]:
-            typer.echo(f"  at {each.at:.3f} s  {each}")
+            echo(f"  at {each.at:.3f} s  {each}")
         if not verbose:
-            typer.echo("  the last that happened:")
+            echo("  the last that happened:")
             for line in outcome.transcript[-LAST_LINES:]:
-                typer.echo(f"    {line}")
-        typer.echo(f"  see it again: {reproduce(outcome.seed, workload)}\n")
+                echo(f"    {line}")
+        echo(f"  see it again: {reproduce(outcome.seed, workload)}\n")
     if len(summary.failed) > SHOWN:
-        typer.echo(f"also failed: seeds {', '.join(str(each.seed) for each in summary.failed[SHOWN:])}\n")
+        echo(f"also failed: seeds {', '.join(str(each.seed) for each in summary.failed[SHOWN:])}\n")
     done = f"{summary.seeds} seeds" if summary.seeds == wanted else f"{summary.seeds} of {wanted} seeds"
     rest = f"{summary.pods:,} pods, {summary.virtual_seconds / 3600:.1f} virtual hours in {seconds:.0f} s"
     verdict = "all invariants hold" if not summary.failed else f"{len(summary.failed)} failed"
-    typer.echo(f"{done}, {rest}: {verdict}")
+    echo(f"{done}, {rest}: {verdict}")
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from podium.cli.console import echo, echo_json
 from podium.cli.errors import BAD_INPUT
 from podium.cli.options import Output, PluginOption
 
@@ -38,6 +39,7 @@ def check(
     from podium.cli.files import read_text
     from podium.cli.registry import registry_with
     from podium.config import ConfigError, load_config
+    from podium.kube.printable import printable
 
     text, source = read_text(file)
     registry = registry_with(plugin)
@@ -49,7 +51,7 @@ def check(
             _print_json(valid=False, problems=problems, warnings=[])
         else:
             for problem in problems:
-                typer.echo(str(problem), err=output is Output.YAML)
+                echo(printable(str(problem)), err=output is Output.YAML)
         raise typer.Exit(BAD_INPUT) from None
     _show(loaded, source, output)
 
@@ -61,11 +63,11 @@ def _show(loaded: "LoadedConfig", source: str, output: Output) -> None:
         _print_json(valid=True, problems=[], warnings=loaded.warnings, config=to_dict(loaded.config))
         return
     for warning in loaded.warnings:
-        typer.echo(f"warning: {warning}", err=True)
+        echo(f"warning: {warning}", err=True)
     if output is Output.YAML:
-        typer.echo(to_yaml(loaded.config), nl=False)
+        echo(to_yaml(loaded.config), nl=False)
         return
-    typer.echo(f"{source}: fine")
+    echo(f"{source}: fine")
     for profile in loaded.config.profiles:
         _print_profile(profile)
 
@@ -88,7 +90,6 @@ def _print_profile(profile: "Profile") -> None:
 def _print_json(
     valid: bool, problems: "Sequence[ConfigProblem]", warnings: "Sequence[ConfigProblem]", **more: Any
 ) -> None:
-    import msgspec
 
     report = {"valid": valid, "problems": problems, "warnings": warnings, **more}
-    typer.echo(msgspec.json.format(msgspec.json.encode(report)).decode())
+    echo_json(report)

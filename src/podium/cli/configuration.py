@@ -1,7 +1,6 @@
 """Reads the configuration a command runs with: a file, or what kube-scheduler runs without one."""
 
-import typer
-
+from podium.cli.console import echo
 from podium.cli.files import read_text
 from podium.config import Registry, SchedulerConfig, default_config, load_config
 
@@ -12,5 +11,5 @@ def read_config(file: str | None, registry: Registry) -> SchedulerConfig:
         return default_config(registry)
     config, warnings = load_config(*read_text(file), registry)
     for warning in warnings:
-        typer.echo(f"warning: {warning}", err=True)
+        echo(f"warning: {warning}", err=True)
     return config

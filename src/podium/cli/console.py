@@ -1,15 +1,43 @@
-"""Prints tables that look the same everywhere: plain, without frames, and wide enough in a pipe."""
+"""Prints for all commands: text, data and tables, in which control characters of names and messages are visible.
+
+Tables look the same everywhere: plain, without frames, and wide enough in a pipe. A pipe whose reader has ended
+(`podium explain … | head -1`) takes the rest in silence, so that a command ends with the code it would have ended with.
+"""
 
 import os
-from typing import TYPE_CHECKING
-
-import typer
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
 PIPE_WIDTH = 120
+
+
+def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print to standard output, or to standard error."""
+    from podium.kube.printable import printable_lines
+
+    stream = sys.stderr if err else sys.stdout
+    stream.write(f"{printable_lines(text)}\n" if nl else printable_lines(text))
+    stream.flush()
+
+
+def echo_json(value: Any) -> None:
+    """Print a value as JSON, indented."""
+    import msgspec
+
+    from podium.kube.printable import printable_json
+
+    echo(msgspec.json.format(printable_json(msgspec.json.encode(value).decode())))
+
+
+def say(out: "Console", sentence: str, style: str) -> None:
+    """Print one line that is never wrapped."""
+    from podium.kube.printable import printable
+
+    out.print(printable(sentence), style=style, soft_wrap=True)
 
 
 def console() -> "Console":
@@ -27,14 +55,16 @@ def print_table(out: "Console", rows: "Table") -> None:
     with out.capture() as captured:
         out.print(rows)
     for line in captured.get().splitlines():
-        typer.echo(line.rstrip())
+        sys.stdout.write(f"{line.rstrip()}\n")
+    sys.stdout.flush()
 
 
 def table(title: str | None = None) -> "Table":
     from rich import box
-    from rich.table import Table
 
-    return Table(
+    from podium.cli.printable_table import PrintableTable
+
+    return PrintableTable(
         title=title,
         title_justify="left",
         title_style="bold",
@@ -43,3 +73,32 @@ def table(title: str | None = None) -> "Table":
         pad_edge=False,
         padding=(0, 1, 0, 0),
     )
+
+
+class PipeEnd:
+    """A stream that discards what it is given once its reader has ended."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except BrokenPipeError:
+            self._discard()
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            self._discard()
+
+    def _discard(self) -> None:
+        """Let the rest, and what is still buffered, go nowhere."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._stream.fileno())
+        os.close(nowhere)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

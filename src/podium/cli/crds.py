@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from podium.cli.console import echo
 from podium.cli.errors import InputError
 
 
@@ -37,9 +38,9 @@ def crds(
             raise InputError(f"{name} is no custom resource of Podium; there are {', '.join(known)}")
     chosen = [known[name] for name in (names or known)]
     if output is CrdFormat.NAME:
-        typer.echo("\n".join(each["metadata"]["name"] for each in chosen))
+        echo("\n".join(each["metadata"]["name"] for each in chosen))
     elif output is CrdFormat.JSON:
         items = {"apiVersion": "v1", "kind": "List", "items": chosen}
-        typer.echo(msgspec.json.format(msgspec.json.encode(items), indent=2).decode())
+        echo(msgspec.json.format(msgspec.json.encode(items), indent=2).decode())
     else:
-        typer.echo(to_yaml(chosen), nl=False)
+        echo(to_yaml(chosen), nl=False)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podium.cli.console import echo
 from podium.cli.errors import ANSWER_IS_NO, InputError
 from podium.cli.options import ContextOption, KubeconfigOption, Output, PluginOption
 
@@ -104,7 +105,7 @@ def _ask(
     from podium.live.snapshot import fetch_objects
 
     def warn(sentence: str) -> None:
-        typer.echo(sentence, err=True)
+        echo(sentence, err=True)
 
     async def ask(access: Access) -> "tuple[list[KubeObject], Telemetry]":
         async with Client(access) as client:
@@ -140,4 +141,4 @@ def _with_given(
 def _print_skipped(skipped: "Counter[str]", verbose: bool) -> None:
     if verbose and skipped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(skipped.items()))
-        typer.echo(f"skipped {skipped.total()} objects that scheduling has no use for: {kinds}", err=True)
+        echo(f"skipped {skipped.total()} objects that scheduling has no use for: {kinds}", err=True)

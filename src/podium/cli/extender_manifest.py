@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from podium.cli.console import echo
 from podium.cli.errors import InputError
 from podium.cli.options import PluginOption
 
@@ -59,8 +60,8 @@ def manifest(
     options += [("--namespace", namespace)] if namespace != Settings().namespace else []
     options += [("--env", each) for each in env or []]
     words = [shlex.quote(word) for pair in options for word in pair] + (["--whole-nodes"] if whole_nodes else [])
-    typer.echo(f"# podium extender manifest {' '.join(words)}")
-    typer.echo(to_yaml(objects_of(chosen, registry, settings)), nl=False)
+    echo(f"# podium extender manifest {' '.join(words)}")
+    echo(to_yaml(objects_of(chosen, registry, settings)), nl=False)
 
 
 def agent_names(agents: str, request: str) -> list[str]:

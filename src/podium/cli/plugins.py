@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from podium.cli.console import echo, echo_json
 from podium.cli.options import PluginOption
 
 
@@ -37,9 +38,7 @@ def plugins(
 
     entries = catalog(registry_with(plugin))
     if output is ListOutput.JSON:
-        import msgspec
-
-        typer.echo(msgspec.json.format(msgspec.json.encode(entries)).decode())
+        echo_json(entries)
     else:
         print_table(console(), catalog_table(entries))
 
@@ -63,4 +62,4 @@ def new(
     """
     from podium.cli.new_plugin import next_steps, write_package
 
-    typer.echo(next_steps(write_package(name, folder, agent=agent), name, agent=agent))
+    echo(next_steps(write_package(name, folder, agent=agent), name, agent=agent))

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podium.cli.console import echo
 from podium.cli.errors import InputError
 from podium.cli.options import Output
 
@@ -58,7 +59,7 @@ def _show_table(findings: "list[Finding]", show: int) -> None:
         totals.add_row(outcome, str(count), f"{count / len(findings):.1%}", MEANINGS[outcome])
     print_table(out, totals)
     if not any(each.outcome == "same" for each in findings):
-        typer.echo("There is no agreement in this log: it is logged at --log-level debug only.")
+        echo("There is no agreement in this log: it is logged at --log-level debug only.")
     others = sorted((each for each in findings if each.outcome not in ("same", "tie")), key=lambda each: -each.points)
     if not others or not show:
         return
@@ -68,7 +69,7 @@ def _show_table(findings: "list[Finding]", show: int) -> None:
     for each in others[:show]:
         points = str(each.points) if each.points else ""
         pods.add_row(each.pod, each.outcome, each.podium or "-", each.other or "-", points, each.reason)
-    typer.echo()
+    echo()
     print_table(out, pods)
 
 
@@ -78,7 +79,7 @@ def _show_data(findings: "list[Finding]", output: Output) -> None:
     others = [each for each in findings if each.outcome not in ("same", "tie")]
     data = {"pods": len(findings), "outcomes": _counts(findings), "differences": others}
     encode = msgspec.yaml.encode if output is Output.YAML else msgspec.json.encode
-    typer.echo(encode(data).decode())
+    echo(encode(data).decode())
 
 
 def _counts(findings: "list[Finding]") -> dict[str, int]:

@@ -9,15 +9,13 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import typer
-
-from podium.cli.console import console, print_table, table
+from podium.cli.console import console, echo, echo_json, print_table, say, table
 from podium.cli.options import Output
 from podium.engine.explain import Explanation, NodeAnswer, Outcome
 from podium.engine.unblock import Remedy
+from podium.kube.printable import printable
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
 BEST = 3
@@ -28,13 +26,11 @@ NOT_LOOKED_AT = "not looked at: enough nodes had been found"
 def show(explanation: Explanation, output: Output) -> None:
     """Print an explanation to standard output."""
     if output is Output.JSON:
-        import msgspec
-
-        typer.echo(msgspec.json.format(msgspec.json.encode(explanation.to_data())).decode())
+        echo_json(explanation.to_data())
     elif output is Output.YAML:
         import yaml
 
-        typer.echo(yaml.safe_dump(explanation.to_data(), sort_keys=False, allow_unicode=True, width=2**16), nl=False)
+        echo(yaml.safe_dump(explanation.to_data(), sort_keys=False, allow_unicode=True, width=2**16), nl=False)
     else:
         _show_tables(explanation)
 
@@ -80,25 +76,21 @@ def rejections(nodes: Iterable[NodeAnswer]) -> list[tuple[str, str, list[str]]]:
 
 def _show_tables(explanation: Explanation) -> None:
     out = console()
-    _say(out, verdict(explanation), "bold green" if explanation.selected else "bold red")
+    say(out, verdict(explanation), "bold green" if explanation.selected else "bold red")
     making_room = preemption(explanation)
     if making_room:
-        _say(out, making_room, "yellow")
+        say(out, making_room, "yellow")
     rejected = rejections(explanation.nodes)
     if rejected:
-        typer.echo()
+        echo()
         print_table(out, _rejection_table(rejected))
     if explanation.remedies:
-        typer.echo()
+        echo()
         print_table(out, _remedy_table(explanation.remedies))
     best = podium(explanation)
     if best:
-        typer.echo()
+        echo()
         print_table(out, _podium_table(best, out.width))
-
-
-def _say(out: "Console", sentence: str, style: str) -> None:
-    out.print(sentence, style=style, soft_wrap=True)
 
 
 def _rejection_table(groups: Sequence[tuple[str, str, list[str]]]) -> "Table":
@@ -129,11 +121,13 @@ def _podium_table(best: Sequence[NodeAnswer], width: int) -> "Table":
 
 
 def _nodes_as_rows(best: Sequence[NodeAnswer], plugins: Sequence[str]) -> "Table":
+    from rich.text import Text
+
     rows = table("The podium")
     rows.add_column("", justify="right", no_wrap=True)
     rows.add_column("node", no_wrap=True)
     for plugin in plugins:
-        rows.add_column(_stacked(plugin), justify="right", no_wrap=True)
+        rows.add_column(Text(_stacked(plugin)), justify="right", no_wrap=True)
     rows.add_column("total", justify="right", no_wrap=True, style="bold")
     for rank, node in enumerate(best, start=1):
         shares = [str(node.scores[plugin]) for plugin in plugins]
@@ -167,7 +161,7 @@ def _natural_width(rows: "Table") -> int:
 
 def _stacked(plugin: str) -> str:
     """A plugin's name with one word per line, so that its column is no wider than its longest word."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "\n", plugin)
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "\n", printable(plugin))
 
 
 def _some(names: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from podium.cli.console import echo, echo_json
 from podium.cli.errors import ANSWER_IS_NO, InputError
 from podium.cli.options import ContextOption, KubeconfigOption, Output, PluginOption
 
@@ -61,7 +62,7 @@ def show(
     else:
         _print_data(measured.followed, time.time(), output)
     for series, problem in measured.problems.items():
-        typer.echo(f"{series.query}: {problem}", err=True)
+        echo(f"{series.query}: {problem}", err=True)
     if measured.problems:
         raise typer.Exit(ANSWER_IS_NO)
 
@@ -87,19 +88,19 @@ async def _measure(
 
 
 def _print_table(followed: "list[Followed]", now: float) -> None:
-    from podium.cli.console import console, print_table, table
+    from podium.cli.console import console, print_table, say, table
 
     out = console()
     for each in followed:
         readings = each.readings
-        out.print(str(each.series), style="bold", soft_wrap=True)  # as a title it would be as narrow as its table
+        say(out, str(each.series), "bold")  # as a title it would be as narrow as its table
         rows = table()
         for heading in ("node", "value", "age"):
             rows.add_column(heading, overflow="fold", justify="left" if heading == "node" else "right")
         for name in sorted(readings.values):
             rows.add_row(name, f"{readings.values[name]:.6g}", _age(now - readings.time_of(name)))
         print_table(out, rows)
-        typer.echo(f"{_summary(each)}\n")
+        echo(f"{_summary(each)}\n")
 
 
 def _summary(each: "Followed") -> str:
@@ -117,14 +118,13 @@ def _age(seconds: float) -> str:
 
 
 def _print_data(followed: "list[Followed]", now: float, output: Output) -> None:
-    import msgspec
     import yaml
 
     data = [_plain(each, now) for each in followed]
     if output is Output.JSON:
-        typer.echo(msgspec.json.format(msgspec.json.encode(data)).decode())
+        echo_json(data)
     else:
-        typer.echo(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), nl=False)
+        echo(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), nl=False)
 
 
 def _plain(each: "Followed", now: float) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from podium.kube.printable import printable, printable_lines
 from podium.serving.log import LOG
 from podium.up.picture import Picture
 from podium.up.pod_tracker import PodDecision
@@ -39,10 +40,10 @@ class PlainScreen:
         self._console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 
     def say(self, text: str) -> None:
-        self._console.print(text)
+        self._console.print(printable_lines(text))
 
     def show_decision(self, decision: PodDecision) -> None:
-        self._console.print(line(decision))
+        self._console.print(printable(line(decision)))
 
     async def run(self, picture: Callable[[], Picture]) -> None:
         await asyncio.Event().wait()
@@ -55,7 +56,7 @@ class LiveScreen:
         self._console = Console(highlight=False, markup=False, emoji=False)
 
     def say(self, text: str) -> None:
-        self._console.print(Text.from_ansi(text), soft_wrap=True)
+        self._console.print(Text(printable_lines(text)), soft_wrap=True)
 
     def show_decision(self, decision: PodDecision) -> None:
         """Nothing: the picture has them."""
@@ -80,4 +81,4 @@ class _Above(logging.Handler):
         self._view = view
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._view.say(f"{record.levelname.lower()}: {record.getMessage()}")
+        self._view.say(f"{record.levelname.lower()}: {printable(record.getMessage())}")

@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from podium.kube.printable import printable
 from podium.up.picture import NodeBar, Picture
 from podium.up.pod_tracker import PodDecision
 
@@ -65,7 +66,7 @@ def _nodes(bars: list[NodeBar], room: int) -> Table:
 
 def _node(node: NodeBar) -> Text:
     return Text.assemble(
-        (f"{node.name:<10.10} {node.zone:<7.7} ", "dim" if node.cordoned else ""),
+        (f"{printable(node.name):<10.10} {printable(node.zone):<7.7} ", "dim" if node.cordoned else ""),
         "cpu ",
         (bar(node.cpu), _colour(node.cpu)),
         f" {percent(node.cpu)}  mem ",
@@ -119,9 +120,15 @@ def _queue(picture: Picture) -> Text:
 def _decision(decision: PodDecision) -> Text:
     """One line, cut where the terminal ends."""
     if decision.node:
-        return Text.assemble(("placed ", "green"), decision.pod, (" on ", "dim"), decision.node, no_wrap=True)
+        return Text.assemble(
+            ("placed ", "green"), printable(decision.pod), (" on ", "dim"), printable(decision.node), no_wrap=True
+        )
     return Text.assemble(
-        ("no node ", "red"), decision.pod, (f"  {decision.why}", "dim"), no_wrap=True, overflow="ellipsis"
+        ("no node ", "red"),
+        printable(decision.pod),
+        (f"  {printable(decision.why)}", "dim"),
+        no_wrap=True,
+        overflow="ellipsis",
     )
 
 

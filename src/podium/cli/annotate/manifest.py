@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from podium.cli.console import echo
+
 
 class AnnotationSet(StrEnum):
     """Which annotations are written."""
@@ -29,4 +31,4 @@ def manifest(
     from podium.serving.manifests import IMAGE, to_yaml
 
     options = ["--prometheus", prometheus] if kind is AnnotationSet.USAGE else []
-    typer.echo(to_yaml(objects_of(kind.value, options, namespace, image or IMAGE)), nl=False)
+    echo(to_yaml(objects_of(kind.value, options, namespace, image or IMAGE)), nl=False)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from podium.cli.console import echo
 from podium.cli.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,9 +32,7 @@ def pace(once: bool, interval: str, max_age: str, tolerance: float) -> "Pace":
         raise InputError(
             f"--max-age {max_age} must be at least twice --interval {interval}, or annotations come and go"
         )
-    return Pace(
-        None if once else every.seconds, oldest.seconds, tolerance, typer.echo, lambda line: typer.echo(line, err=True)
-    )
+    return Pace(None if once else every.seconds, oldest.seconds, tolerance, echo, lambda line: echo(line, err=True))
 
 
 def duration(option: str, text: str) -> "Duration":

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from podium.cli.bench.measuring import ConfigOption, checked_config, failing, print_table, progress_bar
+from podium.cli.console import echo
 from podium.cli.errors import InputError
 from podium.cli.options import PluginOption
 
@@ -42,6 +43,6 @@ def cost(
     with failing(WorkloadFailedError), progress_bar(rounds, "rounds") as report:
         found = measure_cost(name, request, rounds, lambda number: report(name, number > 0))
     if json:
-        typer.echo(comparison_json(found))
+        echo(comparison_json(found))
     else:
         print_table(cost_table(found))

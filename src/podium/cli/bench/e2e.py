@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from podium.cli.bench.measuring import failing, print_table, progress_bar
+from podium.cli.console import echo
 
 
 def e2e(
@@ -28,6 +29,6 @@ def e2e(
     with failing(RaceError, bad_input=NoTestBedError), progress_bar(2 * rounds, "races") as report:
         found = run_e2e(nodes, pods, rounds, report)
     if json:
-        typer.echo(comparison_json(found))
+        echo(comparison_json(found))
     else:
         print_table(comparison_table(found))

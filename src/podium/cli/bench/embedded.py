@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from podium.cli.bench.measuring import failing, print_table, progress_bar
+from podium.cli.console import echo
 
 
 def embedded(
@@ -26,6 +27,6 @@ def embedded(
     with failing(ServerFailedError, RefusedError), progress_bar(5, "phases") as report:
         found = run_embedded(nodes, pods, report)
     if json:
-        typer.echo(embedded_json(found))
+        echo(embedded_json(found))
     else:
         print_table(embedded_table(found))

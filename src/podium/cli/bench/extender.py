@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from podium.cli.bench.measuring import failing, print_table, progress_bar
+from podium.cli.console import echo
 
 
 def extender(
@@ -37,8 +38,8 @@ def extender(
     with failing(RaceError, bad_input=NoTestBedError), progress_bar(4 * rounds, "races") as report:
         found = run_extender_bench(nodes, pods, rounds, percentage, report)
     if json:
-        typer.echo(comparison_json(found))
+        echo(comparison_json(found))
         return
     for table in extender_tables(found):
         print_table(table)
-        typer.echo()
+        echo()

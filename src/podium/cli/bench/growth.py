@@ -13,6 +13,7 @@ from podium.cli.bench.measuring import (
     print_table,
     progress_bar,
 )
+from podium.cli.console import echo
 from podium.cli.errors import InputError
 from podium.cli.options import PluginOption
 
@@ -68,7 +69,7 @@ def growth(
             )
     changes = None if before is None else compare_growth(before, SavedGrowth(found))
     if json:
-        typer.echo(to_json(found, changes))
+        echo(to_json(found, changes))
         return
     print_table(growth_table(found))
     if changes is not None:

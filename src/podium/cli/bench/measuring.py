@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podium.cli.console import echo
 from podium.cli.errors import ANSWER_IS_NO, InputError
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def failing(*failures: type[Exception], bad_input: type[Exception] | tuple[()] =
     except bad_input as error:
         raise InputError(str(error)) from None
     except failures as error:
-        typer.echo(str(error), err=True)
+        echo(str(error), err=True)
         raise typer.Exit(ANSWER_IS_NO) from None
 
 

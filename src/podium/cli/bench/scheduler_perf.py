@@ -12,6 +12,7 @@ from podium.cli.bench.measuring import (
     print_table,
     progress_bar,
 )
+from podium.cli.console import echo
 from podium.cli.errors import ANSWER_IS_NO, InputError
 from podium.cli.options import PluginOption
 
@@ -76,7 +77,7 @@ def scheduler_perf(
             report(each.name, True)
     changes = None if before is None else compare_runs(before, SavedRun(measurements))
     if json:
-        typer.echo(to_json(measurements, changes))
+        echo(to_json(measurements, changes))
     else:
         print_table(run_table(measurements))
         if changes is not None:
@@ -84,6 +85,6 @@ def scheduler_perf(
                 change_table(changes), "Since the saved run" if changes else "The saved run has none of these workloads"
             )
     for failure in failures:
-        typer.echo(failure, err=True)
+        echo(failure, err=True)
     if failures:
         raise typer.Exit(ANSWER_IS_NO)
