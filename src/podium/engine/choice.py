@@ -4,6 +4,9 @@ kube-scheduler builds a binary heap over the scores, in the order the nodes were
 scores that is the first highest one met when the heap's tree is walked from the root, left before right. The rank of a
 position in that walk does not depend on how many nodes there are: written from the left, its path bits sort like text.
 
+Where a score plugin asks for it (`first_of_equals`), the first node in the cluster's order is taken instead, wherever
+the search started: then equal nodes are filled one after the other.
+
     >>> top_of_heap(np.array([1, 2, 2])), top_of_heap(np.array([1, 1, 2, 2]))
     (1, 3)
 """
@@ -30,8 +33,18 @@ def walk_key(count: int, bits: int) -> NDArray[np.int64]:
     return (1 << bits) - 1 - _ranks(count)
 
 
-def visiting_key(count: int, bits: int) -> NDArray[np.int64]:
-    """The same where ties go to the first position."""
+def first_in_order(scores: NDArray[np.int64], rows: NDArray[np.intp], order: NDArray[np.intp]) -> int:
+    """Of the rows with the highest score the one that comes first in the order of nodes.
+
+    >>> first_in_order(np.array([2, 1, 2]), np.array([7, 8, 9]), np.array([8, 9, 7]))
+    9
+    """
+    best = rows[scores == scores.max()]
+    return int(order[np.isin(order, best)][0])
+
+
+def order_key(count: int, bits: int) -> NDArray[np.int64]:
+    """A number below 2^bits for each of `count` positions: the larger, the earlier in the order of nodes."""
     return (1 << bits) - 1 - np.arange(count, dtype=np.int64)
 
 

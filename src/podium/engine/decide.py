@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from podium.cluster import Cluster, Nodes, Rows
 from podium.cluster.bare import BareNodes, without_pods
 from podium.config.points import Point
-from podium.engine.choice import top_of_heap
+from podium.engine.choice import first_in_order, top_of_heap
 from podium.engine.extending import (
     best_position,
     choose_among_nodes,
@@ -135,8 +135,9 @@ def decide(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> Decisio
         scores, named = with_extenders_scores(handle, cycle, feasible, scores)
         return Decision(search, int(feasible[best_position(scores.total, named, handle)]), scores)
     scores = score(runtime, cycle, feasible)
-    best = int(scores.total.argmax()) if runtime.first_of_equals else top_of_heap(scores.total)
-    return Decision(search, int(feasible[best]), scores)
+    if runtime.first_of_equals:
+        return Decision(search, first_in_order(scores.total, feasible, cycle.cluster.order.rows), scores)
+    return Decision(search, int(feasible[top_of_heap(scores.total)]), scores)
 
 
 def make_room(runtime: ProfileRuntime, cycle: Cycle, diagnosis: Diagnosis) -> Nomination | None:

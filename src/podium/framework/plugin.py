@@ -104,8 +104,8 @@ class Plugin:
     reason: ClassVar[str] = ""
     """What a filter that answers only True or False is said to have found wrong."""
     first_of_equals: ClassVar[bool] = False
-    """A score plugin that wants ties to go to the first node in visiting order, which stays the same from pod to pod,
-    instead of the node that kube-scheduler's heap gives up first."""
+    """A score plugin that wants ties to go to the first node in the cluster's order, the same from pod to pod, instead
+    of the node that kube-scheduler's heap gives up first."""
     looks_at: ClassVar[tuple[type, ...] | None] = None
     """With a scope of CLUSTER: the kinds besides nodes and pods that it reads; None: it may be any."""
     resources: ClassVar[tuple[str, ...]] = ()

@@ -115,7 +115,7 @@ class ProfileRuntime:
         self._reserving = tuple(plugin for plugin in self.at(Point.RESERVE) if hasattr(plugin, "reserve"))
         self._in_force: dict[frozenset[str], InForce] = {}
         self.first_of_equals = any(plugin.first_of_equals for plugin in self.at(Point.SCORE))
-        """Whether ties go to the first node in visiting order."""
+        """Whether ties go to the first node in the order of the cluster."""
 
     def _construct(self, registry: Registry, name: str) -> Plugin:
         kind: Any = registry[name]

@@ -321,3 +321,40 @@ def test_scores_of_plugins_that_look_further_are_asked_for_again() -> None:
         Fickle.favourite = favourite
         answers.append(ask(remembered, runtime))
     assert answers == [None, 2, 1]
+
+
+def test_scores_that_are_normalised_by_the_plugin_follow_the_pods_of_a_node() -> None:
+    class Emptiest(Plugin):
+        score_scope = Scope.TOTALS
+
+        def score(self, _cycle: Cycle, nodes: Nodes) -> Scores:
+            return np.negative(nodes.pod_count)
+
+        def normalize(self, _cycle: Cycle, _nodes: Nodes, scores: Scores) -> Scores:
+            return scores - scores.min()
+
+    world = World(Doors, Emptiest, nodes=[make_node(f"n{number}") for number in range(3)])
+    Doors.asked = []
+    for number in range(6):
+        world.attempt(make_pod(f"p{number}"))
+    assert sorted(node for _pod, node in world.bound) == ["n0", "n0", "n1", "n1", "n2", "n2"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(["", "closed"]), st.integers(0, 1)), min_size=1, max_size=12),
+    st.lists(st.integers(0, 30), min_size=1, max_size=4),
+)
+def test_ties_go_to_the_first_node_where_a_score_wants_that(nodes: list[tuple[str, int]], starts: list[int]) -> None:
+    class InOrder(Rooms):
+        first_of_equals = True
+
+    labels = [{"door": door, "rooms": str(score)} for door, score in nodes]
+    runtime, remembered = rooms(*labels, plugins=(Doors, InOrder)), AnswerCache()
+    open_rooms = [(-score, row) for row, (door, score) in enumerate(nodes) if not door]
+    first = min(open_rooms)[1] if open_rooms else None
+    ask(remembered, runtime)
+    for start in starts:
+        answer = ask(remembered, runtime, sampling=Sampling(next_start=start))
+        assert (None if isinstance(answer, Search) else answer) == first
+        assert decide(runtime, cycle_of(runtime, make_pod()), Sampling(next_start=start)).row == first

@@ -16,7 +16,7 @@ from podium.cluster import Cluster, NodeInfo, Nodes, Rows
 from podium.config.points import Point
 from podium.engine.answer_cache.changed_rows import FEW_ROWS, ChangedRows, PendingRows
 from podium.engine.answer_cache.filters import CachedFilters
-from podium.engine.choice import visiting_key, walk_key
+from podium.engine.choice import order_key, walk_key
 from podium.framework.answers import told
 from podium.framework.cycle import Cycle
 from podium.framework.normalize import MAX_SCORE, Normalizer, Scores
@@ -97,9 +97,12 @@ class CachedScores:
         ]
         self._one_by_one = all(cached.ask_one is not None and cached.normalizer is None for cached in self._by_row)
         if moved:
-            # Among rows with equal totals the highest rank wins: in the order of kube-scheduler's heap, or of visiting.
-            key = visiting_key if self._runtime.first_of_equals else walk_key
-            self._rank[self._filters.feasible_rows] = key(self._filters.count, RANK_BITS)
+            # Among rows with equal totals the highest rank wins: in the order of kube-scheduler's heap, or of nodes.
+            if self._runtime.first_of_equals:
+                order = self._cluster.order.rows
+                self._rank[order] = order_key(len(order), RANK_BITS)
+            else:
+                self._rank[self._filters.feasible_rows] = walk_key(self._filters.count, RANK_BITS)
         if all_rows:
             return self._pack()
         self._pack_rows(changed.rows)

@@ -158,6 +158,8 @@ class GpuDevices:
             return
         self._catch_up()
         uid, row = placed.pod.uid, placed.row
+        if uid in self._held:  # counted with its row just now
+            return
         aside = self._set_aside.pop(uid, None)
         if aside is not None and aside.row == row:
             self._take(uid, aside)
