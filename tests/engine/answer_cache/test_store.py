@@ -328,7 +328,7 @@ def test_scores_that_are_normalised_by_the_plugin_follow_the_pods_of_a_node() ->
         score_scope = Scope.TOTALS
 
         def score(self, _cycle: Cycle, nodes: Nodes) -> Scores:
-            return np.negative(nodes.pod_count)
+            return 0 - nodes.pod_count.astype(np.int64)
 
         def normalize(self, _cycle: Cycle, _nodes: Nodes, scores: Scores) -> Scores:
             return scores - scores.min()
