@@ -328,7 +328,8 @@ def test_scores_that_are_normalised_by_the_plugin_follow_the_pods_of_a_node() ->
         score_scope = Scope.TOTALS
 
         def score(self, _cycle: Cycle, nodes: Nodes) -> Scores:
-            return 0 - nodes.pod_count.astype(np.int64)
+            emptiness: Scores = 0 - nodes.pod_count
+            return emptiness
 
         def normalize(self, _cycle: Cycle, _nodes: Nodes, scores: Scores) -> Scores:
             return scores - scores.min()
@@ -356,5 +357,5 @@ def test_ties_go_to_the_first_node_where_a_score_wants_that(nodes: list[tuple[st
     ask(remembered, runtime)
     for start in starts:
         answer = ask(remembered, runtime, sampling=Sampling(next_start=start))
-        assert (None if isinstance(answer, Search) else answer) == first
+        assert (None if isinstance(answer, NodeSearch) else answer) == first
         assert decide(runtime, cycle_of(runtime, make_pod()), Sampling(next_start=start)).row == first
