@@ -332,7 +332,8 @@ def test_scores_that_are_normalised_by_the_plugin_follow_the_pods_of_a_node() ->
             return emptiness
 
         def normalize(self, _cycle: Cycle, _nodes: Nodes, scores: Scores) -> Scores:
-            return scores - scores.min()
+            above: Scores = scores - scores.min()
+            return above
 
     world = World(Doors, Emptiest, nodes=[make_node(f"n{number}") for number in range(3)])
     Doors.asked = []

@@ -28,13 +28,14 @@ KEPT = 200_000
 class _Class:
     """Pods that differ in nothing but their cpu: sorted cpus, and how many pods ask for no more than each."""
 
-    __slots__ = ("at_most", "count", "cpus", "milli", "models", "pods")
+    __slots__ = ("at_most", "at_most_column", "count", "cpus", "cpus_column", "milli", "models", "pods")
 
     def __init__(self, milli: int, count: int, models: tuple[str, ...], pods_by_cpu: dict[int, int]) -> None:
         self.milli, self.count, self.models = milli, count, models
         self.cpus = sorted(pods_by_cpu)
         self.at_most = [0, *accumulate(pods_by_cpu[cpu] for cpu in self.cpus)]
         self.pods = self.at_most[-1]
+        self.cpus_column, self.at_most_column = np.array(self.cpus), np.array(self.at_most)
 
 
 class Fragmentation:
@@ -95,16 +96,21 @@ class Fragmentation:
         """The same of many nodes: cpu[nodes], free[devices, nodes]; `has_model` says which nodes have one of some
         models."""
         idle = free.sum(axis=0)
-        amount: Amounts = self.without_gpu * idle
+        amount: Amounts = self.pods * idle
         by_milli: dict[int, tuple[Amounts, Amounts]] = {}
+        by_models: dict[tuple[str, ...], NDArray[np.bool_]] = {}
         for each in self._classes:
             if each.milli not in by_milli:
                 enough = free >= each.milli
-                by_milli[each.milli] = enough.sum(axis=0), np.where(enough, 0, free).sum(axis=0)
-            number, left_over = by_milli[each.milli]
-            fitting = np.array(each.at_most, dtype=np.int64)[np.searchsorted(each.cpus, cpu, side="right")]
+                by_milli[each.milli] = enough.sum(axis=0), (free * enough).sum(axis=0)
+            number, usable = by_milli[each.milli]
             fits = number >= each.count
             if each.models:
-                fits &= has_model(each.models)
-            amount += each.pods * idle - np.where(fits, fitting * (idle - left_over), 0)
+                if each.models not in by_models:
+                    by_models[each.models] = has_model(each.models)
+                fits &= by_models[each.models]
+            fitting = each.at_most_column[each.cpus_column.searchsorted(cpu, side="right")]
+            fitting *= fits
+            fitting *= usable
+            amount -= fitting
         return amount

@@ -29,7 +29,7 @@ from podium.placement.gpu.request import WHOLE, GpuRequest
 from podium.plugins.gpu_share.args import GpuFGDArgs
 from podium.plugins.gpu_share.room import asked_by, cpu_left, cpu_left_on
 
-FEW = 48
+FEW = 200
 """Up to so many nodes, looking up states one by one is quicker than computing with arrays."""
 KEPT = 500_000
 """So many scores are remembered; then all are forgotten."""
