@@ -2,7 +2,7 @@
 
 from podium.kube.affinity import (
     Affinity,
-    NodeAffinity,
+    NodeAffinitySpec,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
@@ -79,7 +79,7 @@ __all__ = [
     "LabelSelectorRequirement",
     "Namespace",
     "Node",
-    "NodeAffinity",
+    "NodeAffinitySpec",
     "NodeSelector",
     "NodeSelectorRequirement",
     "NodeSelectorTerm",

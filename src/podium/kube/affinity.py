@@ -1,4 +1,4 @@
-"""Where a pod wants to be: node selectors, affinity to and from other pods, and topology spread constraints."""
+"""Types where a pod wants to be: node selectors, affinity to and from other pods, topology spread constraints."""
 
 from podium.kube.meta import LabelSelector, Model
 
@@ -23,7 +23,7 @@ class PreferredSchedulingTerm(Model, frozen=True, kw_only=True):
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
-class NodeAffinity(Model, frozen=True, kw_only=True):
+class NodeAffinitySpec(Model, frozen=True, kw_only=True):
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
     preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ()
 
@@ -66,7 +66,7 @@ class PodAffinity(Model, frozen=True, kw_only=True):
 
 
 class Affinity(Model, frozen=True, kw_only=True):
-    node_affinity: NodeAffinity | None = None
+    node_affinity: NodeAffinitySpec | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAffinity | None = None
 

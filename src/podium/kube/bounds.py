@@ -33,9 +33,9 @@ class DocumentError(ValueError):
 
     def __init__(self, problem: str, line: int = 0, *, language: str = "", source: str = "") -> None:
         self.problem, self.line, self.language, self.source = problem, line, language, source
-        place = "".join(f"{part}:" for part in (source, line) if part)
+        where = "".join(f"{part}:" for part in (source, line) if part)
         broken = f"the {language} is broken: " if language else ""
-        super().__init__(f"{place}{' ' if place else ''}{broken}{problem}")
+        super().__init__(f"{where}{' ' if where else ''}{broken}{problem}")
 
     def of(self, source: str) -> "DocumentError":
         """The same fault, naming the file."""

@@ -1,4 +1,4 @@
-"""What the types cannot say: that quantities can be read and that selectors can be compiled.
+"""Checks what the types cannot say: that quantities can be read and that selectors can be compiled.
 
 The API server has checked its own objects, so this is for objects from elsewhere: files and requests. The walk
 follows the types, and only into fields that can hold a quantity or a selector.

@@ -1,4 +1,4 @@
-"""How pods, claims and volumes point at each other, and the words Kubernetes has for a pointer that leads nowhere.
+"""Finds how pods, claims and volumes point at each other, and words a pointer that leads nowhere as Kubernetes does.
 
 A pod's volume uses a claim either by name, or as a generic ephemeral volume whose claim is named after pod and volume
 and must be controlled by the pod. A claim is fully bound once it names a volume and the volume controller has marked

@@ -1,4 +1,4 @@
-"""In-tree disks as the CSI drivers that took them over see them.
+"""Translates in-tree disks into what the CSI drivers that took them over see.
 
 Volumes written with a source that Kubernetes once handled itself (an EBS volume, a GCE disk) are served by a CSI driver
 today. The driver knows the disk by a handle, and expects the disk's zone under a topology key of its own. What is
@@ -155,8 +155,8 @@ def _gce_handle_of(volume: PersistentVolume, disk_name: str) -> str:
     return _gce_handle("zones", zones[0] or _UNSPECIFIED, disk_name)
 
 
-def _gce_handle(scope: str, place: str, disk_name: str) -> str:
-    return f"projects/{_UNSPECIFIED}/{scope}/{place}/disks/{disk_name}"
+def _gce_handle(scope: str, location: str, disk_name: str) -> str:
+    return f"projects/{_UNSPECIFIED}/{scope}/{location}/disks/{disk_name}"
 
 
 def _gce_region(zones: list[str]) -> str:
@@ -179,8 +179,8 @@ def _gce_region(zones: list[str]) -> str:
 
 def _topology_labels(volume: PersistentVolume, terms: tuple[NodeSelectorTerm, ...]) -> tuple[str, str]:
     """Which generation of zone and region labels the volume speaks: its affinity decides before its labels."""
-    asked = {expression.key for term in terms for expression in term.match_expressions}
-    for keys in (asked, volume.labels):
+    affinity_keys = {expression.key for term in terms for expression in term.match_expressions}
+    for keys in (affinity_keys, volume.labels):
         if ZONE in keys:
             return ZONE, REGION
         if BETA_ZONE in keys:

@@ -1,7 +1,7 @@
-"""From bytes to objects: single objects off the wire, and whole files as `kubectl get … -o json|yaml` prints them.
+"""Decodes bytes into objects: single objects off the wire, and whole files as `kubectl get … -o json|yaml` prints them.
 
 Objects from the API server are decoded straight into their types. Files are also checked (quantities, selectors), may
-hold lists, several documents and kinds that scheduling has no use for, and whatever is wrong in them is told in one
+hold lists, several documents and kinds that scheduling has no use for, and whatever is wrong in them is said in one
 sentence with file, line, object and field.
 """
 
@@ -237,13 +237,13 @@ _EXPECTED: Final = re.compile(r"Expected `([^`]*)`, got `([^`]*)`")
 
 def _explained(error: msgspec.ValidationError) -> tuple[str, str]:
     """Path and problem of a decoding failure, in words of people who write manifests."""
-    problem, _, place = str(error).partition(" - at `")
+    problem, _, path = str(error).partition(" - at `")
     found = _EXPECTED.fullmatch(problem)
     if found is not None:
         options = [word for word in found[1].split(" | ") if word != "null"]
         wanted = "a quantity" if set(options) == {"int", "float", "str"} else " or ".join(map(_word, options))
         problem = f"expected {wanted}, got {_word(found[2])}"
-    return place.removesuffix("`") or "$", problem
+    return path.removesuffix("`") or "$", problem
 
 
 def _word(type_name: str) -> str:

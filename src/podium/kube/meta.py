@@ -1,4 +1,4 @@
-"""What every Kubernetes object carries: its metadata, its owners, and the label selectors that point at others.
+"""Types what every Kubernetes object carries: its metadata, its owners, and the label selectors that point at others.
 
 The structs here and in the sibling modules hold the fields that scheduling reads, under their wire names, and ignore
 the rest; they are values (frozen), so a changed object is a new object. Times stay as the RFC 3339 text the API

@@ -1,4 +1,4 @@
-"""The namespace; affinity terms select namespaces by their labels."""
+"""Types the namespace; affinity terms select namespaces by their labels."""
 
 from podium.kube.meta import ClusterObject, Model
 

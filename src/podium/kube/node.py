@@ -1,4 +1,4 @@
-"""The node: what it offers, what it keeps away, and the images it already holds."""
+"""Types the node: what it offers, what it keeps away, and the images it already holds."""
 
 from msgspec import field
 

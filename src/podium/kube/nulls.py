@@ -1,4 +1,4 @@
-"""Null where a value is expected: Go reads it as "not given", so `"labels": null` and `"items": null` are legal.
+"""Replaces null where a value is expected: Go reads it as "not given", so `"labels": null` is legal.
 
 A null field is left to its default; a null inside a list or a map is the zero value of its type, for the place is
 taken. Objects with such nulls are rare, so decoding tries without and comes here only after a failure.

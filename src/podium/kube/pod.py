@@ -1,4 +1,4 @@
-"""The pod: what is asked for (spec) and what has become of it (status), as far as placing it reads either."""
+"""Types the pod: what is wanted (spec) and what has become of it (status), as far as placing it reads either."""
 
 from msgspec import field
 

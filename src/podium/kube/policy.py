@@ -1,4 +1,4 @@
-"""What decides between pods: priority classes, and the disruption budgets that preemption tries to respect."""
+"""Types what decides between pods: priority classes, and the disruption budgets that preemption tries to respect."""
 
 from msgspec import field
 

@@ -1,4 +1,4 @@
-"""What a pod asks of a node, per resource.
+"""Sums what a pod requests of a node, per resource.
 
 App containers run together, so their requests add up. Init containers run one after another before them, except
 sidecars (restartPolicy Always), which stay: an init container needs its own request plus that of the sidecars started
@@ -129,7 +129,7 @@ def has_pod_level_requests(pod: Pod) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_extended_resource_name(name: str) -> bool:
-    """Whether this names a resource of somebody else's, such as "example.com/gpu"."""
+    """Whether this names a resource that Kubernetes does not define, such as "example.com/gpu"."""
     if "/" not in name or _NATIVE in name or name.startswith(_QUOTA):
         return False
     return not qualified_name_errors(_QUOTA + name)

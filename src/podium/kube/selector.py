@@ -217,7 +217,7 @@ def _field_requirement(expression: NodeSelectorRequirement, path: str) -> _Parse
 
 
 def _field_matches(requirement: Requirement, name: str) -> bool:
-    """Fields other than the node's name exist for nobody and read as empty."""
+    """Fields other than the node's name do not exist and read as empty."""
     value = name if requirement.key == NODE_NAME_FIELD else ""
     return (value in requirement.values) == (requirement.operator == IN)
 

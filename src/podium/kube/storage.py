@@ -1,4 +1,4 @@
-"""Storage that outlives pods: persistent volumes, the claims bound to them, classes, and what CSI drivers report."""
+"""Types storage that outlives pods: persistent volumes, the claims bound to them, classes, what CSI drivers report."""
 
 from msgspec import field
 

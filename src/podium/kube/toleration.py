@@ -1,4 +1,4 @@
-"""Which taints a pod puts up with.
+"""Decides which taints a pod tolerates.
 
 A toleration speaks of a taint when its effect and its key are equal to the taint's or left out. Then the operator
 decides: Exists always tolerates, Equal (also when left out) needs the same value, and Lt and Gt compare the taint's

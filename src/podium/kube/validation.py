@@ -1,4 +1,4 @@
-"""The API's rules for names and labels, and the API's way of saying which field breaks them.
+"""Validates names and labels by the API's rules, and says which field breaks them as the API does.
 
 A check returns the complaints, none when the value is fine, worded as the API server words them, because the same
 text reaches the user through conditions and events. Lengths count bytes of UTF-8.

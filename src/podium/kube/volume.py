@@ -1,4 +1,4 @@
-"""The sources a volume can come from, shared by pods (inline volumes) and persistent volumes.
+"""Types the sources a volume can come from, shared by pods (inline volumes) and persistent volumes.
 
 Only the sources whose fields decide a placement are spelt out: disks that two pods must not share, and in-tree disks
 that are counted as the CSI driver which took them over. `OtherSource` marks the presence of any other kind.

@@ -1,4 +1,4 @@
-"""The objects that own or front pods. Scheduling reads only how each of them selects its pods."""
+"""Types the objects that own or front pods. Scheduling reads only how each of them selects its pods."""
 
 from msgspec import field
 

@@ -31,9 +31,9 @@ def compose(text: str, bounds: Bounds) -> Iterator[yaml.Node]:
     try:
         yield from _Composer(bounds).documents(CParser(text))
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
+        at = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "it cannot be read"
-        raise DocumentError(problem, mark.line + 1 if mark else 1, language="YAML") from None
+        raise DocumentError(problem, at.line + 1 if at else 1, language="YAML") from None
     except yaml.reader.ReaderError as error:
         raise DocumentError(error.reason, text.count("\n", 0, error.position) + 1, language="YAML") from None
 

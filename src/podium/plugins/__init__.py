@@ -1,7 +1,7 @@
 """The plugins: kube-scheduler's own set, and how all others are found.
 
 In-tree plugins are listed here; others come from the entry-point group `podium.plugins` of any installed package, or by
-`module:Class` on the command line. All are looked up by name and enabled in a profile alike.
+`module:Class` on the command line. All are looked up by name and enabled in a profile the same way.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def load_registry(extra: Iterable[str] = ()) -> dict[str, type[Plugin]]:
             found = point.load()
         except Exception as error:
             raise PluginLoadError(
-                f'installed plugin "{point.name}" ({point.value}) cannot be loaded: {_told(error)}'
+                f'installed plugin "{point.name}" ({point.value}) cannot be loaded: {_described(error)}'
             ) from error
         _register(registry, found, f"installed plugin {point.value}")
     for path in extra:
@@ -92,13 +92,13 @@ def _load(path: str) -> object:
     try:
         found = importlib.import_module(module)
     except Exception as error:  # whatever the module does while it is loaded
-        raise PluginLoadError(f"--plugin {path}: cannot be loaded: {_told(error)}") from error
+        raise PluginLoadError(f"--plugin {path}: cannot be loaded: {_described(error)}") from error
     if not hasattr(found, attribute):
         raise PluginLoadError(f'--plugin {path}: module "{module}" has no "{attribute}"')
     return getattr(found, attribute)
 
 
-def _told(error: Exception) -> str:
+def _described(error: Exception) -> str:
     return str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
 
 

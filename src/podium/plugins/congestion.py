@@ -1,10 +1,10 @@
-"""Congestion: nodes that somebody has marked as congested come last.
+"""Scores nodes that are marked as congested last (Congestion).
 
     points = round(10·(1 − cf/max)), halves up; score = 10·points
 
 cf is the whole number in the node's annotation `congestion-factor`, at most `max` (argument `factorMax`, or environment
 variable CONGESTION_FACTOR_MAX, or 100). A node without the annotation, or with one that is not a positive whole number,
-is not congested. Podium does not write the annotation; whoever measures congestion does.
+is not congested. Podium does not write the annotation; what measures congestion does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DefaultBinder: binds the pod by telling the API server, through whatever the driver writes with."""
+"""Binds the pod through whatever the driver writes to the API server with (DefaultBinder)."""
 
 from __future__ import annotations
 

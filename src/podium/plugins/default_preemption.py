@@ -1,4 +1,4 @@
-"""DefaultPreemption: a pod that fits nowhere may evict pods of lower priority.
+"""Evicts pods of lower priority for a pod that fits nowhere (DefaultPreemption).
 
 The search looks at a share of the nodes that eviction could help (minCandidateNodesPercentage, but at least
 minCandidateNodesAbsolute), from a random start, and evicts on the one node where it hurts least. The pod is then

@@ -1,4 +1,4 @@
-"""ImageLocality: nodes that already hold the pod's images start it sooner.
+"""Scores nodes by how much of the pod's images they already hold (ImageLocality): there it starts sooner.
 
     image's worth = size · (nodes that have it / all nodes), toward zero
     sum over the images the node has, kept within 23 MiB … 1000 MiB · containers

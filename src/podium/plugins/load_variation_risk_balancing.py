@@ -1,4 +1,4 @@
-"""LoadVariationRiskBalancing: prefers nodes whose load is low and steady.
+"""Prefers nodes whose load is low and steady (LoadVariationRiskBalancing).
 
 For cpu and for memory, with measured mean and standard deviation in percent of what the node offers:
 

@@ -1,4 +1,4 @@
-"""LowRiskOverCommitment: prefers nodes where pods are least likely to want more than there is.
+"""Prefers nodes where pods are least likely to want more than there is (LowRiskOverCommitment).
 
 Two risks, for cpu and for memory, each between 0 and 1:
 
@@ -9,7 +9,7 @@ Two risks, for cpu and for memory, each between 0 and 1:
     risk = w·limits + (1 − w)·load;   score = 100·(1 − the higher risk)
 
 Deviations are of averages, so they are widened by √smoothingWindowSize. Pods that ask for nothing and nodes that are
-not measured score 0. What pods ask for are Kubernetes' own sums, with sidecars. The smallest deviation that is told
+not measured score 0. What pods ask for are Kubernetes' own sums, with sidecars. The smallest deviation that differs
 from none is 10⁻¹⁵, below that a share cannot be computed with.
 """
 

@@ -1,14 +1,14 @@
-"""MeasuredLoad: nodes under little pressure first, by several metrics of Prometheus together.
+"""Prefers nodes under little pressure, by several metrics of Prometheus together (MeasuredLoad).
 
     share  of a metric on a node: 0 at its worst value, 1 at its best, ½ where all are equal
     points = round(10·Σ weight·share / Σ weight), over the metrics that are known of the node; score = 10·points
 
 Each metric has a PromQL query that speaks of all nodes, or of all pods (`perPod`: what is measured of the pods on a
 node is summed up, or the highest taken). The ends of its scale are given (`min`, `max`), or else are the lowest and the
-highest value of all nodes. A metric that nobody exports counts nowhere, so the default list asks for more than most
+highest value of all nodes. A metric that is not exported counts nowhere, so the default list has more than most
 clusters have: pressure on cpu and memory, throttling, cache misses, network, disks.
 
-Queries are asked in the background (see `framework.load`). A node of which nothing is known gets the median of the
+Queries are run in the background (see `framework.load`). A node of which nothing is known gets the median of the
 others; where nothing is known of any, all get the same.
 """
 
@@ -39,7 +39,7 @@ NAME = "MeasuredLoad"
 VARIABLES = {"prometheus_address": "PROMETHEUS_ADDRESS"}
 POINTS = 10
 """Points go from 0 to 10; each counts 10 in a score."""
-ALIKE = 5
+UNKNOWN_POINTS = 5
 """The points of all nodes while nothing is known of any."""
 VIRTUAL = "lo|veth.*|cali.*|cni.*|docker.*|flannel.*"
 WINDOW = Duration(300 * SECOND)
@@ -97,7 +97,7 @@ USUAL = (
     Metric(query=_both(_RECEIVED, _SENT)),
     Metric(query=f"{_DISK_SECONDS} / {_DISK_REQUESTS}"),
 )
-"""What counts where no metrics are given: all alike, and the less the better."""
+"""What counts where no metrics are given: all equally, and the less the better."""
 
 
 class MeasuredLoadArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -114,7 +114,7 @@ class MeasuredLoadArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True
             yield FieldError.invalid(path.child("source", "kind"), self.source.kind, "this plugin asks Prometheus")
         elif self.prometheus_address or self.source.address:
             at = path.child("prometheusAddress") if self.prometheus_address else path.child("source")
-            for error in self.asked.validate(at):
+            for error in self.effective_source.validate(at):
                 yield FieldError(at, error.body) if self.prometheus_address else error
         if not self.metrics:
             yield FieldError.required(path.child("metrics"), "what to measure, or leave it out for the usual ones")
@@ -122,7 +122,7 @@ class MeasuredLoadArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True
             yield from metric.validate(path.child("metrics").index(number))
 
     @property
-    def asked(self) -> SourceSettings:
+    def effective_source(self) -> SourceSettings:
         return replace(self.source, address=self.prometheus_address) if self.prometheus_address else self.source
 
 
@@ -151,7 +151,7 @@ class MeasuredLoad(Plugin):
 
     def __init__(self, args: MeasuredLoadArgs, handle: Handle) -> None:
         super().__init__(filled(args, VARIABLES), handle)
-        source: SourceSettings = self.args.asked
+        source: SourceSettings = self.args.effective_source
         if not source.address:
             raise PluginError("set prometheusAddress, or environment variable PROMETHEUS_ADDRESS, to Prometheus' URL")
         self._generation = GenerationCounter()
@@ -177,7 +177,7 @@ class MeasuredLoad(Plugin):
 
     def _find(self) -> tuple[dict[str, int], int]:
         known = self._combined()
-        return known, where_missing(known, self.args.missing) if known else POINTS * ALIKE
+        return known, where_missing(known, self.args.missing) if known else POINTS * UNKNOWN_POINTS
 
     def _combined(self) -> dict[str, int]:
         sums: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""NetworkTraffic: nodes with little network traffic first, as Prometheus' node exporters count it.
+"""Prefers nodes with little network traffic, as Prometheus' node exporters count it (NetworkTraffic).
 
     score = 100 − 100·traffic / highest traffic of the feasible nodes, on integers, toward zero
 
@@ -60,7 +60,7 @@ class NetworkTrafficArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=Tr
         if not self.prometheus_address and not self.source.address:
             yield FieldError.required(path.child("prometheusAddress"), "such as http://prometheus.monitoring:9090")
         else:
-            yield from self.asked.validate(path.child("source"))
+            yield from self.effective_source.validate(path.child("source"))
         if self.source.kind != "prometheus":
             yield FieldError.invalid(path.child("source", "kind"), self.source.kind, "this plugin asks Prometheus")
         if self.time_range_in_minutes < 1:
@@ -78,7 +78,7 @@ class NetworkTrafficArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=Tr
             yield FieldError.invalid(path.child("nodeLabel"), self.node_label, "must be the name of a label")
 
     @property
-    def asked(self) -> SourceSettings:
+    def effective_source(self) -> SourceSettings:
         return replace(self.source, address=self.prometheus_address) if self.prometheus_address else self.source
 
 
@@ -111,7 +111,9 @@ class NetworkTraffic(Plugin):
 
     def __init__(self, args: NetworkTrafficArgs, handle: Handle) -> None:
         super().__init__(args, handle)
-        series = Series(source=args.asked, query=query_of(args), match=NodeMatch(label=args.node_label), combine="sum")
+        series = Series(
+            source=args.effective_source, query=query_of(args), match=NodeMatch(label=args.node_label), combine="sum"
+        )
         self._generation = GenerationCounter()
         self._readings = follow(handle, series, self._generation)
         self._scores = NamedScores(self._generation, self._find)

@@ -1,4 +1,4 @@
-"""NodeAffinity: which nodes a pod insists on, and which it likes better.
+"""Keeps a pod to the nodes it requires, and scores those it prefers (NodeAffinity).
 
 Filter: the node must match the pod's nodeSelector and one of its required terms, and the affinity that the profile adds
 to all pods (`addedAffinity`). A pod whose every term asks for nodes by name is searched for on those nodes only.
@@ -32,8 +32,7 @@ from podium.framework import (
     Status,
     Verdict,
 )
-from podium.kube import Node, NodeSelector, NodeSelectorTerm, Pod, PreferredSchedulingTerm
-from podium.kube import NodeAffinity as Affinity
+from podium.kube import Node, NodeAffinitySpec, NodeSelector, NodeSelectorTerm, Pod, PreferredSchedulingTerm
 from podium.kube.selector import (
     IN,
     NODE_NAME_FIELD,
@@ -54,7 +53,7 @@ CONFLICT = Status.unresolvable("pod affinity terms conflict")
 
 
 class NodeAffinityArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
-    added_affinity: Affinity | None = None
+    added_affinity: NodeAffinitySpec | None = None
     """Applies to every pod of the profile, beside its own."""
 
     def validate(self, path: FieldPath) -> Iterator[FieldError]:
@@ -82,7 +81,7 @@ class NodeAffinity(Plugin):
 
     def __init__(self, args: NodeAffinityArgs, handle: Handle) -> None:
         super().__init__(args, handle)
-        added = args.added_affinity or Affinity()
+        added = args.added_affinity or NodeAffinitySpec()
         self._added: NodeTerms | None = None if added.required is None else compile_strict_node_selector(added.required)
         self._prefers = bool(added.preferred)
         self._added_preferred = compile_preferred_terms(added.preferred)
@@ -109,7 +108,7 @@ class NodeAffinity(Plugin):
             return SKIP
         if required is None:
             return None
-        names = _names_asked_for(required.node_selector_terms)
+        names = _named_nodes(required.node_selector_terms)
         return CONFLICT if names is not None and not names else names
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict:
@@ -149,7 +148,7 @@ def _preferred(pod: Pod) -> tuple[PreferredSchedulingTerm, ...]:
     return () if affinity is None or affinity.node_affinity is None else affinity.node_affinity.preferred
 
 
-def _names_asked_for(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
+def _named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
     """The nodes that the terms name between them; None when some term could match a node of any name."""
     names: set[str] = set()
     any_term = False

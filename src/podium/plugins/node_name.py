@@ -1,4 +1,4 @@
-"""NodeName: a pod that names its node fits only that node.
+"""Keeps a pod that names its node to that node (NodeName).
 
 Pods that name a node are normally bound already and never scheduled; the filter matters to those who ask about such a
 pod, as an extender's caller or an explanation does.

@@ -1,7 +1,7 @@
-"""NodeResourcesAllocatable: prefers small nodes (mode Least) or large ones (Most), whatever runs on them.
+"""Prefers small nodes (mode Least) or large ones (Most), whatever runs on them (NodeResourcesAllocatable).
 
     raw = ±Σ allocatable·weight ÷ Σ weight, toward zero; minus for Least
-    score = (raw − lowest)·100 ÷ (highest − lowest), 0 for all where nodes are alike
+    score = (raw − lowest)·100 ÷ (highest − lowest), 0 for all where nodes are equal
 
 Amounts are thousandths of cpu, bytes, or units; a node has 0 of what it does not list. The sums of Least are negative,
 so division toward zero is not the same as rounding down. Sums that outgrow 64 bits are computed exactly instead of

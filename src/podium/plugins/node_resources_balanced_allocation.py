@@ -1,4 +1,4 @@
-"""NodeResourcesBalancedAllocation: does the pod even out what the node uses of its resources, or skew it?
+"""Scores whether the pod evens out what the node uses of its resources (NodeResourcesBalancedAllocation).
 
 A node whose cpu is full while its memory is empty wastes the memory. With the share in use of each resource (at most 1)
 and their spread
@@ -103,7 +103,7 @@ class NodeResourcesBalancedAllocation(Plugin):
 
 
 class Standing:
-    """g of every node as it stands. It does not depend on the pod, so it is kept, and found anew where rows change."""
+    """g of every node as it stands. It is the same for all pods, so it is kept; changed rows are computed again."""
 
     def __init__(self) -> None:
         self._of: tuple[Cluster | None, tuple[str, ...]] = None, ()

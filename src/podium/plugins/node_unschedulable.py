@@ -1,4 +1,4 @@
-"""NodeUnschedulable: cordoned nodes take only pods that tolerate being there.
+"""Keeps pods off cordoned nodes unless they tolerate being there (NodeUnschedulable).
 
 `kubectl cordon` sets `spec.unschedulable`; a pod gets past it by tolerating the taint
 `node.kubernetes.io/unschedulable:NoSchedule`, whether or not the node carries that taint.

@@ -134,14 +134,14 @@ class Peaks(Plugin):
     def _coefficients_of(self, cluster: Cluster) -> Floats:
         """float64[2, rows]: k1 and k2 of each node's model; where there is none NaN, or zeros as in the original."""
         now = cluster.node_changes.version
-        kept = self._coefficients
-        if kept is None or kept[0] != now or kept[1] is not cluster:
+        known = self._coefficients
+        if known is None or known[0] != now or known[1] is not cluster:
             none = math.nan if self.args.unknown_nodes == "Worst" else 0.0
             missing, models = PowerModel(k1=none, k2=none), self._models
             rows = [models.get(name, missing) for name in cluster.names]
             table = np.array([[each.k1 for each in rows], [each.k2 for each in rows]], dtype=np.float64)
-            kept = self._coefficients = now, cluster, table
-        return kept[2]
+            known = self._coefficients = now, cluster, table
+        return known[2]
 
 
 def _cpu_request(pod: Pod) -> int:

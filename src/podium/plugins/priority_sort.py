@@ -1,4 +1,4 @@
-"""PrioritySort: the queue's order. Higher priority first; among equals, whoever has waited longer.
+"""Orders the queue (PrioritySort): higher priority first; among equals, the pod that has waited longer.
 
 A pod without a priority counts as 0. Each failed attempt renews a pod's waiting time, so a pod that does not fit lets
 others of its priority pass.

@@ -1,4 +1,4 @@
-"""PrometheusScore: any PromQL expression that gives one number per node becomes a score, without code.
+"""Makes a score of any PromQL expression that gives one number per node, without code (PrometheusScore).
 
     pluginConfig:
       - name: PrometheusScore

@@ -1,4 +1,4 @@
-"""SchedulingGates: a pod with scheduling gates stays out of the queue until whoever set them has removed them all."""
+"""Keeps a pod with scheduling gates out of the queue until all of them are removed (SchedulingGates)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TaintToleration: taints keep pods away unless the pod tolerates them.
+"""Keeps pods off nodes with taints that they do not tolerate (TaintToleration).
 
 A NoSchedule or NoExecute taint that the pod does not tolerate rules the node out. Each PreferNoSchedule taint it does
 not tolerate makes the node less liked:

@@ -1,4 +1,4 @@
-"""TargetLoadPacking: fills nodes up to a cpu utilisation, and spreads beyond it.
+"""Fills nodes up to a cpu utilisation, and spreads beyond it (TargetLoadPacking).
 
     U = the node's measured cpu in percent; C = its cpu capacity; P = what the pod is predicted to use;
     M = the same of pods that the measurement cannot have shown (see `framework.recent_pods`)

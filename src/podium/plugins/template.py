@@ -1,7 +1,7 @@
-"""Template: the plugin to copy. It lets a pod go anywhere and gives every node one point.
+"""Shows the plugin to copy (Template). It lets a pod go anywhere and gives every node one point.
 
-`podium plugins new NAME --agent` writes a package with a plugin of this shape, and its test. What a plugin may do
-besides is in docs/reference/plugin-contract.md.
+`podium plugins new NAME --agent` writes a package with a plugin of this shape, and its test. What else a plugin may
+do is in docs/reference/plugin-contract.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""VolumeZone: a bound volume that is labelled with a zone or region is used from there only.
+"""Keeps pods to the zone or region that their bound volumes are labelled with (VolumeZone).
 
 A label may name several zones, separated by "__"; one that contains an empty name is ignored. A node without any zone
 or region label is taken for a cluster of one zone and passes. Otherwise each of the volume's labels must be on the node

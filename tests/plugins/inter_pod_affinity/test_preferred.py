@@ -27,7 +27,7 @@ def points(pod: Pod, placed: list[Pod], **args: Any) -> list[int]:
     return list(raw_scores(make_plugin(InterPodAffinity, cluster, **args), pod, cluster).values())
 
 
-def test_wishes_of_both_sides_and_required_affinity_of_placed_pods_add_up() -> None:
+def test_preferred_terms_of_both_sides_and_required_affinity_of_placed_pods_add_up() -> None:
     pod = app_pod("web", "web", spec=affinity(preferred=[weighted(10, term())]))
     placed = [
         app_pod("db1", "db", "n1"),
@@ -80,7 +80,7 @@ def test_scoring_is_skipped_when_nobody_has_a_say(spec: Any, placed: list[Pod], 
     assert plugin.pre_score(Cycle(app_pod("web", "web", spec=spec), cluster), Nodes(cluster)) == SKIP
 
 
-def test_placed_pods_are_not_ignored_once_the_pod_has_wishes_of_its_own() -> None:
+def test_placed_pods_are_not_ignored_once_the_pod_has_preferred_terms_of_its_own() -> None:
     pod = app_pod("web", "web", spec=WISH)
     assert points(pod, [FAN], ignorePreferredTermsOfExistingPods=True) == [3, 0, 0, 0]
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import msgspec
 
-from podium.kube.affinity import NodeAffinity
+from podium.kube.affinity import NodeAffinitySpec
 from podium.kube.decode import decode_json
 from podium.kube.meta import OwnerReference, parse_time
 from podium.kube.pod import Toleration
@@ -47,7 +47,7 @@ class PodViewContainerStatus(View, frozen=True, kw_only=True):
 
 
 class PodViewAffinity(View, frozen=True, kw_only=True):
-    node_affinity: NodeAffinity | None = None
+    node_affinity: NodeAffinitySpec | None = None
 
 
 class PodViewSpec(View, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""The plugin's arguments: what a placed pod's required affinity is worth when scoring, and whose wishes count."""
+"""Types the plugin's arguments: what a placed pod's required affinity scores, and whose preferences count."""
 
 from __future__ import annotations
 

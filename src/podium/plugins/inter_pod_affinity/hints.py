@@ -1,4 +1,4 @@
-"""Which events may make room for a pod that InterPodAffinity refused.
+"""Decides which events may make room for a pod that InterPodAffinity refused.
 
 Only required terms matter. Here terms are taken as written, without resolving namespace selectors, and several
 anti-affinity terms must all match a pod for it to matter: coarser than the filter, but kube-scheduler's rule. Another
@@ -13,7 +13,9 @@ from podium.kube import Node, Pod
 from podium.plugins.inter_pod_affinity.incoming import NO_LABELS
 
 
-class Hints:
+class AffinityHints:
+    """Judges events for pods with required terms."""
+
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 

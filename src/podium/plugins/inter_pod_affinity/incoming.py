@@ -1,7 +1,7 @@
-"""The incoming pod's own terms, turned into questions about the pods that are already placed.
+"""Turns the incoming pod's own terms into questions about the pods that are already placed.
 
 Which namespaces a term of the incoming pod reaches has a surprise that is kept on purpose: the namespaces its
-namespace selector chooses are added to those it names, but the selector then stays in force and is asked about *no*
+namespace selector chooses are added to those it names, but the selector then stays in force and is matched with *no*
 labels. So a selector that an unlabelled namespace would satisfy ({}, or only NotIn and DoesNotExist) reaches every
 namespace, whatever labels that has.
 """
@@ -17,7 +17,7 @@ from podium.kube import Namespace
 NO_LABELS: Mapping[str, str] = {}
 
 
-class Wish(NamedTuple):
+class WeighedQuery(NamedTuple):
     """One preferred term: what a matching pod in the node's domain adds to its score."""
 
     topology_key: str
@@ -33,15 +33,15 @@ class Incoming(NamedTuple):
     affinity_keys: tuple[str, ...]
     anti_affinity: tuple[tuple[str, PodQuery], ...]
     """Topology key and the pods to keep away from."""
-    wishes: tuple[Wish, ...]
+    preferred: tuple[WeighedQuery, ...]
 
     def queries(self) -> Iterable[PodQuery]:
         if self.affinity is not None:
             yield self.affinity
         for _key, query in self.anti_affinity:
             yield query
-        for wish in self.wishes:
-            yield wish.query
+        for term in self.preferred:
+            yield term.query
 
 
 NONE = Incoming(None, (), (), ())
@@ -52,14 +52,14 @@ def incoming_terms(terms: tuple[Term, ...], namespaces: Iterable[Namespace]) -> 
     namespaces = tuple(namespaces)
     attracting = [term for term in terms if term.kind == TermKind.REQUIRED_AFFINITY]
     repelling = [term for term in terms if term.kind == TermKind.REQUIRED_ANTI_AFFINITY]
-    wishes = [term for term in terms if term.kind == TermKind.PREFERRED_AFFINITY]
+    preferred = [term for term in terms if term.kind == TermKind.PREFERRED_AFFINITY]
     dislikes = [term for term in terms if term.kind == TermKind.PREFERRED_ANTI_AFFINITY]
     return Incoming(
         PodQuery(tuple(_reach(term, namespaces) for term in attracting)) if attracting else None,
         tuple(dict.fromkeys(term.topology_key for term in attracting)),
         tuple((term.topology_key, _query(term, namespaces)) for term in repelling),
-        tuple(Wish(term.topology_key, term.weight, _query(term, namespaces)) for term in wishes)
-        + tuple(Wish(term.topology_key, -term.weight, _query(term, namespaces)) for term in dislikes),
+        tuple(WeighedQuery(term.topology_key, term.weight, _query(term, namespaces)) for term in preferred)
+        + tuple(WeighedQuery(term.topology_key, -term.weight, _query(term, namespaces)) for term in dislikes),
     )
 
 

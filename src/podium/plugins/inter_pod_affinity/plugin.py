@@ -1,4 +1,4 @@
-"""The plugin: required terms decide which nodes are allowed, preferred ones which are best.
+"""Decides by required terms which nodes are allowed, by preferred ones which are best.
 
 Both directions count: what the incoming pod asks of placed pods, and what placed pods ask of it. `required` has the
 rules for filtering, `preferred` those for scoring. Pods that hold no terms and of which no placed pod's term speaks
@@ -25,7 +25,7 @@ from podium.framework import (
 )
 from podium.kube import Pod
 from podium.plugins.inter_pod_affinity.args import InterPodAffinityArgs
-from podium.plugins.inter_pod_affinity.hints import Hints
+from podium.plugins.inter_pod_affinity.hints import AffinityHints
 from podium.plugins.inter_pod_affinity.incoming import NONE, Incoming, chooses_namespaces, incoming_terms
 from podium.plugins.inter_pod_affinity.preferred import DomainPoints, domain_points, raw_scores, spread_out
 from podium.plugins.inter_pod_affinity.required import RequiredNotes, adjust, required_notes, verdict
@@ -47,7 +47,7 @@ class InterPodAffinity(Plugin):
         self._cluster = handle.cluster
 
     def interests(self) -> Iterable[Interest]:
-        hints = Hints(self._cluster)
+        hints = AffinityHints(self._cluster)
         pod_actions = Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE
         node_actions = Action.ADD | Action.UPDATE_NODE_LABEL
         return [
@@ -119,13 +119,13 @@ class InterPodAffinity(Plugin):
         return cluster.terms.matching(pod.namespace, cluster.objects.namespace_labels(pod.namespace), pod.labels)
 
     def _incoming(self, facts: PodFacts) -> Incoming:
-        """The pod's own terms as questions, asked anew when namespaces changed that they may be about."""
+        """The pod's own terms as questions, made again when namespaces changed that they may be about."""
         if not facts.terms:
             return NONE
         namespaces = self._cluster.objects.namespaces
-        kept: tuple[int, Incoming] | None = facts.notes.get(self)
-        if kept is not None and kept[0] in (ANY_VERSION, namespaces.version):
-            return kept[1]
+        known: tuple[int, Incoming] | None = facts.notes.get(self)
+        if known is not None and known[0] in (ANY_VERSION, namespaces.version):
+            return known[1]
         incoming = incoming_terms(facts.terms, namespaces)
         facts.notes[self] = namespaces.version if chooses_namespaces(facts.terms) else ANY_VERSION, incoming
         return incoming

@@ -1,4 +1,4 @@
-"""What would be nice: points per domain from preferred terms, of the incoming pod and of pods already placed.
+"""Computes points per domain from preferred terms, of the incoming pod and of pods already placed.
 
 For every placed pod on a node that has the term's topology key, the node's domain gets
 
@@ -31,7 +31,7 @@ def domain_points(cluster: Cluster, incoming: Incoming, groups: Iterable[TermGro
     """The points of all domains; `groups` are the placed terms that match the incoming pod."""
     labels = cluster.labels
     opinions: list[tuple[str, int, Tally]] = [
-        (key, weight, cluster.counts.column(query)) for key, weight, query in incoming.wishes
+        (key, weight, cluster.counts.column(query)) for key, weight, query in incoming.preferred
     ]
     for group in groups:
         weight = _weight(group, hard_weight)
@@ -44,7 +44,7 @@ def domain_points(cluster: Cluster, incoming: Incoming, groups: Iterable[TermGro
             points[key] = points[key] + weighted if key in points else weighted
     if any(by_value.any() for by_value in points.values()):
         return points
-    # Either nobody had a say, or all opinions cancel out; the latter still counts as having scored.
+    # Either no term applied, or all opinions cancel out; the latter still counts as having scored.
     return {key: points[key] for key, _weight, tally in opinions if tally.total and tally.sums(labels, key).any()}
 
 

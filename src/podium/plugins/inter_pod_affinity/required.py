@@ -1,4 +1,4 @@
-"""What must hold: the incoming pod's required terms, and the required anti-affinity of pods already placed.
+"""Checks the incoming pod's required terms, and the required anti-affinity of pods already placed.
 
 All counting is per domain, that is per value of a topology key; a node without the key is in no domain:
 
@@ -7,11 +7,11 @@ All counting is per domain, that is per value of a topology key; a node without 
 - `existing`: required anti-affinity terms of placed pods that match the incoming pod.
 
 A node passes if it has the key of each affinity term and each of its domains holds a matching pod (or none exists
-anywhere and the pod matches its own terms: somebody must be first), and if its domains are free of the other two
+anywhere and the pod matches its own terms: one must be first), and if its domains are free of the other two
 counts. Terminating pods count.
 
 Counts are arrays indexed by the number of the label value, so the verdict for any choice of nodes is one lookup per
-key. They are never changed in place: whoever adds or removes a pod replaces them, so copies of the notes may share
+key. They are never changed in place: adding or removing a pod replaces them, so copies of the notes may share
 them.
 """
 
@@ -97,9 +97,9 @@ def adjust(notes: RequiredNotes, cluster: Cluster, placed: PlacedPod, delta: int
 def verdict(notes: RequiredNotes, nodes: Nodes) -> Verdict | None:
     """Which nodes must not take the pod, each for the first of the three reasons."""
     repelled = _in_counted_domain(notes.existing, nodes)
-    kept_away = _in_counted_domain(notes.anti_affinity, nodes)
+    repelling = _in_counted_domain(notes.anti_affinity, nodes)
     unattracted = None if notes.incoming.affinity is None else ~_attracted(notes, nodes)
-    return _first_of((unattracted, AFFINITY), (kept_away, ANTI_AFFINITY), (repelled, EXISTING_ANTI_AFFINITY))
+    return _first_of((unattracted, AFFINITY), (repelling, ANTI_AFFINITY), (repelled, EXISTING_ANTI_AFFINITY))
 
 
 def _attracted(notes: RequiredNotes, nodes: Nodes) -> Mask:

@@ -1,7 +1,7 @@
 """NodeResourcesFit: does the node have room for the pod, and how full would it be?
 
-`room` is the filter: what of the pod's requests a node is short of. `strategy` and its three kinds are the score: how
-full the node would be with the pod, and whether that is good (packing) or bad (spreading).
+`insufficient_resources` is the filter: what of the pod's requests a node is short of. `strategy` and its three kinds
+are the score: how full the node would be with the pod, and whether that is good (packing) or bad (spreading).
 """
 
 from podium.plugins.node_resources_fit.args import NodeResourcesFitArgs, ScoringStrategy

@@ -1,4 +1,4 @@
-"""How NodeResourcesFit is configured: resources the filter ignores, and the scoring strategy.
+"""Types how NodeResourcesFit is configured: resources the filter ignores, and the scoring strategy.
 
 Without `scoringStrategy` it is LeastAllocated over cpu and memory. A strategy that is given must name its type; its
 resources default to cpu and memory, and a weight of 0 to 1. What is ignored by the filter still counts for the score.

@@ -1,4 +1,4 @@
-"""Which events may make room for a pod that did not fit.
+"""Decides which events may make room for a pod that did not fit.
 
 A pod that leaves or shrinks helps if it held something on a node. A node that comes or grows helps if the pod would fit
 it when empty and something the pod asks for, or the number of pods it takes, has grown.

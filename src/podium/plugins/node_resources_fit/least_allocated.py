@@ -1,4 +1,4 @@
-"""LeastAllocated: the emptier, the better. Spreads pods over nodes.
+"""Scores the emptier node higher (LeastAllocated). Spreads pods over nodes.
 
     score(r) = 100·(allocatable − requested)/allocatable, 0 when more is requested than there is
     score    = Σ weight·score(r) / Σ weight

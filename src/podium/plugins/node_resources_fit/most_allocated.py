@@ -1,4 +1,4 @@
-"""MostAllocated: the fuller, the better. Packs pods onto few nodes.
+"""Scores the fuller node higher (MostAllocated). Packs pods onto few nodes.
 
     score(r) = 100·min(requested, allocatable)/allocatable
     score    = Σ weight·score(r) / Σ weight

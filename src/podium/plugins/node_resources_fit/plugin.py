@@ -1,4 +1,4 @@
-"""The plugin itself: the filter, the score, and which events may make room.
+"""Filters and scores nodes by resources (NodeResourcesFit).
 
 The pod's requests are read three ways. The filter takes what is written on pod and containers; the score takes the
 containers only, with 100m and 200 MiB for a container that asks for nothing, and compares with nodes counted the same
@@ -35,11 +35,11 @@ from podium.plugins.node_resources_fit.args import (
     ScoringStrategy,
 )
 from podium.plugins.node_resources_fit.hints import frees_resources, offers_more
+from podium.plugins.node_resources_fit.insufficient_resources import Wants
 from podium.plugins.node_resources_fit.least_allocated import LeastAllocated
 from podium.plugins.node_resources_fit.most_allocated import MostAllocated
 from podium.plugins.node_resources_fit.requested_to_capacity_ratio import RequestedToCapacityRatio
-from podium.plugins.node_resources_fit.room import Wants
-from podium.plugins.node_resources_fit.strategy import EXACT, Strategy
+from podium.plugins.node_resources_fit.strategy import EXACT, ResourceStrategy
 
 NAME = "NodeResourcesFit"
 PRE_FILTER = f"PreFilter{NAME}"
@@ -133,7 +133,7 @@ def _wants(cycle: Cycle) -> Wants:
     return wants
 
 
-def _strategy(config: ScoringStrategy) -> Strategy:
+def _strategy(config: ScoringStrategy) -> ResourceStrategy:
     if config.type == LEAST_ALLOCATED:
         return LeastAllocated()
     if config.type == MOST_ALLOCATED:

@@ -1,4 +1,4 @@
-"""RequestedToCapacityRatio: the user draws how good each utilization is.
+"""Scores utilization by a shape that the user draws (RequestedToCapacityRatio).
 
     utilization(r) = 100·requested/allocatable, toward zero; 100 when more is requested than there is
     score(r)       = shape(utilization(r))

@@ -1,4 +1,4 @@
-"""What a scoring strategy is: a score per resource, and a way to bring the resources' scores together.
+"""Defines what a scoring strategy is: a score per resource, and a way to bring the resources' scores together.
 
 Each strategy has the same arithmetic twice, over columns and in plain integers, and both must give the same.
 `requested` is what the node would use with the pod on it; `allocatable` is never 0 here.
@@ -15,7 +15,9 @@ EXACT = 2**56
 """Up to this amount a hundredfold stays within 64 bits; beyond, only the column form wraps as kube-scheduler does."""
 
 
-class Strategy(Protocol):
+class ResourceStrategy(Protocol):
+    """How good a share in use is, by resource and together."""
+
     counts_zero: bool
     """Whether a resource that scores 0 takes part with its weight, or is left out."""
 

@@ -1,4 +1,4 @@
-"""Which events may let a pod through that brought too many volumes: higher limits, volumes that go, new claims."""
+"""Decides which events may let a pod through that brought too many volumes: higher limits, volumes that go, claims."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ def frees_an_attachment(pod: Pod, before: VolumeAttachment, _after: Any) -> bool
             if plugin.name in MIGRATED:
                 inline_handle(volume)
         except TranslationError:
-            return True  # it cannot be told which driver would serve the disk
+            return True  # it is not known which driver would serve the disk
     return False

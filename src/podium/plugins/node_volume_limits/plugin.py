@@ -1,4 +1,4 @@
-"""The plugin itself: the filter, in columns and for one node.
+"""Filters nodes by how many volumes a driver may attach there, in columns and for one node (NodeVolumeLimits).
 
 Pods that bring as many new volumes of each driver get the same answers, whichever volumes they are, except where other
 pods share them.
@@ -108,7 +108,7 @@ class NodeVolumeLimits(Plugin):
 
 
 def _volumes(cluster: Cluster, pod: Pod, *, migrated: bool = True) -> Volumes | Status:
-    """The pod's volumes, or what is wrong with them; on nodes without a CSINode nobody looks at in-tree disks."""
+    """The pod's volumes, or what is wrong with them; on nodes without a CSINode in-tree disks do not count."""
     try:
         return cluster.attached.volumes_of(pod, placed=False, migrated=migrated)
     except UnusableVolumeError as error:
@@ -116,7 +116,7 @@ def _volumes(cluster: Cluster, pod: Pod, *, migrated: bool = True) -> Volumes | 
 
 
 def _judge(volumes: Volumes, nodes: Nodes, codes: Codes, statuses: list[Status]) -> None:
-    """Refuse the nodes with a limit where a driver would have to attach too many, or where nobody can count."""
+    """Refuse the nodes with a limit where a driver would have to attach too many, or where they cannot be counted."""
     cluster = nodes.cluster
     for driver, number in Counter(volumes.values()).items():
         limits = cluster.csi_nodes.limits(driver)

@@ -1,7 +1,7 @@
 """Volumes of pods that wait for a node they are nominated to.
 
 Filters are tried on that node as if these pods stood there, so a volume of theirs is in use there already. Worked out
-per node, and anew when its nominations change, or a claim or volume that was looked at on the way.
+per node, and again when its nominations change, or a claim or volume that was looked at on the way.
 """
 
 from __future__ import annotations

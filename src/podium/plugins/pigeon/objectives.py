@@ -1,11 +1,11 @@
-"""What a placement would make of the cluster, as one number per candidate node: less is better.
+"""Values what a placement would make of the cluster, as one number per candidate node: less is better.
 
     LOAD_BALANCE  the standard deviation of x, the share in use of one resource, over all nodes
     CONSOLIDATE   1 − √(mean of t²), where t is how far x is from its mean x̄, as a share of how far it could be:
                   (x̄ − x)/x̄ below and (x − x̄)/(1 − x̄) above; 0 where x̄ is not between 0 and 1
     A_BINPACK     |γ(nodes) − γ(pods)|, γ = √(μᵀΣμ)/(μᵀμ), the coefficient of variation in many dimensions
                   (Albert and Zhang) of the nodes' utilisation and of what pods ask for, relative to the mean node.
-                  Pods alike are spread; the more they differ, the more nodes are left to differ too.
+                  Equal pods are spread; the more they differ, the more nodes are left to differ too.
 
 Each candidate changes one node, so what depends on all nodes is summed up once and corrected for the one: the cost
 grows with the nodes, not with their square. Utilisation is cut at 1 for A_BINPACK, x is not. Values are rounded to

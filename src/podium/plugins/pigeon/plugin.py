@@ -1,4 +1,4 @@
-"""PigeonHoling: the node after whose choice the whole cluster looks best, by one of three objectives.
+"""Prefers the node after whose choice the whole cluster looks best, by one of three objectives (PigeonHoling).
 
 `objective` (POLICY_OBJECTIVE) is A_BINPACK, LOAD_BALANCE or CONSOLIDATE; `numResources` (NUM_RESOURCES, 2) says how
 many of cpu, memory, pods, GPUs and ephemeral storage count. Objectives and points are those of `objectives`; a point
@@ -15,6 +15,7 @@ import numpy as np
 from podium.cluster import Nodes
 from podium.framework import Cycle, Handle, Plugin, PluginError, Scope, Scores
 from podium.framework.environment import filled
+from podium.plugins.pigeon.capacity_and_usage import CapacityAndUsage
 from podium.plugins.pigeon.demand import DemandMoments
 from podium.plugins.pigeon.objectives import (
     Floats,
@@ -25,7 +26,6 @@ from podium.plugins.pigeon.objectives import (
     points,
 )
 from podium.plugins.pigeon.settings import VARIABLES, PigeonHolingArgs
-from podium.plugins.pigeon.world import World
 
 NAME = "PigeonHoling"
 POINTS = 10
@@ -47,14 +47,14 @@ class PigeonHoling(Plugin):
         if self._prime >= count:
             raise PluginError(f"policyResourceIndex is {self._prime}, but only {count} resources count")
         self._whole_cluster = settings.compared == "cluster"
-        self._world = World(settings)
+        self._capacity_and_usage = CapacityAndUsage(settings)
         self.moments = DemandMoments(count)
         self._learnt_from: Cycle | None = None
 
     def pre_score(self, cycle: Cycle, nodes: Nodes) -> None:
         """A cycle that starts over, because kept answers did not do, is one attempt all the same."""
         if self._objective == "A_BINPACK" and cycle is not self._learnt_from:
-            self.moments.learn(self._world.demand(cycle.pod))
+            self.moments.learn(self._capacity_and_usage.demand(cycle.pod))
             self._learnt_from = cycle
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
@@ -69,9 +69,9 @@ class PigeonHoling(Plugin):
             compared |= cluster.present & ~cluster.unschedulable
         compared[candidates] = True
         return Placements(
-            self._world.capacity(cluster)[:, compared],
-            self._world.usage(cluster)[:, compared],
-            self._world.demand(cycle.pod),
+            self._capacity_and_usage.capacity(cluster)[:, compared],
+            self._capacity_and_usage.usage(cluster)[:, compared],
+            self._capacity_and_usage.demand(cycle.pod),
             (np.cumsum(compared) - 1)[candidates],
         )
 

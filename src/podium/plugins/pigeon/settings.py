@@ -1,4 +1,4 @@
-"""The arguments of PigeonHoling, and the environment variables that stand in for them."""
+"""Types the arguments of PigeonHoling, and the environment variables that stand in for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plugin's arguments: what spreading applies to pods that ask for none."""
+"""Types the plugin's arguments: what spreading applies to pods that have no constraints of their own."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Which pods belong together, where a pod does not say so itself: those of its services and of its controller.
+"""Selects the pods that belong together where a pod does not say so: those of its services and its controller.
 
 The selector is the sum of the selectors of all services that match the pod, in its namespace, and of the
 ReplicationController, ReplicaSet or StatefulSet that controls it. A pod that has none of them gets an empty selector,
 which means that no default constraint applies to it.
 
-Services are filed by what they select, so that a pod finds its own among thousands; the index is built anew when a
+Services are filed by what they select, so that a pod finds its own among thousands; the index is built again when a
 service changed.
 """
 

@@ -1,4 +1,4 @@
-"""DoNotSchedule: nodes on which the pod would make the spread too uneven are refused.
+"""Refuses nodes on which the pod would make the spread too uneven (DoNotSchedule).
 
 For each constraint, pods are counted per domain over the nodes that count (see `layout`), and a node passes if
 
@@ -31,7 +31,7 @@ NO_DOMAIN = 2**31 - 1
 Counts = NDArray[np.int64]
 
 
-class Tally:
+class ConstraintTally:
     """One constraint with the pods per domain. A tally never changes: `moved` gives a new one."""
 
     __slots__ = ("_codes", "constraint", "counts", "layout")
@@ -42,14 +42,14 @@ class Tally:
         self.counts = counts
         self._codes: NDArray[np.int64] | None = None
 
-    def moved(self, row: int, delta: int) -> Tally:
+    def moved(self, row: int, delta: int) -> ConstraintTally:
         """The tally with `delta` more pods on a row."""
         value = int(self.layout.value_of_row[row])
         if not value:
             return self
         counts = self.counts.copy()
         counts[value] += delta
-        return Tally(self.constraint, self.layout, counts)
+        return ConstraintTally(self.constraint, self.layout, counts)
 
     @property
     def least(self) -> int:
@@ -72,7 +72,7 @@ class Tally:
 class HardNotes:
     __slots__ = ("pod", "tallies")
 
-    def __init__(self, pod: Pod, tallies: tuple[Tally, ...]) -> None:
+    def __init__(self, pod: Pod, tallies: tuple[ConstraintTally, ...]) -> None:
         self.pod = pod
         self.tallies = tallies
 
@@ -96,7 +96,7 @@ def hard_notes(pod: Pod, cluster: Cluster, rules: Rules, layouts: Layouts) -> Ha
             counts = np.zeros(layout.values, dtype=np.int64)
         else:
             counts = layout.sums(cluster.counts.column(constraint.query).per_row)
-        tallies.append(Tally(constraint, layout, counts))
+        tallies.append(ConstraintTally(constraint, layout, counts))
     return HardNotes(pod, tuple(tallies))
 
 

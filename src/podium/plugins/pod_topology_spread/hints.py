@@ -1,4 +1,4 @@
-"""Which events may make room for a pod that PodTopologySpread refused.
+"""Decides which events may make room for a pod that PodTopologySpread refused.
 
 Pods matter if they are in the pod's namespace and have, or are promised, a node (or are the pod itself); nodes matter
 if they carry all topology keys of the pod's DoNotSchedule constraints. A pod whose constraints cannot be read is woken
@@ -13,7 +13,9 @@ from podium.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE
 from podium.plugins.pod_topology_spread.rules import RuleBook, Rules
 
 
-class Hints:
+class SpreadHints:
+    """Judges events for pods with DoNotSchedule constraints."""
+
     def __init__(self, cluster: Cluster, book: RuleBook) -> None:
         self._cluster = cluster
         self._book = book

@@ -1,4 +1,4 @@
-"""Which domain each node counts for.
+"""Assigns each node to the domain it counts for.
 
 A constraint counts pods per value of its topology key, but not on every node: nodes may have to carry all topology
 keys, to match the pod's node selector and affinity, to have only taints that the pod tolerates. What is left is one
@@ -20,7 +20,7 @@ from podium.kube.selector import compile_node_selector, selector_from_labels
 from podium.kube.toleration import untolerated
 from podium.plugins.pod_topology_spread.rules import Constraint, Rules
 
-KEPT_LAYOUTS = 256
+MOST_LAYOUTS = 256
 
 
 class Layout(NamedTuple):
@@ -43,7 +43,7 @@ class Layouts:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._kept: dict[Hashable, tuple[tuple[int, int, int], Layout]] = {}
+        self._layouts: dict[Hashable, tuple[tuple[int, int, int], Layout]] = {}
 
     def counting(self, pod: Pod, rules: Rules, constraint: Constraint) -> Layout:
         """The rows whose pods count for the constraint."""
@@ -59,10 +59,10 @@ class Layouts:
         required = rules.keys if rules.require_all else None
         name = (key, required, affinity, pod.spec.tolerations if honors_taints else None)
         # A pod on a node that is not known yet adds a row without changing any label.
-        mark = cluster.columns.rows, cluster.labels.version, cluster.taints.version if honors_taints else 0
-        kept = self._kept.get(name)
-        if kept is not None and kept[0] == mark:
-            return kept[1]
+        version = cluster.columns.rows, cluster.labels.version, cluster.taints.version if honors_taints else 0
+        known = self._layouts.get(name)
+        if known is not None and known[0] == version:
+            return known[1]
         counts: Mask = cluster.present.copy()
         for other in required or ():
             counts &= cluster.labels.column(other).ids != 0
@@ -71,10 +71,10 @@ class Layouts:
         if honors_taints:
             counts &= _tolerates(pod, cluster)
         layout = _lay_out(cluster, key, counts)
-        self._kept.pop(name, None)
-        if len(self._kept) >= KEPT_LAYOUTS:
-            del self._kept[next(iter(self._kept))]
-        self._kept[name] = mark, layout
+        self._layouts.pop(name, None)
+        if len(self._layouts) >= MOST_LAYOUTS:
+            del self._layouts[next(iter(self._layouts))]
+        self._layouts[name] = version, layout
         return layout
 
 

@@ -1,4 +1,4 @@
-"""The natural logarithm, to the last bit as kube-scheduler has it.
+"""Computes the natural logarithm, to the last bit as kube-scheduler has it.
 
 Libraries differ in the last bit of a logarithm (for one argument in a hundred), and a score is rounded to a whole
 number after being multiplied by one. So that a tie on the edge never falls the other way, this is the classic

@@ -1,4 +1,4 @@
-"""The plugin: DoNotSchedule constraints decide which nodes are allowed, ScheduleAnyway ones which are best.
+"""Decides by DoNotSchedule constraints which nodes are allowed, by ScheduleAnyway ones which are best.
 
 `hard` has the rules for filtering, `soft` those for scoring. A pod without constraints of its own gets the default ones
 if services or a controller select it, with a selector made from theirs.
@@ -17,7 +17,7 @@ from podium.kube import Pod
 from podium.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, PodTopologySpreadArgs
 from podium.plugins.pod_topology_spread.default_selector import DefaultSelectors
 from podium.plugins.pod_topology_spread.hard import HardNotes, hard_notes, verdict
-from podium.plugins.pod_topology_spread.hints import Hints
+from podium.plugins.pod_topology_spread.hints import SpreadHints
 from podium.plugins.pod_topology_spread.layout import Layouts
 from podium.plugins.pod_topology_spread.rules import RuleBook
 from podium.plugins.pod_topology_spread.soft import SoftNotes, normalized, raw_scores, soft_notes
@@ -40,7 +40,7 @@ class PodTopologySpread(Plugin):
         self._layouts = Layouts(handle.cluster)
 
     def interests(self) -> Iterable[Interest]:
-        hints = Hints(self._cluster, self._book)
+        hints = SpreadHints(self._cluster, self._book)
         pod_actions = Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE
         node_actions = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
         return [

@@ -1,4 +1,4 @@
-"""A pod's spreading rules: its own constraints, or the defaults with a selector found for it.
+"""Compiles a pod's spreading rules: its own constraints, or the defaults with a selector found for it.
 
 Rules are compiled once per specification and kept. Default rules are kept too, for as long as the pod's services and
 controller select as they did.
@@ -67,9 +67,9 @@ class RuleBook:
             basis = self._selectors.basis(pod)
             if basis is None:
                 return NO_RULES
-        kept: tuple[Basis | None, Rules] | None = facts.notes.get((self, action))
-        if kept is not None and kept[0] == basis:
-            return kept[1]
+        known: tuple[Basis | None, Rules] | None = facts.notes.get((self, action))
+        if known is not None and known[0] == basis:
+            return known[1]
         rules = own_rules(pod, action) if basis is None else self._default_rules(pod, action, basis)
         facts.notes[self, action] = basis, rules
         return rules

@@ -1,4 +1,4 @@
-"""ScheduleAnyway: nodes in domains that already hold many of the pods to spread get fewer points.
+"""Scores nodes lower whose domains already hold many of the pods to spread (ScheduleAnyway).
 
     raw = Σ over constraints whose key the node has (pods · ln(domains + 2) + maxSkew − 1), rounded half away from 0
 

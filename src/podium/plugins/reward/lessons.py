@@ -1,4 +1,4 @@
-"""What a pod's present state teaches about its node: a reward from 0 to 1, or nothing.
+"""Reads what a pod's present state teaches about its node: a reward from 0 to 1, or nothing.
 
     phase Failed, Unknown                0
     phase Running                        by its containers, in order, beginning with 1:

@@ -1,9 +1,9 @@
-"""RewardBias: nodes on which pods like this one have fared well come first.
+"""Prefers nodes on which pods of the same type have fared well (RewardBias).
 
     points = ⌊10·reward⌋ of the pod's type on the node; score = 10·points
 
 The type is the pod's label `podtype`, `app` or `name`, or else its name. Rewards are those of `rewards`, learnt from
-what `lessons` reads in the state of pods, all pods of the cluster, whoever placed them. They are kept in a ConfigMap
+what `lessons` reads in the state of all pods, whichever scheduler placed them. They are kept in a ConfigMap
 (`namespace`, `configMap`; REWARD_NAMESPACE, REWARD_CONFIG_MAP), so they outlive the process. Where nothing is known all
 nodes get 10 points.
 """
@@ -37,11 +37,11 @@ class RewardBias(Plugin):
     def __init__(self, args: RewardBiasArgs, handle: Handle) -> None:
         super().__init__(filled(args, VARIABLES), handle)
         settings: RewardBiasArgs = self.args
-        kept = ConfigMapName(settings.namespace or NAMESPACE, settings.config_map or CONFIG_MAP)
-        self.rewards = learn(handle, kept, lambda: Rewards(settings, self._node_names))
+        config_map = ConfigMapName(settings.namespace or NAMESPACE, settings.config_map or CONFIG_MAP)
+        self.rewards = learn(handle, config_map, lambda: Rewards(settings, self._node_names))
         if self.rewards.args != settings:
-            place = f"{kept.namespace}/{kept.name}"
-            raise PluginError(f"profiles with different settings learn into the ConfigMap {place}; give each its own")
+            where = f"{config_map.namespace}/{config_map.name}"
+            raise PluginError(f"profiles with different settings learn into the ConfigMap {where}; give each its own")
 
     def watermark(self, pod: Pod) -> Hashable:
         kind = type_of(pod.metadata.labels, pod.metadata.name)  # where it is the name, equal pods differ in it

@@ -2,7 +2,7 @@
 
     v ← (1 − η)·v + η·r
 
-from 1 on, so that nobody suffers who has done nothing wrong. The same is kept for each node over all types, and for
+from 1 on, so that no node is avoided without a reason. The same is kept for each node over all types, and for
 each type over all nodes, for people to look at. What is kept is text with six decimals, one line for each node:
 
     web: |
@@ -60,7 +60,7 @@ class Rewards:
         self._table: dict[str, dict[str, Reward]] = {}
         self._generations: dict[str, int] = {}
         self._forgotten = 0
-        self._met: dict[str, frozenset[str]] = {}
+        self._first_nodes: dict[str, frozenset[str]] = {}
         """The nodes there were when a type came first."""
 
     def points(self, kind: str, node: str) -> int:
@@ -107,17 +107,17 @@ class Rewards:
     def _meet(self, table: str) -> dict[str, Reward]:
         if table not in self._table:
             self._table[table] = {}
-            self._met[table] = frozenset(self._nodes()) if self.args.compat else frozenset()
+            self._first_nodes[table] = frozenset(self._nodes()) if self.args.compat else frozenset()
         return self._table[table]
 
     def _start(self, table: str, name: str) -> float:
-        late = self.args.compat and table not in (OF_NODES, OF_TYPES) and name not in self._met.get(table, ())
+        late = self.args.compat and table not in (OF_NODES, OF_TYPES) and name not in self._first_nodes.get(table, ())
         return 0.0 if late else START
 
     # Keeping
 
-    def recall(self, kept: Mapping[str, str], now: float) -> None:
-        for table, text in kept.items():
+    def recall(self, saved: Mapping[str, str], now: float) -> None:
+        for table, text in saved.items():
             for line in text.splitlines():
                 name, read = _read(line)
                 if read is None or self._is_old(read, now):
@@ -136,13 +136,13 @@ class Rewards:
         ]
         lines.sort()
         room = LARGEST
-        kept: dict[str, list[str]] = {}
+        saved: dict[str, list[str]] = {}
         for _value, table, line in lines:
-            room -= len(line) + (0 if table in kept else len(table))
+            room -= len(line) + (0 if table in saved else len(table))
             if room < 0:
                 break
-            kept.setdefault(table, []).append(line)
-        return {table: "".join(sorted(kept[table])) for table in sorted(kept)}
+            saved.setdefault(table, []).append(line)
+        return {table: "".join(sorted(saved[table])) for table in sorted(saved)}
 
     def _forget(self, now: float) -> None:
         for table, rewards in list(self._table.items()):

@@ -1,4 +1,4 @@
-"""The arguments of RewardBias, and the environment variables that stand in for them."""
+"""Types the arguments of RewardBias, and the environment variables that stand in for them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RewardBiasArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, 
     lasting_run: Duration = Duration(600 * SECOND)
     """A container that crashes again, but ran longer than this, is half as bad."""
     forget_after: Duration = Duration(30 * 86400 * SECOND)
-    """Rewards of which nothing was heard for so long start anew."""
+    """Rewards of which nothing was heard for so long are dropped."""
     compat: bool = False
     """What is not known scores 0, and a node that joins late begins at 0, as in the original."""
 

@@ -1,4 +1,4 @@
-"""SafeBalance: nodes with low and steady usage first.
+"""Prefers nodes with low and steady usage (SafeBalance).
 
     points = ⌊10·(1 − (mu + √sigma)/2) + ½⌋, the fewer of cpu and memory; score = 10·points
 

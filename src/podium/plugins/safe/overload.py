@@ -1,4 +1,4 @@
-"""SafeOverload: no node on which usage may well exceed a threshold; of the others, those where it hardly will.
+"""Refuses nodes on which usage may well exceed a threshold, and prefers those where it hardly will (SafeOverload).
 
     filter   a node is refused when for cpu or memory risk > ε
     score    f = risk/ε; points = ⌊10·(1 − √f)⌋, none where f ≥ 1; the fewer of cpu and memory; score = 10·points

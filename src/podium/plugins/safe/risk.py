@@ -1,4 +1,4 @@
-"""The risk that a node's utilisation exceeds a threshold T, if it varies with mean mu and deviation sigma.
+"""Computes the risk that a node's utilisation, with mean mu and deviation sigma, exceeds a threshold T.
 
 Utilisation is taken to follow the Beta distribution with these moments: with k = mu·(1 − mu)/sigma² − 1 it has the
 parameters mu·k and (1 − mu)·k, and the risk is 1 − I_T. Without deviation the risk is 0 up to the threshold and 1

@@ -1,4 +1,4 @@
-"""The arguments of both plugins, in percent, and the environment variables that stand in for them."""
+"""Types the arguments of both plugins, in percent, and the environment variables that stand in for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The distribution that a risk is read from, as a table for the log: 21 lines from nothing in use to all in use.
+"""Tabulates for the log the distribution that a risk is read from: 21 lines from nothing in use to all in use.
 
 For each utilisation x: the density, the probability that usage is at most x, and how much further it goes on average
 where it exceeds x (the mean residual life).

@@ -1,4 +1,4 @@
-"""How much of a node would be in use with the pod on it: mean and deviation, from the node's annotations.
+"""Estimates how much of a node would be in use with the pod on it: mean and deviation, from annotations.
 
     free  = mean, or (1 − w)·mean + w·forecast where there is a forecast
     used  = max(allocatable − free, 0)
@@ -69,7 +69,7 @@ class Utilization:
         self._max_age = max_age
         self._clock = clock
         self._annotated = RowNumbers(2 * len(RESOURCES) + 1, self._of_row, dtype=np.float64)
-        self._mark = 0
+        self._expired = 0
         self._next = (-1, math.inf)
         """The state of the nodes, and when the next of them will be too old."""
 
@@ -79,10 +79,10 @@ class Utilization:
         changes, due = self._next
         now = self._clock.now()
         if changes != cluster.node_changes.version or now > due:
-            self._mark += now > due
+            self._expired += now > due
             ends = self._annotated.over_rows(cluster)[-1] + self._max_age
             self._next = (cluster.node_changes.version, float(ends[ends >= now].min(initial=math.inf)))
-        return self._mark
+        return self._expired
 
     def of(self, nodes: Nodes, demand: Demand) -> tuple[Floats, Floats]:
         """mu and sigma: float64[resource, node] each, NaN where nothing is known."""

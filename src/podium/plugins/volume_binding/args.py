@@ -1,7 +1,7 @@
-"""The arguments of VolumeBinding.
+"""Types the arguments of VolumeBinding.
 
 `shape` belongs to scoring by storage capacity, which is off; it must be left out so that it does not start to act on
-the day somebody turns that on.
+the day that is turned on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The volumes a pod gets on the node chosen for it, held in memory until the API server has them.
+"""Chooses the volumes a pod gets on its node, and holds them in memory until the API server has them.
 
-A free volume is made to name the claim; a claim whose volume must be made is told the node. Both are assumed, so that
+A free volume is made to name the claim; a claim whose volume must be made names the node. Both are assumed, so that
 the next pod sees them taken. An assumption is taken back only while the object is still the version it was made from:
 once a newer one is known, that one counts.
 """
@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from podium.cluster import Cluster
 from podium.kube import ObjectReference, PersistentVolume, PersistentVolumeClaim
 from podium.kube.claims import BOUND_BY_CONTROLLER, SELECTED_NODE
-from podium.plugins.volume_binding.matching import bound_to, pick, wishes_of
+from podium.plugins.volume_binding.matching import bound_to, matchable_claims, pick
 
 
-class Binding(NamedTuple):
+class VolumeChoice(NamedTuple):
     """A volume that names a claim; `changed`: it did not, or not fully, before."""
 
     volume: PersistentVolume
@@ -29,23 +29,23 @@ class Binding(NamedTuple):
 class Choice(NamedTuple):
     """Volumes made to name their claims, and claims that wait for a volume on the node."""
 
-    bindings: list[Binding]
+    bindings: list[VolumeChoice]
     provisions: list[PersistentVolumeClaim]
 
 
 def choose(delayed: Sequence[PersistentVolumeClaim], cluster: Cluster, node_name: str) -> Choice:
     """What the filter found possible on the node, in detail; nothing is changed yet."""
     placed = [claim for claim in delayed if SELECTED_NODE in claim.annotations]
-    wishes = wishes_of([claim for claim in delayed if SELECTED_NODE not in claim.annotations], cluster)
-    volumes = pick(wishes, cluster, cluster.row_of[node_name])
-    bindings: list[Binding] = []
-    provisions = [_told(claim, node_name) for claim in placed]
-    for wish, volume in zip(wishes, volumes, strict=True):
+    claims = matchable_claims([claim for claim in delayed if SELECTED_NODE not in claim.annotations], cluster)
+    volumes = pick(claims, cluster, cluster.row_of[node_name])
+    bindings: list[VolumeChoice] = []
+    provisions = [_with_node(claim, node_name) for claim in placed]
+    for each, volume in zip(claims, volumes, strict=True):
         if volume is None:
-            provisions.append(_told(wish.claim, node_name))
+            provisions.append(_with_node(each.claim, node_name))
         else:
-            given = _given(volume, wish.claim)
-            bindings.append(Binding(given, wish.claim, given is not volume))
+            given = _given(volume, each.claim)
+            bindings.append(VolumeChoice(given, each.claim, given is not volume))
     return Choice(bindings, provisions)
 
 
@@ -91,7 +91,7 @@ def _given(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Persistent
     return given
 
 
-def _told(claim: PersistentVolumeClaim, node_name: str) -> PersistentVolumeClaim:
+def _with_node(claim: PersistentVolumeClaim, node_name: str) -> PersistentVolumeClaim:
     annotations = {**claim.annotations, SELECTED_NODE: node_name}
     return replace(claim, metadata=replace(claim.metadata, annotations=annotations))
 

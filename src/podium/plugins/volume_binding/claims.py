@@ -1,4 +1,4 @@
-"""A pod's claims, sorted by what is still to be done for them.
+"""Sorts a pod's claims by what is still to be done for them.
 
 A claim must exist, not be lost and not be on its way out, and the claim of an ephemeral volume must have been made for
 the pod. A claim that is not fully bound either waits for its first consumer, which the pod now is (delayed), or should

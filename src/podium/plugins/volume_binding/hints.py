@@ -1,4 +1,4 @@
-"""Which changes may let a pod in that VolumeBinding refused."""
+"""Decides which changes may let a pod in that VolumeBinding refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which free volumes would satisfy a claim.
+"""Finds free volumes that satisfy a claim.
 
 The volume must have the claim's class, at least its size, its volume mode and attributes class, all its access modes,
 and labels that its selector matches. A volume that names the claim as its own goes before all others, and needs none
@@ -28,7 +28,7 @@ from podium.kube.selector import Selector, SelectorError, compile_label_selector
 FILESYSTEM = "Filesystem"
 
 
-class Wish(NamedTuple):
+class MatchableClaim(NamedTuple):
     """One claim to be matched: what it asks for, and the volumes that are reserved for it."""
 
     claim: PersistentVolumeClaim
@@ -36,7 +36,7 @@ class Wish(NamedTuple):
     selector: Selector | None
     reserved: list[PersistentVolume]
 
-    def suits(self, group: Group) -> bool:
+    def suits(self, group: VolumeGroup) -> bool:
         modes = self.claim.spec.access_modes
         return (
             _fits(self.claim, self.size, group.make)
@@ -45,21 +45,21 @@ class Wish(NamedTuple):
         )
 
 
-class Group(NamedTuple):
-    """Free volumes that no wish can tell apart: of one make, matched by the same selectors."""
+class VolumeGroup(NamedTuple):
+    """Free volumes that no claim can tell apart: of one make, matched by the same selectors."""
 
     make: Make
     selected_by: frozenset[Selector]
-    places: Places[PersistentVolume]
+    volumes: Places[PersistentVolume]
 
 
-def wishes_of(claims: Sequence[PersistentVolumeClaim], cluster: Cluster) -> list[Wish]:
+def matchable_claims(claims: Sequence[PersistentVolumeClaim], cluster: Cluster) -> list[MatchableClaim]:
     """The claims in the order in which they are served; raises PluginError for a selector that cannot be read."""
-    wishes: list[Wish] = []
+    found: list[MatchableClaim] = []
     for claim in sorted(claims, key=requested_size):
         size = requested_size(claim)
-        wishes.append(Wish(claim, size, _selector(claim), _reserved(claim, size, cluster)))
-    return wishes
+        found.append(MatchableClaim(claim, size, _selector(claim), _reserved(claim, size, cluster)))
+    return found
 
 
 def requested_size(claim: PersistentVolumeClaim) -> int:
@@ -67,23 +67,23 @@ def requested_size(claim: PersistentVolumeClaim) -> int:
     return parse(claim.spec.resources.requests.get("storage", 0))
 
 
-def unsatisfied(wishes: list[Wish], nodes: Nodes) -> list[Mask]:
-    """For each wish the nodes on which no volume is left for it."""
-    shelf = _Shelf(wishes, nodes.cluster)
+def unsatisfied(claims: list[MatchableClaim], nodes: Nodes) -> list[Mask]:
+    """For each claim the nodes on which no volume is left for it."""
+    shelf = _Shelf(claims, nodes.cluster)
     stock = _Stock(nodes)
-    return [_unsatisfied(wish, shelf, stock, nodes) for wish in wishes]
+    return [_unsatisfied(wanted, shelf, stock, nodes) for wanted in claims]
 
 
-def pick(wishes: list[Wish], cluster: Cluster, row: int) -> list[PersistentVolume | None]:
-    """For each wish the volume it gets on one node, None where it gets none."""
+def pick(claims: list[MatchableClaim], cluster: Cluster, row: int) -> list[PersistentVolume | None]:
+    """For each claim the volume it gets on one node, None where it gets none."""
     node = cluster.nodes[row]
     assert node is not None, "volumes are picked for nodes that exist"
-    shelf = _Shelf(wishes, cluster)
+    shelf = _Shelf(claims, cluster)
     picked: dict[str, PersistentVolume] = {}
     answer: list[PersistentVolume | None] = []
-    for wish in wishes:
+    for wanted in claims:
         volume = next(
-            (each for each in _candidates(wish, shelf, node.labels) if each is None or each.name not in picked), None
+            (each for each in _candidates(wanted, shelf, node.labels) if each is None or each.name not in picked), None
         )
         if volume is not None:
             picked[volume.name] = volume
@@ -101,24 +101,24 @@ def bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     )
 
 
-def _candidates(wish: Wish, shelf: _Shelf, labels: dict[str, str]) -> Iterator[PersistentVolume | None]:
-    """The volumes for a wish on a node, best first; None ends the search."""
-    for volume in wish.reserved:
+def _candidates(wanted: MatchableClaim, shelf: _Shelf, labels: dict[str, str]) -> Iterator[PersistentVolume | None]:
+    """The volumes for a claim on a node, best first; None ends the search."""
+    for volume in wanted.reserved:
         yield volume if matches(where_reachable(volume.spec.node_affinity), labels) else None
-    for group in shelf.groups(wish):
-        yield from group.places.at(labels)
+    for group in shelf.groups(wanted):
+        yield from group.volumes.at(labels)
 
 
-def _unsatisfied(wish: Wish, shelf: _Shelf, stock: _Stock, nodes: Nodes) -> Mask:
+def _unsatisfied(wanted: MatchableClaim, shelf: _Shelf, stock: _Stock, nodes: Nodes) -> Mask:
     searching: Mask = np.ones(len(nodes), dtype=np.bool_)
     empty_handed: Mask = np.zeros(len(nodes), dtype=np.bool_)
-    for volume in wish.reserved:
+    for volume in wanted.reserved:
         reachable = matching_rows(where_reachable(volume.spec.node_affinity), nodes.cluster.labels, nodes.chosen)
         here = searching & stock.untouched(volume)
         stock.take(volume, here & reachable)
         empty_handed |= here & ~reachable
         searching &= ~here
-    for group in shelf.groups(wish):
+    for group in shelf.groups(wanted):
         if not searching.any():
             break
         here = searching & (stock.left(group) > 0)
@@ -128,53 +128,53 @@ def _unsatisfied(wish: Wish, shelf: _Shelf, stock: _Stock, nodes: Nodes) -> Mask
 
 
 class _Shelf:
-    """The groups of free volumes, split as finely as the wishes' selectors demand."""
+    """The groups of free volumes, split as finely as the claims' selectors demand."""
 
-    def __init__(self, wishes: list[Wish], cluster: Cluster) -> None:
-        self._wishes = wishes
+    def __init__(self, claims: list[MatchableClaim], cluster: Cluster) -> None:
+        self._claims = claims
         self._cluster = cluster
-        self._by_class: dict[str, list[Group]] = {}
+        self._by_class: dict[str, list[VolumeGroup]] = {}
 
-    def groups(self, wish: Wish) -> list[Group]:
-        """The groups that suit a wish, smallest volumes first."""
-        name = wish.claim.storage_class_name
+    def groups(self, wanted: MatchableClaim) -> list[VolumeGroup]:
+        """The groups that suit a claim, smallest volumes first."""
+        name = wanted.claim.storage_class_name
         groups = self._by_class.get(name)
         if groups is None:
             groups = self._by_class[name] = sorted(self._all_groups(name), key=lambda group: group.make.size)
-        return [group for group in groups if wish.suits(group)]
+        return [group for group in groups if wanted.suits(group)]
 
-    def _all_groups(self, storage_class: str) -> list[Group]:
+    def _all_groups(self, storage_class: str) -> list[VolumeGroup]:
         makes = self._cluster.free_volumes.of_class(storage_class)
         selectors = {
-            wish.selector
-            for wish in self._wishes
-            if wish.selector is not None and wish.claim.storage_class_name == storage_class
+            wanted.selector
+            for wanted in self._claims
+            if wanted.selector is not None and wanted.claim.storage_class_name == storage_class
         }
         if not selectors:
-            return [Group(make, frozenset(), places) for make, places in makes.items()]
+            return [VolumeGroup(make, frozenset(), volumes) for make, volumes in makes.items()]
         split: dict[tuple[Make, frozenset[Selector]], Places[PersistentVolume]] = {}
-        for make, places in makes.items():
-            for volume in places:
+        for make, volumes in makes.items():
+            for volume in volumes:
                 selected_by = frozenset(each for each in selectors if each.matches(volume.labels))
                 part = split.setdefault((make, selected_by), Places())
                 part.add(volume.name, where_reachable(volume.spec.node_affinity), volume)
-        return [Group(make, selected_by, places) for (make, selected_by), places in split.items()]
+        return [VolumeGroup(make, selected_by, volumes) for (make, selected_by), volumes in split.items()]
 
 
 class _Stock:
-    """What earlier wishes have left, per node."""
+    """What earlier claims have left, per node."""
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
         self._left: dict[int, NDArray[np.int64]] = {}
         self._taken: dict[str, Mask] = {}
 
-    def left(self, group: Group) -> NDArray[np.int64]:
+    def left(self, group: VolumeGroup) -> NDArray[np.int64]:
         """int64[nodes]: how many volumes of the group each node can still have."""
-        counts = self._left.get(id(group.places))
+        counts = self._left.get(id(group.volumes))
         if counts is None:
-            counts = group.places.count(self._nodes.cluster.labels, self._nodes.chosen)
-            self._left[id(group.places)] = counts
+            counts = group.volumes.count(self._nodes.cluster.labels, self._nodes.chosen)
+            self._left[id(group.volumes)] = counts
         return counts
 
     def untouched(self, volume: PersistentVolume) -> Mask:

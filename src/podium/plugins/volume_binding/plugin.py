@@ -1,7 +1,7 @@
-"""The plugin itself: each extension point in a few lines, the work in the modules beside it.
+"""Keeps a pod where its volumes can be: each extension point in a few lines, the work in the modules beside it.
 
 What the filter finds for a node (which volume for which claim) is worked out again for the one node chosen, in Reserve:
-nothing has changed in between, and for all other nodes nobody asks.
+nothing has changed in between, and for all other nodes it is not needed.
 
 What a pod needs is the same for all pods with the same watermark: of bound claims only how far their volumes reach, not
 which they are. How far a pod has come on its way to a node is noted apart, because needs may be shared.

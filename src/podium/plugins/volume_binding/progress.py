@@ -1,4 +1,4 @@
-"""Have the volumes that were written become bound, is it still under way, or has it gone wrong?
+"""Finds whether the volumes that were written have become bound, are under way, or have gone wrong.
 
 What counts is what the API server says, not what is assumed: an object that is still our own assumption has not come
 back yet. Binding has gone wrong when the pod, the node or one of the objects is gone, when a volume turns out to be out
@@ -14,11 +14,11 @@ from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod
 from podium.kube.claims import SELECTED_NODE, fully_bound, not_found
 from podium.kube.csi_translation import MIGRATED, TranslationError, csi_affinity, in_tree_plugin
 from podium.kube.selector import compile_node_selector
-from podium.plugins.volume_binding.choice import Binding, Choice
+from podium.plugins.volume_binding.choice import Choice, VolumeChoice
 
 
 class BindingFailedError(Exception):
-    """The volumes will not become bound this way: the pod must be scheduled anew."""
+    """The volumes will not become bound this way: the pod must be scheduled again."""
 
 
 def all_bound(choice: Choice, cluster: Cluster, pod: Pod, node_name: str) -> bool:
@@ -34,7 +34,7 @@ def all_bound(choice: Choice, cluster: Cluster, pod: Pod, node_name: str) -> boo
     )
 
 
-def _is_bound(binding: Binding, cluster: Cluster, node: Node) -> bool:
+def _is_bound(binding: VolumeChoice, cluster: Cluster, node: Node) -> bool:
     volume = cluster.objects.volumes.get(binding.volume.key)
     if volume is None:
         raise BindingFailedError(f"failed to check binding: {not_found('persistentvolumes', binding.volume.key)}")

@@ -1,4 +1,4 @@
-"""Whether a new volume could be made for a claim.
+"""Decides whether a new volume could be made for a claim.
 
 The claim's class must have a provisioner, and allow the node's topology. If the provisioner is a CSI driver that
 reports its storage capacity, some pool of the class within the node's reach must be large enough for the claim; claims

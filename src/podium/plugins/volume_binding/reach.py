@@ -1,4 +1,4 @@
-"""From where a bound volume can be used.
+"""Finds from where a bound volume can be used.
 
 The volume's node affinity says so. On nodes where its in-tree plugin has moved to a CSI driver, the volume is judged as
 that driver's: its zones then stand under the driver's own label. Volumes of equal reach are the same to every node.

@@ -1,9 +1,9 @@
-"""Which nodes a pod's volumes leave open, and for what reasons the others are closed; all nodes at once.
+"""Decides which nodes a pod's volumes leave open, and why the others are closed; all nodes at once.
 
 First the bound claims, in order: the first whose volume is missing or out of the node's reach gives the reason. Then,
 independently, the delayed claims. A claim that was already given a node waits for that node. The others get free
 volumes where there are some; what remains must be made, where the first claim that cannot gives the reason. So a node
-may be closed for several reasons, which are told in a fixed order.
+may be closed for several reasons, which are listed in a fixed order.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from podium.framework import PluginError, Status, Verdict
 from podium.framework.verdict import Codes
 from podium.kube import PersistentVolumeClaim
 from podium.kube.claims import SELECTED_NODE
-from podium.plugins.volume_binding.matching import unsatisfied, wishes_of
+from podium.plugins.volume_binding.matching import matchable_claims, unsatisfied
 from podium.plugins.volume_binding.provisioning import can_be_made, has_room
 from podium.plugins.volume_binding.reach import Reach
 
@@ -76,7 +76,7 @@ class _Search:
                 self.codes[fine & ~reached & (self.codes < FIRST_FAILURE)] |= OUT_OF_REACH
                 fine &= reached
 
-    def _reached(self, reach: Reach, asked: Mask) -> Mask | None:
+    def _reached(self, reach: Reach, wanted: Mask) -> Mask | None:
         """The nodes that can use a bound volume, None for all; one that cannot be translated fails those that ask."""
         plain = self._within(reach.plain)
         if not reach.plugin:
@@ -87,7 +87,7 @@ class _Search:
         if not moved.any():
             return plain
         if reach.problem:
-            self._fail(asked & moved, f"could not translate pv: {reach.problem}")
+            self._fail(wanted & moved, f"could not translate pv: {reach.problem}")
             return ~moved if plain is None else plain & ~moved
         translated = self._within(reach.moved)
         if plain is None and translated is None:
@@ -109,7 +109,7 @@ class _Search:
             self.codes[away] |= NO_VOLUME
             searching &= ~away
         try:
-            wishes = wishes_of(
+            wanted = matchable_claims(
                 [claim for claim in claims if SELECTED_NODE not in claim.annotations], self._nodes.cluster
             )
         except PluginError as error:
@@ -119,8 +119,8 @@ class _Search:
             return
         for claim in placed:
             searching = self._make(claim, searching, searching)
-        for wish, lacking in zip(wishes, unsatisfied(wishes, self._nodes), strict=True):
-            searching = self._make(wish.claim, searching, searching & lacking)
+        for each, lacking in zip(wanted, unsatisfied(wanted, self._nodes), strict=True):
+            searching = self._make(each.claim, searching, searching & lacking)
 
     def _make(self, claim: PersistentVolumeClaim, searching: Mask, wanted: Mask) -> Mask:
         """Close the nodes where a volume is wanted for the claim but none can be made; returns which stay open."""

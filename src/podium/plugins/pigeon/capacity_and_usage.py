@@ -1,4 +1,4 @@
-"""What nodes have and use, and what a pod asks for, in the units that pods are compared in.
+"""Reads what nodes have and use, and what a pod requests, in the units that pods are compared in.
 
     number  resource            unit        used, by annotation              asked for
     0       cpu                 thousandth  requested-cpu                    at least 10
@@ -28,7 +28,7 @@ from podium.plugins.pigeon.settings import PigeonHolingArgs
 
 NAMES = ("cpu", "memory", "pods", "gpu", "ephemeral-storage")
 UNITS = (1, 1 << 20, 1, 1, 1 << 30)
-LEAST_ASKED = (10, 16, 1, 0, 0)
+LEAST_REQUEST = (10, 16, 1, 0, 0)
 CPU, PODS, GPU = 0, 2, 3
 LARGEST = 2.0**62
 """More than any node has, and small enough to be squared."""
@@ -36,7 +36,7 @@ LARGEST = 2.0**62
 Floats = NDArray[np.float64]
 
 
-class World:
+class CapacityAndUsage:
     """Capacity and usage of all rows: float64[resource, row], whole numbers."""
 
     def __init__(self, args: PigeonHolingArgs) -> None:
@@ -68,10 +68,14 @@ class World:
 
     def demand(self, pod: Pod) -> Floats:
         """float64[resource]: what the pod asks for."""
-        asked = [1 if number == PODS else self._asked(pod, number) // UNITS[number] for number in range(self._count)]
-        return np.array([each or least for each, least in zip(asked, LEAST_ASKED, strict=False)], dtype=np.float64)
+        requested = [
+            1 if number == PODS else self._requested(pod, number) // UNITS[number] for number in range(self._count)
+        ]
+        return np.array(
+            [each or least for each, least in zip(requested, LEAST_REQUEST, strict=False)], dtype=np.float64
+        )
 
-    def _asked(self, pod: Pod, number: int) -> int:
+    def _requested(self, pod: Pod, number: int) -> int:
         name = self._name(number)
         amounts = (container.resources.requests.get(name) for container in pod.spec.containers)
         exact = sum(parse(amount) for amount in amounts if amount is not None)

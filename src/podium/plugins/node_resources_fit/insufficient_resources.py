@@ -1,4 +1,4 @@
-"""Whether a node has room: what of the pod's requests it is short of.
+"""Decides what of a pod's requests a node is short of, and words it: "Insufficient cpu", "Too many pods".
 
     too many pods:   pods on the node + 1 > allocatable pods
     short of r:      request > allocatable − requested, for every resource the pod asks for
@@ -43,7 +43,7 @@ class Wants:
 
     @staticmethod
     def of(pod: Pod, ignored: Collection[str], ignored_groups: Collection[str]) -> Wants:
-        """The pod's requests without extended resources that somebody else looks after."""
+        """The pod's requests without the extended resources that the arguments ignore."""
         requests = {name: amount for name, amount in fit_requests(pod).items() if amount}
         scalars = sorted(
             name
