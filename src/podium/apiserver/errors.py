@@ -74,12 +74,6 @@ def conflict(kind: Kind, name: str, why: str) -> StatusError:
     return StatusError(409, "Conflict", message, _resource(kind, name))
 
 
-def modified(kind: Kind, name: str) -> StatusError:
-    """The conflict of a writer that has not read the latest state."""
-    why = "the object has been modified; please apply your changes to the latest version and try again"
-    return conflict(kind, name, why)
-
-
 def apply_conflict(message: str, causes: Iterable[Cause]) -> StatusError:
     """The conflict of server-side apply: fields that other managers own."""
     return StatusError(409, "Conflict", message, {"causes": [_cause(cause) for cause in causes]})

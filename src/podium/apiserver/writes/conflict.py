@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from podium.apiserver.errors import StatusError, conflict, immutable, invalid, invalid_value, modified
+from podium.apiserver.errors import StatusError, conflict, immutable, invalid, invalid_value
 from podium.apiserver.kinds import NAMESPACE, POD, Kind
 from podium.apiserver.store.object_store import Stored
 from podium.apiserver.writes.options import DeleteOptions, WriteOptions
@@ -68,3 +68,9 @@ def precondition_failed(kind: Kind, stored: Stored, uid: str, version: str) -> S
     failed = f"Precondition failed: {field} in precondition: {uid or version}, {field} in object meta: {found}"
     error = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {failed}"
     return conflict(kind, stored.name, error)
+
+
+def modified(kind: Kind, name: str) -> StatusError:
+    """The conflict of a writer that has not read the latest state."""
+    why = "the object has been modified; please apply your changes to the latest version and try again"
+    return conflict(kind, name, why)

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.apiserver.errors import bad_request, invalid, invalid_value, modified
+from podium.apiserver.errors import bad_request, invalid, invalid_value
 from podium.apiserver.kinds import Kind
 from podium.apiserver.store import storage_form
 from podium.apiserver.store.object_store import Stored
 from podium.apiserver.writes import patch
+from podium.apiserver.writes.conflict import modified
 from podium.apiserver.writes.context import WriteContext
 from podium.apiserver.writes.options import WriteOptions
 from podium.apiserver.writes.rules import rules_of
