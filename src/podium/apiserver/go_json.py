@@ -1,9 +1,11 @@
-"""Words JSON syntax errors as the API server's decoder does."""
+"""Reads JSON bodies within bounds, and words what is wrong with them as the API server's decoder does."""
 
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import Any, Final
+
+from podium.kube.documents import DocumentError, read_json
 
 _AFTER: Final = {
     "Expecting value": "looking for beginning of value",
@@ -15,14 +17,37 @@ _AFTER: Final = {
 }
 
 
-def json_complaint(body: bytes, error: Exception | None = None) -> str:
-    """What is wrong with a text that is not JSON, in the words of the API server's decoder."""
+class BodyError(ValueError):
+    """A body that is not JSON, or is out of bounds, in the words of the API server's decoder."""
+
+
+def read_body(body: bytes) -> Any:
+    """The JSON value in a body; BodyError where there is none."""
+    try:
+        return read_json(body)
+    except DocumentError as error:
+        raise BodyError(_complaint(body, error)) from None
+
+
+def _complaint(body: bytes, error: DocumentError) -> str:
+    if not error.language:
+        return "exceeded max depth" if "levels deep" in error.problem else error.problem
     text = body.decode("latin-1")
     try:
-        json.loads(text)
+        _DECODER.decode(text)
     except json.JSONDecodeError as problem:
         return _located(text, problem)
-    return str(error)
+    except ValueError as problem:
+        return str(problem)
+    return error.problem
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"invalid character '{name[0]}' looking for beginning of value")
+
+
+# Numbers stay text, because only the syntax is of interest: int() refuses many digits.
+_DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_refuse_constant)
 
 
 def _located(text: str, problem: json.JSONDecodeError) -> str:

@@ -61,6 +61,9 @@ def integer(query: Query, name: str) -> int | None:
     if not value:
         return None
     try:
-        return int(value)
+        number = int(value)
     except ValueError:
         raise bad_request(f'strconv.ParseInt: parsing "{value}": invalid syntax') from None
+    if not -(2**63) <= number < 2**63:
+        raise bad_request(f'strconv.ParseInt: parsing "{value}": value out of range')
+    return number

@@ -2,18 +2,15 @@
 
 from typing import Any, Final
 
-import msgspec
-import yaml
-
 from podium.apiserver.errors import StatusError, bad_request, unsupported_media_type
-from podium.apiserver.go_json import json_complaint
+from podium.apiserver.go_json import BodyError, read_body
 from podium.apiserver.http import protobuf
 from podium.apiserver.kinds import Kind, Kinds
+from podium.kube.documents import DocumentError, read_yaml
 
 _JSON: Final = "application/json"
 _YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml")
 _ACCEPTED: Final = ("application/json", "application/yaml", protobuf.MEDIA_TYPE)
-_decoder: Final = msgspec.json.Decoder()
 _HEAD: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
@@ -27,7 +24,7 @@ def decoded(body: bytes, content_type: str, kind: Kind) -> dict[str, Any]:
     if media == _JSON:
         value = _json(body, kind.kind)
     elif media in _YAML:
-        value = _yaml(body, kind.kind)
+        value = _yaml(body)
     elif media == protobuf.MEDIA_TYPE:
         value = _protobuf(body, kind)
     else:
@@ -61,18 +58,17 @@ def check_kind(obj: dict[str, Any], kind: Kind, kinds: Kinds, *, expected: str =
 
 def _json(body: bytes, kind: str) -> Any:
     try:
-        return _decoder.decode(body)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise _unrecognized(body, kind, json_complaint(body, error)) from None
+        return read_body(body)
+    except BodyError as error:
+        raise _unrecognized(body, kind, str(error)) from None
 
 
-def _yaml(body: bytes, kind: str) -> Any:
+def _yaml(body: bytes) -> Any:
     try:
-        value = yaml.load(body, Loader=_Loader)
-        return _decoder.decode(msgspec.json.encode(value))
-    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
-        why = str(error).partition("\n")[0]
-        raise bad_request(f"error converting YAML to JSON: yaml: {why}") from None
+        return read_yaml(body)
+    except DocumentError as error:
+        where = f"line {error.line}: " if error.line else ""
+        raise bad_request(f"error converting YAML to JSON: yaml: {where}{error.problem}") from None
 
 
 def _protobuf(body: bytes, kind: Kind) -> Any:
@@ -80,16 +76,6 @@ def _protobuf(body: bytes, kind: Kind) -> Any:
         return protobuf.decode(body)
     except protobuf.ProtobufError as error:
         raise bad_request(f"the object provided is unrecognized (must be of type {kind.kind}): {error}") from None
-
-
-class _Loader(yaml.CSafeLoader):
-    """YAML without dates: a time in a manifest is a string."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
 
 
 def _unrecognized(body: bytes, kind: str, why: str) -> StatusError:

@@ -33,6 +33,7 @@ STALL_SECONDS: Final = 60.0
 _PIECE: Final = 1 << 20
 _SHORTEST_WATCH: Final = 1800.0
 """A watch that names no end lasts between this and twice this."""
+_LONGEST_WATCH: Final = 86_400.0
 _WITHOUT_BODY: Final = ("GET", "HEAD")
 _ALWAYS: Final = {"Cache-Control": "no-cache, private", "Server": "podium"}
 
@@ -160,7 +161,7 @@ class ApiServer:
 
     async def _send(self, watcher: Watcher, request: WatchRequest, response: web.StreamResponse) -> None:
         loop = asyncio.get_running_loop()
-        lasts = request.timeout or _SHORTEST_WATCH * (1 + self._rng.random())
+        lasts = min(request.timeout or _SHORTEST_WATCH * (1 + self._rng.random()), _LONGEST_WATCH)
         ends = loop.time() + lasts
         bookmark_at = loop.time() + self._bookmark_seconds
         while True:

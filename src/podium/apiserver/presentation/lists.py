@@ -22,7 +22,7 @@ from podium.apiserver.errors import (
     invalid,
     not_supported,
 )
-from podium.apiserver.go_json import json_complaint
+from podium.apiserver.go_json import read_body
 from podium.apiserver.kinds import Kind
 from podium.apiserver.messages import Query, integer
 from podium.apiserver.store.object_store import ForgottenError, ObjectStore, Stored
@@ -31,6 +31,7 @@ from podium.apiserver.store.selection import selection
 LIST_OPTIONS: Final = Kind("meta.k8s.io", "v1", "ListOptions", "listoptions", "listoptions", False)
 _MATCHES: Final = ("Exact", "NotOlderThan", "")
 _NOW: Final = -1
+_LONGEST_REVISION: Final = 19  # digits
 _TOO_OLD_TO_CONTINUE: Final = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
     "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
@@ -103,9 +104,15 @@ def parsed_revision(text: str) -> int:
     if not text:
         return 0
     if not (text.isascii() and text.isdigit()):
-        why = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
-        raise bad_request(f"invalid resource version: {why}")
+        raise _bad_revision(text, "invalid syntax")
+    if len(text.lstrip("0")) > _LONGEST_REVISION:
+        raise _bad_revision(text, "value out of range")
     return int(text)
+
+
+def _bad_revision(text: str, why: str) -> StatusError:
+    problem = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {why}'
+    return bad_request(f"invalid resource version: {problem}")
 
 
 def too_large(revision: int, current: int) -> StatusError:
@@ -155,11 +162,8 @@ def _encoded(revision: int, after: str) -> str:
 def _decoded(token: str) -> _Token:
     try:
         raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
-        found = msgspec.json.decode(raw, type=_Token)
-    except msgspec.DecodeError as error:
-        why = json_complaint(raw, error)
-        raise bad_request(f"invalid continue token: continue key is not valid: {why}") from None
-    except ValueError as error:
+        found = msgspec.convert(read_body(raw), _Token)
+    except (ValueError, msgspec.ValidationError) as error:
         raise bad_request(f"invalid continue token: continue key is not valid: {error}") from None
     if found.v != "meta.k8s.io/v1":
         why = f"continue key is not valid: server does not recognize this encoded version {found.v}"

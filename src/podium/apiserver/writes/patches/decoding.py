@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
 
-import yaml
-
 from podium.apiserver.errors import bad_request
-from podium.apiserver.go_json import json_complaint
+from podium.apiserver.go_json import BodyError, read_body
 from podium.apiserver.go_text import go_type
+from podium.kube.documents import DocumentError, read_yaml
 
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MAP: Final = "map[string]interface {}"
 
 
@@ -51,9 +48,11 @@ def applied_configuration(body: Any) -> dict[str, Any]:
     found = body
     if isinstance(body, bytes):
         try:
-            found = yaml.load(body, Loader=_LOADER)  # a safe loader
-        except yaml.YAMLError as error:
-            raise bad_request(f"error decoding YAML: error converting YAML to JSON: {_yaml_problem(error)}") from error
+            found = read_yaml(body)
+        except DocumentError as error:
+            where = f"line {error.line}: " if error.line else ""
+            problem = f"error converting YAML to JSON: yaml: {where}{error.problem}"
+            raise bad_request(f"error decoding YAML: {problem}") from None
     if found is not None and not isinstance(found, dict):
         message = f"error unmarshaling JSON: while decoding JSON: {_mismatch(found, _MAP)}"
         raise bad_request(f"error decoding YAML: {message}")
@@ -64,17 +63,11 @@ def _json(body: Any, prefix: str) -> Any:
     if not isinstance(body, bytes):
         return body
     try:
-        return json.loads(body)
-    except ValueError as error:
-        raise bad_request(prefix + json_complaint(body, error)) from error
+        return read_body(body)
+    except BodyError as error:
+        raise bad_request(f"{prefix}{error}") from None
 
 
 def _mismatch(value: Any, expected: str) -> str:
     word = {"map[string]interface {}": "object", "[]interface {}": "array", "string": "string", "bool": "bool"}
     return f"json: cannot unmarshal {word.get(go_type(value), 'number')} into Go value of type {expected}"
-
-
-def _yaml_problem(error: yaml.YAMLError) -> str:
-    position = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or "could not be read"
-    return f"yaml: line {position.line + 1}: {problem}" if position is not None else f"yaml: {problem}"
