@@ -19,7 +19,7 @@ from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.builtin_controllers import Controllers
 from podium.apiserver.kinds import NODE, POD, Kind
 from podium.apiserver.kubelets import Kubelets, NodeShape
-from podium.apiserver.store.object_store import ObjectChange
+from podium.apiserver.store.collection import ObjectChange
 from podium.chaos.virtual_time import run_virtually
 from podium.kube.decode import decode_json
 from podium.kube.node import Node

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from podium.apiserver.api import EmbeddedApi
-from podium.apiserver.store.object_store import ObjectChange
+from podium.apiserver.store.collection import ObjectChange
 from podium.chaos.machines import kind_of
 from podium.chaos.network import Link
 from podium.chaos.virtual_time import VirtualProcess

@@ -17,7 +17,7 @@ from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.builtin_controllers.volumes import PROVISIONER
 from podium.apiserver.errors import StatusError
 from podium.apiserver.kinds import Kind
-from podium.apiserver.store.object_store import ObjectChange, Stored
+from podium.apiserver.store.collection import ObjectChange, Stored
 from podium.chaos.transcript import Transcript
 from podium.chaos.workloads import FIXED, LASTS, MADE, NAMESPACE, PRIORITIES, Arrival, claim_of
 from podium.kube.json_object import JsonObject

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from podium.apiserver.kinds import POD
-from podium.apiserver.store.object_store import ObjectChange, ObjectStore, Stored
+from podium.apiserver.store.collection import ObjectChange, Stored
+from podium.apiserver.store.object_store import ObjectStore
 
 MOST_DECISIONS: Final = 200
 

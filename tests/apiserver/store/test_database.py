@@ -172,3 +172,14 @@ def test_a_kill_in_the_middle_of_load_loses_nothing_acknowledged(tmp_path: Path)
         found = {each["metadata"]["name"] for each in again.client.list("ConfigMap", "default")}
     assert acknowledged - deleting <= found
     assert not deleted & found
+
+
+def test_only_its_owner_may_read_the_file_and_those_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "old").touch(mode=0o644)
+    for name in ("new", "old"):
+        api = opened(tmp_path / name)
+        api.create(CONFIG_MAP, {"metadata": {"name": "a"}})
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.glob(f"{name}*")}
+        assert set(modes.values()) == {0o600}, modes
+        assert len(modes) > 1, "the log beside it too"
+        closed(api)

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.apiserver.kinds import NODE, POD, built_in
-from podium.apiserver.store.object_store import ForgottenError, ObjectChange, ObjectStore
+from podium.apiserver.store.collection import ForgottenError, ObjectChange
+from podium.apiserver.store.object_store import ObjectStore
 
 CONFIG_MAP = built_in("v1", "ConfigMap")
 
@@ -116,3 +117,37 @@ def test_the_store_at_any_revision_is_what_it_was_then(writes: list[tuple[str, s
         moments[store.revision] = store.items(CONFIG_MAP)
     for revision, then in moments.items():
         assert store.at(CONFIG_MAP, revision) == then
+
+
+def test_history_is_bounded_in_bytes_over_all_collections() -> None:
+    store = ObjectStore(history_bytes=1_000_000)
+    first = store.put(POD, obj("p")).revision
+    for number in range(300):
+        store.put(CONFIG_MAP, obj("large", data={"k": "x" * 10_000, "n": str(number)}))
+    with pytest.raises(ForgottenError):
+        store.changes_since(CONFIG_MAP, first)
+    held = store.changes_since(CONFIG_MAP, store.revision - 50)
+    assert len(held) == 50, "the newest are still there"
+    assert store.changes_since(POD, first - 1), "and so is what is small"
+
+
+def test_what_is_forgotten_is_not_held_by_a_list_of_the_past() -> None:
+    store = ObjectStore(history_bytes=100_000)
+    past = store.put(CONFIG_MAP, obj("large", data={"k": "x" * 10_000})).revision
+    store.put(CONFIG_MAP, obj("large", data={"k": "y" * 10_000}))
+    assert store.at(CONFIG_MAP, past)
+    for number in range(20):
+        store.put(CONFIG_MAP, obj("large", data={"k": "z" * 10_000, "n": str(number)}))
+    with pytest.raises(ForgottenError):
+        store.at(CONFIG_MAP, past)
+
+
+def test_a_listener_may_be_stopped_more_than_once() -> None:
+    store = ObjectStore()
+    heard: list[ObjectChange] = []
+    stop, other = store.listen(heard.append, CONFIG_MAP), store.listen(heard.append, CONFIG_MAP)
+    stop()
+    stop()
+    store.put(CONFIG_MAP, obj("a"))
+    assert len(heard) == 1
+    other()

@@ -4,8 +4,9 @@ import pytest
 
 from podium.apiserver.errors import StatusError
 from podium.apiserver.kinds import EVENT, NODE, POD, Kind, built_in
+from podium.apiserver.store.collection import Stored
 from podium.apiserver.store.label_selector import parse_label_selector
-from podium.apiserver.store.object_store import ObjectStore, Stored
+from podium.apiserver.store.object_store import ObjectStore
 from podium.apiserver.store.selection import selection
 
 CONFIG_MAP = built_in("v1", "ConfigMap")

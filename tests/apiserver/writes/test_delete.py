@@ -8,7 +8,7 @@ import pytest
 from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.errors import StatusError
 from podium.apiserver.kinds import POD, built_in
-from podium.apiserver.store.object_store import ObjectChange
+from podium.apiserver.store.collection import ObjectChange
 from podium.framework.clock import ManualClock
 
 CONFIG_MAP = built_in("v1", "ConfigMap")

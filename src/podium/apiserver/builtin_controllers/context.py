@@ -20,7 +20,7 @@ from podium.apiserver.builtin_controllers.work_queue import WorkQueue
 from podium.apiserver.errors import StatusError
 from podium.apiserver.event_recorder import ComponentEventRecorder
 from podium.apiserver.kinds import Kind, built_in
-from podium.apiserver.store.object_store import ObjectChange
+from podium.apiserver.store.collection import ObjectChange
 from podium.framework.clock import Clock
 from podium.kube.decode import decode_json
 from podium.kube.json_object import JsonObject

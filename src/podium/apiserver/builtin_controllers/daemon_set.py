@@ -18,7 +18,7 @@ from podium.apiserver.builtin_controllers.ownership import claimed_pods, selecto
 from podium.apiserver.builtin_controllers.pod_making import create_pod, delete_pod, pod_from
 from podium.apiserver.builtin_controllers.pods import Key, PodView
 from podium.apiserver.builtin_controllers.replica_set import next_available
-from podium.apiserver.store.object_store import ObjectChange
+from podium.apiserver.store.collection import ObjectChange
 from podium.apiserver.writes.rules.daemon_sets import GENERATION
 from podium.kube.json_object import JsonObject
 from podium.kube.node import Node, Taint

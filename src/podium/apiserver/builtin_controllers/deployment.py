@@ -15,7 +15,7 @@ from podium.apiserver.builtin_controllers.ownership import claimed_objects, cont
 from podium.apiserver.builtin_controllers.pods import Key, PodView, seconds
 from podium.apiserver.builtin_controllers.template_hash import template_hash
 from podium.apiserver.errors import StatusError
-from podium.apiserver.store.object_store import ObjectChange
+from podium.apiserver.store.collection import ObjectChange
 from podium.kube.json_object import JsonObject
 
 

@@ -15,7 +15,7 @@ from podium.apiserver.builtin_controllers.amounts import scaled
 from podium.apiserver.builtin_controllers.context import ControllerContext, key_of, number
 from podium.apiserver.builtin_controllers.ownership import controller_of, selector_of
 from podium.apiserver.builtin_controllers.pods import Key, PodView, seconds
-from podium.apiserver.store.object_store import ObjectChange
+from podium.apiserver.store.collection import ObjectChange
 from podium.kube.json_object import JsonObject
 
 DELETION_SECONDS = 120.0

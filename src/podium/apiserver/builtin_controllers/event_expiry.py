@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from podium.apiserver.builtin_controllers.context import ControllerContext, key_of
 from podium.apiserver.builtin_controllers.pods import Key
-from podium.apiserver.store.object_store import ObjectChange
+from podium.apiserver.store.collection import ObjectChange
 
 LIFETIME = 3600.0
 CHECK_SECONDS = 60.0

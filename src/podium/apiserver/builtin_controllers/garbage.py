@@ -13,7 +13,7 @@ from podium.apiserver.builtin_controllers.context import ControllerContext
 from podium.apiserver.builtin_controllers.pods import Key, PodViewMeta, View
 from podium.apiserver.errors import StatusError
 from podium.apiserver.kinds import Kind
-from podium.apiserver.store.object_store import ObjectChange, Stored
+from podium.apiserver.store.collection import ObjectChange, Stored
 from podium.apiserver.writes.delete import FOREGROUND, ORPHAN
 from podium.kube.decode import decode_json
 from podium.kube.json_object import JsonObject

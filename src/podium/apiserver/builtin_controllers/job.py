@@ -34,7 +34,7 @@ from podium.apiserver.builtin_controllers.job_pods import (
 from podium.apiserver.builtin_controllers.ownership import claimed_pods, selector_of
 from podium.apiserver.builtin_controllers.pod_making import create_pod, delete_pod
 from podium.apiserver.builtin_controllers.pods import Key, PodView, seconds
-from podium.apiserver.store.object_store import ObjectChange
+from podium.apiserver.store.collection import ObjectChange
 from podium.kube.json_object import JsonObject
 
 MANAGER = "kubernetes.io/job-controller"

@@ -6,7 +6,7 @@ from podium.apiserver.builtin_controllers.context import ControllerContext, key_
 from podium.apiserver.builtin_controllers.pods import Key
 from podium.apiserver.errors import StatusError
 from podium.apiserver.kinds import Kind
-from podium.apiserver.store.object_store import ObjectChange
+from podium.apiserver.store.collection import ObjectChange
 
 BURST = 200
 WAIT_SECONDS = 0.25

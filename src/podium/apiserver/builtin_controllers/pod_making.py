@@ -10,7 +10,7 @@ from podium.apiserver.builtin_controllers.pods import PodView
 from podium.apiserver.errors import StatusError
 from podium.apiserver.event_recorder import ComponentEventRecorder
 from podium.apiserver.kinds import POD
-from podium.apiserver.store.object_store import Stored
+from podium.apiserver.store.collection import Stored
 from podium.apiserver.writes.create import create
 from podium.apiserver.writes.options import WriteOptions
 from podium.kube.json_object import JsonObject

@@ -17,7 +17,7 @@ from podium.apiserver.builtin_controllers.ownership import claimed_pods, control
 from podium.apiserver.builtin_controllers.pod_making import create_pod, delete_pod, pod_from
 from podium.apiserver.builtin_controllers.pods import Key, PodView
 from podium.apiserver.errors import StatusError
-from podium.apiserver.store.object_store import ObjectChange
+from podium.apiserver.store.collection import ObjectChange
 from podium.kube.json_object import JsonObject
 from podium.kube.selector import Selector, selector_from_labels
 

@@ -22,7 +22,7 @@ from podium.apiserver.builtin_controllers.pods import Key, PodView
 from podium.apiserver.builtin_controllers.replica_set import SETTLE_SECONDS, next_available
 from podium.apiserver.errors import StatusError
 from podium.apiserver.event_recorder import ComponentEventRecorder
-from podium.apiserver.store.object_store import ObjectChange
+from podium.apiserver.store.collection import ObjectChange
 from podium.kube.json_object import JsonObject
 
 REVISION_LABEL = "controller-revision-hash"

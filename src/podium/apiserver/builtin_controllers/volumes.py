@@ -10,7 +10,7 @@ from __future__ import annotations
 from podium.apiserver.builtin_controllers.context import ControllerContext, key_of
 from podium.apiserver.builtin_controllers.ownership import selector_of
 from podium.apiserver.builtin_controllers.pods import Key
-from podium.apiserver.store.object_store import ObjectChange
+from podium.apiserver.store.collection import ObjectChange
 from podium.kube.json_object import JsonObject
 from podium.kube.quantity import parse
 

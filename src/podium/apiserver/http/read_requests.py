@@ -10,7 +10,7 @@ from podium.apiserver.http.paths import Target
 from podium.apiserver.messages import ApiRequest, ApiResponse, Query, flag, integer
 from podium.apiserver.presentation import lists, objects
 from podium.apiserver.presentation.negotiation import Form, negotiate
-from podium.apiserver.store.object_store import ForgottenError
+from podium.apiserver.store.collection import ForgottenError
 from podium.apiserver.store.selection import selection
 from podium.apiserver.store.watcher import WatchRequest, too_old
 

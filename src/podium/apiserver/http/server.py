@@ -20,6 +20,7 @@ from aiohttp import hdrs, web
 from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.errors import StatusError, internal_error, too_large
 from podium.apiserver.http.handler import RequestHandler, failure
+from podium.apiserver.http.warnings import warning_headers
 from podium.apiserver.messages import ApiRequest, ApiResponse
 from podium.apiserver.store.database import DatabaseError
 from podium.apiserver.store.watcher import Watcher, WatchRequest
@@ -202,12 +203,8 @@ def _why(error: OSError) -> str:
 def _written(found: ApiResponse) -> web.Response:
     response = web.Response(body=found.body, status=found.status, headers=_ALWAYS)
     response.headers[hdrs.CONTENT_TYPE] = found.content_type
-    for warning in found.warnings:
-        response.headers.add("Warning", f'299 - "{_quoted(warning)}"')
+    for value in warning_headers(found.warnings):
+        response.headers.add("Warning", value)
     if found.retry_after:
         response.headers[hdrs.RETRY_AFTER] = str(found.retry_after)
     return response
-
-
-def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")

@@ -15,7 +15,7 @@ from podium.apiserver.kinds import ONLY_CREATE, Kind
 from podium.apiserver.messages import ApiRequest, ApiResponse, Query
 from podium.apiserver.presentation import lists, objects
 from podium.apiserver.presentation.negotiation import PLAIN, Form, negotiate
-from podium.apiserver.store.object_store import Stored
+from podium.apiserver.store.collection import Stored
 from podium.apiserver.writes import field_validation
 from podium.apiserver.writes import patch as patches
 from podium.apiserver.writes.binding import bind

@@ -19,8 +19,8 @@ from podium.apiserver.kubelets.metrics import serve_metrics
 from podium.apiserver.kubelets.pod_life import PodLives
 from podium.apiserver.kubelets.shapes import NodeShape, node_object
 from podium.apiserver.kubelets.timeline import Timeline
+from podium.apiserver.store.collection import ObjectChange
 from podium.apiserver.store.field_values import SELECTABLE
-from podium.apiserver.store.object_store import ObjectChange
 from podium.framework.clock import Clock
 from podium.kube.decode import decode_json
 from podium.kube.node import Node

@@ -25,7 +25,8 @@ from podium.apiserver.errors import (
 from podium.apiserver.go_json import read_body
 from podium.apiserver.kinds import Kind
 from podium.apiserver.messages import Query, integer
-from podium.apiserver.store.object_store import ForgottenError, ObjectStore, Stored
+from podium.apiserver.store.collection import ForgottenError, Stored
+from podium.apiserver.store.object_store import ObjectStore
 from podium.apiserver.store.selection import selection
 
 LIST_OPTIONS: Final = Kind("meta.k8s.io", "v1", "ListOptions", "listoptions", "listoptions", False)

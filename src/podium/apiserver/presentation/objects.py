@@ -11,7 +11,7 @@ from podium.apiserver.kinds import Kind
 from podium.apiserver.presentation.negotiation import Form
 from podium.apiserver.presentation.tables import table
 from podium.apiserver.store import storage_form
-from podium.apiserver.store.object_store import Stored
+from podium.apiserver.store.collection import Stored
 from podium.apiserver.store.watcher import Show
 from podium.framework.clock import Clock
 from podium.kube.json_object import JsonObject

@@ -22,7 +22,7 @@ from podium.apiserver.schema.custom_fields import drop_nulls, fill_in, prune, re
 from podium.apiserver.schema.custom_values import problems_of
 from podium.apiserver.schema.decoding import NotPlain, struct_walk
 from podium.apiserver.schema.fields import FieldType, struct_named
-from podium.apiserver.schema.scrutiny import Scrutiny
+from podium.apiserver.schema.scrutiny import MAX_PROBLEMS, Scrutiny
 
 _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _NOT_CHECKED: Final = Cause(
@@ -90,7 +90,7 @@ class CustomSchema:
         return [
             *(f'duplicate field "{path}"' for path in repeated),
             *(f'unknown field "{path}"' for path in sorted(unknown)),
-        ]
+        ][:MAX_PROBLEMS]
 
     def apply_defaults(self, obj: dict[str, Any]) -> None:
         fill_in(obj, self.openapi)

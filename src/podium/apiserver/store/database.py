@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from podium.apiserver.store.object_store import ObjectChange, ObjectStore
+from podium.apiserver.store.collection import ObjectChange
+from podium.apiserver.store.object_store import ObjectStore
 
 _FORMAT: Final = 1
 _SCHEMA: Final = """
@@ -121,6 +122,7 @@ class Database:
 def _opened(path: Path) -> sqlite3.Connection:
     if not path.parent.is_dir():
         raise DatabaseError(f"{path} cannot be made: there is no folder {path.parent}")
+    _make_private(path)
     connection = sqlite3.connect(path, isolation_level=None, timeout=0.5)
     try:
         # Held until the connection ends, so that no other process writes what this one would never read.
@@ -146,3 +148,14 @@ def _opened(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _make_private(path: Path) -> None:
+    """The file holds Secrets: only its owner reads it and those that SQLite puts beside it."""
+    try:
+        path.touch(mode=0o600)
+        for each in (path, *(path.with_name(f"{path.name}-{suffix}") for suffix in ("wal", "shm"))):
+            if each.exists():
+                each.chmod(0o600)
+    except OSError as error:
+        raise DatabaseError(f"{path} cannot be opened: {error.strerror}") from None

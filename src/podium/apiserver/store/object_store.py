@@ -9,71 +9,41 @@ The history of a collection is bounded. What has fallen out of it is `forgotten`
 410 Gone.
 """
 
-from bisect import bisect_left, bisect_right, insort
-from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, Literal, NamedTuple
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 import msgspec
 
 from podium.apiserver.kinds import Kind
-from podium.apiserver.store.field_values import Values, values
+from podium.apiserver.store.collection import Collection, ObjectChange, Stored
+from podium.apiserver.store.field_values import values
+
+Listener = Callable[[ObjectChange], None]
 
 HISTORY: Final = 20_000
 """Changes of one collection that are remembered."""
-_SNAPSHOTS: Final = 4
+HISTORY_BYTES: Final = 256 << 20
+"""Bytes of the objects in the histories of all collections together."""
 
+_NO_LISTENERS: Final[dict[object, Listener]] = {}
 _NO_LABELS: Final[dict[str, str]] = {}
 _encoder: Final = msgspec.json.Encoder()
 _decoder: Final = msgspec.json.Decoder(dict[str, Any])
 
 
-class Stored(msgspec.Struct, frozen=True, gc=False):
-    """One object at one revision. `raw` is its JSON, beginning with kind and apiVersion; `fields` are those that field
-    selectors may ask for (fields.py). The labels are not to be changed."""
-
-    kind: Kind
-    namespace: str
-    name: str
-    uid: str
-    revision: int
-    raw: bytes
-    labels: dict[str, str]
-    fields: Values
-
-    def decode(self) -> dict[str, Any]:
-        """The object, as a dictionary of the caller's own."""
-        return _decoder.decode(self.raw)
-
-
-class ObjectChange(NamedTuple):
-    """One write. For DELETED `new` is the last state, at the revision of the deletion."""
-
-    type: Literal["ADDED", "MODIFIED", "DELETED"]
-    new: Stored
-    old: Stored | None
-
-
-Listener = Callable[[ObjectChange], None]
-
-
-class ForgottenError(Exception):
-    """What is asked about is older than the history; `oldest` is the first revision that can be asked about."""
-
-    def __init__(self, oldest: int) -> None:
-        super().__init__(f"history begins at revision {oldest}")
-        self.oldest = oldest
-
-
 class ObjectStore:
-    """`history` bounds how many changes of each collection are held for watches and for lists of the past."""
+    """Every object of one API. `history` bounds how many changes of each collection are held for watches and lists of
+    the past, `history_bytes` how large the objects in them are, in all collections together."""
 
-    def __init__(self, *, history: int = HISTORY) -> None:
+    def __init__(self, *, history: int = HISTORY, history_bytes: int = HISTORY_BYTES) -> None:
         self.revision = 1
+        self._history_limit = history_bytes
+        self._history_bytes = 0
         self._history = history
-        self._collections: dict[str, _Collection] = {}
-        self._listeners: list[Listener] = []
-        self._listeners_of: dict[str, list[Listener]] = {}
+        self._collections: dict[str, Collection] = {}
+        self._listeners: dict[object, Listener] = {}
+        self._listeners_of: dict[str, dict[object, Listener]] = {}
         self._pending: deque[ObjectChange] = deque()
         self._notifying = False
 
@@ -109,10 +79,16 @@ class ObjectStore:
         return last
 
     def listen(self, listener: Listener, kind: Kind | None = None) -> Callable[[], None]:
-        """Have `listener` called after each write, or each write to one kind's collection; call the answer to stop."""
-        listeners = self._listeners if kind is None else self._listeners_of.setdefault(kind.stored_in, [])
-        listeners.append(listener)
-        return lambda: listeners.remove(listener)
+        """Have `listener` called after each write, or each write to one kind's collection; call the answer to stop,
+        once or more often."""
+        listeners = self._listeners if kind is None else self._listeners_of.setdefault(kind.stored_in, {})
+        token = object()
+        listeners[token] = listener
+
+        def stop() -> None:
+            listeners.pop(token, None)
+
+        return stop
 
     def changes_since(self, kind: Kind, revision: int, limit: int | None = None) -> list[ObjectChange]:
         """What was written to the kind's collection after `revision`, oldest first, at most `limit` of it."""
@@ -129,6 +105,7 @@ class ObjectStore:
     def forget(self, kind: Kind | None = None) -> None:
         """Drop the history, of one kind's collection or of all: who asks about what it held gets 410."""
         for collection in self._collections.values() if kind is None else (self._collection(kind),):
+            self._history_bytes -= collection.history_bytes
             collection.forget(collection.latest)
 
     def load(self, revision: int, objects: Iterable[tuple[Kind, bytes]]) -> None:
@@ -142,15 +119,19 @@ class ObjectStore:
 
     _forgotten_at_start = 1
 
-    def _collection(self, kind: Kind) -> "_Collection":
+    def _collection(self, kind: Kind) -> Collection:
         collection = self._collections.get(kind.stored_in)
         if collection is None:
-            collection = _Collection(self._history, self._forgotten_at_start)
+            collection = Collection(self._history, self._forgotten_at_start)
             self._collections[kind.stored_in] = collection
         return collection
 
-    def _record(self, collection: "_Collection", change: ObjectChange) -> None:
+    def _record(self, collection: Collection, change: ObjectChange) -> None:
+        before = collection.history_bytes
         collection.record(change)
+        self._history_bytes += collection.history_bytes - before
+        if self._history_bytes > self._history_limit:
+            self._bound_history()
         self._pending.append(change)
         if self._notifying:
             return
@@ -158,10 +139,19 @@ class ObjectStore:
         try:
             while self._pending:
                 pending = self._pending.popleft()
-                for listener in (*self._listeners, *self._listeners_of.get(pending.new.kind.stored_in, ())):
+                of_kind = self._listeners_of.get(pending.new.kind.stored_in, _NO_LISTENERS)
+                for listener in (*self._listeners.values(), *of_kind.values()):
                     listener(pending)
         finally:
             self._notifying = False
+
+    def _bound_history(self) -> None:
+        """Forget the oldest changes of the largest histories, until all together are within their bytes."""
+        while self._history_bytes > self._history_limit:
+            largest = max(self._collections.values(), key=lambda each: each.history_bytes)
+            before = largest.history_bytes
+            largest.drop_oldest()
+            self._history_bytes -= before - largest.history_bytes
 
 
 def encode(kind: Kind, obj: dict[str, Any], revision: int | None) -> Stored:
@@ -186,118 +176,3 @@ def _stored(kind: Kind, obj: dict[str, Any], revision: int, raw: bytes) -> Store
         dict(labels) if (labels := metadata.get("labels")) else _NO_LABELS,
         values(kind, obj),
     )
-
-
-class _Shelf:
-    """The objects of one namespace, and their names in order."""
-
-    __slots__ = ("names", "objects")
-
-    def __init__(self) -> None:
-        self.objects: dict[str, Stored] = {}
-        self.names: list[str] = []
-
-
-class _Collection:
-    """The objects of one kind with what has happened to them after revision `forgotten`."""
-
-    def __init__(self, history: int, forgotten: int) -> None:
-        self.shelves: dict[str, _Shelf] = {}
-        self._namespaces: list[tuple[str, str]] = []
-        self._changes: list[ObjectChange] = []
-        self._history = history
-        self._forgotten = forgotten
-        self._snapshots: OrderedDict[int, list[Stored]] = OrderedDict()
-
-    def get(self, namespace: str, name: str) -> Stored | None:
-        shelf = self.shelves.get(namespace)
-        return None if shelf is None else shelf.objects.get(name)
-
-    def set(self, stored: Stored) -> Stored | None:
-        shelf = self.shelves.get(stored.namespace)
-        if shelf is None:
-            shelf = self.shelves[stored.namespace] = _Shelf()
-            insort(self._namespaces, (_namespace_key(stored.namespace), stored.namespace))
-        old = shelf.objects.get(stored.name)
-        shelf.objects[stored.name] = stored
-        if old is None:
-            insort(shelf.names, stored.name)
-        return old
-
-    def take(self, namespace: str, name: str) -> Stored:
-        shelf = self.shelves[namespace]
-        stored = shelf.objects.pop(name)
-        del shelf.names[bisect_left(shelf.names, name)]
-        if not shelf.names:
-            del self.shelves[namespace]
-            self._namespaces.remove((_namespace_key(namespace), namespace))
-        return stored
-
-    def ordered(self, namespace: str) -> Iterator[Stored]:
-        spaces = [namespace] if namespace else [name for _, name in self._namespaces]
-        for space in spaces:
-            shelf = self.shelves.get(space)
-            if shelf is not None:
-                yield from map(shelf.objects.__getitem__, shelf.names)
-
-    def record(self, change: ObjectChange) -> None:
-        self._changes.append(change)
-        # Dropping an eighth at a time costs less than one by one.
-        if len(self._changes) > self._history + self._history // 8:
-            dropped = len(self._changes) - self._history
-            self._forgotten = self._changes[dropped - 1].new.revision
-            del self._changes[:dropped]
-
-    @property
-    def latest(self) -> int:
-        """The revision of the last change, or of the moment before which everything is forgotten."""
-        return self._changes[-1].new.revision if self._changes else self._forgotten
-
-    def since(self, revision: int, limit: int | None = None) -> list[ObjectChange]:
-        self._check(revision)
-        changes = self._changes
-        if not changes or changes[-1].new.revision <= revision:
-            return []
-        start = bisect_right(changes, revision, key=_revision_of)
-        return changes[start:] if limit is None else changes[start : start + limit]
-
-    def at(self, revision: int) -> list[Stored]:
-        """What is stored now with every later change taken back; held for the next chunk of the same list."""
-        self._check(revision)
-        found = self._snapshots.get(revision)
-        if found is None:
-            later = self.since(revision)
-            found = list(self.ordered("")) if not later else self._undone(later)
-            self._snapshots[revision] = found
-            if len(self._snapshots) > _SNAPSHOTS:
-                self._snapshots.popitem(last=False)
-        return found
-
-    def forget(self, revision: int) -> None:
-        self._changes.clear()
-        self._snapshots.clear()
-        self._forgotten = revision
-
-    def _check(self, revision: int) -> None:
-        if revision < self._forgotten:
-            self._snapshots.pop(revision, None)
-            raise ForgottenError(self._forgotten)
-
-    def _undone(self, later: list[ObjectChange]) -> list[Stored]:
-        objects = {(stored.namespace, stored.name): stored for stored in self.ordered("")}
-        for change in reversed(later):
-            key = (change.new.namespace, change.new.name)
-            if change.old is None:
-                objects.pop(key, None)
-            else:
-                objects[key] = change.old
-        return [objects[key] for key in sorted(objects, key=lambda key: (_namespace_key(key[0]), key[1]))]
-
-
-def _revision_of(change: ObjectChange) -> int:
-    return change.new.revision
-
-
-def _namespace_key(namespace: str) -> str:
-    """Namespaces sort as the keys "namespace/name" do, where "a-b/x" comes before "a/x"."""
-    return f"{namespace}/"

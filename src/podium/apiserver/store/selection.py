@@ -12,9 +12,9 @@ import msgspec
 
 from podium.apiserver.errors import bad_request
 from podium.apiserver.kinds import Kind
+from podium.apiserver.store.collection import Stored
 from podium.apiserver.store.field_values import selectable
 from podium.apiserver.store.label_selector import parse_label_selector
-from podium.apiserver.store.object_store import Stored
 from podium.kube.selector import EVERYTHING, Selector
 
 NAME: Final = "metadata.name"

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from podium.apiserver.kinds import EVENT, Kind
-from podium.apiserver.store.object_store import Stored
+from podium.apiserver.store.collection import Stored
 
 _NEW_NAMES: Final = {
     "involvedObject": "regarding",

@@ -19,7 +19,8 @@ import msgspec
 from podium.apiserver.errors import StatusError, expired
 from podium.apiserver.kinds import Kind
 from podium.apiserver.store import storage_form
-from podium.apiserver.store.object_store import ForgottenError, ObjectChange, ObjectStore, Stored, encode
+from podium.apiserver.store.collection import ForgottenError, ObjectChange, Stored
+from podium.apiserver.store.object_store import ObjectStore, encode
 from podium.apiserver.store.selection import Selection
 
 BATCH: Final = 500

@@ -10,7 +10,7 @@ import msgspec
 
 from podium.apiserver.errors import StatusError, conflict, immutable, invalid, invalid_value
 from podium.apiserver.kinds import NAMESPACE, POD, Kind
-from podium.apiserver.store.object_store import Stored
+from podium.apiserver.store.collection import Stored
 from podium.apiserver.writes.options import DeleteOptions, WriteOptions
 from podium.apiserver.writes.rules.rule import KindRules
 from podium.kube.json_object import JsonObject

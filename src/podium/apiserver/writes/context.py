@@ -8,7 +8,8 @@ import msgspec
 
 from podium.apiserver.errors import not_found
 from podium.apiserver.kinds import Kind, Kinds
-from podium.apiserver.store.object_store import ObjectStore, Stored
+from podium.apiserver.store.collection import Stored
+from podium.apiserver.store.object_store import ObjectStore
 from podium.apiserver.timestamps import timestamp
 from podium.framework.clock import Clock
 

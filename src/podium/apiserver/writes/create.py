@@ -8,7 +8,8 @@ from __future__ import annotations
 from podium.apiserver.errors import StatusError, already_exists, invalid
 from podium.apiserver.kinds import Kind
 from podium.apiserver.store import storage_form
-from podium.apiserver.store.object_store import Stored, encode
+from podium.apiserver.store.collection import Stored
+from podium.apiserver.store.object_store import encode
 from podium.apiserver.writes import field_validation, metadata
 from podium.apiserver.writes.address import admit_namespace, check_namespace, metadata_of
 from podium.apiserver.writes.context import WriteContext

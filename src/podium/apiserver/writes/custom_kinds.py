@@ -12,7 +12,7 @@ from typing import Final
 
 from podium.apiserver.kinds import built_in
 from podium.apiserver.schema.custom import CustomKind, custom_kinds
-from podium.apiserver.store.object_store import ObjectChange, Stored
+from podium.apiserver.store.collection import ObjectChange, Stored
 from podium.apiserver.writes.context import WriteContext
 from podium.apiserver.writes.delete import delete
 from podium.apiserver.writes.options import DeleteOptions

@@ -10,7 +10,8 @@ from typing import Any, Final
 import msgspec
 
 from podium.apiserver.kinds import NAMESPACE, Kind
-from podium.apiserver.store.object_store import Stored, encode
+from podium.apiserver.store.collection import Stored
+from podium.apiserver.store.object_store import encode
 from podium.apiserver.timestamps import seconds_of, timestamp
 from podium.apiserver.writes.conflict import check_deletion
 from podium.apiserver.writes.context import WriteContext

@@ -13,7 +13,7 @@ from podium.apiserver.errors import StatusError, bad_request, unsupported_media_
 from podium.apiserver.kinds import Kind
 from podium.apiserver.schema import schema_of
 from podium.apiserver.store import storage_form
-from podium.apiserver.store.object_store import Stored
+from podium.apiserver.store.collection import Stored
 from podium.apiserver.writes.options import WriteOptions
 from podium.apiserver.writes.patches import json_patch, merge_patch, server_side_apply, strategic_merge, track_update
 from podium.apiserver.writes.patches.check_applied import check_type

@@ -8,7 +8,7 @@ from typing import Any
 from podium.apiserver.errors import bad_request, invalid, invalid_value
 from podium.apiserver.kinds import Kind
 from podium.apiserver.store import storage_form
-from podium.apiserver.store.object_store import Stored
+from podium.apiserver.store.collection import Stored
 from podium.apiserver.writes import patch
 from podium.apiserver.writes.conflict import modified
 from podium.apiserver.writes.context import WriteContext

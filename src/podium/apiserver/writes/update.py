@@ -17,7 +17,8 @@ from podium.apiserver.errors import invalid, not_found
 from podium.apiserver.go_text import go_text
 from podium.apiserver.kinds import Kind
 from podium.apiserver.store import storage_form
-from podium.apiserver.store.object_store import Stored, encode
+from podium.apiserver.store.collection import Stored
+from podium.apiserver.store.object_store import encode
 from podium.apiserver.writes import field_validation, metadata, patch, written_part
 from podium.apiserver.writes.address import check_address, metadata_of
 from podium.apiserver.writes.conflict import check_update

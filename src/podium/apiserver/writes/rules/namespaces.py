@@ -8,7 +8,7 @@ from typing import Final
 
 from podium.apiserver.errors import forbidden
 from podium.apiserver.kinds import NAMESPACE
-from podium.apiserver.store.object_store import Stored
+from podium.apiserver.store.collection import Stored
 from podium.apiserver.writes.context import WriteContext
 from podium.apiserver.writes.rules.rule import KindRules
 from podium.kube.json_object import JsonObject

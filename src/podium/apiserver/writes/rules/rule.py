@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from podium.apiserver.errors import Cause
-from podium.apiserver.store.object_store import Stored
+from podium.apiserver.store.collection import Stored
 from podium.apiserver.writes.context import WriteContext
 from podium.kube.json_object import JsonObject
 from podium.kube.validation import dns_subdomain_errors
