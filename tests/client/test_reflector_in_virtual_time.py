@@ -1,4 +1,4 @@
-"""Hours of bad risk_bounds in no time: the reflector asks no other clock than the loop's."""
+"""Hours of bad weather in no time: the reflector asks no other clock than the loop's."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""A TCP proxy that misbehaves on command: what lies between a client and a server in bad risk_bounds.
+"""A TCP proxy that misbehaves on command: what lies between a client and a server in bad weather.
 
 It passes bytes on and does not look at them, so TLS goes through untouched and certificates for 127.0.0.1 still fit.
 It runs in a thread of its own: its methods may be called both from plain tests and from inside an event loop, and have
