@@ -1,15 +1,25 @@
 """Connections for writes: kept, limited, replaced, given up in time; and the limit on one's own requests."""
 
 import asyncio
+import gc
+import socket
+import ssl
+import threading
+import time
+import warnings
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from aiohttp import web
 
-from podium.client import Client, TimedOut
+from podium.client import Access, Client, TimedOut
 from podium.client import client as client_module
+from podium.client.access import Trust
 from tests.client.asking import VERBS, Asked, all_of, new_client, ok
 from tests.client.conftest import Run
 from tests.client.servers import read_request, serving, talking
+from tests.testbed.certificates import CertificateAuthority
 
 
 def test_one_connection_serves_many_requests_in_a_row(run: Run) -> None:
@@ -185,3 +195,39 @@ def test_the_own_limit_counts_reads_writes_and_watches(run: Run) -> None:
         assert len(seen.requests) == 3
 
     run(main())
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_request_that_is_cancelled_leaves_no_socket_open(tmp_path: Path, streaming: bool) -> None:
+    """Not even where the server never says goodbye in TLS: the event loop may end right after `close`."""
+    authority = CertificateAuthority(tmp_path)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    pair = authority.issue("server")
+    tls.load_cert_chain(pair.certificate, pair.key)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=_silent_server, args=(listening, tls), daemon=True).start()
+
+        async def main() -> None:
+            trust = Trust(insecure=True)
+            access = Access(f"https://127.0.0.1:{listening.getsockname()[1]}", trust=trust, token="t")
+            async with Client(access) as client:
+                asking = client.stream("/watch").__aenter__() if streaming else client.get("/x")
+                task = asyncio.ensure_future(asking)
+                await asyncio.sleep(0.2)
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ResourceWarning)
+            asyncio.run(main())
+            gc.collect()
+    assert not [str(each.message) for each in caught]
+
+
+def _silent_server(listening: socket.socket, tls: ssl.SSLContext) -> None:
+    """Shakes hands and reads, and answers nothing."""
+    connection, _ = listening.accept()
+    with tls.wrap_socket(connection, server_side=True) as talking_to, suppress(OSError):
+        while talking_to.recv(4096):
+            time.sleep(1)
+        time.sleep(5)

@@ -166,7 +166,7 @@ def test_a_command_that_hangs_is_ended(plugin: Callable[[str], str], monkeypatch
 
 
 def test_a_missing_command_is_told_with_its_hint() -> None:
-    with pytest.raises(AccessError, match=r"the command no-such-plugin was not found: brew install it \[1m"):
+    with pytest.raises(AccessError, match=r"the command no-such-plugin was not found: brew install it\\x1b\[1m"):
         ask(ExecCredentials("no-such-plugin", [], origin="o", install_hint="brew install it\x1b[1m"))
     with pytest.raises(AccessError, match="install it or correct `command`"):
         ask(ExecCredentials("/no/such/plugin", [], origin="o"))

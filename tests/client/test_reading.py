@@ -23,7 +23,7 @@ def test_an_object_with_broken_text_is_known_by_name_only(keep_raw: bool) -> Non
     _, found = Reader(NODES, keep_raw=keep_raw).event(broken)
     assert found.identity == ObjectIdentity("a", "u", "7")
     assert found.object is None
-    assert "utf-8" in found.problem
+    assert "UTF-8" in found.problem
 
 
 def test_nesting_without_end_is_garbage() -> None:

@@ -137,7 +137,8 @@ def test_what_node_exporters_say_arrives_and_finds_its_node(
     for each in shown.values():
         assert set(each["nodes"]) == set(ADDRESSES)
         assert each["samples"]["unmatched"] == 0
-    assert all(0 < each["value"] <= 1.1 for each in shown[IDLE]["nodes"].values())
+    shares = [each["value"] for each in shown[IDLE]["nodes"].values()]
+    assert all(0 <= share <= 1.1 for share in shares), shares  # a machine may have no idle moment in a minute
 
 
 def test_scheduling_goes_on_without_prometheus_and_follows_it_again_afterwards(

@@ -19,7 +19,7 @@ from podium.client.credentials import Credentials, FixedCredentials, Identity, b
 from podium.client.errors import AccessError
 from podium.client.expiry import expiry
 from podium.client.files import RotatedFile
-from podium.client.session import tcp_connector
+from podium.client.session import TcpConnector
 from podium.client.tls import tls_context
 from podium.framework.clock import Clock, SystemClock
 
@@ -74,7 +74,7 @@ class Access:
         tls_server_name: str | None = None,
         compression: bool = True,
         clock: Clock | None = None,
-        connector: Callable[[int], BaseConnector] = tcp_connector,
+        connector: Callable[[int], BaseConnector] = TcpConnector,
     ) -> None:
         self.connector = connector
         self.server = server.rstrip("/")

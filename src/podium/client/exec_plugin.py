@@ -18,6 +18,7 @@ import msgspec
 from podium.client.credentials import Identity, bearer
 from podium.client.errors import AccessError
 from podium.framework.clock import Clock, SystemClock
+from podium.kube.printable import printable
 
 GROUP = "client.authentication.k8s.io"
 VERSIONS = (f"{GROUP}/v1", f"{GROUP}/v1beta1")
@@ -105,7 +106,7 @@ class ExecCredentials:
                 limit=MAX_OUTPUT,
             )
         except FileNotFoundError:
-            hint = f": {_printable(self._install_hint)}" if self._install_hint else ": install it or correct `command`"
+            hint = f": {printable(self._install_hint)}" if self._install_hint else ": install it or correct `command`"
             raise AccessError(f"{self._origin}: the command {self._command} was not found{hint}") from None
         except OSError as error:
             raise AccessError(f"{self._origin}: the command {self._command} cannot run: {error.strerror}") from None
@@ -199,8 +200,3 @@ def cluster_info(
     info = {name: value for name, value in given.items() if value or name == "server"}
     info["config"] = config  # a Go client writes null where there is none, and plugins may rely on the field
     return info
-
-
-def _printable(text: str) -> str:
-    """Without escape sequences, which could change the terminal."""
-    return "".join(character if character.isprintable() else " " for character in text)

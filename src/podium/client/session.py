@@ -5,8 +5,11 @@ Large answers come compressed and in many chunks, which aiohttp's C parser reads
 """
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from weakref import WeakSet
 
 import aiohttp
 from multidict import CIMultiDict
@@ -15,9 +18,37 @@ from yarl import URL
 from podium.client.connection_errors import unreachable
 from podium.client.wire import MalformedResponseError
 
+ROUNDS_TO_CLOSE = 20
+"""Rounds of the event loop that connections get to close in."""
 
-def tcp_connector(limit: int) -> aiohttp.BaseConnector:
-    return aiohttp.TCPConnector(limit=limit, keepalive_timeout=60)
+
+class TcpConnector(aiohttp.TCPConnector):
+    """Connects over TCP, and leaves no socket open when it is closed.
+
+    A request that is cancelled leaves its connection to a TLS farewell that aiohttp forgets about and that the server
+    may take long to answer; when the event loop ends before that, the socket stays open.
+    """
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit=limit, keepalive_timeout=60, socket_factory=self._new_socket)
+        self._sockets: WeakSet[socket.socket] = WeakSet()
+
+    def _new_socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
+        family, kind, protocol, *_rest = address
+        created = socket.socket(family, kind, protocol)
+        self._sockets.add(created)
+        return created
+
+    async def close(self, *, abort_ssl: bool = False) -> None:
+        await super().close(abort_ssl=True)
+        for _ in range(ROUNDS_TO_CLOSE):
+            open_sockets = [each for each in self._sockets if each.fileno() >= 0]
+            if not open_sockets:
+                break
+            for each in open_sockets:
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)  # the transport sees the end, and closes it
+            await asyncio.sleep(0)
 
 
 class Session:
@@ -30,7 +61,7 @@ class Session:
         proxy: str | None,
         server_name: str | None,
         compression: bool,
-        connector: Callable[[int], aiohttp.BaseConnector] = tcp_connector,
+        connector: Callable[[int], aiohttp.BaseConnector] = TcpConnector,
     ) -> None:
         self._connector = connector
         self._limit = limit
@@ -67,7 +98,7 @@ class Session:
         for session in self._sessions.values():
             await session.close()
         self._sessions.clear()
-        await asyncio.sleep(0)  # transports that were aborted close their sockets in the next round
+        await asyncio.sleep(0)  # connections that were aborted close their sockets in the next round
 
     def _session(self, streaming: bool) -> aiohttp.ClientSession:
         session = self._sessions.get(streaming)

@@ -16,6 +16,7 @@ from podium.client import Access, Client, WatchedExperience
 from podium.config import to_dict
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
+from podium.config.secrets import without_secrets
 from podium.kube import Node, Pod
 from podium.live.driver import LiveScheduler
 from podium.live.election.election import Election
@@ -168,7 +169,7 @@ async def serve_endpoints(
 
     server = EndpointServer(
         process.metrics,
-        lambda: to_dict(process.config),
+        lambda: without_secrets(to_dict(process.config)),
         allowed.control,
         healthz=election,
         readyz={**election, "shutdown": process.shutting_down, "sched-handler-sync": process.not_synced},

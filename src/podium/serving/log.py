@@ -1,6 +1,8 @@
 """Formats the log of a running process: lines for people at a terminal, JSON objects for a cluster that collects them.
 
-What is given as `extra={"fields": {…}}` stands in the JSON beside the message.
+What is given as `extra={"fields": {…}}` stands in the JSON beside the message. Whatever is logged, by Podium or by a
+library, passes here last: credentials in it are hidden, and control characters are made visible. aiohttp logs requests
+that are no HTTP with a traceback that quotes them; of those nothing is quoted, and they are only shown at level debug.
 """
 
 import logging
@@ -8,6 +10,10 @@ import sys
 from typing import Any
 
 import msgspec
+from aiohttp.http_exceptions import HttpProcessingError
+
+from podium.config.secrets import redacted
+from podium.kube.printable import printable, printable_json, printable_lines
 
 LOG = logging.getLogger("podium")
 
@@ -16,16 +22,47 @@ LEVELS = ("debug", "info", "warning", "error")
 
 
 def set_up(form: str, level: str) -> None:
-    """Send the log to standard error as `text` or `json`."""
-    handler = logging.StreamHandler(sys.stderr)
+    """Send the log to standard error as `text` or `json`; what libraries log goes the same way, from warnings on."""
+    handler = PodiumHandler(sys.stderr)
     handler.setFormatter(_Json() if form == "json" else _Text("%(asctime)s %(levelname)-7s %(message)s"))
+    handler.addFilter(_without_request)
     LOG.handlers[:] = [handler]
     LOG.setLevel(level.upper())
     LOG.propagate = False
+    root = logging.getLogger()
+    root.handlers[:] = [*(each for each in root.handlers if not isinstance(each, PodiumHandler)), handler]
+
+
+class PodiumHandler(logging.StreamHandler[Any]):
+    """The one handler of a process's log."""
+
+
+def _without_request(record: logging.LogRecord) -> bool:
+    """Whether to log it; a report of a malformed request loses what it quotes."""
+    error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+    if not isinstance(error, HttpProcessingError):
+        return True
+    record.msg, record.args = f"a malformed request was refused: {type(error).__name__}", ()
+    record.exc_info = record.exc_text = None
+    return LOG.isEnabledFor(logging.DEBUG)
 
 
 class _Text(logging.Formatter):
     default_msec_format = "%s.%03d"
+
+    def format(self, record: logging.LogRecord) -> str:
+        record.exc_text = None  # another handler's formatter may have left its own
+        return super().format(record)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (logging's name)
+        record.message = _safe(record.message)
+        return super().formatMessage(record)
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802
+        return _safe_lines(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:  # noqa: N802
+        return _safe_lines(stack_info)
 
 
 class _Json(logging.Formatter):
@@ -33,11 +70,25 @@ class _Json(logging.Formatter):
         entry: dict[str, Any] = {
             "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
             "level": record.levelname.lower(),
-            "message": record.getMessage(),
+            "message": _without_surrogates(redacted(record.getMessage())),
         }
         if (finding := getattr(record, "shadow", None)) is not None:
             entry["shadow"] = finding
-        entry.update(getattr(record, "fields", {}))
+        for name, value in getattr(record, "fields", {}).items():
+            entry[name] = _without_surrogates(redacted(value)) if isinstance(value, str) else value
         if record.exc_info:
-            entry["trace"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(entry).decode()
+            entry["trace"] = _without_surrogates(redacted(self.formatException(record.exc_info)))
+        return printable_json(msgspec.json.encode(entry).decode())
+
+
+def _without_surrogates(text: str) -> str:
+    """JSON has no half characters; text from HTTP headers may."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _safe(text: str) -> str:
+    return printable(redacted(text))
+
+
+def _safe_lines(text: str) -> str:
+    return printable_lines(redacted(text))

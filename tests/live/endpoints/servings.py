@@ -64,7 +64,7 @@ async def ask(
     if pair is not None:
         context.load_cert_chain(pair.certificate, pair.key)
     sent = {**({"Authorization": f"Bearer {token}"} if token else {}), **(headers or {})}
-    connector = aiohttp.TCPConnector(ssl=context, force_close=True)
+    connector = aiohttp.TCPConnector(ssl=context)  # closed with its session, which waits for that
     async with (
         aiohttp.ClientSession(connector=connector) as session,
         session.request(method, url, headers=sent) as answer,

@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 
 from podium.client import Access, Client
-from podium.live.endpoints.access import DelegatedAccessControl
+from podium.live.endpoints.access import UNKNOWN_TOKENS_AT_ONCE, UNKNOWN_TOKENS_PER_SECOND, DelegatedAccessControl
 from podium.live.endpoints.client_certificates import CONFIG_MAP, ClientAuthorities, LookupFailedError
 from podium.serving.certificate import SelfSigned
 from podium.serving.tls import ServingTls
@@ -237,6 +237,51 @@ def test_answers_are_forgotten_when_their_time_is_over() -> None:
     assert run_with(server, steps, access_answers_hold=0.0) == [200, 403]
     server.allowed = lambda _spec: True
     assert run_with(server, steps, access_answers_hold=60.0) == [200, 200]
+
+
+def test_a_flood_of_unknown_tokens_is_not_passed_on_and_shuts_out_nobody_who_is_known() -> None:
+    server = ApiServer()
+    reports: list[str] = []
+
+    async def steps(address: str) -> list[int]:
+        first = await ask(f"{address}/metrics", token="good")
+        flood = await asyncio.gather(*(ask(f"{address}/metrics", token=f"junk-{number}") for number in range(60)))
+        again = await ask(f"{address}/metrics", token="junk-0")
+        still = await ask(f"{address}/metrics", token="good")
+        refused = next(reply for reply in flood if reply.status == 429)
+        assert refused.headers["Retry-After"] == "1"
+        assert {reply.status for reply in flood} == {401, 429}
+        return [first.status, again.status, still.status]
+
+    statuses = run_with(server, steps, token_answers_hold=0.0, access_answers_hold=60.0, report=reports.append)
+    assert statuses[0] == statuses[2] == 200
+    assert statuses[1] in (401, 429)
+    junk = [spec["token"] for kind, spec in server.reviews if kind == "token" and spec["token"] != "good"]
+    assert len(junk) <= UNKNOWN_TOKENS_AT_ONCE + 5 * UNKNOWN_TOKENS_PER_SECOND  # the flood took a moment
+    assert len(junk) < 60
+
+
+def test_a_refused_token_is_cached_as_long_as_a_good_one() -> None:
+    server = ApiServer()
+
+    async def steps(address: str) -> set[int]:
+        return {(await ask(f"{address}/metrics", token="junk")).status for _ in range(5)}
+
+    assert run_with(server, steps) == {401}
+    assert [kind for kind, _spec in server.reviews] == ["token"]
+
+
+def test_reviews_that_fail_are_reported_once_in_a_while() -> None:
+    server = ApiServer()
+    reports: list[str] = []
+
+    async def steps(address: str) -> None:
+        server.fails = True
+        for number in range(8):
+            await ask(f"{address}/metrics", token=f"t{number}")
+
+    run_with(server, steps, report=reports.append)
+    assert len([line for line in reports if "cannot be reviewed" in line]) == 1
 
 
 def test_the_reason_of_a_refusal_is_passed_on() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -139,6 +141,49 @@ def test_other_methods_are_not_allowed() -> None:
             return await ask(f"{address}/metrics", method="POST")
 
     assert asyncio.run(main()).status == 405
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ", b"GET /healthz"])
+def test_a_connection_that_does_not_bring_a_request_in_time_is_closed(sent: bytes) -> None:
+    """Hundreds of them would else stay for ever; one that trickles is no better than a silent one."""
+
+    async def main() -> float:
+        async with served(idle_timeout=0.5) as address:
+            host, _, port = address.removeprefix("http://").partition(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            began = time.monotonic()
+            writer.write(sent)
+            try:
+                async with asyncio.timeout(5):
+                    while not reader.at_eof():
+                        writer.write(sent[:1] and b"x")
+                        with contextlib.suppress(TimeoutError):
+                            await asyncio.wait_for(reader.read(1), 0.1)
+            except ConnectionError:
+                pass  # closed while a byte was on its way
+            finally:
+                writer.close()
+            return time.monotonic() - began
+
+    assert 0.4 < asyncio.run(main()) < 3
+
+
+def test_an_idle_connection_is_closed_and_a_busy_one_is_not() -> None:
+    async def main() -> int:
+        async with served(idle_timeout=0.5) as address:
+            host, _, port = address.removeprefix("http://").partition(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            answers = 0
+            for _ in range(8):  # longer than the limit, with something to do all the time
+                writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+                answers += (await reader.readuntil(b"\r\n\r\nok")).startswith(b"HTTP/1.1 200")
+                await asyncio.sleep(0.1)
+            async with asyncio.timeout(5):
+                assert await reader.read() == b""
+            writer.close()
+            return answers
+
+    assert asyncio.run(main()) == 8
 
 
 def test_a_port_that_is_taken_is_named() -> None:

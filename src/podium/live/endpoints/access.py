@@ -3,7 +3,9 @@
 Authentication: a front proxy's headers, a client certificate, or a bearer token, which a TokenReview turns into a user.
 Credentials that prove wrong get 401; without any the user is `system:anonymous`. Authorization: `system:masters` may
 do everything, some paths are always allowed, and for all else a SubjectAccessReview on the path decides: 403 if it
-says no. Answers hold for ten seconds.
+says no. Answers hold for ten seconds, refusals too. Tokens that were never
+right are reviewed ten times a second at most; more get 429, so that strangers wear out neither the API server nor the
+answers to those who are known.
 
 Without an API server nothing can be found out: tokens are wrong (401), and reviews fail (500). With none given at all,
 only what is always allowed is.
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -22,7 +25,9 @@ import msgspec
 from aiohttp import web
 
 from podium.client import Client, ClientError
+from podium.framework.report_limit import ReportLimit
 from podium.live.endpoints.client_certificates import ClientAuthorities, FrontProxy, certificates_in
+from podium.live.endpoints.rate_limit import RateLimit
 from podium.live.endpoints.review_cache import ReviewCache
 from podium.serving.tls import anchor_of
 
@@ -31,6 +36,11 @@ A_MOMENT = 1.0
 ANSWERS_HOLD = 10.0
 PATIENCE = 10.0
 """Seconds within which the API server must answer."""
+UNKNOWN_TOKENS_PER_SECOND, UNKNOWN_TOKENS_AT_ONCE = 10.0, 20
+"""Reviews of tokens that were never right: more are answered 429, and the API server is not asked."""
+MOST_KNOWN_TOKENS = 1024
+REPEAT = 10.0
+"""Seconds between two log lines about reviews that failed."""
 MASTERS = "system:masters"
 AUTHENTICATED = "system:authenticated"
 
@@ -71,6 +81,10 @@ class UnauthenticatedError(Exception):
     """Credentials were shown that prove nothing."""
 
 
+class TooManyTokensError(Exception):
+    """More tokens came that were never right than the API server is asked about."""
+
+
 class DelegatedAccessControl:
     """Access control by the API server; `authentication` and `authorization` are clients to ask it with."""
 
@@ -93,6 +107,9 @@ class DelegatedAccessControl:
         self._tolerant = tolerate_lookup_failure
         self._report = report
         self._users: ReviewCache[str, UserInfo | None] = ReviewCache(token_answers_hold)
+        self._known_tokens: OrderedDict[str, None] = OrderedDict()
+        self._unknown_tokens = RateLimit(UNKNOWN_TOKENS_PER_SECOND, UNKNOWN_TOKENS_AT_ONCE)
+        self._report_limit = ReportLimit(REPEAT, lambda: asyncio.get_running_loop().time())
         self._answers: ReviewCache[AccessQuestion, AccessDecision] = ReviewCache(access_answers_hold)
         self._current: asyncio.Task[None] | None = None
 
@@ -116,6 +133,10 @@ class DelegatedAccessControl:
             user = await self._user(request)
         except UnauthenticatedError:
             return status(401, "Unauthorized", "Unauthorized")
+        except TooManyTokensError:
+            response = status(429, "TooManyRequests", "too many unknown tokens: try again in a second")
+            response.headers["Retry-After"] = "1"
+            return response
         path, verb = request.path, request.method.lower()
         if MASTERS in user.groups or self._is_always_allowed(path):
             return None
@@ -125,7 +146,7 @@ class DelegatedAccessControl:
             question = AccessQuestion(user, path, verb)
             answer = await self._answers.get(question, lambda: self._review_access(question))
         except ClientError as error:
-            self._report(f"may {user.name} {verb} {path}? The API server cannot be asked: {error}")
+            self._report_at_times(f"may {user.name} {verb} {path}? The API server cannot be asked: {error}")
             return web.Response(status=500, text=f'Internal Server Error: "{path}": the API server cannot be asked\n')
         return None if answer.allowed else _forbidden(user, path, verb, answer.reason)
 
@@ -173,12 +194,28 @@ class DelegatedAccessControl:
         return (UserInfo(common_name, tuple(names.get("organizationName", ()))) if common_name else None), False
 
     async def _token_user(self, token: str) -> UserInfo | None:
-        digest = hashlib.sha256(token.encode()).hexdigest()  # what is remembered must not be of use to a thief
+        digest = hashlib.sha256(token.encode(errors="replace")).hexdigest()  # of no use to a thief
+        if digest not in self._known_tokens and digest not in self._users and not self._unknown_tokens.allows():
+            raise TooManyTokensError
         try:
-            return await self._users.get(digest, lambda: self._review_token(token))
+            user = await self._users.get(digest, lambda: self._review_token(token))
         except ClientError as error:
-            self._report(f"a token cannot be reviewed: {error}")
+            self._report_at_times(f"a token cannot be reviewed: {error}")
             return None
+        if user is not None:
+            self._remember(digest)
+        return user
+
+    def _remember(self, digest: str) -> None:
+        """Let a token that was right be reviewed again at any time, however many wrong ones come."""
+        self._known_tokens[digest] = None
+        self._known_tokens.move_to_end(digest)
+        if len(self._known_tokens) > MOST_KNOWN_TOKENS:
+            self._known_tokens.popitem(last=False)
+
+    def _report_at_times(self, sentence: str) -> None:
+        if self._report_limit.due("reviews"):
+            self._report(sentence)
 
     async def _review_token(self, token: str) -> UserInfo | None:
         assert self._authentication is not None

@@ -21,6 +21,11 @@ class ReviewCache(Generic[K, V]):
         self._answers: OrderedDict[K, tuple[float, V]] = OrderedDict()
         self._asking: dict[K, asyncio.Task[V]] = {}
 
+    def __contains__(self, key: K) -> bool:
+        """Whether an answer is cached, or being asked for."""
+        known = self._answers.get(key)
+        return key in self._asking or (known is not None and asyncio.get_running_loop().time() < known[0])
+
     async def get(self, key: K, ask: Callable[[], Coroutine[Any, Any, V]]) -> V:
         """The answer under this key: cached, being asked for already, or asked for now."""
         known = self._answers.get(key)

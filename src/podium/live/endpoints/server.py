@@ -29,6 +29,9 @@ from podium.serving.health import Check, Health, HealthAnswer, HealthResults
 
 PORT = 10259
 LARGEST_REQUEST = 64 << 10
+IDLE_TIMEOUT = 32.0
+"""Seconds in which a connection must bring the whole head of its next request, or it is closed: as long as
+kube-scheduler gives a head."""
 GRACE = 1.0
 """Seconds that answers under way get at the end."""
 
@@ -64,6 +67,7 @@ class EndpointServer:
         tls: ssl.SSLContext | None = None,
         host: str = "0.0.0.0",
         port: int = PORT,
+        idle_timeout: float = IDLE_TIMEOUT,
     ) -> None:
         self._metrics = metrics
         self._configuration = configuration
@@ -71,6 +75,7 @@ class EndpointServer:
         self._resources = resources
         self._tls = tls
         self._host = host
+        self._idle_timeout = idle_timeout
         self.port = port
         """Where it listens; any free port is taken for 0."""
         results = HealthResults()
@@ -84,7 +89,13 @@ class EndpointServer:
     async def start(self) -> None:
         """Listen; raises ServingError where that cannot be done."""
         await self._access.start()
-        self._runner = web.AppRunner(self.application(), access_log=None, shutdown_timeout=GRACE, handle_signals=False)
+        self._runner = web.AppRunner(
+            self.application(),
+            access_log=None,
+            shutdown_timeout=GRACE,
+            handle_signals=False,
+            keepalive_timeout=self._idle_timeout,
+        )
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, self._host, self.port, ssl_context=self._tls).start()

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from urllib.parse import unquote, urlsplit
 
+from podium.config.secrets import redacted
 from podium.framework.extender import ExtenderError
 from podium.live.extender_client.timed_connection import TimedConnection
 
@@ -85,9 +86,9 @@ class ExtenderConnections:
     def _connect(self, url: str, deadline: float) -> TimedConnection:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https"):
-            raise ExtenderError(f'Post "{url}": unsupported protocol scheme "{parts.scheme}"')
+            raise ExtenderError(f'Post "{redacted(url)}": unsupported protocol scheme "{parts.scheme}"')
         if not parts.hostname:
-            raise ExtenderError(f'Post "{url}": http: no Host in request URL')
+            raise ExtenderError(f'Post "{redacted(url)}": http: no Host in request URL')
         port = parts.port or (443 if parts.scheme == "https" else 80)
         plain = socket.create_connection((parts.hostname, port), timeout=max(deadline - self.now(), 0.001))
         try:
@@ -111,6 +112,7 @@ class ExtenderCall:
         self._calls = calls
         self._verb = verb
         self._url = url
+        self._shown_url = redacted(url)
         self._body = body
         self._repeatable = repeatable
         self._deadline = calls.now() + calls.timeout
@@ -172,7 +174,9 @@ class ExtenderCall:
         assert connection is not None, "a call is sent before it is answered"
         with connection.http.getresponse() as response:
             if response.status != http.client.OK:
-                raise ExtenderError(f"failed {self._verb} with extender at URL {self._url}, code {response.status}")
+                raise ExtenderError(
+                    f"failed {self._verb} with extender at URL {self._shown_url}, code {response.status}"
+                )
             try:
                 body = self._body_of(response)
             except TimeoutError:
@@ -191,7 +195,7 @@ class ExtenderCall:
         while part := response.read(_CHUNK):
             body += part
             if len(body) > limit:
-                raise ExtenderError(f"the reply of extender at URL {self._url} is larger than {limit} bytes")
+                raise ExtenderError(f"the reply of extender at URL {self._shown_url} is larger than {limit} bytes")
         return bytes(body)
 
     def _abandon(self) -> None:
@@ -222,4 +226,4 @@ class ExtenderCall:
             if isinstance(error, http.client.BadStatusLine):
                 detail = f'malformed HTTP response "{detail.rstrip()}"'
             detail = f"net/http: HTTP/1.x transport connection broken: {detail}"
-        return f'Post "{self._url}": {detail}'
+        return f'Post "{self._shown_url}": {detail}'

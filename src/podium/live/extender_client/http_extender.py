@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from podium.config.resolved import SchedulerConfig
+from podium.config.secrets import redacted
 from podium.config.types import ExtenderConfig
 from podium.framework.extender import ChosenVictims, Filtered, HostScores, Victims
 from podium.kube import Node, Pod
@@ -62,7 +63,7 @@ class HttpExtender:
         guard: Callable[[], None] = lambda: None,
         largest_reply: int = LARGEST_REPLY,
     ) -> None:
-        self.name = config.url_prefix
+        self.name = redacted(config.url_prefix)
         self.ignorable = config.ignorable
         self.weight = config.weight
         self.is_filter = bool(config.filter_verb)

@@ -11,6 +11,7 @@ import ssl
 import tempfile
 from pathlib import Path
 
+from podium.config.secrets import redacted
 from podium.config.types import ExtenderConfig, ExtenderTLS
 
 
@@ -25,7 +26,7 @@ def tls_context(extender: ExtenderConfig) -> ssl.SSLContext:
     except (OSError, ValueError) as error:
         detail = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) and error.filename else str(error)
         raise ExtenderSettingsError(
-            f"the certificates of extender {extender.url_prefix} cannot be used ({detail}); "
+            f"the certificates of extender {redacted(extender.url_prefix)} cannot be used ({detail}); "
             "look at its tlsConfig in extenders"
         ) from None
 
