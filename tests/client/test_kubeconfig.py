@@ -252,7 +252,7 @@ def test_a_list_of_files_none_of_which_exists_is_wrong(monkeypatch: pytest.Monke
     ("text", "says"),
     [
         (None, "cannot be read: No such file"),
-        (b"\xff\xfe\x00", "not text"),
+        (b"\xff\xfe\x00", "not UTF-8 text"),
         (f"users: [{{token: {SECRET}".encode(), "is not YAML: line"),
         (f"token: {SECRET}\n\tx".encode(), "is not YAML"),
         (b"", "no kubeconfig"),
@@ -344,7 +344,7 @@ NOT_PEM = base64.b64encode(SECRET.encode()).decode()
         ),
         (
             {},
-            {"exec": {"command": "x", "apiVersion": "client.authentication.k8s.io/v1beta1", "env": [{"value": "y"}]}},
+            {"exec": {"command": "x", "apiVersion": "client.authentication.k8s.io/v1beta1", "env": [{"value": "v"}]}},
             "exec.env has an entry without a name",
         ),
     ],

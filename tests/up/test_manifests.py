@@ -50,7 +50,7 @@ def test_a_list_is_its_items(tmp_path: Path) -> None:
         ("kind: Pod\n", "bad.yaml: document 1: apiVersion is missing"),
         ("- a\n- b\n", "bad.yaml: document 1: not an object"),
         (POD % "a" + "---\napiVersion: v1\n", "bad.yaml: document 2: kind is missing"),
-        ("a: [\n", "bad.yaml: while parsing"),
+        ("a: [\n", "bad.yaml:2: the YAML is broken: "),
         ("# nothing\n", "bad.yaml: no objects in it"),
     ],
 )

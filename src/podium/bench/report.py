@@ -21,6 +21,7 @@ from podium.bench.embedded import EmbeddedFigures
 from podium.bench.extender import ExtenderFigures
 from podium.bench.growth import Growth
 from podium.bench.runner import Measurement
+from podium.kube.documents import FILE, DocumentError, read_json
 
 T = TypeVar("T")
 
@@ -72,8 +73,8 @@ def load_growth(text: str, source: str) -> SavedGrowth:
 
 def _load(text: str, source: str, kind: type[T], command: str) -> T:
     try:
-        return msgspec.json.decode(text, type=kind)
-    except msgspec.DecodeError as error:
+        return msgspec.convert(read_json(text, bounds=FILE), kind)
+    except (DocumentError, msgspec.ValidationError) as error:
         raise NotARunError(f"{source}: not a saved run ({error}); save one with {command} > FILE") from None
 
 

@@ -15,9 +15,11 @@ STDIN = "-"
 
 
 def read_text(file: str) -> tuple[str, str]:
-    """The text of a file, and what to call the file in messages."""
+    """The text of a file, and what to call the file in messages; raises DocumentError where it is too large."""
+    from podium.kube.files import read_file, read_stream
+
     source = "<stdin>" if file == STDIN else file
-    data = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
+    data = read_stream(sys.stdin.buffer, source) if file == STDIN else read_file(Path(file))
     try:
         return data.decode("utf-8-sig"), source
     except UnicodeDecodeError as error:

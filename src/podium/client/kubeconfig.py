@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
-import yaml
 
 from podium.client.errors import AccessError
+from podium.kube.documents import SETTINGS, DocumentError, read_yaml
+from podium.kube.files import read_file
 
 
 class KubeconfigEntry(msgspec.Struct, rename="kebab", kw_only=True):
@@ -180,18 +181,13 @@ def _names(entries: dict[str, Any]) -> str:
 def _read(file: Path) -> Kubeconfig:
     location = EntryLocation(file)
     try:
-        text = file.read_text()
+        content = read_yaml(read_file(file, SETTINGS), bounds=SETTINGS)
     except OSError as error:
         raise location.error(f"the kubeconfig cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise location.error("the kubeconfig is not text") from None
-    try:
-        content = yaml.load(text, Loader=yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:  # its own text quotes the line, which may hold a token
-        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise location.error(f"the kubeconfig is not YAML: {line}{error.problem}") from None
-    except (yaml.YAMLError, ValueError):
-        raise location.error("the kubeconfig is not YAML") from None
+    except DocumentError as error:
+        line = f"line {error.line}: " if error.line else ""
+        what = "is not YAML" if error.language else "cannot be read"
+        raise location.error(f"the kubeconfig {what}: {line}{error.problem}") from None
     if not isinstance(content, dict):
         raise location.error("this is no kubeconfig: it must have clusters, users and contexts")
     if content.get("kind", "Config") != "Config":

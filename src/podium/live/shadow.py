@@ -24,6 +24,7 @@ from podium.framework import Nomination
 from podium.framework.cycle import Cycle
 from podium.framework.status import PluginError
 from podium.kube import Condition, PersistentVolume, PersistentVolumeClaim, Pod
+from podium.kube.json_depth import MAX_DEPTH, nested_too_deeply
 from podium.serving.log import LOG
 
 MOST_WAITING = 1000
@@ -74,6 +75,8 @@ def log_finding(finding: Finding) -> None:
 def read_findings(lines: Iterable[str]) -> Iterator[Finding]:
     """The findings in a log that was written with --log-format json; other lines are passed over."""
     for line in lines:
+        if nested_too_deeply(line.encode(), MAX_DEPTH):
+            continue
         try:
             finding = _decode_line(line).shadow
         except msgspec.DecodeError:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-import yaml
+from podium.kube.documents import FILE, DocumentError, read_documents, read_json
+from podium.kube.files import read_file
 
 Manifest = dict[str, Any]
 
@@ -41,17 +41,13 @@ def _files(path: Path) -> list[Path]:
 
 def _objects(file: Path) -> Iterator[Manifest]:
     try:
-        text = file.read_text(encoding="utf-8")
-        documents = [msgspec.json.decode(text)] if file.suffix == ".json" else list(yaml.safe_load_all(text))
+        documents = [read_json(each.data, bounds=FILE) for each in read_documents(read_file(file), str(file))]
     except OSError as error:
         raise WorkloadError(f"{file}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise WorkloadError(f"{file}: not UTF-8 text; save the file as UTF-8") from None
-    except (yaml.YAMLError, msgspec.DecodeError) as error:
-        raise WorkloadError(f"{file}: {' '.join(str(error).split())}") from None
+    except DocumentError as error:
+        raise WorkloadError(str(error)) from None
     for number, document in enumerate(documents, start=1):
-        if document is not None:
-            yield from _checked(document, f"{file}: document {number}")
+        yield from _checked(document, f"{file}: document {number}")
 
 
 def _checked(document: Any, where: str) -> Iterator[Manifest]:
