@@ -192,7 +192,7 @@ class Ledger:
 
     def __init__(self, cluster: Cluster) -> None:
         self.rows: dict[int, set[str]] = {}
-        cluster.watch(self)
+        cluster.follow_pods(self)
 
     def came(self, placed: PlacedPod) -> None:
         there = self.rows.setdefault(placed.row, set())

@@ -1,4 +1,4 @@
-"""Finding the selectors that may match given labels without trying them all.
+"""Finds the selectors that may match given labels without trying them all.
 
 A selector that requires `key In (a, b)` can only match label sets that contain key=a or key=b. Such a pair is its
 anchor. Filing selectors under their anchors (and label sets under their pairs) makes both directions a lookup:

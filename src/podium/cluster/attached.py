@@ -1,4 +1,4 @@
-"""How many volumes of each CSI driver are attached to each node: kept as pods, claims, volumes and attachments move.
+"""Counts the volumes of each CSI driver that are attached to each node, as pods, claims and volumes change.
 
 A volume is "driver/handle". A pod's claim leads to it through the bound persistent volume, or, while there is none,
 through the provisioner of the storage class, with a handle made up from the claim's name. In-tree disks count as
@@ -6,7 +6,7 @@ volumes of the driver that took them over, inline ones too. Attached to a node a
 those that a VolumeAttachment names, each once.
 
 What a claim leads to can change at any time, so claims in use remember who uses them, and volumes and classes remember
-which claims lead through them. Only rows concerned are counted anew, and whoever keeps answers per row is told of them.
+which claims lead through them. Only the rows concerned are counted again, and these rows go into the journal of pods.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class UnusableVolumeError(Exception):
 
 
 class _Claim:
-    """A claim in use: by whom, and the names (kind, name) of what it leads through."""
+    """A claim in use: the pods that use it, and the names (kind, name) of what it leads through."""
 
     __slots__ = ("through", "users")
 
@@ -49,7 +49,7 @@ class _Claim:
 
 class AttachedVolumes:
     def __init__(self, columns: ColumnSet, objects: Objects, moved: Callable[[int], None]) -> None:
-        """`moved` is told of rows that change though no pod or node comes or goes."""
+        """`moved` is called with rows that change though no pod or node comes or goes."""
         self._columns = columns
         self._objects = objects
         self._moved = moved
@@ -120,9 +120,9 @@ class AttachedVolumes:
             raise UnusableVolumeError(f"looking up PVC {pod.namespace}/{name}: {missing}", claim_missing=True)
         if is_ephemeral(volume) and (objection := foreign_claim(pod, claim)):
             raise UnusableVolumeError(objection)
-        return self._behind(claim)
+        return self._volume_of(claim)
 
-    def _behind(self, claim: PersistentVolumeClaim) -> tuple[str, str] | None:
+    def _volume_of(self, claim: PersistentVolumeClaim) -> tuple[str, str] | None:
         """Driver and handle of the volume a claim leads to; None when no driver counts it."""
         volume = self._objects.volumes.get(claim.spec.volume_name) if claim.spec.volume_name else None
         found = self._to_be_made(claim) if volume is None else _source(volume)

@@ -1,8 +1,8 @@
-"""Growing arrays with one entry per node row.
+"""Holds growing arrays with one entry per node row.
 
 Every fact about nodes that scheduling compares is an array over rows, so that one NumPy expression answers for the
-whole cluster. Rows are appended as nodes appear and reused when nodes go; a row never moves, so that answers kept per
-row stay valid. A `Column` keeps spare capacity and shows its used part as `view`.
+whole cluster. Rows are appended as nodes appear and reused when nodes go; a row never moves, so that answers cached
+per row stay valid. A `Column` keeps spare capacity and shows its used part as `view`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Column:
 
 
 class ColumnSet:
-    """All columns over the same rows: whoever creates one gets it resized together with the others."""
+    """All columns over the same rows; they are resized together."""
 
     def __init__(self) -> None:
         self.rows = 0

@@ -1,9 +1,9 @@
-"""How many pods that match a question stand on each node: kept, not recounted.
+"""Counts the pods on each node that match a query, as they come and go.
 
 Spreading and inter-pod affinity ask again and again "how many pods of these namespaces with these labels are on each
 node?". A `PodQuery` is that question; the first time it is asked a column of counts is made, and from then on every pod
 that comes or goes adds or subtracts one. Pods with equal namespace, labels and terminating state are one `PodClass`, so
-that a selector is evaluated once per class and not once per pod. Columns that nobody asked about for long are dropped.
+that a selector is evaluated once per class and not once per pod. The columns asked about longest ago are dropped.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 
 from podium.cluster.anchors import AnchorIndex, Pair, anchors
 from podium.cluster.columns import Column, ColumnSet
-from podium.cluster.tally import Tally
+from podium.cluster.row_count import RowCount
 from podium.kube.selector import Selector
 
-KEPT_COLUMNS = 2048
+MOST_COLUMNS = 2048
 
 
 class QueryTerm(NamedTuple):
@@ -59,8 +59,8 @@ class PodClass:
         self.columns: list[CountColumn] = []
 
 
-class CountColumn(Tally):
-    """The kept answer to one query."""
+class CountColumn(RowCount):
+    """The pods that match one query, per row."""
 
     __slots__ = ("query",)
 
@@ -79,7 +79,7 @@ class PodCounts:
         self._columns = columns
         self._classes: dict[ClassKey, PodClass] = {}
         self._classes_by_pair: dict[Pair, dict[PodClass, None]] = {}
-        self._kept: OrderedDict[PodQuery, CountColumn] = OrderedDict()
+        self._by_query: OrderedDict[PodQuery, CountColumn] = OrderedDict()
         self._by_anchor: AnchorIndex[CountColumn] = AnchorIndex()
         self._ticks = count(1)
 
@@ -121,18 +121,18 @@ class PodCounts:
 
     def column(self, query: PodQuery) -> CountColumn:
         """The counts for a query, made on first use."""
-        kept = self._kept.get(query)
-        if kept is not None:
-            self._kept.move_to_end(query)
-            return kept
-        column = self._kept[query] = CountColumn(query, self._columns.new(np.int64), self._ticks)
+        known = self._by_query.get(query)
+        if known is not None:
+            self._by_query.move_to_end(query)
+            return known
+        column = self._by_query[query] = CountColumn(query, self._columns.new(np.int64), self._ticks)
         self._by_anchor.add(column, query.terms[0].selector)
         for pods in self._candidates(query):
             if query.matches(pods.namespace, pods.labels, pods.terminating):
                 pods.columns.append(column)
                 for row, count in pods.rows.items():
                     column.add(row, count)
-        if len(self._kept) > KEPT_COLUMNS:
+        if len(self._by_query) > MOST_COLUMNS:
             self._drop_oldest()
         return column
 
@@ -152,7 +152,7 @@ class PodCounts:
         return {pods: None for pair in pairs for pods in self._classes_by_pair.get(pair, ())}
 
     def _drop_oldest(self) -> None:
-        query, column = self._kept.popitem(last=False)
+        query, column = self._by_query.popitem(last=False)
         self._by_anchor.discard(column, query.terms[0].selector)
         for pods in self._candidates(query):
             if column in pods.columns:

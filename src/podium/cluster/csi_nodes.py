@@ -1,4 +1,4 @@
-"""What each node's CSINode object says, as columns: volume limits per driver, and which in-tree plugins moved to CSI.
+"""Holds what each node's CSINode object says, as columns: volume limits per driver, and in-tree plugins moved to CSI.
 
 CSINode objects carry the name of their node and may come before or after it. A row without one has no limits, and
 nothing has moved there. A CSINode object counts as part of its node: when it changes, the node has changed.
@@ -22,7 +22,7 @@ MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
 
 class CsiNodeColumns:
     def __init__(self, columns: ColumnSet, store: Store[CSINode], changed: Callable[[int], None]) -> None:
-        """`changed` is told of rows whose CSINode object changes."""
+        """`changed` is called with rows whose CSINode object changes."""
         self._columns = columns
         self._store = store
         self._changed = changed

@@ -1,4 +1,4 @@
-"""Which disks are mounted straight from pods on which nodes.
+"""Counts the disks that pods mount directly, per node.
 
 Disks that a pod names itself (GCE, EBS, iSCSI, RBD) cannot always be shared: two pods on one node conflict over a disk
 unless both only read it; over an EBS volume they always conflict. An RBD image is the same image if any monitor is

@@ -1,6 +1,6 @@
-"""Persistent volumes that a claim could still be given, filed so that finding one does not mean looking at all.
+"""Files the persistent volumes that a claim could still be given, so that finding one does not mean looking at all.
 
-A volume is free while nobody has claimed it, it is Available and it is not being deleted. Free volumes of a class that
+A volume is free while no claim holds it, it is Available and it is not being deleted. Free volumes of a class that
 differ only in name and place are of one make; a claim looks at the makes, smallest first, and then at where volumes of
 a suitable make are. Claimed volumes are filed under the claim they name, which may still be waiting to be bound.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from podium.cluster.objects import Store
-from podium.cluster.places import Places, where_reachable
+from podium.cluster.reach_index import ReachIndex, where_reachable
 from podium.kube import PersistentVolume
 from podium.kube.quantity import parse
 
@@ -40,11 +40,11 @@ def make_of(volume: PersistentVolume) -> Make:
 
 class FreeVolumes:
     def __init__(self, volumes: Store[PersistentVolume]) -> None:
-        self._free: dict[str, dict[Make, Places[PersistentVolume]]] = {}
+        self._free: dict[str, dict[Make, ReachIndex[PersistentVolume]]] = {}
         self._claimed: dict[str, dict[str, PersistentVolume]] = {}
         volumes.follow(self._follow)
 
-    def of_class(self, name: str) -> Mapping[Make, Places[PersistentVolume]]:
+    def of_class(self, name: str) -> Mapping[Make, ReachIndex[PersistentVolume]]:
         """The free volumes of a storage class, by make."""
         return self._free.get(name, {})
 
@@ -63,8 +63,8 @@ class FreeVolumes:
         if claim is not None:
             self._claimed.setdefault(claim, {})[key] = volume
         elif _is_free(volume):
-            places = self._free.setdefault(volume.storage_class_name, {}).setdefault(make_of(volume), Places())
-            places.add(key, where_reachable(volume.spec.node_affinity), volume)
+            same_make = self._free.setdefault(volume.storage_class_name, {}).setdefault(make_of(volume), ReachIndex())
+            same_make.add(key, where_reachable(volume.spec.node_affinity), volume)
 
     def _take_out(self, key: str, volume: PersistentVolume) -> None:
         claim = _claim_key(volume)

@@ -1,8 +1,8 @@
-"""Which container images stand ready on which nodes, and how large they are.
+"""Knows which container images stand ready on which nodes, and how large they are.
 
-An image name has one size for the whole cluster: the one the first node reported, kept until no node has the image.
+An image name has one size for the whole cluster: the one the first node reported, until no node has the image.
 A node has a hundred images, and most who look at nodes ask for none of them: what nodes report is noted, and worked in,
-in the order it came, when somebody asks.
+in the order it came, when it is asked for.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Node labels as columns of interned values, and selectors evaluated on them.
+"""Holds node labels as columns of interned values, and evaluates selectors on them.
 
-Each label key that somebody asks about becomes one int32 column: 0 where the node lacks the key, else the number of the
+Each label key that is asked about becomes one int32 column: 0 where the node lacks the key, else the number of the
 value. A requirement is then a small truth table over the values, indexed by the column; its cost does not depend on how
 many labels nodes carry.
 """

@@ -1,8 +1,8 @@
-"""The other objects that placement depends on: claims, volumes, services, namespaces, budgets and so on.
+"""Stores the other objects that placement depends on: claims, volumes, services, namespaces, budgets and so on.
 
 Each kind is a store of objects by key with a version that moves on every change, so that answers which depend on it can
-be kept exactly as long as they hold. An object may be assumed: changed in memory ahead of the API server (a claim that
-was just given a volume), until the API server's own newer version arrives or the assumption is taken back.
+be cached exactly as long as they hold. An object may be assumed: changed in memory ahead of the API server (a claim
+that was just given a volume), until the API server's own newer version arrives or the assumption is taken back.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from podium.kube import (
 T = TypeVar("T")
 
 Follower = Callable[[str, T | None, T | None], None]
-"""(key, object before, object after): told of every change, assumptions included; None stands for "not there"."""
+"""(key, object before, object after): called for every change, assumptions included; None stands for "not there"."""
 
 
 class Store(Generic[T]):

@@ -1,11 +1,11 @@
-"""The order in which nodes are visited: round-robin over zones.
+"""Keeps the order in which nodes are visited: round-robin over zones.
 
 kube-scheduler lists the first node of every zone, then the second of every zone, and so on, so that a search that
 stops early still sees all zones. Zones stand in first-seen order and nodes in the order they came. The order decides
 ties, so it is part of every decision. The list changes only when a node comes or goes; a node whose zone label changes
 moves in the tree, but not in a list that was already built.
 
-A list that is being read is patched, not built anew: who comes takes the turn behind the last of its zone; when one
+A list that is being read is patched, not built again: who comes takes the turn behind the last of its zone; when one
 goes, those behind it in its zone move up by one turn each, and the zone's last turn falls away.
 """
 
@@ -22,7 +22,7 @@ ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io
 REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
 
 PATCHES = 16
-"""After so many changes that nobody looked at, the list is built anew when somebody does."""
+"""After so many changes without a reader, the list is built from scratch for the next one."""
 
 Rows = NDArray[np.intp]
 ZoneKey = tuple[str, str]
@@ -53,7 +53,7 @@ class NodeOrder:
 
     def add(self, row: int, labels: Mapping[str, str]) -> None:
         zone = zone_key(labels)
-        self._place(row, zone)
+        self._add_to_zone(row, zone)
         built = self._to_patch()
         if built is not None:
             number, turn = self._numbers[zone], self._last_turn(zone)
@@ -63,7 +63,7 @@ class NodeOrder:
         zone = zone_key(labels)
         if zone != self._zone_of[row]:
             self._take(row)
-            self._place(row, zone)
+            self._add_to_zone(row, zone)
             self._patches = PATCHES  # the list no longer follows from the tree
 
     def remove(self, row: int) -> None:
@@ -71,10 +71,10 @@ class NodeOrder:
         built = self._to_patch()
         if built is not None:
             turn = int((built.rows == row).argmax())
-            behind = np.flatnonzero(built.zones[turn:] == number) + turn
-            last = int(behind[-1])
+            later = np.flatnonzero(built.zones[turn:] == number) + turn
+            last = int(later[-1])
             rows = _without(built.rows, last)
-            rows[behind[:-1]] = built.rows[behind[1:]]
+            rows[later[:-1]] = built.rows[later[1:]]
             self._built = Turns(rows, _without(built.zones, last))
 
     def by_zone(self) -> list[list[int]]:
@@ -101,7 +101,7 @@ class NodeOrder:
         return Turns(rows[turns], zones[turns])
 
     def _to_patch(self) -> Turns | None:
-        """Note that a node came or went; the list to be patched, None where building it anew is as good."""
+        """Note that a node came or went; the list to be patched, None where building it from scratch is as good."""
         self.version += 1
         self._patches += 1
         if self._patches > PATCHES:
@@ -117,7 +117,7 @@ class NodeOrder:
             turn += min(len(rows), size - 1 + before)
         return turn
 
-    def _place(self, row: int, zone: ZoneKey) -> None:
+    def _add_to_zone(self, row: int, zone: ZoneKey) -> None:
         self._numbers.setdefault(zone, len(self._numbers))
         self._zones.setdefault(zone, {})[row] = None
         self._zone_of[row] = zone

@@ -1,4 +1,4 @@
-"""Which host ports are taken on which nodes.
+"""Counts the host ports that are taken on each node.
 
 Two ports conflict when protocol and number agree and either address is the wildcard 0.0.0.0 or the addresses are equal.
 
@@ -27,7 +27,7 @@ class UsedPorts:
         self._hidden: set[tuple[HostPort, int]] = set()
 
     def hide(self, ports: Iterable[HostPort], row: int) -> None:
-        """Count ports on a row as free, whoever else holds them, until they are shown again."""
+        """Count ports on a row as free, even where other pods hold them, until they are shown again."""
         self._hidden.update((port, row) for port in ports)
 
     def show(self, ports: Iterable[HostPort], row: int) -> None:

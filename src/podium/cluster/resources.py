@@ -1,4 +1,4 @@
-"""What nodes offer and what their pods ask for, as integer columns.
+"""Holds what nodes offer and what their pods request, as integer columns.
 
 Every node has cpu, memory and ephemeral storage. What is asked for and offered of them stands in one matrix,
 int64[line, row], so that one resource over all nodes is contiguous, and all about one node is one slice. All other

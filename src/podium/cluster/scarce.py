@@ -1,4 +1,4 @@
-"""Amounts per row of things that most nodes do not have: devices, huge pages, whatever somebody calls a resource.
+"""Holds amounts per row of things that most nodes do not have: devices, huge pages, other extended resources.
 
 There may be thousands of names, each known to one node only: a column for each would be nodes × names of zeros. While
 few rows have any of a thing, its amounts are kept by row; from then on it has a column.

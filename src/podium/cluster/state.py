@@ -1,4 +1,4 @@
-"""The state of the cluster, in columns: what a scheduling cycle reads and what a placement changes.
+"""Holds the state of the cluster, in columns: what a scheduling cycle reads and what a placement changes.
 
 A node is a row. Placing a pod adds its requests, labels, ports and terms to that row; taking it off subtracts exactly
 the same, so every change can be undone. Rows keep their place for as long as the node (or a pod that says it runs
@@ -6,8 +6,8 @@ there) exists, and are reused afterwards. Pods on nodes that are not known (yet)
 they count for nothing until the node appears.
 
 The scheduler is single-threaded: events are applied between cycles, so the state itself is the consistent snapshot of a
-cycle. What changed since is told by two journals of rows (`node_changes`, `pod_changes`), which let kept answers be
-refreshed row by row.
+cycle. Two journals record the rows that change (`node_changes`, `pod_changes`), so that cached answers can be refreshed
+row by row.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ class PlacedPod(msgspec.Struct, gc=False, eq=False):
     assumed: bool
 
 
-class PodWatcher(Protocol):
-    """Whoever keeps account of the pods on rows. Told in dry runs, too, where what comes goes again."""
+class PodAccount(Protocol):
+    """An account of the pods on rows. It is called in dry runs, too, where what comes goes again."""
 
     def came(self, placed: PlacedPod) -> None: ...
 
     def went(self, placed: PlacedPod) -> None: ...
 
 
-W = TypeVar("W", bound=PodWatcher)
+A = TypeVar("A", bound=PodAccount)
 
 
 class Cluster:
@@ -95,7 +95,7 @@ class Cluster:
         self.pods_on: list[dict[str, PlacedPod]] = []
         self.claim_rows: dict[str, dict[int, int]] = {}
         self._free_rows: list[int] = []
-        self._watchers: list[PodWatcher] = []
+        self._accounts: list[PodAccount] = []
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -180,7 +180,7 @@ class Cluster:
         """Count a pod as running on a node before the API server has said so; `facts` where they are known."""
         if pod.uid in self.pods:
             raise ClusterError(f"pod {pod.key} is already placed, so it cannot be assumed")
-        return self._place(pod, node_name, facts or self.facts.of(pod), assumed=True)
+        return self._add(pod, node_name, facts or self.facts.of(pod), assumed=True)
 
     def forget(self, uid: str) -> None:
         """Undo `assume`; a pod that is not known is left alone."""
@@ -199,7 +199,7 @@ class Cluster:
                 known.pod, known.assumed = pod, False
                 return known
             self._remove(known)
-        return self._place(pod, pod.node_name, facts, assumed=False)
+        return self._add(pod, pod.node_name, facts, assumed=False)
 
     def _adds_the_same(self, known: PlacedPod, pod: Pod, facts: PodFacts) -> bool:
         """Whether a newer version of a pod changes nothing on its row: mostly, what was assumed is confirmed."""
@@ -216,7 +216,7 @@ class Cluster:
             raise ClusterError(f"pod with uid {uid} is not placed, so it cannot be removed")
         self._remove(placed)
 
-    def _place(self, pod: Pod, node_name: str, facts: PodFacts, assumed: bool) -> PlacedPod:
+    def _add(self, pod: Pod, node_name: str, facts: PodFacts, assumed: bool) -> PlacedPod:
         row = self._row_for(node_name)
         placed = self._placed(pod, row, facts, assumed)
         self.put_on(placed)
@@ -239,15 +239,15 @@ class Cluster:
             pod_class = facts.pod_class = self.counts.class_of(pod.namespace, pod.labels, terminating)
         return PlacedPod(pod, row, facts, pod_class, assumed)
 
-    def watch(self, watcher: PodWatcher) -> None:
-        """Tell somebody of all pods that come and go, beginning with those that are here."""
-        self._watchers.append(watcher)
+    def follow_pods(self, account: PodAccount) -> None:
+        """Call the account for all pods that come and go, beginning with those that are here."""
+        self._accounts.append(account)
         for placed in self.pods.values():
-            watcher.came(placed)
+            account.came(placed)
 
-    def watching(self, kind: type[W]) -> W | None:
-        """The watcher of a kind, so that one account serves all that ask."""
-        return next((watcher for watcher in self._watchers if isinstance(watcher, kind)), None)
+    def account(self, kind: type[A]) -> A | None:
+        """The account of a class, so that one account serves all that ask."""
+        return next((account for account in self._accounts if isinstance(account, kind)), None)
 
     def put_on(self, placed: PlacedPod) -> None:
         self.pods_on[placed.row][placed.pod.uid] = placed
@@ -257,8 +257,8 @@ class Cluster:
             self.attached.add_pod(placed.pod, placed.row)
         if placed.facts.terms:
             self.terms.add(placed.facts.terms, placed.row)
-        for watcher in self._watchers:
-            watcher.came(placed)
+        for account in self._accounts:
+            account.came(placed)
 
     def take_off(self, placed: PlacedPod) -> None:
         del self.pods_on[placed.row][placed.pod.uid]
@@ -268,12 +268,12 @@ class Cluster:
             self.attached.remove_pod(placed.pod, placed.row)
         if placed.facts.terms:
             self.terms.remove(placed.facts.terms, placed.row)
-        for watcher in self._watchers:
-            watcher.went(placed)
+        for account in self._accounts:
+            account.went(placed)
 
     def count_in(self, placed: PlacedPod) -> None:
-        """Put a pod on its row as far as sums and the list of pods go: for dry runs in which nobody looks further; no
-        watcher is told. To be undone by `count_out`, as that is by this."""
+        """Put a pod on its row as far as sums and the list of pods go, for dry runs where filters look no further. No
+        account is called. To be undone by `count_out`, as that is by this."""
         self.pods_on[placed.row][placed.pod.uid] = placed
         self.resources.add_pod(placed.facts, placed.row, 1)
 
@@ -308,5 +308,5 @@ class Cluster:
 
 
 def _timeless(taint: Taint) -> Taint:
-    """When a taint was added matters to nobody here, and would make every node's taints different."""
+    """Without the time it was added, which matters to no plugin and would make every node's taints different."""
     return taint if taint.time_added is None else msgspec.structs.replace(taint, time_added=None)

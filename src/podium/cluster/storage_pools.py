@@ -1,4 +1,4 @@
-"""How much storage drivers report to have left, by class and by where it can be reached.
+"""Files how much storage drivers report to have left, by class and by where it can be reached.
 
 A driver publishes one CSIStorageCapacity per class and topology segment. What counts for a new volume is the largest
 volume the driver can still make there: maximumVolumeSize where given, else the capacity as a whole.
@@ -7,7 +7,7 @@ volume the driver can still make there: maximumVolumeSize where given, else the 
 from __future__ import annotations
 
 from podium.cluster.objects import Store
-from podium.cluster.places import Places, Where
+from podium.cluster.reach_index import ReachIndex, Where
 from podium.kube import CSIStorageCapacity
 from podium.kube.quantity import units
 from podium.kube.selector import SelectorError, compile_label_selector
@@ -21,12 +21,12 @@ def volume_limit(capacity: CSIStorageCapacity) -> int | None:
 
 class StoragePools:
     def __init__(self, capacities: Store[CSIStorageCapacity]) -> None:
-        self._by_class: dict[str, Places[int]] = {}
+        self._by_class: dict[str, ReachIndex[int]] = {}
         capacities.follow(self._follow)
 
-    def of_class(self, name: str) -> Places[int]:
+    def of_class(self, name: str) -> ReachIndex[int]:
         """The volume limits (bytes) reported for a class, by place."""
-        return self._by_class.get(name) or Places()
+        return self._by_class.get(name) or ReachIndex()
 
     def _follow(self, key: str, before: CSIStorageCapacity | None, after: CSIStorageCapacity | None) -> None:
         if before is not None and before.storage_class_name in self._by_class:
@@ -34,7 +34,7 @@ class StoragePools:
         if after is not None:
             limit, where = volume_limit(after), _where(after)
             if limit is not None and where:
-                self._by_class.setdefault(after.storage_class_name, Places()).add(key, where, limit)
+                self._by_class.setdefault(after.storage_class_name, ReachIndex()).add(key, where, limit)
 
 
 def _where(capacity: CSIStorageCapacity) -> Where:

@@ -1,4 +1,4 @@
-"""The affinity terms of pods already on nodes, grouped so that each distinct term is matched once.
+"""Groups the affinity terms of pods already on nodes, so that each distinct term is matched once.
 
 A pod is repelled by (required anti-affinity) or drawn to (preferred terms, required affinity) pods that are already
 placed. Placed pods of one Deployment share their terms, so terms are grouped by value, with a column that says how
@@ -16,7 +16,7 @@ import numpy as np
 
 from podium.cluster.anchors import AnchorIndex
 from podium.cluster.columns import Column, ColumnSet
-from podium.cluster.tally import Tally
+from podium.cluster.row_count import RowCount
 from podium.kube import Affinity, PodAffinityTerm
 from podium.kube.selector import Selector, SelectorError, compile_label_selector
 
@@ -85,7 +85,7 @@ def _compile(kind: TermKind, term: PodAffinityTerm, namespace: str, weight: int)
     return Term(kind, namespaces, compile_label_selector(term.namespace_selector), selector, term.topology_key, weight)
 
 
-class TermGroup(Tally):
+class TermGroup(RowCount):
     """All placed pods that hold one term: how often per row."""
 
     __slots__ = ("term",)

@@ -1,4 +1,4 @@
-"""Pods that were promised a node by preemption but wait for their victims to leave.
+"""Tracks pods that were promised a node by preemption but wait for their victims to leave.
 
 Until such a pod is placed, pods of lower priority must not take the room that is being made for it: filters on its
 nominated node count it as if it were there already.
@@ -15,7 +15,7 @@ class Nominator:
         self._by_node: dict[str, dict[str, Pod]] = {}
         self._node_of: dict[str, str] = {}
         self.changes: Journal[str] = Journal()
-        """Nodes to which somebody was nominated, or no longer is."""
+        """Nodes to which a pod was nominated, or no longer is."""
 
     def nominate(self, pod: Pod, node_name: str | None = None) -> None:
         """Note a pod for a node (its own status' when none is given); an empty name removes the note."""

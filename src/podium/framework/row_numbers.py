@@ -1,7 +1,7 @@
-"""Numbers about each node that the cluster does not keep itself: its capacity, what its annotations say.
+"""Works out numbers about each node that the cluster does not keep itself: its capacity, what its annotations say.
 
 They are worked out row by row, once, and again for the rows that the cluster's journal of nodes names. Numbers go into
-the column when somebody wants all of it: most cycles want one row.
+the column when all of it is wanted: most cycles want one row.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Overcommitted:
     def __init__(self, cluster: Cluster) -> None:
         self._rows: dict[int, tuple[int, int]] = {}
         self._column = cluster.columns.new(np.int64, (2,))
-        cluster.watch(self)
+        cluster.follow_pods(self)
 
     def on(self, row: int) -> tuple[int, int]:
         """CPU in thousandths and memory in bytes."""

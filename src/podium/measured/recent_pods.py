@@ -1,4 +1,4 @@
-"""Pods that a measurement cannot have shown yet, or not for long: what they will use is added to what was measured.
+"""Adds to what was measured what recent pods will use: those that the measurement cannot have shown, or not for long.
 
 A pod counts on its node if it came there after the end of the measurement, or less than 60 seconds before it. Pods that
 are placed but not confirmed by the API server always count. When a pod came is read from the pod itself, so that a
@@ -53,13 +53,13 @@ class RecentPods:
         """The pods that count, by uid, but for the newest."""
         self._newest: list[PlacedPod] = []
         """Pods placed here that count, and were not looked at since: filing each at once would cost every placement."""
-        self._said: dict[str, tuple[Pod, float]] = {}
+        self._arrivals: dict[str, tuple[Pod, float]] = {}
         """When those came that were asked, and the version that said so."""
         self._until: list[float] = []
         """When the last measurement of each row ended; never, while there was none: then there is nothing to add to."""
         self.totals = array("q")
         """The sum over the recent pods of each row, as of the last time that measurements were caught up with."""
-        cluster.watch(self)
+        cluster.follow_pods(self)
 
     def over_rows(self) -> NDArray[np.int64]:
         """int64[rows]: the same of all rows, caught up with; to be read only, and now."""
@@ -96,14 +96,14 @@ class RecentPods:
             if self._until_of(row) - came >= UNSEEN_SECONDS:
                 return
             self._counted[pod.metadata.uid] = placed
-            self._said[pod.metadata.uid] = pod, came
+            self._arrivals[pod.metadata.uid] = pod, came
         self.totals[row] += self._amount_of(pod, placed.facts)
 
     def went(self, placed: PlacedPod) -> None:
         self._file_newest()
         uid = placed.pod.metadata.uid
         if self._counted.pop(uid, None) is not None:
-            self._said.pop(uid, None)
+            self._arrivals.pop(uid, None)
             self.totals[placed.row] -= self._amount_of(placed.pod, placed.facts)
 
     def _file_newest(self) -> None:
@@ -120,12 +120,12 @@ class RecentPods:
         for uid, placed in list(self._counted.items()):
             if placed.assumed:
                 continue
-            pod, said = placed.pod, self._said.get(uid)
-            if said is None or said[0] is not pod:
+            pod, arrival = placed.pod, self._arrivals.get(uid)
+            if arrival is None or arrival[0] is not pod:
                 own = _own_time(pod)
-                came = _seconds(own) if own is not None else now if said is None else said[1]
-                said = self._said[uid] = pod, came
-            if self._until_of(placed.row) - said[1] >= UNSEEN_SECONDS:
+                came = _seconds(own) if own is not None else now if arrival is None else arrival[1]
+                arrival = self._arrivals[uid] = pod, came
+            if self._until_of(placed.row) - arrival[1] >= UNSEEN_SECONDS:
                 self.went(placed)
 
     def _look_back(self, row: int) -> None:
@@ -136,7 +136,7 @@ class RecentPods:
                 self.came(placed)
 
     def _grow(self) -> None:
-        """Have a total for each row. Somebody may still hold the old ones, which then must not change their size."""
+        """Have a total for each row. The old array may still be in use, so it must not change its size."""
         missing = self._cluster.columns.rows - len(self.totals)
         if missing:
             self.totals = array("q", [*self.totals, *[0] * missing])

@@ -1,4 +1,4 @@
-"""The answer about the pod that was asked about last: one decision asks the same question many times over."""
+"""Remembers the answer about the last pod: one decision asks the same question many times over."""
 
 from __future__ import annotations
 

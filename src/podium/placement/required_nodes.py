@@ -1,4 +1,4 @@
-"""The nodes a pod insists on: its nodeSelector, and the required part of its node affinity.
+"""Finds the nodes a pod requires: by its nodeSelector, and by the required part of its node affinity.
 
 Both must match. The terms of the affinity are alternatives; a term that says nothing or is malformed matches no node,
 and an affinity without terms matches none either.

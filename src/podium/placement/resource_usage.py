@@ -1,4 +1,4 @@
-"""How much of each resource a node uses, with and without the pod: what scoring by resources starts from.
+"""Works out how much of each resource a node uses, with and without the pod: the start of scoring by resources.
 
 A scoring plugin is configured with resources and weights. A resource counts on a node that offers some of it; an
 extended resource, huge pages and the like only if the pod asks for it as well. `usage_on` is the one-node form, in

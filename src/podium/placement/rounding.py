@@ -1,4 +1,4 @@
-"""Rounding as Go does it: half away from zero. Python and NumPy round half to even, which is another whole number.
+"""Rounds as Go does: half away from zero. Python and NumPy round half to even, which is another whole number.
 
 Each function has a form for one number and one for arrays; they agree to the last bit.
 """

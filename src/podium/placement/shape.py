@@ -1,4 +1,4 @@
-"""A score as a function of utilization, drawn as straight lines between points.
+"""Gives a score as a function of utilization, drawn as straight lines between points.
 
 Plugins let users draw such a shape: points (utilization in percent, score 0–10), the scores scaled to 0–100. Between
 two points the line is walked in whole numbers, the step rounded toward zero even where the line falls:

@@ -30,7 +30,7 @@ from podium.framework import (
 )
 from podium.framework.observer import Done
 from podium.framework.preemption.dry_runs import Candidate, DryRuns, LowestPriorities
-from podium.framework.preemption.extenders import asked_about_preemption, least_harmful, left_by_extenders
+from podium.framework.preemption.extenders import least_harmful, left_by_extenders, preemption_extenders
 from podium.framework.preemption.search import find_candidates, no_candidates_message
 from podium.kube import Pod
 
@@ -98,7 +98,7 @@ class DefaultPreemption(Plugin):
         wanted = self._wanted(len(rows))
         hopeless = self._lowest.refreshed() >= cycle.pod.priority
         runtime = self.handle.runtime
-        extenders = asked_about_preemption(self.handle, cycle.pod) if self.handle.extenders else []
+        extenders = preemption_extenders(self.handle, cycle.pod) if self.handle.extenders else []
         search = find_candidates(
             runtime, cycle, rows, may_evict, hopeless, offset, wanted, self._dry_runs, all_candidates=bool(extenders)
         )

@@ -29,7 +29,7 @@ from podium.framework.load import GenerationCounter
 from podium.kube import Pod
 from podium.measured.commitment import NOTHING, Overcommitted, commitment_of
 from podium.measured.risk import Amounts, LoadRisk, load_risk, risk_bounds
-from podium.measured.row_memory import RowMemory, shared
+from podium.measured.row_cache import RowCache, shared
 from podium.measured.utilisation import Utilisation, UtilisationArgs
 from podium.placement.rounding import Floats, as_score, as_scores
 
@@ -72,7 +72,7 @@ class LowRiskOverCommitment(Plugin):
         ]
         self._weights = [args.risk_limit_weights[resource] for resource in RESOURCES]
         self._widening = math.sqrt(args.smoothing_window_size)
-        self._known = RowMemory(handle.cluster, self._generation, self._find)
+        self._known = RowCache(handle.cluster, self._generation, self._find)
         self._overcommitted = Overcommitted(handle.cluster)
         self._load_risks = [LoadRisk(), LoadRisk()]
 

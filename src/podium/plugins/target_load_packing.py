@@ -31,7 +31,7 @@ from podium.kube import Amount, Pod
 from podium.kube.quantity import QuantityError, milli
 from podium.measured.capacity import cpu_capacity
 from podium.measured.recent_pods import RecentPods
-from podium.measured.row_memory import RowMemory, shared
+from podium.measured.row_cache import RowCache, shared
 from podium.measured.utilisation import Utilisation, UtilisationArgs
 from podium.placement.rounding import as_score, as_scores, rounded
 
@@ -81,7 +81,7 @@ class TargetLoadPacking(Plugin):
         self._generation = GenerationCounter()
         self._cpu = Utilisation(handle, source, "CPU", self._generation)
         self._capacity = cpu_capacity()
-        self._known = RowMemory(handle.cluster, self._generation, self._find)
+        self._known = RowCache(handle.cluster, self._generation, self._find)
         self._recent = RecentPods(
             handle.cluster, handle.clock, self._generation, self._predicted, self._cpu.measured_until
         )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from podium.framework import Status
 from podium.framework.preemption.dry_runs import (
     HARMLESS,
-    NOBODY,
+    NO_PODS,
     UNKNOWN,
     VIOLATING,
     Candidate,
@@ -36,10 +36,10 @@ def test_no_pod_is_of_lower_priority_than_the_lowest(steps: list[tuple[str, int]
         else:
             known = lowest.refreshed()
             for row, pods in enumerate(cluster.pods_on):
-                true = min((placed.pod.priority for placed in pods.values()), default=NOBODY)
+                true = min((placed.pod.priority for placed in pods.values()), default=NO_PODS)
                 assert known[row] <= true
     fresh = LowestPriorities(cluster).refreshed().tolist()
-    assert fresh == [min((p.pod.priority for p in pods.values()), default=NOBODY) for pods in cluster.pods_on]
+    assert fresh == [min((p.pod.priority for p in pods.values()), default=NO_PODS) for pods in cluster.pods_on]
 
 
 def test_a_row_whose_newest_pod_left_is_counted_anew() -> None:

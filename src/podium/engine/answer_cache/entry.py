@@ -53,8 +53,8 @@ class CacheEntry:
         runtime, cluster = self._runtime, self._cluster
         self._rows = cluster.columns.rows
         self._notes: dict[str, Any] = {}
-        asked = (runtime.at(Point.PRE_FILTER), runtime.at(Point.FILTER), runtime.at(Point.SCORE))
-        self._watermarks = Watermarks(dict.fromkeys(plugin for plugins in asked for plugin in plugins))
+        asking = (runtime.at(Point.PRE_FILTER), runtime.at(Point.FILTER), runtime.at(Point.SCORE))
+        self._watermarks = Watermarks(dict.fromkeys(plugin for plugins in asking for plugin in plugins))
         self._filters = CachedFilters(runtime, cluster, self._watermarks)
         self._scores = CachedScores(runtime, cluster, self._filters)
         self._answers: list[CachedFilter | CachedScore] = [*self._filters.cached, *self._scores.cached]

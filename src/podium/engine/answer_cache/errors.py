@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable
 from typing import ClassVar
 
-MOST_PLACES = 100
+MOST_SOURCES = 100
 
 
 class UnexpectedErrors:
@@ -22,7 +22,7 @@ class UnexpectedErrors:
 
     def __init__(self) -> None:
         self.count = 0
-        self._places: set[tuple[str, int]] = set()
+        self._sources: set[tuple[str, int]] = set()
 
     def add(self, error: Exception, report: Callable[[str], None]) -> None:
         """Count an exception, and report it where it is the first of its place; to be called in its handler."""
@@ -30,9 +30,9 @@ class UnexpectedErrors:
             raise error
         self.count += 1
         last = traceback.extract_tb(error.__traceback__)[-1]
-        place = last.filename, last.lineno or 0
-        if place not in self._places and len(self._places) < MOST_PLACES:
-            self._places.add(place)
+        source = last.filename, last.lineno or 0
+        if source not in self._sources and len(self._sources) < MOST_SOURCES:
+            self._sources.add(source)
             lines = "".join(traceback.format_exception(error)).rstrip()
             what = f"answer cache: unexpected {type(error).__name__}; pods are decided without it, more slowly"
             report(f"{what}:\n{lines}")

@@ -1,8 +1,8 @@
-"""What dry runs of preemption found on each row, for as long as it holds.
+"""Caches what dry runs of preemption found on each row, for as long as it holds.
 
 The result on a row holds while the node, its pods, the pods nominated to it and the budgets stay as they are, provided
-no filter in force looks beyond the row; where one does, nothing is kept. It holds for all preemptors that differ in the
-names of their claims alone, if the filters in force have equal marks for them. Results are numbers per row, so that
+no filter in force looks beyond the row; where one does, nothing is cached. It holds for all preemptors with one
+signature, if the filters in force have equal watermarks for them. Results are numbers per row, so that
 choosing among thousands of them is a few array operations.
 """
 
@@ -25,8 +25,8 @@ from podium.kube import Pod
 
 UNKNOWN, HARMLESS, VIOLATING = 0, -1, -2
 """What a row's code says; a number above 0 is that of a refusal."""
-NOBODY = np.iinfo(np.int64).max
-KEPT_KINDS = 64
+NO_PODS = np.iinfo(np.int64).max
+MOST_ENTRIES = 64
 
 
 class Harm(NamedTuple):
@@ -50,7 +50,7 @@ class Candidate(NamedTuple):
 
 
 class Results:
-    """What was found for one kind of preemptor; `codes`: int32[rows]."""
+    """What was found for preemptors with one signature; `codes`: int32[rows]."""
 
     __slots__ = ("_candidates", "_harm", "_number", "_statuses", "codes")
 
@@ -90,8 +90,8 @@ class Results:
         """Each distinct refusal among some rows with the rows that have it; the one that is met first comes first."""
         codes = self.codes[rows]
         numbers, first = np.unique(codes, return_index=True)
-        met = [number for number in numbers[first.argsort()].tolist() if number > 0]
-        return [(self._statuses[number - 1], rows[codes == number]) for number in met]
+        found = [number for number in numbers[first.argsort()].tolist() if number > 0]
+        return [(self._statuses[number - 1], rows[codes == number]) for number in found]
 
     def candidates(self, rows: Rows) -> Sequence[Candidate]:
         return Candidates(self._candidates, rows)
@@ -130,45 +130,45 @@ class Candidates(Sequence[Candidate]):
 
 
 class DryRuns:
-    """The results of every kind of preemptor, the oldest kinds dropped."""
+    """The results by signature and watermarks of the preemptor, the oldest dropped."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
-        self._markers: dict[str, WatermarkOf | None] = {}
+        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._watermarks: dict[str, WatermarkOf | None] = {}
 
     def refreshed(self, runtime: ProfileRuntime, cycle: Cycle) -> Results:
         """The results that still hold for this pod; add to it what is found out."""
         nominator = runtime.handle.nominator
-        kind = self._kind(runtime, cycle)
-        if kind is None or nominator.node_of(cycle.pod.uid) is not None:
+        key = self._key(runtime, cycle)
+        if key is None or nominator.node_of(cycle.pod.uid) is not None:
             return Results(cycle.cluster.columns.rows)
-        kept = self._kept.get(kind)
-        if kept is None:
-            kept = self._kept[kind] = _Kept(cycle.cluster, nominator)
-            if len(self._kept) > KEPT_KINDS:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(kind)
-        return kept.refreshed()
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = self._entries[key] = _Entry(cycle.cluster, nominator)
+            if len(self._entries) > MOST_ENTRIES:
+                self._entries.popitem(last=False)
+        self._entries.move_to_end(key)
+        return entry.refreshed()
 
-    def _kind(self, runtime: ProfileRuntime, cycle: Cycle) -> Hashable:
-        """Equal for preemptors that fare alike on every row; None when that cannot be told from the rows."""
+    def _key(self, runtime: ProfileRuntime, cycle: Cycle) -> Hashable:
+        """Equal for preemptors with equal results on every row; None when these depend on more than the rows."""
         in_force = runtime.in_force(cycle)
         if in_force.beyond_rows:
             return None
-        marks: list[tuple[str, Hashable]] = []
+        watermarks: list[tuple[str, Hashable]] = []
         for plugin in in_force.filters:
-            if plugin.name not in self._markers:
-                self._markers[plugin.name] = watermark_of(plugin)
-            marker = self._markers[plugin.name]
-            mark = () if marker is None else marker(cycle)
-            if mark is None:
+            if plugin.name not in self._watermarks:
+                self._watermarks[plugin.name] = watermark_of(plugin)
+            find = self._watermarks[plugin.name]
+            watermark = () if find is None else find(cycle)
+            if watermark is None:
                 return None
-            marks.append((plugin.name, mark))
-        return cycle.facts.signature, tuple(marks)
+            watermarks.append((plugin.name, watermark))
+        return cycle.facts.signature, tuple(watermarks)
 
 
-class _Kept:
-    """Results of one kind of preemptor, with how far the journals were read."""
+class _Entry:
+    """Results for preemptors with one signature, with how far the journals were read."""
 
     def __init__(self, cluster: Cluster, nominator: Nominator) -> None:
         self._cluster = cluster
@@ -203,10 +203,10 @@ class LowestPriorities:
         self._cursor = cluster.pod_changes.cursor()
 
     def refreshed(self) -> NDArray[np.int64]:
-        """int64[rows]; NOBODY for a row without pods."""
+        """int64[rows]; NO_PODS for a row without pods."""
         changed, rows = self._cursor.read(), self._cluster.columns.rows
         if len(self._lowest) != rows:
-            self._lowest = np.full(rows, NOBODY, dtype=np.int64)
+            self._lowest = np.full(rows, NO_PODS, dtype=np.int64)
             self._newest = [None] * rows
             changed = None
         for row in range(rows) if changed is None else dict.fromkeys(changed):
@@ -214,7 +214,7 @@ class LowestPriorities:
         return self._lowest
 
     def _look_at(self, row: int) -> None:
-        newest, lowest = self._newest[row], NOBODY
+        newest, lowest = self._newest[row], NO_PODS
         pods = self._cluster.pods_on[row]
         for placed in reversed(pods.values()):
             if placed is newest:

@@ -1,4 +1,4 @@
-"""What extenders have to say about preemption: which of the candidates may be freed, and by evicting whom.
+"""Asks extenders about preemption: which of the candidates may be freed, and by evicting which pods.
 
 Extenders that support preemption are asked one after the other, each about what the one before left. They name victims
 by uid; a node or a pod that is not there, or a node without any victim, is a mistake of theirs.
@@ -18,8 +18,8 @@ from podium.framework.status import PluginError
 from podium.kube import Pod
 
 
-def asked_about_preemption(handle: Handle, pod: Pod) -> list[Extender]:
-    """The extenders that want to have a say in what is evicted for the pod."""
+def preemption_extenders(handle: Handle, pod: Pod) -> list[Extender]:
+    """The extenders to ask about what is evicted for the pod."""
     return [each for each in handle.extenders if each.supports_preemption and each.is_interested(pod)]
 
 
@@ -49,10 +49,10 @@ def least_harmful(candidates: Sequence[Candidate]) -> list[Candidate]:
 def _chosen(cluster: Cluster, extender: Extender, pod: Pod, candidates: Sequence[Candidate]) -> list[Candidate]:
     """One extender's choice, in the order of the candidates it was given."""
     victims = {each.node_name: Victims(each.victims, each.harm.violations) for each in candidates}
-    place = {name: number for number, name in enumerate(victims)}
+    rank = {name: number for number, name in enumerate(victims)}
     try:
         answer = extender.process_preemption(pod, victims)
-        names = sorted(answer, key=lambda name: place.get(name, len(place)))
+        names = sorted(answer, key=lambda name: rank.get(name, len(rank)))
         chosen = [_candidate(cluster, extender, name, answer[name]) for name in names]
     except ExtenderError:
         raise

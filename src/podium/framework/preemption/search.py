@@ -1,4 +1,4 @@
-"""Making room by evicting less important pods: the search that DefaultPreemption and its relatives share.
+"""Searches for room that evicting less important pods would make; all preemption plugins share this search.
 
 For each node that filters refused in a way eviction could cure, all pods that may be evicted are taken off in a dry
 run; if the pod then fits, as many as possible are put back, the most important first (those whose disruption budget
@@ -28,7 +28,7 @@ from podium.kube import Pod, PodDisruptionBudget, parse_time
 from podium.kube.selector import Selector, SelectorError, compile_label_selector
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
-NOBODY_TO_EVICT = Status.unresolvable(NO_VICTIMS)
+NOTHING_TO_EVICT = Status.unresolvable(NO_VICTIMS)
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 
 MayEvict = Callable[[PlacedPod, Pod], bool]
@@ -62,9 +62,9 @@ def find_candidates(
     `best` of the result are all that were found, the harmless first.
     """
     if not len(rows) or (hopeless[rows[offset]] and hopeless[rows].all()):
-        return PreemptionSearch((), [(NOBODY_TO_EVICT, rows)], [])
+        return PreemptionSearch((), [(NOTHING_TO_EVICT, rows)], [])
     results = known.refreshed(runtime, cycle)
-    results.refuse_unknown(hopeless, NOBODY_TO_EVICT)
+    results.refuse_unknown(hopeless, NOTHING_TO_EVICT)
     budgets = Budgets(cycle.cluster.objects.budgets)
     codes = results.codes[rows]  # in visiting order from here on
     codes = np.concatenate((codes[offset:], codes[:offset]))
@@ -117,7 +117,7 @@ def _victims_on(
     cluster = cycle.cluster
     evictable = [placed for placed in cluster.pods_on[row].values() if may_evict(placed, cycle.pod)]
     if not evictable:
-        return NOBODY_TO_EVICT
+        return NOTHING_TO_EVICT
     sums_only = runtime.in_force(cycle).sums_only
     with nullcontext() if sums_only else cluster.dry_run():
         trial: _Trial = _TrialOfSums(runtime, cycle, row) if sums_only else _Trial(runtime, cycle, row)

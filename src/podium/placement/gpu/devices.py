@@ -84,11 +84,11 @@ class GpuDevices:
         self._numbers: Column = cluster.columns.new(np.int64)
         self._matrix: Column = cluster.columns.new(np.int64, (1,))
         self._unwritten: dict[int, None] = {}
-        cluster.watch(self)
+        cluster.follow_pods(self)
 
     @staticmethod
     def of(cluster: Cluster) -> GpuDevices:
-        return cluster.watching(GpuDevices) or GpuDevices(cluster)
+        return cluster.account(GpuDevices) or GpuDevices(cluster)
 
     # What can be asked
 

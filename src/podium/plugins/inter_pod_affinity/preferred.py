@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Nodes, TermGroup, TermKind
-from podium.cluster.tally import Tally
+from podium.cluster.row_count import RowCount
 from podium.framework import MAX_SCORE, Scores
 from podium.plugins.inter_pod_affinity.incoming import Incoming
 
@@ -30,7 +30,7 @@ DomainPoints = dict[str, NDArray[np.int64]]
 def domain_points(cluster: Cluster, incoming: Incoming, groups: Iterable[TermGroup], hard_weight: int) -> DomainPoints:
     """The points of all domains; `groups` are the placed terms that match the incoming pod."""
     labels = cluster.labels
-    opinions: list[tuple[str, int, Tally]] = [
+    opinions: list[tuple[str, int, RowCount]] = [
         (key, weight, cluster.counts.column(query)) for key, weight, query in incoming.preferred
     ]
     for group in groups:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Mask, Nodes
 from podium.cluster.free_volumes import Make, make_of
-from podium.cluster.places import Places, matches, matching_rows, where_reachable
+from podium.cluster.reach_index import ReachIndex, matches, matching_rows, where_reachable
 from podium.framework import PluginError
 from podium.kube import PersistentVolume, PersistentVolumeClaim
 from podium.kube.quantity import parse
@@ -50,7 +50,7 @@ class VolumeGroup(NamedTuple):
 
     make: Make
     selected_by: frozenset[Selector]
-    volumes: Places[PersistentVolume]
+    volumes: ReachIndex[PersistentVolume]
 
 
 def matchable_claims(claims: Sequence[PersistentVolumeClaim], cluster: Cluster) -> list[MatchableClaim]:
@@ -152,11 +152,11 @@ class _Shelf:
         }
         if not selectors:
             return [VolumeGroup(make, frozenset(), volumes) for make, volumes in makes.items()]
-        split: dict[tuple[Make, frozenset[Selector]], Places[PersistentVolume]] = {}
+        split: dict[tuple[Make, frozenset[Selector]], ReachIndex[PersistentVolume]] = {}
         for make, volumes in makes.items():
             for volume in volumes:
                 selected_by = frozenset(each for each in selectors if each.matches(volume.labels))
-                part = split.setdefault((make, selected_by), Places())
+                part = split.setdefault((make, selected_by), ReachIndex())
                 part.add(volume.name, where_reachable(volume.spec.node_affinity), volume)
         return [VolumeGroup(make, selected_by, volumes) for (make, selected_by), volumes in split.items()]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from podium.cluster import Cluster, Mask, Nodes
-from podium.cluster.places import ANYWHERE, Where, matching_rows, where_selected
+from podium.cluster.reach_index import ANYWHERE, Where, matching_rows, where_selected
 from podium.kube import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PersistentVolumeClaim, StorageClass
 from podium.kube.quantity import units
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from podium.cluster.places import ANYWHERE, Where, where_reachable
+from podium.cluster.reach_index import ANYWHERE, Where, where_reachable
 from podium.kube import PersistentVolume
 from podium.kube.csi_translation import MIGRATED, TranslationError, csi_affinity, in_tree_plugin
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from podium.cluster import Mask, Nodes
-from podium.cluster.places import ANYWHERE, Where, matching_rows
+from podium.cluster.reach_index import ANYWHERE, Where, matching_rows
 from podium.framework import PluginError, Status, Verdict
 from podium.framework.verdict import Codes
 from podium.kube import PersistentVolumeClaim

@@ -1,4 +1,4 @@
-"""What was found out about each row, for as long as it holds: until something new is measured, or its node changes.
+"""Caches what was found out about each row until something new is measured, or its node changes.
 
 Cycles ask about the row where the last pod went, and with something for every row at hand they need not look twice.
 """
@@ -15,7 +15,7 @@ T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)
 
 
-class RowMemory(Generic[T]):
+class RowCache(Generic[T]):
     """`find(rows)` finds it for some rows in a row; `generation` counts what is measured."""
 
     def __init__(self, cluster: Cluster, generation: GenerationCounter, find: Callable[[slice], list[T]]) -> None:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.cluster import tally as tally_module
+from podium.cluster import row_count
 from podium.cluster.columns import ColumnSet
 from podium.cluster.labels import NodeLabels
-from podium.cluster.tally import Tally
+from podium.cluster.row_count import RowCount
 
 ROWS = 5
 ZONES = ("a", "b", "c", None)
@@ -33,9 +33,9 @@ def test_sums_follow_counts_and_labels(few: int, story: list[tuple[str, int, int
     columns = ColumnSet()
     for _ in range(ROWS):
         columns.append_row()
-    labels, tally = NodeLabels(columns), Tally(columns.new(np.int64), count(1))
+    labels, tally = NodeLabels(columns), RowCount(columns.new(np.int64), count(1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tally_module, "FEW_VALUES", few)
+        patch.setattr(row_count, "FEW_VALUES", few)
         for what, row, value in story:
             if what == "add":
                 assert isinstance(value, int)
@@ -52,7 +52,7 @@ def test_sums_follow_counts_and_labels(few: int, story: list[tuple[str, int, int
 def test_a_count_may_move_on_a_node_whose_label_changed_since() -> None:
     columns = ColumnSet()
     columns.append_row()
-    labels, tally = NodeLabels(columns), Tally(columns.new(np.int64), count(1))
+    labels, tally = NodeLabels(columns), RowCount(columns.new(np.int64), count(1))
     labels.set_row(0, {"zone": "a"})
     assert tally.sums(labels, "zone").tolist() == [0, 0]
     labels.set_row(0, {"zone": "b"})

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.cluster import Cluster, Nodes
-from podium.cluster.places import ANYWHERE, Places, Where, matches, where_reachable, where_selected
+from podium.cluster.reach_index import ANYWHERE, ReachIndex, Where, matches, where_reachable, where_selected
 from podium.kube import NodeSelector
 from podium.kube.selector import Requirement
 from tests.builders import build, make_node
@@ -42,7 +42,7 @@ def test_counts_equal_looking_at_every_thing_on_every_node(
     labels: list[Mapping[str, str]], things: list[tuple[Where, int]], data: st.DataObject
 ) -> None:
     cluster = cluster_of(labels)
-    places: Places[int] = Places()
+    places: ReachIndex[int] = ReachIndex()
     for number, (where, size) in enumerate(things):
         places.add(f"t{number}", where, size)
     gone = data.draw(st.sets(st.integers(0, max(len(things) - 1, 0)))) if things else set()
@@ -67,7 +67,7 @@ def test_counts_equal_looking_at_every_thing_on_every_node(
 
 def test_counts_follow_things_and_nodes_that_come_later() -> None:
     cluster = cluster_of([{HOSTNAME: "a"}, {}])
-    places: Places[int] = Places()
+    places: ReachIndex[int] = ReachIndex()
     on = {host: ((Requirement(HOSTNAME, "In", (host,)),),) for host in "abc"}
     places.add("first", on["c"], 1)
     assert places.count(cluster.labels, None).tolist() == [0, 0]

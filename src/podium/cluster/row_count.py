@@ -1,7 +1,7 @@
-"""A count per row that knows when it last moved: of pods that match a query, of pods that hold a term.
+"""Counts per row, and knows when a count last changed: of pods that match a query, of pods that hold a term.
 
-Terms ask for sums over the nodes of a domain. Where a label has few values these are kept, too: they move with the
-count, and are taken anew when labels change.
+Terms ask for sums over the nodes of a domain. Where a label has few values these sums are kept, too: they move with
+the count, and are taken again when labels change.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ FEW_VALUES = 256
 """Sums over a label with more values are taken when asked for: kept, they would fill as much memory as the rows do."""
 
 
-class Tally:
-    """`version` moves whenever a count does, and no two tallies that share their ticks ever share a version."""
+class RowCount:
+    """`version` moves whenever a count does, and no two counts that share their ticks ever share a version."""
 
     __slots__ = ("_column", "_labels_version", "_sums", "_ticks", "total", "version")
 

@@ -1,4 +1,4 @@
-"""Things that can be reached from some nodes only: disks of one node, storage pools of one zone.
+"""Files things that can be reached from some nodes only: disks of one node, storage pools of one zone.
 
 Each thing says where it is by label requirements. Thousands of local disks each name another node, so asking them one
 by one would cost disks × nodes. Things that ask for one value of one label are therefore filed under that value, and
@@ -57,7 +57,7 @@ def matching_rows(where: Where, labels: NodeLabels, rows: NDArray[np.intp] | Non
     return np.zeros(labels.rows if rows is None else len(rows), dtype=np.bool_) if answer is None else answer
 
 
-class Places(Generic[T]):
+class ReachIndex(Generic[T]):
     """Named things, filed by where they can be reached."""
 
     def __init__(self) -> None:
