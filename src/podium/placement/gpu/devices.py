@@ -71,6 +71,7 @@ class GpuDevices:
         self._models = cluster.labels.column(MODEL)
         self._cursor = cluster.node_changes.cursor()
         self._free: list[list[int]] = []
+        self._sorted: list[tuple[int, ...] | None] = []
         self._used: list[list[int]] = []
         self._by_size: list[dict[int, int]] = []
         """Per row the number of pods by the whole GPUs they hold, 0 for those that share one."""
@@ -96,6 +97,14 @@ class GpuDevices:
         """What each device of a row has left; to be read only."""
         self._catch_up()
         return self._free[row]
+
+    def sorted_on(self, row: int) -> tuple[int, ...]:
+        """The same in rising order."""
+        self._catch_up()
+        ordered = self._sorted[row]
+        if ordered is None:
+            ordered = self._sorted[row] = tuple(sorted(self._free[row]))
+        return ordered
 
     def free(self, nodes: Nodes) -> Matrix:
         """int64[devices, nodes]: what each device has left, 0 where a node has fewer devices; to be read only."""
@@ -203,7 +212,7 @@ class GpuDevices:
 
     def _count(self, holding: Holding, sign: int) -> None:
         row, request = holding.row, holding.request
-        self._unwritten[row] = None
+        self._unwritten[row] = self._sorted[row] = None
         used, free, milli = self._used[row], self._free[row], sign * request.milli
         for device in holding.devices:
             if device < len(free):
@@ -219,7 +228,7 @@ class GpuDevices:
         number = self._number_of(row)
         self._free[row], self._used[row], self._by_size[row] = [WHOLE] * number, [0] * number, {}
         self._numbers.view[row] = number
-        self._unwritten[row] = None
+        self._unwritten[row] = self._sorted[row] = None
         self._supposed.discard(row)
         waiting: list[tuple[PlacedPod, GpuRequest]] = []
         for uid, placed in self._cluster.pods_on[row].items():
@@ -251,6 +260,7 @@ class GpuDevices:
         while len(self._free) < rows:
             self._free.append([])
             self._used.append([])
+            self._sorted.append(None)
             self._by_size.append({})
         changed = self._cursor.read()
         for row in range(rows) if changed is None else dict.fromkeys(changed):

@@ -53,7 +53,9 @@ class Fragmentation:
         self._classes = [_Class(*shape, by_cpu) for shape, by_cpu in grouped.items()]
         self.pods = self.without_gpu + sum(each.pods for each in self._classes)
         self._cpus = sorted({cpu for each in self._classes for cpu in each.cpus})
-        self._names_models = any(each.models for each in self._classes)
+        self._cpus_column = np.array(self._cpus, dtype=np.int64)
+        self.names_models = any(each.models for each in self._classes)
+        """Whether the model of a node makes a difference."""
         self._known: dict[tuple[int, str, tuple[int, ...]], int] = {}
 
     # One node
@@ -62,12 +64,13 @@ class Fragmentation:
         """Amounts of cpu of one level let the same classes through."""
         return bisect_right(self._cpus, cpu)
 
-    def model_group(self, model: str) -> str:
-        """The model as far as it makes a difference."""
-        return model if self._names_models else ""
+    def levels(self, cpu: Amounts) -> NDArray[np.intp]:
+        """The same of many amounts."""
+        return self._cpus_column.searchsorted(cpu, side="right")
 
     def amount(self, level: int, free: tuple[int, ...], model: str) -> int:
-        """The fragmented GPU of one node times `pods`; `free` is sorted, `model` a model group."""
+        """The fragmented GPU of one node times `pods`; `free` is sorted; `model` is "" where it makes no
+        difference."""
         key = level, model, free
         known = self._known.get(key)
         if known is None:

@@ -29,7 +29,7 @@ from podium.placement.gpu.request import WHOLE, GpuRequest
 from podium.plugins.gpu_share.args import GpuFGDArgs
 from podium.plugins.gpu_share.room import asked_by, cpu_left, cpu_left_on
 
-FEW = 200
+FEW = 2000
 """Up to so many nodes, looking up states one by one is quicker than computing with arrays."""
 KEPT = 500_000
 """So many scores are remembered; then all are forgotten."""
@@ -51,8 +51,14 @@ class GpuFGD(Plugin):
         self._known: dict[_State, int] = {}
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
-        if len(nodes) <= FEW and not nodes.bare:
-            return np.array([self.score_node(cycle, nodes.info(i)) for i in range(len(nodes))], dtype=np.int64)
+        if len(nodes) > FEW or nodes.bare:
+            return self._score_with_arrays(cycle, nodes)
+        cpu, request = asked_by(cycle)
+        left, levels = cpu_left(nodes), self._fragmentation.levels
+        states = zip(levels(left).tolist(), levels(left - cpu).tolist(), nodes.rows.tolist(), strict=True)
+        return np.array([self._score_row(request, *state) for state in states], dtype=np.int64)
+
+    def _score_with_arrays(self, cycle: Cycle, nodes: Nodes) -> Scores:
         asked = asked_by(cycle)
         cpu, free = cpu_left(nodes), self._devices.free(nodes)
         before = self._amounts(nodes, cpu, free)
@@ -74,12 +80,13 @@ class GpuFGD(Plugin):
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
         cpu, request = asked_by(cycle)
-        row = node.row
-        left = cpu_left_on(cycle.cluster, row)
-        free = tuple(sorted(self._devices.free_on(row)))
-        fragmentation = self._fragmentation
-        model = fragmentation.model_group(self._devices.model_of(row))
-        state = request, fragmentation.level(left), fragmentation.level(left - cpu), model, free
+        left, level = cpu_left_on(cycle.cluster, node.row), self._fragmentation.level
+        return self._score_row(request, level(left), level(left - cpu), node.row)
+
+    def _score_row(self, request: GpuRequest, before: int, after: int, row: int) -> int:
+        """The score of a row by its levels of cpu before and after."""
+        model = self._devices.model_of(row) if self._fragmentation.names_models else ""
+        state = request, before, after, model, self._devices.sorted_on(row)
         known = self._known.get(state)
         if known is None:
             if len(self._known) >= KEPT:
@@ -92,9 +99,9 @@ class GpuFGD(Plugin):
         cpu, request = asked_by(cycle)
         free, fragmentation = self._devices.free_on(row), self._fragmentation
         left = cpu_left_on(cycle.cluster, row)
-        model = fragmentation.model_group(self._devices.model_of(row))
+        model = self._devices.model_of(row) if fragmentation.names_models else ""
         before, after = fragmentation.level(left + cpu), fragmentation.level(left)
-        ordered = tuple(sorted(free))
+        ordered = self._devices.sorted_on(row)
         best, chosen = -1, None
         for device in sufficient(free, request):
             score = self._score_after(before, after, model, ordered, _without(ordered, free[device], request.milli))
