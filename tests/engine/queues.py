@@ -8,6 +8,7 @@ from typing import Any
 from podium.engine.queue import SchedulingQueue
 from podium.framework import Action, Event, Interest, ManualClock, QueuedPod, Resource, Status
 from podium.framework.nominator import Nominator
+from podium.framework.timer import Untimed
 from podium.kube import Pod
 
 PROFILE = "default-scheduler"
@@ -46,6 +47,16 @@ class Gate:
         return None
 
 
+class Entries(Untimed):
+    """Counts the pods that enter each queue."""
+
+    def __init__(self, counted: list[tuple[str, str]]) -> None:
+        self._counted = counted
+
+    def entered(self, queue: str, event: str) -> None:
+        self._counted.append((queue, event))
+
+
 class World:
     def __init__(
         self,
@@ -66,7 +77,7 @@ class World:
             self.nominator,
             pre_enqueue={PROFILE: self.gate},
             hints={PROFILE: hints or {}},
-            count=lambda place, event: self.counted.append((place, event)),
+            timer=Entries(self.counted),
             report=self.reports.append,
             **options,
         )

@@ -11,6 +11,7 @@ import pytest
 
 from podium.framework.experience import GivenExperience
 from podium.kube import Pod
+from podium.plugins.pigeon.plugin import PigeonHoling
 from tests.builders import make_pod
 from tests.extender.questions import Obj, World, args, node
 from tests.plugins.pigeon.test_pigeon_holing import MIB, PRIME_USAGES, SEQUENCE, Pair
@@ -113,7 +114,9 @@ def test_pigeon_learns_from_question_to_question(path: str) -> None:
     for call in SEQUENCE:
         found = world.points(path, pigeon_pod(call.demand), nodes=pigeon_nodes((4000, 8192), call.usages))
         assert list(found.values()) == call.points
-    assert world.plugins["PigeonHoling"].moments.mean.tolist() == pytest.approx([1350, 2666.667])
+    plugin = world.plugins["PigeonHoling"]
+    assert isinstance(plugin, PigeonHoling)
+    assert plugin.moments.mean.tolist() == pytest.approx([1350, 2666.667])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Binding a placed pod: prepare (PreBind), bind, tell the others (PostBind).
+"""Binds a placed pod: PreBind, Bind, PostBind.
 
 Preparing and binding may talk to the API server, so this is a coroutine; the scheduler does not wait for it. A driver
 whose writer answers at once runs it to the end on the spot. Whatever fails here undoes the placement and puts the pod
@@ -9,42 +9,69 @@ others know where it is going; and while it is being prepared, a more important 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Coroutine
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
-from podium.config.points import Point
-from podium.framework.answers import ask, status_of, told
+from podium.framework.answers import describe, failure, running, status_of
 from podium.framework.cycle import Cycle
 from podium.framework.extender import Extender, ExtenderError
 from podium.framework.handle import Effect
+from podium.framework.methods import PreBindMethods
 from podium.framework.profile import ProfileRuntime
+from podium.framework.protocols import OnNode
 from podium.framework.queued import QueuedPod
 from podium.framework.status import SKIP, SKIPPED, SUCCESS, Code, PluginError, Status, code_of
+from podium.framework.timer import Step
 from podium.framework.waiting import WaitingPod
 
 if TYPE_CHECKING:
     from podium.engine.scheduler import Scheduler
 
-PREFLIGHT = 'running PreBindPreFlight "{}"'
-PRE_BIND = 'running PreBind plugin "{}"'
-BIND = 'running Bind plugin "{}"'
+
+class BindingSteps:
+    """The steps of binding in one profile, each timed as a whole, and the plugins' methods they call."""
+
+    __slots__ = ("bind", "binds", "post_bind", "post_binds", "pre_bind", "pre_binds", "preflight", "runtime")
+
+    def __init__(self, runtime: ProfileRuntime, *, each_plugin_timed: bool = False) -> None:
+        timer = runtime.timer
+        self.runtime = runtime
+        self.pre_binds, self.binds, self.post_binds = runtime.pre_binds, runtime.binds, runtime.post_binds
+        if each_plugin_timed:
+            self.pre_binds = tuple(plugin.timed(timer) for plugin in self.pre_binds)
+            self.binds = tuple(plugin.timed(timer) for plugin in self.binds)
+        self.preflight = timer.timed_binding(Step.PREFLIGHT, PodBinding.preflight, _preflight_code)
+        self.pre_bind = timer.timed_binding(Step.PRE_BIND, PodBinding.pre_bind, code_of)
+        self.bind = timer.timed_binding(Step.BIND, PodBinding.bind, code_of)
+        self.post_bind = timer.timed(Step.POST_BIND, PodBinding.post_bind, _success)
 
 
-class Binding:
-    """One pod's binding."""
+class PodBinding:
+    """One pod's binding, once a node is chosen."""
 
-    __slots__ = ("_called_off", "_cycle", "_node_name", "_plugins", "_queued", "_runtime", "_scheduler", "task")
+    __slots__ = (
+        "_called_off",
+        "_cycle",
+        "_node_name",
+        "_plugins",
+        "_queued",
+        "_runtime",
+        "_scheduler",
+        "_steps",
+        "task",
+    )
 
     def __init__(
-        self, scheduler: Scheduler, runtime: ProfileRuntime, cycle: Cycle, queued: QueuedPod, node_name: str
+        self, scheduler: Scheduler, steps: BindingSteps, cycle: Cycle, queued: QueuedPod, node_name: str
     ) -> None:
         self._scheduler = scheduler
-        self._runtime = runtime
+        self._steps = steps
+        self._runtime = steps.runtime
         self._cycle = cycle
         self._queued = queued
         self._node_name = node_name
-        self._plugins: list[Any] | None = None
+        self._plugins: list[PreBindMethods] | None = None
         self._called_off = ""
         self.task: Any = None
         """What the driver made of the coroutine; if it can be cancelled, so can the preparation."""
@@ -57,10 +84,10 @@ class Binding:
     async def get_ready(self, waiting: WaitingPod) -> None:
         """What comes before the wait at Permit: who will have work then, and where the pod is going."""
         try:
-            plugins = await self._with_work_timed()
+            plugins = await self._steps.preflight(self)
         except Exception as error:
             self._scheduler.waiting.remove(self._queued.pod.uid)
-            self._undo(Status.error(told(error)))
+            self._undo(Status.error(describe(error)))
             return
         await self._nominate()
         self._plugins = plugins
@@ -79,49 +106,25 @@ class Binding:
             self._undo(Status.error(f"waiting on permit for pod: {outcome.message}"))
 
     async def run(self) -> None:
-        scheduler, watch = self._scheduler, self._runtime.watch
+        """Prepare and bind; what fails undoes the placement."""
+        scheduler, steps, plugins = self._scheduler, self._steps, self._plugins
         scheduler.queue.done(self._queued.pod.uid)
-        point, began, plugins = "", 0.0, self._plugins
         try:
             if plugins is None:
-                plugins = await (self._with_work() if watch is None else self._with_work_timed())
+                plugins = await steps.preflight(self)
                 if plugins:
                     await self._nominate()
-            if watch is not None:
-                point, began = "PreBind", watch.now()
-            status = await self._pre_bind(plugins) if plugins else None
-            if watch is not None:
-                watch.took[point][code_of(status)](watch.now() - began)
-                point, began = "Bind", watch.now()
+            status = await steps.pre_bind(self, plugins)
             if status is None:
-                status = await self._bind()
-                if watch is not None:
-                    watch.took[point][code_of(status)](watch.now() - began)
+                status = await steps.bind(self)
         except Exception as error:  # even a mistake of ours must not leave the pod placed for ever
-            status = Status.error(told(error))
-            if watch is not None and point:
-                watch.took[point][Code.ERROR](watch.now() - began)
+            status = Status.error(describe(error))
         if status is not None:
             self._undo(status)
             return
         scheduler.bound(self._queued, self._node_name)
-        began = 0.0 if watch is None else watch.now()
-        self._post_bind()
-        if watch is not None:
-            watch.took["PostBind"][SUCCESS](watch.now() - began)
+        steps.post_bind(self)
         scheduler.activate(self._cycle)
-
-    async def _with_work_timed(self) -> list[Any]:
-        watch = self._runtime.watch
-        if watch is None:
-            return await self._with_work()
-        began, code = watch.now(), Code.ERROR
-        try:
-            plugins = await self._with_work()
-            code = SUCCESS if plugins else SKIPPED
-            return plugins
-        finally:
-            watch.took["PreBindPreFlight"][code](watch.now() - began)
 
     async def _nominate(self) -> None:
         """Let others know where the pod is going; that it could not be said does not stop it."""
@@ -133,34 +136,39 @@ class Binding:
             if answer is not None and not isinstance(answer, Status):
                 answer = await answer
         except Exception as error:
-            answer = Status.error(told(error))
+            answer = Status.error(describe(error))
         if answer is not None and answer.code != SUCCESS:
             handle.report(f"nominating {self._node_name} for pod {pod.key}: {answer.message}")
 
-    async def _with_work(self) -> list[Any]:
+    # The steps, called through `BindingSteps`
+
+    async def preflight(self) -> list[PreBindMethods]:
         """The plugins whose PreBind has something to do for this pod."""
         plugins = []
-        for plugin in self._runtime.at(Point.PRE_BIND):
-            if hasattr(plugin, "pre_bind_preflight"):
-                status = self._ask(PREFLIGHT, plugin, plugin.pre_bind_preflight)
+        for plugin in self._steps.pre_binds:
+            if plugin.pre_bind_preflight is not None:
+                status = self._ask(Step.PREFLIGHT, plugin.name, plugin.pre_bind_preflight)
                 if status is not None and not isinstance(status, Status):
                     status = await status
                 if status is not None:
-                    _check_skips(plugin, status)
+                    _check_skips(plugin.name, status)
                     continue
             plugins.append(plugin)
         return plugins
 
-    async def _pre_bind(self, plugins: list[Any]) -> Status | None:
+    async def pre_bind(self, plugins: list[PreBindMethods]) -> Status | None:
+        """Prepare; a more important pod may call it off meanwhile."""
+        if not plugins:
+            return None
         uid, under_way = self._queued.pod.uid, self._runtime.handle.pre_binding
         under_way[uid] = self._call_off
         try:
             for plugin in plugins:
-                status = self._ask(PRE_BIND, plugin, plugin.pre_bind)
+                status = self._ask(Step.PRE_BIND, plugin.name, plugin.pre_bind)
                 if status is not None and not isinstance(status, Status):
                     status = await self._unless_called_off(status)
                 if status is not None:
-                    return _failure(PRE_BIND, plugin, status)
+                    return _failure(Step.PRE_BIND, plugin.name, status)
         finally:
             del under_way[uid]
             if self._called_off and hasattr(self.task, "uncancel"):
@@ -181,21 +189,22 @@ class Binding:
                 raise
             return Status.error(self._called_off)
 
-    async def _bind(self) -> Status | None:
+    async def bind(self) -> Status | None:
+        """Bind by the first extender or plugin that does."""
         for extender in self._runtime.handle.extenders:
             if extender.is_binder and extender.is_interested(self._queued.pod):
                 failure = await self._bind_by(extender)
                 if failure is None or not extender.ignorable:
                     return None if failure is None else Status.error(failure)
                 self._runtime.handle.report(f"binding {self._queued.pod.key}: extender {extender.name}: {failure}")
-        for plugin in self._runtime.at(Point.BIND):
-            status = self._ask(BIND, plugin, plugin.bind)
+        for plugin in self._steps.binds:
+            status = self._ask(Step.BIND, plugin.name, plugin.bind)
             if status is not None and not isinstance(status, Status):
                 status = await status
             if status is None:
                 return None
             if status.code != SKIPPED:
-                return _failure(BIND, plugin, status)
+                return _failure(Step.BIND, plugin.name, status)
         return Status.error(f"no bind plugin would bind pod {self._queued.pod.key}")
 
     async def _bind_by(self, extender: Extender) -> str | None:
@@ -207,24 +216,28 @@ class Binding:
         except ExtenderError as error:
             return str(error)
         except Exception as error:
-            return f'extender "{extender.name}": {told(error)}'
+            return f'extender "{extender.name}": {describe(error)}'
         return None
 
-    def _post_bind(self) -> None:
-        for plugin in self._runtime.at(Point.POST_BIND):
+    def post_bind(self) -> None:
+        """Let plugins know that the pod is bound."""
+        for plugin in self._steps.post_binds:
             try:
                 plugin.post_bind(self._cycle, self._node_name)
             except Exception as error:
-                self._runtime.handle.report(f'running PostBind plugin "{plugin.name}": {told(error)}')
+                self._runtime.handle.report(str(failure(Step.POST_BIND, plugin.name, error)))
 
-    def _ask(self, what: str, plugin: Any, method: Callable[..., Any]) -> Effect:
+    def _ask(self, step: Step, plugin: str, method: OnNode) -> Effect:
         """A plugin's answer, at once or when awaited; None for success."""
-        answer = ask(what, plugin, method, self._cycle, self._node_name)
+        try:
+            answer = method(self._cycle, self._node_name)
+        except Exception as error:
+            raise failure(step, plugin, error) from error
         if answer is None or answer is SKIP:
             return answer
         if isinstance(answer, Status) or not isawaitable(answer):
-            return status_of(what.format(plugin.name), answer)
-        return _awaited(what.format(plugin.name), answer)
+            return status_of(step, plugin, answer)
+        return _awaited(step, plugin, answer)
 
     def _undo(self, status: Status, *, at_permit: bool = False) -> None:
         self._scheduler.not_bound(
@@ -232,34 +245,42 @@ class Binding:
         )
 
 
-async def _awaited(what: str, answer: Awaitable[Any]) -> Status | None:
+async def _awaited(step: Step, plugin: str, answer: Awaitable[object]) -> Status | None:
     try:
         status = await answer
     except Exception as error:
-        raise PluginError(f"{what}: {told(error)}") from error
+        raise failure(step, plugin, error) from error
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        raise PluginError(f"{what}: what it waited for was cancelled") from None
-    return status_of(what, status)
+        raise PluginError(f"{running(step, plugin)}: what it waited for was cancelled") from None
+    return status_of(step, plugin, status)
 
 
-def _check_skips(plugin: Any, status: Status) -> None:
+def _check_skips(plugin: str, status: Status) -> None:
     """The only answers before PreBind are that there is work (None), that there is none, and errors."""
     if status.code == SKIPPED:
         return
-    what = PREFLIGHT.format(plugin.name)
+    what = running(Step.PREFLIGHT, plugin)
     if status.code == Code.ERROR:
         raise PluginError(f"{what}: {status.message}")
     raise PluginError(f"{what}: it must give None, SKIP or an error, got {status.code.name}: {status.message}")
 
 
-def _failure(what: str, plugin: Any, status: Status) -> Status:
+def _failure(step: Step, plugin: str, status: Status) -> Status:
     """A rejection speaks for itself; everything else is an error."""
     if status.rejected:
-        return status.by(plugin.name)
-    return Status.error(f"{what.format(plugin.name)}: {status.message}")
+        return status.by(plugin)
+    return Status.error(f"{running(step, plugin)}: {status.message}")
+
+
+def _preflight_code(plugins: list[PreBindMethods]) -> Code:
+    return SUCCESS if plugins else SKIPPED
+
+
+def _success(_answer: None) -> Code:
+    return SUCCESS
 
 
 def run_at_once(work: Coroutine[Any, Any, None]) -> None:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Nodes, Rows
 from podium.cluster.bare import BareNodes, without_pods
-from podium.config.points import Point
 from podium.engine.choice import first_in_order, top_of_heap
 from podium.engine.extending import (
     best_position,
@@ -27,6 +26,7 @@ from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination, Refu
 from podium.framework.extender import EXTENDER, interested
 from podium.framework.profile import PreFilterOutcome, ProfileRuntime, ScoreTable
 from podium.framework.status import Code, PluginError, Status
+from podium.framework.timer import Step
 
 NO_NODES = "no nodes available to schedule pods"
 
@@ -142,7 +142,7 @@ def decide(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> Decisio
 
 def make_room(runtime: ProfileRuntime, cycle: Cycle, diagnosis: Diagnosis) -> Nomination | None:
     """Run PostFilter and note its word in the diagnosis; returns the nomination it asks for."""
-    if not runtime.at(Point.POST_FILTER):
+    if not runtime.post_filters:
         return Nomination("")
     try:
         result = runtime.run_post_filter(cycle, diagnosis)
@@ -156,7 +156,7 @@ def make_room(runtime: ProfileRuntime, cycle: Cycle, diagnosis: Diagnosis) -> No
 
 def score(runtime: ProfileRuntime, cycle: Cycle, feasible: Rows) -> ScoreTable:
     """Score the feasible rows, in their order."""
-    if not runtime.at(Point.SCORE):
+    if not runtime.scores:
         return ScoreTable({}, np.ones(len(feasible), dtype=np.int64))
     every_row = len(feasible) == cycle.cluster.columns.rows
     nodes = Nodes(cycle.cluster, None if every_row else feasible)  # whole columns need no copying
@@ -183,17 +183,7 @@ def find_feasible(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> 
     search = NodeSearch(cluster, outcome)
     if outcome.status is not None:
         return search
-    watch = runtime.watch
-    began = 0.0 if watch is None else watch.now()
-    try:
-        alone = _find(runtime, cycle, search, sampling)
-    except PluginError:
-        if watch is not None:
-            watch.took["Filter"][Code.ERROR](watch.now() - began)
-        raise
-    if watch is not None:
-        watch.took["Filter"][Code.SUCCESS](watch.now() - began)
-        watch.evaluated("Filter", cycle.skipped_filters)
+    alone = runtime.timer.timed_decision(Step.FILTER, _find, _found)(cycle, runtime, search, sampling)
     handle = runtime.handle
     if handle.extenders and not alone:
         found = len(search.feasible)
@@ -202,7 +192,12 @@ def find_feasible(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> 
     return search
 
 
-def _find(runtime: ProfileRuntime, cycle: Cycle, search: NodeSearch, sampling: Sampling) -> bool:
+def _found(_alone: bool) -> Code:
+    """Filtering succeeds whether or not a node is left."""
+    return Code.SUCCESS
+
+
+def _find(cycle: Cycle, runtime: ProfileRuntime, search: NodeSearch, sampling: Sampling) -> bool:
     """The nominated node, if it will do (True), or all others that do."""
     cluster, outcome, handle = cycle.cluster, search.outcome, runtime.handle
     nominated = cluster.row_of.get(cycle.pod.status.nominated_node_name)
@@ -234,8 +229,8 @@ def _enough(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling, nodes: in
     is no reason to look at more than it would."""
     extenders, percentage = runtime.handle.extenders, runtime.profile.percentage_of_nodes_to_score
     if not extenders:
-        return sampling.limit(nodes, percentage) if runtime.at(Point.SCORE) else 1
-    if not runtime.at(Point.SCORE) and not choose_among_nodes(extenders):
+        return sampling.limit(nodes, percentage) if runtime.scores else 1
+    if not runtime.scores and not choose_among_nodes(extenders):
         return 1
     return sampling.limit(nodes, percentage, as_kube_scheduler=see_nodes_of(extenders, cycle.pod))
 
@@ -246,7 +241,7 @@ def _filter(
     """Judge all rows at once, then keep what a search in visiting order that stops at `limit` would have seen."""
     start = sampling.next_start % len(rows) if len(rows) else 0
     visiting = np.concatenate((rows[start:], rows[:start])) if start else rows
-    if not runtime.at(Point.FILTER):
+    if not runtime.filters:
         search.feasible = visiting[:limit]
         sampling.advance(len(search.feasible) + len(search.nominated_statuses), search.nodes)
         return

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Rows
 from podium.engine.choice import top_of_heap
-from podium.framework.answers import told
+from podium.framework.answers import describe
 from podium.framework.cycle import Cycle
 from podium.framework.extender import (
     POINTS_PER_SCORE,
@@ -156,7 +156,7 @@ def _failing_by_name(extender: Extender) -> Iterator[None]:
     except ExtenderError:
         raise
     except Exception as error:
-        raise ExtenderError(f'extender "{extender.name}": {told(error)}') from error
+        raise ExtenderError(f'extender "{extender.name}": {describe(error)}') from error
 
 
 @contextmanager

@@ -14,19 +14,17 @@ import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from podium.framework.answers import call
+from podium.framework.answers import describe
 from podium.framework.events import Action, Concerns, Event, Hint, Interest, Resource
 from podium.framework.extender import EXTENDER
 from podium.framework.plugin import Plugin
 from podium.framework.queued import QueuedPod
 from podium.framework.status import PluginError
+from podium.framework.timer import UNTIMED, Timer
 from podium.kube import Pod
 
 HintsByProfile = Mapping[str, Mapping[str, Sequence[Interest]]]
 """Profile → plugin → the events it wants to hear of."""
-
-TimedHint = Callable[[str, str, Hint | None], Hint | None]
-"""(plugin, event, hint) → a hint that answers the same, for somebody who wants to know how long that takes."""
 
 _ANYTHING = tuple(
     Interest(resource, Action.ALL)
@@ -78,7 +76,7 @@ def build_hints(plugins: Iterable[Plugin], *, extenders: bool = False) -> dict[s
     """
     by_plugin: dict[str, list[Interest]] = {EXTENDER: list(_ANYTHING)} if extenders else {}
     for plugin in plugins:
-        interests = call(f'initializing plugin "{plugin.name}"', _registered, plugin)
+        interests = _registered(plugin)
         if interests is None:
             own = (Interest(resource.partition("/")[0], Action.ALL) for resource in plugin.resources)
             by_plugin[plugin.name] = [*_ANYTHING, *own]
@@ -95,13 +93,16 @@ def build_hints(plugins: Iterable[Plugin], *, extenders: bool = False) -> dict[s
 
 
 def _registered(plugin: Plugin) -> list[Interest] | None:
-    registered = plugin.interests()
-    if registered is None:
-        return None
-    interests = list(registered)
-    for each in interests:
-        if not isinstance(each, Interest):
-            raise PluginError(f"interests must give Interests, got {type(each).__name__}")
+    try:
+        registered = plugin.interests()
+        if registered is None:
+            return None
+        interests = list(registered)
+        for each in interests:
+            if not isinstance(each, Interest):
+                raise PluginError(f"interests must give Interests, got {type(each).__name__}")
+    except Exception as error:
+        raise PluginError(f'initializing plugin "{plugin.name}": {describe(error)}') from error
     return interests
 
 
@@ -112,11 +113,11 @@ class Hints:
         self,
         interests: HintsByProfile,
         report: Callable[[str], None] = lambda _message: None,
-        timed: TimedHint | None = None,
+        timer: Timer = UNTIMED,
     ) -> None:
         self._interests = interests
         self._report = report
-        self._timed = timed
+        self._timer = timer
         self._by_event: dict[Event, Listeners] = {}
         self.concerns = _concerns(interests)
         """Plugins that can tell what pods wait for; at most one way each."""
@@ -135,12 +136,12 @@ class Hints:
             for plugin, interests in by_plugin.items():
                 covering = [interest for interest in interests if interest.event.covers(event)]
                 if covering:
-                    asked = tuple(interest.hint for interest in covering)
-                    if None in asked:
-                        asked = (None,)
-                    if self._timed is not None:
-                        asked = tuple(self._timed(plugin, event.label, hint) for hint in asked)
-                    hints[profile][plugin] = asked
+                    plugin_hints = tuple(interest.hint for interest in covering)
+                    if None in plugin_hints:
+                        plugin_hints = (None,)
+                    hints[profile][plugin] = tuple(
+                        self._timer.timed_hint(plugin, event.label, hint) for hint in plugin_hints
+                    )
                     found.setdefault(plugin, []).extend(covering)
         one_by_one = {name for name, all_of in found.items() if any(each.hint and not each.by_kind for each in all_of)}
         concerns = {

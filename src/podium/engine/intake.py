@@ -1,4 +1,4 @@
-"""News from the cluster on its way in: into the state, then into the queue as events that may wake pods.
+"""Takes in changes of the cluster: into the state, then into the queue as events that may wake pods.
 
 Each change is applied to the columns first and announced afterwards (a vanishing node the other way round, as kube-
 scheduler does). Pods without a node go to the queue if one of our profiles is asked for; pods of other schedulers are
@@ -13,9 +13,10 @@ from msgspec.structs import replace
 
 from podium.cluster import PlacedPod
 from podium.engine.changes import node_events, pod_events
-from podium.framework.answers import told
+from podium.framework.answers import describe
 from podium.framework.events import Action, Event, Resource
 from podium.framework.plugin import Plugin
+from podium.framework.timer import Timer
 from podium.kube import (
     CSIDriver,
     CSINode,
@@ -43,17 +44,31 @@ _RESOURCE_OF: dict[type, str] = {
     Service: Resource.SERVICE,
 }
 
+POD_ADD = Event(Resource.UNSCHEDULED_POD, Action.ADD)
+POD_UPDATE = Event(Resource.UNSCHEDULED_POD, Action.UPDATE)
+POD_DELETE = Event(Resource.UNSCHEDULED_POD, Action.DELETE)
 ASSIGNED_ADD = Event(Resource.ASSIGNED_POD, Action.ADD)
 ASSIGNED_DELETE = Event(Resource.ASSIGNED_POD, Action.DELETE)
 
 
 class Intake:
-    """Where a driver delivers what it hears: `set` for anything new or changed, `delete` for anything gone."""
+    """Where a driver delivers what it hears: `set` for anything new or changed, `delete` for anything gone.
 
-    def __init__(self, scheduler: Scheduler) -> None:
+    A change can mean several events (a node's labels and its taints changed; a waiting pod is gone and a placed one has
+    come): each is recorded as having taken as long as all together.
+    """
+
+    def __init__(self, scheduler: Scheduler, timer: Timer) -> None:
+        queue = scheduler.queue
         self._scheduler = scheduler
         self._cluster = scheduler.cluster
-        self._queue = scheduler.queue
+        self._enqueue = timer.as_event(POD_ADD, queue.add)
+        self._requeue = timer.as_event(POD_UPDATE, queue.update)
+        self._dequeue = timer.as_event(POD_DELETE, queue.delete)
+        self._on_event = timer.as_events(queue.on_event)
+        self.set = timer.timed_intake(self._set)
+        self.delete = timer.timed_intake(self._delete)
+        self.set_custom = timer.timed_intake(self._set_custom)
         self._observers = [
             plugin
             for runtime in scheduler.profiles.values()
@@ -61,7 +76,7 @@ class Intake:
             if _observes(plugin)
         ]
 
-    def set(self, item: Any) -> None:
+    def _set(self, item: Any) -> None:
         if isinstance(item, Pod):
             self._set_pod(item)
         elif isinstance(item, Node):
@@ -69,7 +84,7 @@ class Intake:
         else:
             self._set_object(item)
 
-    def delete(self, item: Any) -> None:
+    def _delete(self, item: Any) -> None:
         if isinstance(item, Pod):
             self._delete_pod(item)
         elif isinstance(item, Node):
@@ -87,7 +102,7 @@ class Intake:
         placed = self._cluster.pods.get(uid)
         waiting_version = self._cluster.objects.pending_pods.get(pod.key)
         if waiting_version is not None and waiting_version.metadata.uid != uid:
-            self._delete_pod(waiting_version)  # another pod of that name: that this one went, nobody told us
+            self._delete_pod(waiting_version)  # another pod of that name: the event of this one's end was missed
             waiting_version = None
         self._observe(Resource.POD, waiting_version if placed is None else placed.pod, pod)
         if pod.spec.node_name:
@@ -100,12 +115,12 @@ class Intake:
         self._cluster.set_pod(pod)
         if waiting_version is not None:
             self._cluster.objects.pending_pods.discard(pod.key)
-            self._queue.delete(waiting_version)
+            self._dequeue(waiting_version)
         if before is None:
-            self._queue.on_event(ASSIGNED_ADD, None, pod)
+            self._on_event(ASSIGNED_ADD, None, pod)
             return
         for event in pod_events(before, pod):
-            self._queue.on_event(event, before, pod)
+            self._on_event(event, before, pod)
 
     def _set_unassigned(self, pod: Pod, before: Pod | None) -> None:
         pending = self._cluster.objects.pending_pods
@@ -113,14 +128,14 @@ class Intake:
             return
         pending.set(pod.key, pod)
         if before is None:
-            self._queue.add(pod)
+            self._enqueue(pod)
             return
         placed = self._cluster.pods.get(pod.uid)
         if placed is not None and placed.assumed:
             if pod.terminating and not before.terminating:
                 self._assumed_is_deleted(placed)
             return
-        self._queue.update(before, pod)
+        self._requeue(before, pod)
         if before.status.nominated_node_name and before.status.nominated_node_name != pod.status.nominated_node_name:
             self._nominated_room_is_free(before)
 
@@ -129,14 +144,14 @@ class Intake:
         pending = self._cluster.objects.pending_pods.get(pod.key)
         if pending is not None and pending.uid == pod.uid:
             self._cluster.objects.pending_pods.discard(pod.key)
-            self._queue.delete(pending)
+            self._dequeue(pending)
             if placed is not None and placed.assumed:
                 self._assumed_is_deleted(placed)
             elif pending.status.nominated_node_name:
                 self._nominated_room_is_free(pending)
         elif placed is not None:
             self._cluster.remove_pod(pod.uid)
-            self._queue.on_event(ASSIGNED_DELETE, placed.pod, None)
+            self._on_event(ASSIGNED_DELETE, placed.pod, None)
         if placed is not None or pending is not None:
             self._observe(Resource.POD, pending if placed is None else placed.pod, None)
 
@@ -146,11 +161,11 @@ class Intake:
         waiting = self._scheduler.waiting.get(pod.uid)
         if waiting is None or not waiting.reject("", "removed"):
             self._cluster.forget(pod.uid)
-        self._queue.on_event(ASSIGNED_DELETE, on_node(pod, node_name), None)
+        self._on_event(ASSIGNED_DELETE, on_node(pod, node_name), None)
 
     def _nominated_room_is_free(self, pod: Pod) -> None:
         """Pods of at most its priority had to leave room for it, and no longer have to."""
-        self._queue.on_event(ASSIGNED_DELETE, pod, None, precheck=lambda other: other.priority <= pod.priority)
+        self._on_event(ASSIGNED_DELETE, pod, None, precheck=lambda other: other.priority <= pod.priority)
 
     # Nodes and the rest
 
@@ -159,15 +174,15 @@ class Intake:
         before = None if row is None else self._cluster.nodes[row]
         self._cluster.set_node(node)
         if before is None:
-            self._queue.on_event(Event(Resource.NODE, Action.ADD), None, node)
+            self._on_event(Event(Resource.NODE, Action.ADD), None, node)
             return
         for event in node_events(before, node):
-            self._queue.on_event(event, before, node)
+            self._on_event(event, before, node)
 
     def _delete_node(self, node: Node) -> None:
         row = self._cluster.row_of.get(node.name)
         if row is not None and self._cluster.nodes[row] is not None:
-            self._queue.on_event(Event(Resource.NODE, Action.DELETE), node, None)
+            self._on_event(Event(Resource.NODE, Action.DELETE), node, None)
             self._cluster.remove_node(node.name)
 
     def _set_object(self, item: Any) -> None:
@@ -189,9 +204,9 @@ class Intake:
         resource = _RESOURCE_OF.get(kind)
         if resource is not None:
             action = Action.ADD if before is None else Action.DELETE if after is None else Action.UPDATE
-            self._queue.on_event(Event(resource, action), before, after)
+            self._on_event(Event(resource, action), before, after)
 
-    def set_custom(self, resource: str, key: str, value: Any | None) -> None:
+    def _set_custom(self, resource: str, key: str, value: Any | None) -> None:
         """A custom resource ("plural.group") came, changed, or (None) went."""
         store = self._cluster.objects.custom_store(resource)
         before = store.get(key)
@@ -201,20 +216,20 @@ class Intake:
             store.set(key, value)
         self._observe(resource, before, value)
         action = Action.ADD if before is None else Action.DELETE if value is None else Action.UPDATE
-        self._queue.on_event(Event(resource, action), before, value)
+        self._on_event(Event(resource, action), before, value)
 
     def _observe(self, resource: str, before: Any, after: Any) -> None:
         for plugin in self._observers:
             try:
                 plugin.observe(resource, before, after)
             except Exception as error:
-                plugin.handle.report(f'plugin "{plugin.name}" observing {resource}: {told(error)}')
+                plugin.handle.report(f'plugin "{plugin.name}" observing {resource}: {describe(error)}')
 
 
 def on_node(pod: Pod, node_name: str) -> Pod:
-    """The pod as it stood on the node, for those who are told that it left."""
+    """The pod as it stood on the node, for the event that it left."""
     return replace(pod, spec=replace(pod.spec, node_name=node_name))
 
 
-def _observes(plugin: Any) -> bool:
+def _observes(plugin: Plugin) -> bool:
     return type(plugin).observe is not Plugin.observe

@@ -17,6 +17,7 @@ from podium.framework.events import Action, Concerns, Event, Resource
 from podium.framework.nominator import Nominator
 from podium.framework.queued import QueuedPod
 from podium.framework.status import PluginError, Status
+from podium.framework.timer import Timer
 from podium.kube import Pod
 
 ACTIVE, BACKOFF, UNSCHEDULABLE = "active", "backoff", "unschedulable"
@@ -43,13 +44,13 @@ class Places:
         *,
         initial_backoff: float,
         max_backoff: float,
-        count: Callable[[str, str], None] | None,
+        timer: Timer,
         report: Callable[[str], None],
     ) -> None:
         self._clock = clock
         self._nominator = nominator
         self._pre_enqueue = pre_enqueue
-        self._count = count
+        self._count = timer.entered
         self._report = report
         self._pods: dict[str, QueuedPod] = {}
         self.active = pod_heap(sorter)
@@ -66,8 +67,7 @@ class Places:
             queued = self.backoff.pop_early()
             if queued is None:
                 return None
-            if self._count is not None:
-                self._count(ACTIVE, POPPED_EARLY)
+            self._count(ACTIVE, POPPED_EARLY)
         del self._pods[queued.key]
         queued.place = ""
         return queued
@@ -90,8 +90,7 @@ class Places:
         self._ask_to_enqueue(queued)
         if queued.gating_plugin != gate or queued.unschedulable_plugins is not rejectors:
             return False
-        if self._count is not None:
-            self._count(UNSCHEDULABLE, label)
+        self._count(UNSCHEDULABLE, label)
         return True
 
     def to_active(self, queued: QueuedPod, label: str) -> bool:
@@ -135,8 +134,7 @@ class Places:
     def _enter(self, queued: QueuedPod, place: str, label: str) -> None:
         queued.place = place
         self._pods[queued.key] = queued
-        if self._count is not None:
-            self._count(place, label)
+        self._count(place, label)
 
     def take_out(self, queued: QueuedPod) -> None:
         del self._pods[queued.key]

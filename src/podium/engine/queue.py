@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 
 from podium.engine.changes import pod_events
 from podium.engine.heap import Sorter
-from podium.engine.hints import Hints, HintsByProfile, Listeners, Strategy, TimedHint
+from podium.engine.hints import Hints, HintsByProfile, Listeners, Strategy
 from podium.engine.inflight import InFlight
 from podium.engine.places import ACTIVE, BACKOFF, POD_ADD, POD_UPDATE, UNSCHEDULABLE, Places, PreEnqueue
 from podium.framework.clock import Clock
 from podium.framework.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT, Event
 from podium.framework.nominator import Nominator
 from podium.framework.queued import QueuedPod
+from podium.framework.timer import UNTIMED, Timer
 from podium.kube import Pod
 
 ATTEMPT_FAILED = "ScheduleAttemptFailure"
@@ -55,15 +56,13 @@ class SchedulingQueue:
         initial_backoff: float = 1.0,
         max_backoff: float = 10.0,
         max_in_unschedulable: float = 300.0,
-        count: Callable[[str, str], None] | None = None,
-        timed: TimedHint | None = None,
+        timer: Timer = UNTIMED,
         report: Callable[[str], None] = lambda _message: None,
     ) -> None:
-        """`pre_enqueue` and `hints` go by profile. `count` is told (place, event) of every pod that enters a place,
-        `report` what goes wrong in a plugin; `timed` gives the hint to ask in the place of another."""
+        """`pre_enqueue` and `hints` go by profile; `report` hears what goes wrong in a plugin."""
         self._clock = clock
         self._nominator = nominator
-        self._hints = Hints(hints or {}, report, timed)
+        self._hints = Hints(hints or {}, report, timer)
         self._max_in_unschedulable = max_in_unschedulable
         self._places = Places(
             sorter,
@@ -73,7 +72,7 @@ class SchedulingQueue:
             self._hints.concerns,
             initial_backoff=initial_backoff,
             max_backoff=max_backoff,
-            count=count,
+            timer=timer,
             report=report,
         )
         self._sequence = 0

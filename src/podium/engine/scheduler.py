@@ -1,8 +1,7 @@
-"""The scheduler itself: take a pod from the queue, decide, place it in memory, hand it over to be bound.
+"""Schedules pods: takes one from the queue, decides, places it in memory, hands it over to be bound.
 
-Everything that takes time or leaves the process is somebody else's: the clock is given, writes go through the writer,
-and what happened is told to a listener. The same object therefore schedules a live cluster, a simulated one and a
-test.
+Everything that takes time or leaves the process is given from outside: the clock, the writer, the listener that hears
+of outcomes, the timer. The same object therefore schedules a live cluster, a simulated one and a test.
 """
 
 from __future__ import annotations
@@ -16,11 +15,10 @@ from podium.config.points import Point
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.engine.answer_cache.store import AnswerCache
-from podium.engine.binding import Binding, run_at_once
+from podium.engine.binding import BindingSteps, PodBinding, run_at_once
 from podium.engine.decide import NO_NODES, decide, make_room
 from podium.engine.hints import build_hints
 from podium.engine.intake import Intake, on_node
-from podium.engine.observed import ObservedIntake, SampledBinding
 from podium.engine.queue import SchedulingQueue
 from podium.engine.sampling import Sampling
 from podium.engine.sorting import unfailing
@@ -33,11 +31,10 @@ from podium.framework.extender import Extender, interested
 from podium.framework.handle import Handle, Writer
 from podium.framework.load import LoadSource
 from podium.framework.nominator import Nominator
-from podium.framework.observed import ObservedRuntime
-from podium.framework.observer import Observer
 from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
 from podium.framework.status import PluginError, Status, code_of
+from podium.framework.timer import UNTIMED, Timer
 from podium.framework.waiting import WaitingPod, WaitingPods
 from podium.kube import Pod
 
@@ -48,7 +45,7 @@ ASSIGNED_POD_DELETE = Event(Resource.ASSIGNED_POD, Action.DELETE)
 
 
 class Listener(Protocol):
-    """Told of outcomes: a driver writes conditions and events, a test remembers."""
+    """Hears of outcomes: a driver writes conditions and events, a test remembers."""
 
     def scheduled(self, pod: Pod, node_name: str) -> None: ...
 
@@ -71,7 +68,7 @@ class Scheduler:
         load: LoadSource | None = None,
         experience: Experience | None = None,
         report: Callable[[str], None] = lambda _message: None,
-        observer: Observer | None = None,
+        timer: Timer = UNTIMED,
         parity: bool = False,
         extenders: Sequence[Extender] = (),
     ) -> None:
@@ -83,7 +80,7 @@ class Scheduler:
         self._listener = listener
         self._launch = launch
         self._report = report
-        self._observer = observer
+        self._timer = timer
         self._extenders = extenders
         self._pre_binding: dict[str, Callable[[str], None]] = {}
         rng = rng or random.Random(0)
@@ -101,15 +98,16 @@ class Scheduler:
                 load=load,
                 experience=experience,
                 report=report,
-                observer=observer,
+                timer=timer,
                 extenders=extenders,
                 pre_binding=self._pre_binding,
             )
-            self.profiles[profile.scheduler_name] = (
-                ProfileRuntime(profile, registry, handle)
-                if observer is None
-                else ObservedRuntime(profile, registry, handle, observer)
-            )
+            self.profiles[profile.scheduler_name] = ProfileRuntime(profile, registry, handle)
+        self._steps = {name: BindingSteps(runtime) for name, runtime in self.profiles.items()}
+        self._timed_steps = {
+            name: BindingSteps(runtime, each_plugin_timed=True) for name, runtime in self.profiles.items()
+        }
+        self._attempt = timer.timed_attempt(self._try)
         sorter = unfailing(next(iter(self.profiles.values())).at(Point.QUEUE_SORT)[0], report)
         self.queue = SchedulingQueue(
             sorter,
@@ -122,11 +120,10 @@ class Scheduler:
             },
             initial_backoff=config.pod_initial_backoff_seconds,
             max_backoff=config.pod_max_backoff_seconds,
-            count=None if observer is None else observer.entered,
-            timed=None if observer is None else observer.timed_hint,
+            timer=timer,
             report=report,
         )
-        self.intake = Intake(self) if observer is None else ObservedIntake(self, observer)
+        self.intake = Intake(self, timer)
 
     # One pod
 
@@ -143,17 +140,9 @@ class Scheduler:
         if runtime is None or self._to_be_skipped(pod):
             self.queue.done(pod.uid)
             return
-        observer = self._observer
-        if observer is None:
-            self._attempt(runtime, queued)
-            return
-        observer.began(queued)
-        try:
-            self._attempt(runtime, queued)
-        finally:
-            observer.paused(queued)
+        self._attempt(queued, runtime)
 
-    def _attempt(self, runtime: ProfileRuntime, queued: QueuedPod) -> None:
+    def _try(self, queued: QueuedPod, runtime: ProfileRuntime) -> None:
         cycle = Cycle(queued.pod, self.cluster)
         try:
             row = self._choose(runtime, cycle, queued)
@@ -161,8 +150,7 @@ class Scheduler:
             self.fail(queued, Status.error(str(error)), CLEAR)
             return
         if row is not None:
-            if self._observer is not None:
-                self._observer.decided(queued)
+            self._timer.decided(queued)
             self._place(runtime, cycle, queued, self.cluster.names[row])
 
     def _to_be_skipped(self, pod: Pod) -> bool:
@@ -208,8 +196,8 @@ class Scheduler:
             self._give_up(runtime, cycle, queued, node_name, waits)
             return
         self.activate(cycle)
-        kind = Binding if runtime.watch is None or not runtime.watch.sampled else SampledBinding
-        binding = kind(self, runtime, cycle, queued, node_name)
+        steps = (self._timed_steps if runtime.timer.sampled else self._steps)[runtime.name]
+        binding = PodBinding(self, steps, cycle, queued, node_name)
         if not waits:
             binding.task = self._launch(binding.run())
             return
@@ -217,9 +205,8 @@ class Scheduler:
         waiting.on_settled = lambda: self._after_permit(binding, waiting)
         binding.task = self._launch(binding.get_ready(waiting))
 
-    def _after_permit(self, binding: Binding, waiting: WaitingPod) -> None:
-        if self._observer is not None:
-            self._observer.waited(code_of(waiting.outcome), self._clock.now() - waiting.since)
+    def _after_permit(self, binding: PodBinding, waiting: WaitingPod) -> None:
+        self._timer.waited(code_of(waiting.outcome), self._clock.now() - waiting.since)
         if binding.ready:  # otherwise it goes on by itself once it is
             binding.task = self._launch(binding.run_after(waiting))
 
@@ -245,8 +232,7 @@ class Scheduler:
     # After binding
 
     def bound(self, queued: QueuedPod, node_name: str) -> None:
-        if self._observer is not None:
-            self._observer.scheduled(queued)
+        self._timer.scheduled(queued)
         self._listener.scheduled(queued.pod, node_name)
 
     def not_bound(
@@ -286,8 +272,7 @@ class Scheduler:
         diagnosis: Diagnosis | None = None,
     ) -> None:
         """Put the pod back to be tried again, note its nomination, and say why it failed."""
-        if self._observer is not None:
-            self._observer.failed(queued, rejected=status.rejected)
+        self._timer.failed(queued, rejected=status.rejected)
         pod = queued.pod
         queued.unschedulable_plugins = set(diagnosis.unschedulable_plugins) if diagnosis else set()
         queued.pending_plugins = set(diagnosis.pending_plugins) if diagnosis else set()

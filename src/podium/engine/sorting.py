@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from podium.engine.heap import Sorter, sort_key_of
-from podium.framework.answers import told
+from podium.framework.answers import describe
 from podium.framework.queued import QueuedPod
 from podium.plugins.priority_sort import PrioritySort
 
@@ -40,7 +40,7 @@ class _Guarded:
             return usual_key(a) < usual_key(b)
 
     def failed(self, error: Exception) -> None:
-        sentence = f'running QueueSort plugin "{self._sorter.name}": {told(error)}'
+        sentence = f'running QueueSort plugin "{self._sorter.name}": {describe(error)}'
         if sentence not in self._told and len(self._told) < MOST_TOLD:
             self._told.add(sentence)
             self._report(sentence)

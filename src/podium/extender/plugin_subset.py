@@ -127,7 +127,7 @@ class ScoreSubset:
         self._weights = sum(weights.values())
         plugins = self._runtime.at(Point.SCORE)
         self._cache = RowAnswerCache(self._runtime, plugins, self._ask_all, engine.answer_cache.errors)
-        normal = all(plugin.normalizer is None and not hasattr(plugin, "normalize") for plugin in plugins)
+        normal = all(each.normalizer is None and each.normalize is None for each in self._runtime.scores)
         prepared = self._runtime.at(Point.PRE_FILTER) or self._runtime.at(Point.PRE_SCORE)
         self._cacheable = self._cache.possible and normal and not prepared
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from inspect import isawaitable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from podium.cluster import Cluster, Rows
-from podium.config.points import Point
 from podium.engine.scheduler import Scheduler
 from podium.extender.agents import Agent
 from podium.extender.assembly import BINDER, look_beyond_rows, may_see_images, runtime_of
@@ -46,8 +45,9 @@ from podium.extender.responses import (
 )
 from podium.extender.score_scaling import Points
 from podium.framework import Cycle, PluginError, Status
-from podium.framework.answers import call, status_of
+from podium.framework.answers import failure, status_of
 from podium.framework.status import SKIPPED
+from podium.framework.timer import Step
 from podium.kube import Pod
 
 NOT_KNOWN = Status.unschedulable("the extender does not know this node (yet)")
@@ -96,7 +96,7 @@ class AgentService:
         self._filtering = FilterSubset(context.engine, filters)
         self._scoring = [ScoreSubset(context.engine, weights, most) for weights, most in scores]
         names = {*filters, *(name for weights, _most in scores for name in weights)}
-        self._binders = runtime_of(context.engine).only({*names, BINDER}).at(Point.BIND)
+        self._binders = runtime_of(context.engine).only({*names, BINDER}).binds
 
     # Filter
 
@@ -219,11 +219,13 @@ class AgentService:
     async def _bind(self, pod: Pod, node: str) -> Status | None:
         cycle = Cycle(pod, self._cluster)
         for plugin in self._binders:
-            what = f'running Bind plugin "{plugin.name}"'
-            answer: Any = call(what, plugin.bind, cycle, node)
+            try:
+                answer = plugin.bind(cycle, node)
+            except Exception as error:
+                raise failure(Step.BIND, plugin.name, error) from error
             if isawaitable(answer):
                 answer = await answer
-            status = status_of(what, answer)
+            status = status_of(Step.BIND, plugin.name, answer)
             if status is None or status.code != SKIPPED:
                 return status
         return Status.error(f"no bind plugin would bind pod {pod.key}")

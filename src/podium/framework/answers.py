@@ -1,4 +1,4 @@
-"""Making sure of what plugins answer.
+"""Checks what plugins answer, and names the plugin that failed.
 
 A plugin may raise, return the wrong type, a wrong length, NaN or a score of 1,000. Whatever it does, the pod's cycle
 fails with one sentence that names the plugin; nothing is bound on a wrong answer.
@@ -6,51 +6,60 @@ fails with one sentence that names the plugin; nothing is bound on a wrong answe
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from podium.cluster import Nodes
+from podium.cluster import Mask, Nodes
 from podium.framework.cycle import Cycle
 from podium.framework.normalize import MAX_SCORE, Scores
+from podium.framework.plugin import Plugin
+from podium.framework.protocols import FilterNode, ScoreNode
 from podium.framework.status import Code, PluginError, Status
+from podium.framework.timer import Step
 from podium.framework.verdict import Verdict
 
-T = TypeVar("T")
+_RUNNING = {
+    Step.ADD_POD: 'running AddPod on PreFilter plugin "{}"',
+    Step.REMOVE_POD: 'running RemovePod on PreFilter plugin "{}"',
+    Step.FILTER: 'running "{}" filter plugin',
+    Step.SCORE: 'running Score plugins: plugin "{}" failed with',
+    Step.NORMALIZE: 'running Normalize on Score plugins: plugin "{}" failed with',
+    Step.PREFLIGHT: 'running PreBindPreFlight "{}"',
+}
+"""kube-scheduler's words for a plugin that fails; at the other steps they are all of one form."""
 
 
-def call(what: str, method: Callable[..., T], *args: Any) -> T:
-    """Call a plugin's method; anything it raises becomes a PluginError that starts with `what`."""
-    try:
-        return method(*args)
-    except Exception as error:
-        raise PluginError(f"{what}: {told(error)}") from error
+def running(step: Step, plugin: str) -> str:
+    """How a message about a plugin's failure begins.
+
+    >>> running(Step.RESERVE, "Quota")
+    'running Reserve plugin "Quota"'
+    """
+    known = _RUNNING.get(step)
+    return f'running {step} plugin "{plugin}"' if known is None else known.format(plugin)
 
 
-def ask(what: str, plugin: Any, method: Callable[..., Any], *args: Any) -> Any:
-    """Like `call`, with the plugin's name filled in where `what` says {}: no words are made while nothing is wrong."""
-    try:
-        return method(*args)
-    except Exception as error:
-        raise PluginError(f"{what.format(plugin.name)}: {told(error)}") from error
+def failure(step: Step, plugin: str, error: Exception) -> PluginError:
+    """What a plugin raised at a step, as the sentence that fails the pod's cycle."""
+    return PluginError(f"{running(step, plugin)}: {describe(error)}")
 
 
-def told(error: Exception) -> str:
+def describe(error: Exception) -> str:
     """What an exception says; its type helps where the words are not ours."""
     return str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
 
 
-def status_of(what: str, answer: Any) -> Status | None:
+def status_of(step: Step, plugin: str, answer: object) -> Status | None:
     """An answer that must be None or a Status; success comes back as None."""
     if answer is None:
         return None
     if not isinstance(answer, Status):
-        raise PluginError(f"{what}: it must give None or a Status, got {type(answer).__name__}")
+        raise PluginError(f"{running(step, plugin)}: it must give None or a Status, got {type(answer).__name__}")
     return None if answer.code == Code.SUCCESS else answer
 
 
-def verdict_of(plugin: Any, answer: Any, nodes: Nodes) -> Verdict | None:
+def verdict_of(plugin: Plugin, answer: object, nodes: Nodes) -> Verdict | None:
     """A vector filter's answer as a Verdict; None when all nodes pass."""
     if answer is None:
         return None
@@ -71,7 +80,7 @@ def verdict_of(plugin: Any, answer: Any, nodes: Nodes) -> Verdict | None:
     return Verdict.reject(~mask, default_refusal(plugin))
 
 
-def node_status_of(plugin: Any, answer: Any) -> Status | None:
+def node_status_of(plugin: Plugin, answer: object) -> Status | None:
     """A one-node filter's answer as a status; None when the node passes."""
     if answer is None:
         return None
@@ -88,19 +97,19 @@ def node_status_of(plugin: Any, answer: Any) -> Status | None:
     raise PluginError(f"filter_node must give None, a bool, a reason or a Status, got {type(answer).__name__}")
 
 
-def filter_by_node(plugin: Any, cycle: Cycle, nodes: Nodes, undecided: np.ndarray[Any, np.dtype[np.bool_]]) -> Verdict:
+def filter_by_node(plugin: Plugin, filter_node: FilterNode, cycle: Cycle, nodes: Nodes, undecided: Mask) -> Verdict:
     """The one-node form, asked for every node that is still undecided."""
     codes = np.zeros(len(nodes), dtype=np.int64)
     statuses: list[Status] = []
     for index in np.flatnonzero(undecided).tolist():
-        status = node_status_of(plugin, plugin.filter_node(cycle, nodes.info(index)))
+        status = node_status_of(plugin, filter_node(cycle, nodes.info(index)))
         if status is not None:
             statuses.append(status)
             codes[index] = len(statuses)
     return Verdict(codes, lambda code: statuses[code - 1])
 
 
-def default_refusal(plugin: Any) -> Status:
+def default_refusal(plugin: Plugin) -> Status:
     return Status.unschedulable(plugin.reason or f"node(s) didn't satisfy plugin {plugin.name}")
 
 
@@ -129,9 +138,9 @@ def raw_scores_of(answer: Any, nodes: Nodes) -> Scores:
     return scores.astype(np.int64, copy=False)
 
 
-def score_by_node(plugin: Any, cycle: Cycle, nodes: Nodes) -> Scores:
+def score_by_node(score_node: ScoreNode, cycle: Cycle, nodes: Nodes) -> Scores:
     """The one-node form, asked for every node."""
-    return np.array([_whole(plugin.score_node(cycle, nodes.info(i))) for i in range(len(nodes))], dtype=np.int64)
+    return np.array([_whole(score_node(cycle, nodes.info(i))) for i in range(len(nodes))], dtype=np.int64)
 
 
 def _whole(score: Any) -> int:

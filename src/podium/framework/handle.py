@@ -1,4 +1,4 @@
-"""What a plugin can reach besides the cycle: the cluster, time, chance, waiting pods, writing to the API.
+"""Gives plugins what is outside the cycle: the cluster, time, chance, waiting pods, writing to the API.
 
 The runtime gives every plugin one handle. Everything with an effect outside the process goes through `writer`, which
 each driver implements: the live scheduler calls the API server, the simulator changes its own world.
@@ -16,8 +16,8 @@ from podium.framework.experience import Experience
 from podium.framework.extender import Extender
 from podium.framework.load import LoadSource
 from podium.framework.nominator import Nominator
-from podium.framework.observer import Observer
 from podium.framework.status import Status
+from podium.framework.timer import UNTIMED, Timer
 from podium.framework.waiting import WaitingPods
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from podium.framework.profile import ProfileRuntime
 
 Effect = Status | None | Awaitable[Status | None]
-"""The outcome of a write: at once, or when awaited."""
+"""The outcome of a step or a write: at once, or when awaited."""
 
 
 class Writer(Protocol):
@@ -34,10 +34,10 @@ class Writer(Protocol):
     def bind(self, pod: Pod, node_name: str) -> Effect: ...
 
     def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
-        """Remove pods to make room (condition, event, deletion); `done` is told when all are, or what failed."""
+        """Remove pods to make room (condition, event, deletion); `done` is called when all are, or with what failed."""
 
     def taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
-        """Tell that a pod gave way before it was bound: nothing but the scheduler's memory had to change."""
+        """Record that a pod gave way before it was bound: nothing but the scheduler's memory had to change."""
 
     def nominate(self, pod: Pod, node_name: str) -> Effect:
         """Write into a pod's status where it is going, before it is bound."""
@@ -71,7 +71,7 @@ class Handle:
         load: LoadSource | None = None,
         experience: Experience | None = None,
         report: Callable[[str], None] = lambda _message: None,
-        observer: Observer | None = None,
+        timer: Timer = UNTIMED,
         scheduler_name: str = "default-scheduler",
         extenders: Sequence[Extender] = (),
         pre_binding: dict[str, Callable[[str], None]] | None = None,
@@ -86,7 +86,7 @@ class Handle:
         self.load = load
         self.experience = experience
         self.report = report
-        self.observer = observer
+        self.timer = timer
         self.scheduler_name = scheduler_name
         self.extenders = extenders
         self.pre_binding: dict[str, Callable[[str], None]] = {} if pre_binding is None else pre_binding

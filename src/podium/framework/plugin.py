@@ -1,4 +1,4 @@
-"""The plugin contract: a class with a name, typed args, and the extension points it has methods for.
+"""Defines the plugin contract: a class with a name, typed args, and the extension points it has methods for.
 
 A plugin implements an extension point by defining its method; the runtime finds them. Nothing else needs to be
 declared.
@@ -43,6 +43,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
+from podium.config.points import Point
 from podium.framework.events import Interest
 from podium.kube import Pod
 
@@ -50,21 +51,21 @@ if TYPE_CHECKING:
     from podium.framework.handle import Handle
     from podium.framework.normalize import Normalizer
 
-POINT_METHODS: dict[str, tuple[str, ...]] = {
-    "preEnqueue": ("pre_enqueue",),
-    "queueSort": ("less",),
-    "preFilter": ("pre_filter",),
-    "filter": ("filter", "filter_node"),
-    "postFilter": ("post_filter",),
-    "preScore": ("pre_score",),
-    "score": ("score", "score_node"),
-    "reserve": ("reserve", "unreserve"),
-    "permit": ("permit",),
-    "preBind": ("pre_bind",),
-    "bind": ("bind",),
-    "postBind": ("post_bind",),
+POINT_METHODS: dict[Point, tuple[str, ...]] = {
+    Point.PRE_ENQUEUE: ("pre_enqueue",),
+    Point.QUEUE_SORT: ("less",),
+    Point.PRE_FILTER: ("pre_filter",),
+    Point.FILTER: ("filter", "filter_node"),
+    Point.POST_FILTER: ("post_filter",),
+    Point.PRE_SCORE: ("pre_score",),
+    Point.SCORE: ("score", "score_node"),
+    Point.RESERVE: ("reserve", "unreserve"),
+    Point.PERMIT: ("permit",),
+    Point.PRE_BIND: ("pre_bind",),
+    Point.BIND: ("bind",),
+    Point.POST_BIND: ("post_bind",),
 }
-"""Extension points, as the configuration calls them, and the methods that implement them."""
+"""The methods that implement each extension point: any one of them does."""
 
 
 class Scope(enum.IntEnum):
@@ -87,14 +88,14 @@ class Plugin:
     ...     def score_node(self, cycle, node):
     ...         return 100 if node.labels.get("quiet") == "true" else 0
     >>> Quiet.name, sorted(Quiet.points)
-    ('Quiet', ['score'])
+    ('Quiet', [<Point.SCORE: 'score'>])
     """
 
     name: ClassVar[str] = "Plugin"
     """How configurations refer to the plugin; the class name unless set."""
     Args: ClassVar[type[msgspec.Struct] | None] = None
     """The type of the plugin's arguments: fields with defaults, and `validate(path)` where limits need words."""
-    points: ClassVar[frozenset[str]] = frozenset()
+    points: ClassVar[frozenset[Point]] = frozenset()
     """The extension points it implements, found from its methods."""
     filter_scope: ClassVar[Scope] = Scope.CLUSTER
     score_scope: ClassVar[Scope] = Scope.CLUSTER
@@ -107,7 +108,7 @@ class Plugin:
     """A score plugin that wants ties to go to the first node in the cluster's order, the same from pod to pod, instead
     of the node that kube-scheduler's heap gives up first."""
     looks_at: ClassVar[tuple[type, ...] | None] = None
-    """With a scope of CLUSTER: the kinds besides nodes and pods that it reads; None: it may be any."""
+    """With a scope of CLUSTER: the kinds that it reads, other than nodes and pods; None: it may be any."""
     resources: ClassVar[tuple[str, ...]] = ()
     """Custom resources ("plural.group/version") the plugin reads from `cluster.objects.custom`."""
 
@@ -137,4 +138,4 @@ class Plugin:
         return None
 
     def observe(self, resource: str, before: Any, after: Any) -> None:
-        """Told of every change of pods and of its own `resources`, for plugins that keep accounts."""
+        """Hears of every change of pods and of its own `resources`, for plugins that keep accounts."""

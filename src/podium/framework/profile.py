@@ -1,4 +1,4 @@
-"""One profile at run time: its plugins, and each extension point run the way kube-scheduler runs it.
+"""Runs one profile: its plugins, at each extension point, the way kube-scheduler runs them.
 
 The order of plugins, what each status means at each point, and the words of every message are kube-scheduler's. Filters
 run on all nodes at once; on each node the first plugin to refuse decides. Nodes that another pod is nominated to are
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Set
 from copy import copy
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,33 +18,29 @@ from podium.cluster import NodeInfo, Nodes, PlacedPod, Rows
 from podium.config.points import Point
 from podium.config.registry import Registry
 from podium.config.resolved import Profile
+from podium.framework import methods
 from podium.framework.answers import (
-    ask,
-    call,
     check_range,
-    filter_by_node,
+    describe,
+    failure,
     for_each,
     node_status_of,
     raw_scores_of,
-    score_by_node,
+    running,
     status_of,
-    told,
     verdict_of,
 )
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, PostFilterResult, Refusals, refusal_of
 from podium.framework.handle import Handle
+from podium.framework.methods import FilterMethods, PreEnqueueMethods, PreFilterMethods, PreScoreMethods, ScoreMethods
 from podium.framework.normalize import Scores
-from podium.framework.observer import Stopwatch
 from podium.framework.plugin import Plugin, Scope
-from podium.framework.status import SKIP, Code, PluginError, Status, Wait
+from podium.framework.protocols import AdjustPods
+from podium.framework.status import SKIP, SUCCESS, Code, PluginError, Status, Wait, code_of
+from podium.framework.timer import Step
 from podium.framework.verdict import Verdict
 from podium.kube import Pod
-
-PRE_ENQUEUE = 'running PreEnqueue plugin "{}"'
-PRE_SCORE = 'running PreScore plugin "{}"'
-SCORE = 'running Score plugins: plugin "{}" failed with'
-RESERVE = 'running Reserve plugin "{}"'
 
 _ONE = np.ones(1, dtype=np.bool_)
 
@@ -77,27 +73,26 @@ class ScoreTable:
         }
 
     def of(self, rows: Rows) -> ScoreTable:
-        """The entries at some positions; plugins' are picked out when somebody asks for them."""
+        """The entries at some positions; plugins' are picked out when they are asked for."""
         return ScoreTable(self._by_plugin, self.total[rows], rows)
 
 
 class InForce(NamedTuple):
     """The filters that have something to say about a pod, and how far they look."""
 
-    filters: tuple[Any, ...]
-    moving: tuple[Any, ...]
+    filters: tuple[FilterMethods, ...]
+    moving: tuple[FilterMethods, ...]
     """Those that pods on the node can move."""
     beyond_rows: bool
     """Some depend on more than each node's own row."""
-    followers: tuple[Any, ...]
+    followers: tuple[PreFilterMethods, ...]
     """PreFilter plugins whose notes follow pods that come and go."""
     sums_only: bool
     """No filter looks at more of a node's pods than sums and their number, and no notes follow them."""
 
 
 class ProfileRuntime:
-    watch: Stopwatch | None = None
-    """Set where extension points are timed."""
+    """A profile's plugins at work; its extension points are timed by the timer of its handle."""
 
     def __init__(self, profile: Profile, registry: Registry, handle: Handle) -> None:
         self.name = profile.scheduler_name
@@ -106,68 +101,95 @@ class ProfileRuntime:
         handle.runtime = self
         handle.scheduler_name = profile.scheduler_name
         self.handle = handle
-        self.plugins: dict[str, Any] = {}
+        self.timer = handle.timer.for_profile(self.name)
+        self.plugins: dict[str, Plugin] = {}
         for names in profile.plugins.values():
             for name in names:
                 if name not in self.plugins:
                     self.plugins[name] = self._construct(registry, name)
-        self._at = {point: tuple(self.plugins[name] for name in names) for point, names in profile.plugins.items()}
-        self._reserving = tuple(plugin for plugin in self.at(Point.RESERVE) if hasattr(plugin, "reserve"))
-        self._in_force: dict[frozenset[str], InForce] = {}
-        self.first_of_equals = any(plugin.first_of_equals for plugin in self.at(Point.SCORE))
-        """Whether ties go to the first node in the order of the cluster."""
+        self._resolve(profile.plugins)
 
     def _construct(self, registry: Registry, name: str) -> Plugin:
-        kind: Any = registry[name]
-        plugin: Plugin = call(f'initializing plugin "{name}"', kind, self.profile.args.get(name), self.handle)
-        return plugin
+        plugin_type = cast("type[Plugin]", registry[name])
+        try:
+            return plugin_type(self.profile.args.get(name), self.handle)
+        except Exception as error:
+            raise PluginError(f'initializing plugin "{name}": {describe(error)}') from error
 
-    def at(self, point: Point) -> tuple[Any, ...]:
+    def _resolve(self, names: Mapping[Point, tuple[str, ...]]) -> None:
+        """Find the methods of the plugins at each point, in running order, and have each point timed."""
+        self._at = {point: tuple(self.plugins[name] for name in names.get(point, ())) for point in Point}
+        at, timer = self._at, self.timer
+        self.pre_enqueues = tuple(methods.pre_enqueue(plugin, timer) for plugin in at[Point.PRE_ENQUEUE])
+        self.pre_filters = tuple(methods.pre_filter(plugin, timer) for plugin in at[Point.PRE_FILTER])
+        self.filters = tuple(methods.filtering(plugin, timer) for plugin in at[Point.FILTER])
+        self.post_filters = tuple(methods.post_filter(plugin, timer) for plugin in at[Point.POST_FILTER])
+        self.pre_scores = tuple(methods.pre_score(plugin, timer) for plugin in at[Point.PRE_SCORE])
+        self.scores = tuple(methods.scoring(plugin, timer) for plugin in at[Point.SCORE])
+        reserving = [methods.reserving(plugin, timer) for plugin in at[Point.RESERVE]]
+        self._reserves = tuple((each.name, each.reserve) for each in reserving if each.reserve is not None)
+        self._unreserves = tuple(
+            (each.name, each.unreserve) for each in reversed(reserving) if each.unreserve is not None
+        )
+        self.permits = tuple(methods.permit(plugin, timer) for plugin in at[Point.PERMIT])
+        self.pre_binds = tuple(methods.pre_bind(plugin, timer) for plugin in at[Point.PRE_BIND])
+        self.binds = tuple(methods.bind(plugin, timer) for plugin in at[Point.BIND])
+        self.post_binds = tuple(methods.post_bind(plugin, timer) for plugin in at[Point.POST_BIND])
+        self._in_force: dict[frozenset[str], InForce] = {}
+        self.first_of_equals = any(plugin.first_of_equals for plugin in at[Point.SCORE])
+        """Whether ties go to the first node in the order of the cluster."""
+
+        self.run_pre_enqueue = timer.timed(Step.PRE_ENQUEUE, self._run_pre_enqueue, code_of)
+        self.run_pre_filter = timer.timed_decision(Step.PRE_FILTER, self._run_pre_filter, _status_code)
+        self.run_post_filter = timer.timed(Step.POST_FILTER, self._run_post_filter, _status_code)
+        self.run_pre_score = timer.timed_decision(Step.PRE_SCORE, self._run_pre_score, _success)
+        self.run_scores = timer.timed_decision(Step.SCORE, self._run_scores, _success)
+        self.run_reserve = timer.timed(Step.RESERVE, self._run_reserve, code_of)
+        self.run_unreserve = timer.timed(Step.UNRESERVE, self._run_unreserve, _success)
+        self.run_permit = timer.timed(Step.PERMIT, self._run_permit, _permit_code)
+
+    def at(self, point: Point) -> tuple[Plugin, ...]:
         """The plugins of an extension point, in running order."""
-        return self._at.get(point, ())
+        return self._at[point]
 
     def only(self, names: Collection[str], weights: Mapping[str, int] | None = None) -> ProfileRuntime:
-        """The same plugins at work, but none besides these; with weights of their own, where some are given."""
-        part = copy(self)
-        part._at = {
-            point: tuple(plugin for plugin in plugins if plugin.name in names) for point, plugins in self._at.items()
-        }
-        part._reserving = tuple(plugin for plugin in self._reserving if plugin.name in names)
-        part._in_force = {}
-        part.first_of_equals = any(plugin.first_of_equals for plugin in part.at(Point.SCORE))
-        part.weights = {**self.weights, **(weights or {})}
-        return part
+        """A subset of the plugins at work; with weights of their own, where some are given."""
+        subset = copy(self)
+        subset._resolve(
+            {point: tuple(each.name for each in at if each.name in names) for point, at in self._at.items()}
+        )
+        subset.weights = {**self.weights, **(weights or {})}
+        return subset
 
     # Before the cycle
 
-    def run_pre_enqueue(self, pod: Pod, first: str = "") -> Status | None:
+    def _run_pre_enqueue(self, pod: Pod, first: str = "") -> Status | None:
         """Whether the pod may enter the queue; `first` names the plugin that held it last time."""
-        plugins = (
-            sorted(self.at(Point.PRE_ENQUEUE), key=lambda plugin: plugin.name != first)
-            if first
-            else self.at(Point.PRE_ENQUEUE)
-        )
-        for plugin in plugins:
+        plugins: Iterable[PreEnqueueMethods] = self.pre_enqueues
+        for plugin in sorted(plugins, key=lambda each: each.name != first) if first else plugins:
             try:
-                status = ask(PRE_ENQUEUE, plugin, plugin.pre_enqueue, pod)
+                status = plugin.pre_enqueue(pod)
                 if status is not None:
-                    status = status_of(PRE_ENQUEUE.format(plugin.name), status)
-            except PluginError as error:
+                    status = status_of(Step.PRE_ENQUEUE, plugin.name, status)
+            except Exception as raised:
+                error = raised if isinstance(raised, PluginError) else failure(Step.PRE_ENQUEUE, plugin.name, raised)
                 self.handle.report(str(error))
                 status = Status.error(str(error))
             if status is not None:
-                by_name: Status = status.by(plugin.name)
-                return by_name
+                return status.by(plugin.name)
         return None
 
     # Filtering
 
-    def run_pre_filter(self, cycle: Cycle) -> PreFilterOutcome:
+    def _run_pre_filter(self, cycle: Cycle) -> PreFilterOutcome:
         rejection: Status | None = None
         names: frozenset[str] | None = None
         restricting: set[str] = set()
-        for plugin in self.at(Point.PRE_FILTER):
-            answer = call(f'running PreFilter plugin "{plugin.name}"', plugin.pre_filter, cycle)
+        for plugin in self.pre_filters:
+            try:
+                answer = plugin.pre_filter(cycle)
+            except Exception as error:
+                raise failure(Step.PRE_FILTER, plugin.name, error) from error
             if isinstance(answer, Status):
                 if answer.code == Code.SKIP:
                     cycle.skipped_filters.add(plugin.name)
@@ -176,7 +198,7 @@ class ProfileRuntime:
                 elif answer.code == Code.UNSCHEDULABLE:
                     rejection = answer.by(plugin.name)
                 elif answer.code != Code.SUCCESS:
-                    raise PluginError(f'running PreFilter plugin "{plugin.name}": {answer.message}')
+                    raise PluginError(f"{running(Step.PRE_FILTER, plugin.name)}: {answer.message}")
             elif isinstance(answer, Set):
                 restricting.add(plugin.name)
                 names = frozenset(answer) if names is None else names & answer
@@ -184,7 +206,7 @@ class ProfileRuntime:
                     return PreFilterOutcome(_no_node_left(restricting), names, frozenset(restricting))
             elif answer is not None:
                 raise PluginError(
-                    f'running PreFilter plugin "{plugin.name}": it must give None, a Status or a set of node names, '
+                    f"{running(Step.PRE_FILTER, plugin.name)}: it must give None, a Status or a set of node names, "
                     f"got {type(answer).__name__}"
                 )
         return PreFilterOutcome(rejection, names, frozenset(restricting))
@@ -193,7 +215,7 @@ class ProfileRuntime:
         """What the filters say of every chosen node (of those marked `undecided`, where given)."""
         refusals = Refusals(nodes.rows)
         left = np.ones(len(nodes), dtype=np.bool_) if undecided is None else undecided
-        for plugin in self.at(Point.FILTER) if len(nodes) else ():
+        for plugin in self.filters if len(nodes) else ():
             if plugin.name in cycle.skipped_filters:
                 continue
             verdict = self.judge(plugin, cycle, nodes, left)
@@ -203,12 +225,16 @@ class ProfileRuntime:
                     break
         return refusals
 
-    def judge(self, plugin: Any, cycle: Cycle, nodes: Nodes, undecided: NDArray[np.bool_]) -> Verdict | None:
+    @staticmethod
+    def judge(plugin: FilterMethods, cycle: Cycle, nodes: Nodes, undecided: NDArray[np.bool_]) -> Verdict | None:
         """One filter plugin's verdict on the chosen nodes; None when all pass."""
-        what = f'running "{plugin.name}" filter plugin'
-        if hasattr(plugin, "filter"):
-            return call(what, lambda: verdict_of(plugin, plugin.filter(cycle, nodes), nodes))
-        return call(what, filter_by_node, plugin, cycle, nodes, undecided)
+        try:
+            if plugin.filter_each is not None:
+                return plugin.filter_each(cycle, nodes, undecided)
+            assert plugin.filter is not None
+            return verdict_of(plugin.plugin, plugin.filter(cycle, nodes), nodes)
+        except Exception as error:
+            raise failure(Step.FILTER, plugin.name, error) from error
 
     def run_filters_on(self, cycle: Cycle, row: int, *, only_moving: bool = False) -> Status | None:
         """One node's verdict under plain filters; `only_moving`: those that pods on it can move."""
@@ -217,17 +243,17 @@ class ProfileRuntime:
             status = self._judge_node(plugin, cycle, node)
             if status is not None:
                 if status.code == Code.ERROR:
-                    raise PluginError(f'running "{plugin.name}" filter plugin: {status.message}')
+                    raise PluginError(f"{running(Step.FILTER, plugin.name)}: {status.message}")
                 return status.by(plugin.name)
         return None
 
-    def _judge_node(self, plugin: Any, cycle: Cycle, node: NodeInfo) -> Status | None:
-        if hasattr(plugin, "filter_node"):
+    def _judge_node(self, plugin: FilterMethods, cycle: Cycle, node: NodeInfo) -> Status | None:
+        if plugin.filter_node is not None:
             try:
                 answer = plugin.filter_node(cycle, node)
-                return None if answer is None else node_status_of(plugin, answer)
+                return None if answer is None else node_status_of(plugin.plugin, answer)
             except Exception as error:
-                raise PluginError(f'running "{plugin.name}" filter plugin: {told(error)}') from error
+                raise failure(Step.FILTER, plugin.name, error) from error
         verdict = self.judge(plugin, cycle, Nodes(cycle.cluster, np.array([node.row])), _ONE)
         code = 0 if verdict is None else int(verdict.codes[0])
         return None if verdict is None or not code else refusal_of(plugin.name, verdict, code)
@@ -254,16 +280,16 @@ class ProfileRuntime:
         skipped = frozenset(cycle.skipped_filters)
         known = self._in_force.get(skipped)
         if known is None:
-            filters = tuple(plugin for plugin in self.at(Point.FILTER) if plugin.name not in skipped)
-            furthest = max((plugin.filter_scope for plugin in filters), default=Scope.NODE)
+            filters = tuple(plugin for plugin in self.filters if plugin.name not in skipped)
+            furthest = max((plugin.scope for plugin in filters), default=Scope.NODE)
             followers = tuple(
                 plugin
-                for plugin in self.at(Point.PRE_FILTER)
-                if plugin.name not in skipped and (hasattr(plugin, "add_pod") or hasattr(plugin, "remove_pod"))
+                for plugin in self.pre_filters
+                if plugin.name not in skipped and (plugin.add_pod is not None or plugin.remove_pod is not None)
             )
             known = self._in_force[skipped] = InForce(
                 filters,
-                tuple(plugin for plugin in filters if plugin.filter_scope > Scope.NODE),
+                tuple(plugin for plugin in filters if plugin.scope > Scope.NODE),
                 beyond_rows=furthest == Scope.CLUSTER,
                 followers=followers,
                 sums_only=furthest <= Scope.TOTALS and not followers,
@@ -296,30 +322,30 @@ class ProfileRuntime:
 
     def add_pod(self, cycle: Cycle, placed: PlacedPod) -> None:
         """Bring the cycle's notes to where they would be with this pod placed."""
-        self._adjust(cycle, placed, "add_pod", "AddPod")
+        for plugin in self.in_force(cycle).followers:
+            if plugin.add_pod is not None:
+                _adjust(Step.ADD_POD, plugin.name, plugin.add_pod, cycle, placed)
 
     def remove_pod(self, cycle: Cycle, placed: PlacedPod) -> None:
-        self._adjust(cycle, placed, "remove_pod", "RemovePod")
-
-    def _adjust(self, cycle: Cycle, placed: PlacedPod, method: str, label: str) -> None:
+        """Bring the cycle's notes to where they would be without this pod."""
         for plugin in self.in_force(cycle).followers:
-            if hasattr(plugin, method):
-                what = f'running {label} on PreFilter plugin "{plugin.name}"'
-                status = status_of(what, call(what, getattr(plugin, method), cycle, placed))
-                if status is not None:
-                    raise PluginError(f"{what}: {status.message}")
+            if plugin.remove_pod is not None:
+                _adjust(Step.REMOVE_POD, plugin.name, plugin.remove_pod, cycle, placed)
 
-    def run_post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
+    def _run_post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
         """Try to make room. The first success ends it; refusals are collected into one message."""
         nomination = None
         reasons: list[str] = []
         rejector = ""
-        for plugin in self.at(Point.POST_FILTER):
-            what = f'running PostFilter plugin "{plugin.name}"'
-            result = call(what, plugin.post_filter, cycle, diagnosis)
+        for plugin in self.post_filters:
+            try:
+                result: object = plugin.post_filter(cycle, diagnosis)
+            except Exception as error:
+                raise failure(Step.POST_FILTER, plugin.name, error) from error
             if not isinstance(result, PostFilterResult):
+                what = running(Step.POST_FILTER, plugin.name)
                 raise PluginError(f"{what}: it must give a PostFilterResult, got {type(result).__name__}")
-            status = status_of(what, result.status)
+            status = status_of(Step.POST_FILTER, plugin.name, result.status)
             if status is None:
                 return PostFilterResult(None, result.nomination)
             if status.code == Code.UNRESOLVABLE:
@@ -334,28 +360,31 @@ class ProfileRuntime:
 
     # Scoring
 
-    def run_pre_score(self, cycle: Cycle, nodes: Nodes) -> None:
+    def _run_pre_score(self, cycle: Cycle, nodes: Nodes) -> None:
         cycle.skipped_scores = {
-            plugin.name for plugin in self.at(Point.PRE_SCORE) if not self.prepare_score(plugin, cycle, nodes)
+            plugin.name for plugin in self.pre_scores if not self.prepare_score(plugin, cycle, nodes)
         }
 
-    def prepare_score(self, plugin: Any, cycle: Cycle, nodes: Nodes) -> bool:
+    @staticmethod
+    def prepare_score(plugin: PreScoreMethods, cycle: Cycle, nodes: Nodes) -> bool:
         """Run one plugin's PreScore; False when the plugin has nothing to say about this pod."""
-        answer = ask(PRE_SCORE, plugin, plugin.pre_score, cycle, nodes)
+        try:
+            answer = plugin.pre_score(cycle, nodes)
+        except Exception as error:
+            raise failure(Step.PRE_SCORE, plugin.name, error) from error
         if answer is None or answer is SKIP:
             return answer is None
-        what = PRE_SCORE.format(plugin.name)
-        status = status_of(what, answer)
+        status = status_of(Step.PRE_SCORE, plugin.name, answer)
         if status is None or status.code == Code.SKIP:
             return status is None
-        raise PluginError(f"{what}: {status.message}")
+        raise PluginError(f"{running(Step.PRE_SCORE, plugin.name)}: {status.message}")
 
-    def run_scores(self, cycle: Cycle, nodes: Nodes) -> ScoreTable:
+    def _run_scores(self, cycle: Cycle, nodes: Nodes) -> ScoreTable:
         """Every score plugin on every feasible node: raw, normalised, checked, weighted, summed."""
         by_plugin: dict[str, Scores | int] = {}
         total = np.zeros(len(nodes), dtype=np.int64)
         everywhere = 0
-        for plugin in self.at(Point.SCORE):
+        for plugin in self.scores:
             if plugin.name not in cycle.skipped_scores:
                 points = self._points(plugin, cycle, nodes)
                 weight = self.weights[plugin.name]
@@ -369,40 +398,47 @@ class ProfileRuntime:
         total += everywhere
         return ScoreTable(by_plugin, total)
 
-    def score_of(self, plugin: Any, cycle: Cycle, nodes: Nodes) -> Scores:
+    def score_of(self, plugin: ScoreMethods, cycle: Cycle, nodes: Nodes) -> Scores:
         """One plugin's scores of the feasible nodes, normalised and checked, not weighted."""
         return for_each(self._points(plugin, cycle, nodes), len(nodes))
 
-    def raw_score_of(self, plugin: Any, cycle: Cycle, nodes: Nodes) -> Scores:
+    def raw_score_of(self, plugin: ScoreMethods, cycle: Cycle, nodes: Nodes) -> Scores:
         return for_each(self._raw_points(plugin, cycle, nodes), len(nodes))
 
-    def _points(self, plugin: Any, cycle: Cycle, nodes: Nodes) -> Scores | int:
+    def _points(self, plugin: ScoreMethods, cycle: Cycle, nodes: Nodes) -> Scores | int:
         """The same as `score_of`, as one number where it is the same for all nodes."""
         points = self._raw_points(plugin, cycle, nodes)
         if plugin.normalizer is not None:
             points = plugin.normalizer.apply(points)
-        elif hasattr(plugin, "normalize"):
+        elif plugin.normalize is not None:
             scores = for_each(points, len(nodes))
-            what = f'running Normalize on Score plugins: plugin "{plugin.name}" failed with'
-            points = call(what, lambda: raw_scores_of(plugin.normalize(cycle, nodes, scores), nodes))
+            try:
+                points = raw_scores_of(plugin.normalize(cycle, nodes, scores), nodes)
+            except Exception as error:
+                raise failure(Step.NORMALIZE, plugin.name, error) from error
         self.check_scores(plugin, points)
         return points
 
-    def _raw_points(self, plugin: Any, cycle: Cycle, nodes: Nodes) -> Scores | int:
-        if not hasattr(plugin, "score"):
-            return ask(SCORE, plugin, score_by_node, plugin, cycle, nodes)  # type: ignore[no-any-return]
+    @staticmethod
+    def _raw_points(plugin: ScoreMethods, cycle: Cycle, nodes: Nodes) -> Scores | int:
         rows, every_row = nodes.chosen, cycle.cluster.columns.rows
-        # Where each node's score is its own, whole columns are cheaper to work with than copies of most of each.
-        whole = rows is not None and plugin.score_scope < Scope.CLUSTER and 2 * len(rows) > every_row
-        asked = Nodes(cycle.cluster) if whole else nodes
-        answer = ask(SCORE, plugin, plugin.score, cycle, asked)
-        if type(answer) is int:
-            return answer
-        scores: Scores = ask(SCORE, plugin, raw_scores_of, answer, asked)
+        try:
+            if plugin.score_each is not None:
+                return plugin.score_each(cycle, nodes)
+            assert plugin.score is not None
+            # Where each node's score is its own, whole columns are cheaper to work with than copies of most of each.
+            whole = rows is not None and plugin.scope < Scope.CLUSTER and 2 * len(rows) > every_row
+            scored = Nodes(cycle.cluster) if whole else nodes
+            answer = plugin.score(cycle, scored)
+            if type(answer) is int:
+                return answer
+            scores = raw_scores_of(answer, scored)
+        except Exception as error:
+            raise failure(Step.SCORE, plugin.name, error) from error
         return scores if rows is None or not whole else scores.take(rows)
 
     @staticmethod
-    def check_scores(plugin: Any, scores: Scores | int) -> None:
+    def check_scores(plugin: ScoreMethods, scores: Scores | int) -> None:
         try:
             check_range(scores)
         except PluginError as error:
@@ -411,37 +447,40 @@ class ProfileRuntime:
 
     # After the choice
 
-    def run_reserve(self, cycle: Cycle, node_name: str) -> Status | None:
-        for plugin in self._reserving:
-            answer = ask(RESERVE, plugin, plugin.reserve, cycle, node_name)
+    def _run_reserve(self, cycle: Cycle, node_name: str) -> Status | None:
+        for name, reserve in self._reserves:
+            try:
+                answer = reserve(cycle, node_name)
+            except Exception as error:
+                raise failure(Step.RESERVE, name, error) from error
             if answer is not None:
-                what = RESERVE.format(plugin.name)
-                status = status_of(what, answer)
+                status = status_of(Step.RESERVE, name, answer)
                 if status is not None:
-                    return _rejection_or_error(what, status.by(plugin.name))
+                    return _rejection_or_error(Step.RESERVE, status.by(name))
         return None
 
-    def run_unreserve(self, cycle: Cycle, node_name: str) -> None:
+    def _run_unreserve(self, cycle: Cycle, node_name: str) -> None:
         """Undo Reserve, all plugins in reverse order. What one raises must not keep the others from undoing theirs."""
-        for plugin in reversed(self.at(Point.RESERVE)):
-            if hasattr(plugin, "unreserve"):
-                try:
-                    plugin.unreserve(cycle, node_name)
-                except Exception as error:
-                    self.handle.report(f'running Unreserve plugin "{plugin.name}": {told(error)}')
+        for name, unreserve in self._unreserves:
+            try:
+                unreserve(cycle, node_name)
+            except Exception as error:
+                self.handle.report(str(failure(Step.UNRESERVE, name, error)))
 
-    def run_permit(self, cycle: Cycle, node_name: str) -> Status | dict[str, float]:
+    def _run_permit(self, cycle: Cycle, node_name: str) -> Status | dict[str, float]:
         """A rejection, or how long each plugin wants the pod held (empty: not at all)."""
         waits: dict[str, float] = {}
-        for plugin in self.at(Point.PERMIT):
-            what = f'running Permit plugin "{plugin.name}"'
-            answer = call(what, plugin.permit, cycle, node_name)
+        for plugin in self.permits:
+            try:
+                answer = plugin.permit(cycle, node_name)
+            except Exception as error:
+                raise failure(Step.PERMIT, plugin.name, error) from error
             if isinstance(answer, Wait):
-                waits[plugin.name] = _seconds(what, answer)
+                waits[plugin.name] = _seconds(plugin.name, answer)
                 continue
-            status = status_of(what, answer)
+            status = status_of(Step.PERMIT, plugin.name, answer)
             if status is not None:
-                return _rejection_or_error(what, status.by(plugin.name))
+                return _rejection_or_error(Step.PERMIT, status.by(plugin.name))
         return waits
 
     def rows_named(self, names: Iterable[str]) -> Rows:
@@ -461,11 +500,36 @@ def _no_node_left(restricting: set[str]) -> Status:
     return Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously")
 
 
-def _seconds(what: str, wait: Wait) -> float:
+def _adjust(step: Step, plugin: str, method: AdjustPods, cycle: Cycle, placed: PlacedPod) -> None:
+    try:
+        answer = method(cycle, placed)
+    except Exception as error:
+        raise failure(step, plugin, error) from error
+    status = status_of(step, plugin, answer)
+    if status is not None:
+        raise PluginError(f"{running(step, plugin)}: {status.message}")
+
+
+def _seconds(plugin: str, wait: Wait) -> float:
     if isinstance(wait.seconds, int | float) and wait.seconds >= 0:
         return wait.seconds
+    what = running(Step.PERMIT, plugin)
     raise PluginError(f"{what}: Wait needs a number of seconds, at least 0, got {wait.seconds!r}")
 
 
-def _rejection_or_error(what: str, status: Status) -> Status:
-    return status if status.rejected else Status(Code.ERROR, (f"{what}: {status.message}",), status.plugin)
+def _rejection_or_error(step: Step, status: Status) -> Status:
+    if status.rejected:
+        return status
+    return Status(Code.ERROR, (f"{running(step, status.plugin)}: {status.message}",), status.plugin)
+
+
+def _status_code(outcome: PreFilterOutcome | PostFilterResult) -> Code:
+    return code_of(outcome.status)
+
+
+def _permit_code(answer: Status | dict[str, float]) -> Code:
+    return answer.code if isinstance(answer, Status) else Code.WAIT if answer else SUCCESS
+
+
+def _success(_answer: object) -> Code:
+    return SUCCESS

@@ -8,9 +8,9 @@ that it is asked for every pod with other claims.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any
 
-from podium.framework.answers import told
+from podium.config.points import Point
+from podium.framework.answers import describe
 from podium.framework.cycle import Cycle
 from podium.framework.plugin import Plugin, Scope
 from podium.framework.status import PluginError
@@ -19,10 +19,10 @@ WatermarkOf = Callable[[Cycle], Hashable]
 """cycle → the watermark for its pod; None: nothing can be cached; (): nothing but changed rows will ever matter."""
 
 
-def watermark_of(plugin: Any) -> WatermarkOf | None:
+def watermark_of(plugin: Plugin) -> WatermarkOf | None:
     """How a plugin's watermark is found; None when changed rows are all that matters."""
-    filters = plugin.points & {"preFilter", "filter"} and plugin.filter_scope == Scope.CLUSTER
-    scores = "score" in plugin.points and plugin.score_scope == Scope.CLUSTER
+    filters = plugin.points & {Point.PRE_FILTER, Point.FILTER} and plugin.filter_scope == Scope.CLUSTER
+    scores = Point.SCORE in plugin.points and plugin.score_scope == Scope.CLUSTER
     rows_alone = not filters and not scores and type(plugin).watermark is Plugin.watermark
     if rows_alone:
         return _claims if plugin.sees_claims else None
@@ -46,14 +46,14 @@ class Watermarks:
 
     __slots__ = ("_seen", "plugins", "tellable")
 
-    def __init__(self, plugins: Iterable[Any]) -> None:
+    def __init__(self, plugins: Iterable[Plugin]) -> None:
         self._seen = [_Seen(plugin, find) for plugin in plugins if (find := watermark_of(plugin)) is not None]
         self.plugins = frozenset(each.plugin for each in self._seen)
         """The plugins that have one."""
         self.tellable = True
         """Whether, at the last look, each plugin could tell its watermark."""
 
-    def moved(self, cycle: Cycle) -> list[Any]:
+    def moved(self, cycle: Cycle) -> list[Plugin]:
         """The plugins whose watermark for this pod is another than at the last look, or that cannot tell."""
         moved = []
         self.tellable = True
@@ -61,7 +61,7 @@ class Watermarks:
             try:
                 value = each.find(cycle)
             except Exception as error:
-                raise PluginError(f'watermark of plugin "{each.plugin.name}": {told(error)}') from error
+                raise PluginError(f'watermark of plugin "{each.plugin.name}": {describe(error)}') from error
             if value is None or value != each.value:
                 each.value = value
                 moved.append(each.plugin)
@@ -76,7 +76,7 @@ class _Seen:
 
     __slots__ = ("find", "plugin", "value")
 
-    def __init__(self, plugin: Any, find: WatermarkOf) -> None:
+    def __init__(self, plugin: Plugin, find: WatermarkOf) -> None:
         self.plugin = plugin
         self.find = find
         self.value: Hashable = None

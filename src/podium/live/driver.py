@@ -23,6 +23,7 @@ from podium.framework.clock import Clock
 from podium.framework.experience import Experience
 from podium.framework.load import LoadSource
 from podium.framework.queued import QueuedPod
+from podium.framework.timer import UNTIMED
 from podium.kube import Node, Pod
 from podium.live.events.recorder import EventRecorder, failed_scheduling, scheduled
 from podium.live.extender_client.http_extender import build_extenders
@@ -82,7 +83,7 @@ class LiveScheduler:
             load=load,
             experience=experience,
             report=LOG.warning,
-            observer=None if metrics is None else metrics.observer,
+            timer=UNTIMED if metrics is None else metrics.timer,
             extenders=build_extenders(
                 config,
                 self._text_of_pod,

@@ -28,10 +28,10 @@ from podium.framework import (
     Resource,
     Status,
 )
-from podium.framework.observer import Done
 from podium.framework.preemption.dry_runs import Candidate, DryRuns, LowestPriorities
 from podium.framework.preemption.extenders import least_harmful, left_by_extenders, preemption_extenders
 from podium.framework.preemption.search import find_candidates, no_candidates_message
+from podium.framework.timer import Done
 from podium.kube import Pod
 
 NAME = "DefaultPreemption"
@@ -85,8 +85,7 @@ class DefaultPreemption(Plugin):
         return placed is None or placed.pod.terminating
 
     def post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
-        if self.handle.observer is not None:
-            self.handle.observer.preemption_attempted()
+        self.handle.timer.preemption_attempted()
         objection = self._objection(cycle, diagnosis)
         if objection:
             return _refused(objection)
@@ -143,8 +142,7 @@ class DefaultPreemption(Plugin):
         staying = [victim for victim in chosen.victims if not victim.terminating]
         if not staying:
             return
-        observer = self.handle.observer
-        over = None if observer is None else observer.preempting(len(chosen.victims))
+        over = self.handle.timer.preempting(len(chosen.victims))
         for other in self.handle.nominator.on(chosen.node_name):
             if other.priority < pod.priority and other.status.nominated_node_name:
                 self.handle.writer.clear_nomination(other)
@@ -152,7 +150,7 @@ class DefaultPreemption(Plugin):
         if victims:
             self._evicting[pod.uid] = victims
             self.handle.writer.evict(victims, pod, chosen.node_name, lambda error: self._finish(pod, error, over))
-        elif over is not None:
+        else:
             over(None)
 
     def _taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> bool:

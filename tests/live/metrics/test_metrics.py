@@ -32,7 +32,7 @@ def watched(*plugins: type[Plugin] | str, **options: Any) -> tuple[World, Metric
     ticks = count()
     clock = ManualClock(1_000_000.0)
     metrics = Metrics(clock, now=lambda: next(ticks) / 1000, rng=random.Random(1))
-    world = World(*plugins, observer=metrics.observer, clock=clock, **options)
+    world = World(*plugins, timer=metrics.timer, clock=clock, **options)
     metrics.attach(world.scheduler, lambda: 0)
     return world, metrics
 
@@ -235,7 +235,7 @@ def test_observations_do_not_gather_without_bounds(monkeypatch: pytest.MonkeyPat
     world, metrics = watched(FIT, nodes=[make_node()])
     for number in range(40):
         world.attempt(make_pod(f"p{number}"))
-    (algorithm,) = (each for each in metrics.observer.families if each.name.endswith("algorithm_duration_seconds"))
+    (algorithm,) = (each for each in metrics.timer.families if each.name.endswith("algorithm_duration_seconds"))
     assert isinstance(algorithm, Histograms)
     assert len(algorithm.of()._gathered) < 10
     assert shown(metrics)[algorithm.name].value() == 40

@@ -106,7 +106,7 @@ def ours(request: pytest.FixtureRequest, control_plane: ControlPlane) -> dict[st
     clock = ManualClock(1_000_000.0)
     metrics = Metrics(clock, now=lambda: next(ticks) / 1000, rng=Eager())
     nodes = [make_node(name, cpu=2, memory="4Gi", pods=10) for name in ("n1", "n2")]
-    world = World(default=True, nodes=nodes, observer=metrics.observer, clock=clock)
+    world = World(default=True, nodes=nodes, timer=metrics.timer, clock=clock)
     metrics.attach(world.scheduler, lambda: 0)
     for number in range(5):
         world.attempt(make_pod(f"p{number}", requests=SMALL))

@@ -25,7 +25,8 @@ from podium.engine.answer_cache.scores import CachedScore, CachedScores
 from podium.engine.decide import NodeSearch
 from podium.framework.cycle import Cycle
 from podium.framework.profile import ProfileRuntime, ScoreTable
-from podium.framework.status import SUCCESS
+from podium.framework.status import SUCCESS, Code
+from podium.framework.timer import Step
 from podium.framework.watermarks import Watermarks
 
 
@@ -44,7 +45,7 @@ class CacheEntry:
     def __init__(self, runtime: ProfileRuntime, cluster: Cluster) -> None:
         self._runtime = runtime
         self._cluster = cluster
-        columns = 6 + len(runtime.at(Point.FILTER)) + 2 * len(runtime.at(Point.SCORE))
+        columns = 6 + len(runtime.filters) + 2 * len(runtime.scores)
         self.bytes = 8 * cluster.columns.rows * columns
         """About how much memory the arrays take at most."""
         self._build()
@@ -57,6 +58,9 @@ class CacheEntry:
         self._watermarks = Watermarks(dict.fromkeys(plugin for plugins in asking for plugin in plugins))
         self._filters = CachedFilters(runtime, cluster, self._watermarks)
         self._scores = CachedScores(runtime, cluster, self._filters)
+        timer = runtime.timer
+        self._filter = timer.timed_decision(Step.FILTER, self._filter_rows, _code_unless_missed, errors=False)
+        self._choose = timer.timed_decision(Step.SCORE, self._scores.best, _code_of_choice, errors=False)
         self._answers: list[CachedFilter | CachedScore] = [*self._filters.cached, *self._scores.cached]
         self._cursor = cluster.row_cursor()
         self._failed: NodeSearch | None = None  # the last answer, if it was that there is no node
@@ -67,31 +71,27 @@ class CacheEntry:
             self._build()
         filters, scores = self._filters, self._scores
         cycle.data, cycle.skipped_filters, cycle.skipped_scores = self._notes, filters.skipped, scores.skipped
-        watch = self._runtime.watch
-        began = 0.0 if watch is None else watch.now()
-        if self._failed is None or not self._is_fresh(cycle):
-            self._failed = None
-            miss = self._refresh_filters(cycle, start)
-            if miss is not None:
-                return miss
-        if watch is not None:
-            watch.took["Filter"][SUCCESS](watch.now() - began)
-            watch.evaluated("Filter", filters.skipped)
-            began = watch.now()
+        miss = self._filter(cycle, start)
+        if miss is not None:
+            return miss
         answer: int | NodeSearch | None
         if filters.count > 1:
-            answer = scores.best(cycle)
+            answer = self._choose(cycle)
             if answer is None:
                 return CacheMiss.THIS_SIGNATURE
-            if watch is not None:
-                watch.took["Score"][SUCCESS](watch.now() - began)
-                watch.evaluated("Score", scores.skipped)
         elif filters.count:
             answer = int(filters.feasible.argmax())
         else:
             answer = self._failed = self._failed or filters.failure.search()
         cycle.data = dict(self._notes)  # what this pod's plugins note from here on is theirs alone
         return answer
+
+    def _filter_rows(self, cycle: Cycle, start: int) -> CacheMiss | None:
+        """Find the feasible rows, unless nothing changed since the last pod that fitted nowhere."""
+        if self._failed is not None and self._is_fresh(cycle):
+            return None
+        self._failed = None
+        return self._refresh_filters(cycle, start)
 
     def table(self) -> tuple[Rows, ScoreTable]:
         """The feasible rows in visiting order with their weighted scores, as of the last choice."""
@@ -149,3 +149,12 @@ class CacheEntry:
                 self._filters.all_fresh = False
             else:
                 self._scores.all_fresh = False
+
+
+def _code_unless_missed(miss: CacheMiss | None) -> Code | None:
+    """What misses is decided, and timed, without the cache."""
+    return SUCCESS if miss is None else None
+
+
+def _code_of_choice(row: int | None) -> Code | None:
+    return None if row is None else SUCCESS

@@ -7,20 +7,20 @@ feasible. Pods nominated to a node count as one filter more, asked about the nod
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from podium.cluster import Cluster, Nodes, Rows
-from podium.config.points import Point
 from podium.engine.answer_cache.changed_rows import FEW_ROWS, ChangedRows, RowSet
 from podium.engine.answer_cache.failures import CachedFailure
 from podium.engine.answer_cache.row_answers import RowAnswers, no_status
-from podium.framework.answers import call, node_status_of, told
+from podium.framework.answers import failure, node_status_of
 from podium.framework.cycle import Cycle
-from podium.framework.plugin import Scope
+from podium.framework.methods import FilterMethods, PreFilterMethods
+from podium.framework.plugin import Plugin, Scope
 from podium.framework.profile import ProfileRuntime
-from podium.framework.status import Code, PluginError, Status
+from podium.framework.status import Code, Status
+from podium.framework.timer import Step
 from podium.framework.verdict import Verdict
 from podium.framework.watermarks import Watermarks
 
@@ -35,10 +35,11 @@ class CachedFilters:
         self._runtime = runtime
         self._cluster = cluster
         self._rows = cluster.columns.rows
-        preparing, judging = runtime.at(Point.PRE_FILTER), runtime.at(Point.FILTER)
+        pre_filters = {each.plugin: each for each in runtime.pre_filters}
+        filters = {each.plugin: each for each in runtime.filters}
         self.cached = [
-            CachedFilter(plugin, plugin in watermarks.plugins, plugin in preparing, plugin in judging)
-            for plugin in dict.fromkeys((*preparing, *judging))
+            CachedFilter(plugin, plugin in watermarks.plugins, pre_filters.get(plugin), filters.get(plugin))
+            for plugin in dict.fromkeys((*pre_filters, *filters))
         ]
         self.all_fresh = False
         """No filter is to be asked about all rows."""
@@ -61,7 +62,7 @@ class CachedFilters:
         self._nominated_rows: RowSet = {}
         self._no_room = RowAnswers()  # rows refused because of the pods nominated to them
         answers = {cached.plugin: cached.answers for cached in self.cached}
-        self._refusing = [("", self._no_room), *((plugin.name, answers[plugin]) for plugin in judging)]
+        self._refusing = [("", self._no_room), *((plugin.name, answers[plugin]) for plugin in filters)]
         self.failure = CachedFailure(cluster, self._verdicts)
 
     def _verdicts(self) -> Iterator[tuple[str, Verdict]]:
@@ -75,10 +76,13 @@ class CachedFilters:
     def prepare(self, cycle: Cycle) -> CachedFilter | None:
         """PreFilter of all stale filters, before any is asked; the one that objects, if one does."""
         for cached in self.cached:
-            if not cached.stale or not cached.prepares:
+            plugin = cached.pre_filters
+            if not cached.stale or plugin is None:
                 continue
-            plugin = cached.plugin
-            answer = call(f'running PreFilter plugin "{plugin.name}"', plugin.pre_filter, cycle)
+            try:
+                answer = plugin.pre_filter(cycle)
+            except Exception as error:
+                raise failure(Step.PRE_FILTER, plugin.name, error) from error
             cached.skipped = isinstance(answer, Status) and answer.code == Code.SKIP
             if answer is not None and not cached.skipped:
                 return cached
@@ -97,8 +101,8 @@ class CachedFilters:
     def _ask(self, cached: CachedFilter, cycle: Cycle) -> bool:
         cached.stale = False
         verdict = None
-        if cached.asks:
-            verdict = self._runtime.judge(cached.plugin, cycle, Nodes(self._cluster), self._cluster.present)
+        if cached.filters is not None and not cached.skipped:
+            verdict = self._runtime.judge(cached.filters, cycle, Nodes(self._cluster), self._cluster.present)
         if verdict is not None and verdict.fails:
             return False
         answers = cached.answers
@@ -136,7 +140,7 @@ class CachedFilters:
                 try:
                     answer = ask_one(cycle, node)
                 except Exception as error:
-                    raise PluginError(f'running "{cached.plugin.name}" filter plugin: {told(error)}') from error
+                    raise failure(Step.FILTER, cached.plugin.name, error) from error
                 numbers = cached.answers.numbers
                 if answer is not None or (numbers is not None and numbers[node.row]):
                     self._set(cached, node.row, node_status_of(cached.plugin, answer))
@@ -146,7 +150,8 @@ class CachedFilters:
         if not changed.rows:
             return True
         nodes = changed.nodes
-        verdict = self._runtime.judge(cached.plugin, cycle, nodes, self._cluster.present[nodes.rows])
+        assert cached.filters is not None
+        verdict = self._runtime.judge(cached.filters, cycle, nodes, self._cluster.present[nodes.rows])
         if verdict is None:
             for row in changed.rows:
                 self._set(cached, row, None)
@@ -232,19 +237,35 @@ class CachedFilters:
 class CachedFilter:
     """One filter plugin's answers."""
 
-    __slots__ = ("_judges", "answers", "ask_one", "has_watermark", "plugin", "prepares", "scope", "skipped", "stale")
+    __slots__ = (
+        "answers",
+        "ask_one",
+        "filters",
+        "has_watermark",
+        "plugin",
+        "pre_filters",
+        "scope",
+        "skipped",
+        "stale",
+    )
 
-    def __init__(self, plugin: Any, has_watermark: bool, prepares: bool, judges: bool) -> None:
+    def __init__(
+        self,
+        plugin: Plugin,
+        has_watermark: bool,
+        pre_filters: PreFilterMethods | None,
+        filters: FilterMethods | None,
+    ) -> None:
         self.plugin = plugin
         self.has_watermark = has_watermark
-        self.prepares = prepares
-        self._judges = judges
-        self.scope: Scope = plugin.filter_scope
-        self.ask_one = getattr(plugin, "filter_node", None)
+        self.pre_filters = pre_filters
+        self.filters = filters
+        self.scope = plugin.filter_scope
+        self.ask_one = None if filters is None else filters.filter_node
         self.skipped = False
         self.stale = True
         self.answers = RowAnswers()
 
     @property
     def asks(self) -> bool:
-        return self._judges and not self.skipped
+        return self.filters is not None and not self.skipped

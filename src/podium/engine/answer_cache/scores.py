@@ -13,16 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import Cluster, NodeInfo, Nodes, Rows
-from podium.config.points import Point
 from podium.engine.answer_cache.changed_rows import FEW_ROWS, ChangedRows, PendingRows
 from podium.engine.answer_cache.filters import CachedFilters
 from podium.engine.choice import order_key, walk_key
-from podium.framework.answers import told
+from podium.framework.answers import failure
 from podium.framework.cycle import Cycle
-from podium.framework.normalize import MAX_SCORE, Normalizer, Scores
+from podium.framework.methods import PreScoreMethods, ScoreMethods
+from podium.framework.normalize import MAX_SCORE, Scores
 from podium.framework.plugin import Scope
-from podium.framework.profile import SCORE, ProfileRuntime, ScoreTable
+from podium.framework.profile import ProfileRuntime, ScoreTable
 from podium.framework.status import PluginError
+from podium.framework.timer import Step
 
 RANK_BITS = 26
 """The lowest bits of a packed number hold the rank: `walk_key` gives a million nodes ranks below 2^26."""
@@ -43,10 +44,9 @@ class CachedScores:
         self._cluster = cluster
         self._filters = filters
         rows = self._rows = cluster.columns.rows
-        preparing = runtime.at(Point.PRE_SCORE)
+        pre_scores = {each.plugin: each for each in runtime.pre_scores}
         self.cached = [
-            CachedScore(plugin, plugin in preparing, runtime.weights[plugin.name], rows)
-            for plugin in runtime.at(Point.SCORE)
+            CachedScore(each, pre_scores.get(each.plugin), runtime.weights[each.name], rows) for each in runtime.scores
         ]
         self._too_heavy = sum(cached.weight for cached in self.cached) * MAX_SCORE >= HIGHEST_TOTAL
         self._wide_by_row = any(cached.follows_pods for cached in self.cached)
@@ -161,22 +161,22 @@ class CachedScores:
         part = np.zeros(self._rows, dtype=np.int64)
         if not cached.skipped:
             rows = self._filters.feasible_rows
-            part[rows] = self._runtime.score_of(cached.plugin, cycle, Nodes(self._cluster, rows)) * cached.weight
+            part[rows] = self._runtime.score_of(cached.methods, cycle, Nodes(self._cluster, rows)) * cached.weight
         self._replace(cached, part)
 
     def _prepare(self, cached: CachedScore, cycle: Cycle) -> None:
-        if cached.prepares:
+        if cached.pre_score is not None:
             nodes = Nodes(self._cluster, self._filters.feasible_rows)
-            cached.skipped = not self._runtime.prepare_score(cached.plugin, cycle, nodes)
+            cached.skipped = not self._runtime.prepare_score(cached.pre_score, cycle, nodes)
             (self.skipped.add if cached.skipped else self.skipped.discard)(cached.plugin.name)
 
     def _raw(self, cached: CachedScore, cycle: Cycle, nodes: Nodes) -> Scores:
         """Raw scores of the chosen rows; 0 for rows without a node, which one-node plugins cannot be asked about."""
-        if hasattr(cached.plugin, "score"):
-            return self._runtime.raw_score_of(cached.plugin, cycle, nodes)
+        if cached.methods.score is not None:
+            return self._runtime.raw_score_of(cached.methods, cycle, nodes)
         raw = np.zeros(len(nodes), dtype=np.int64)
         present = np.flatnonzero(self._cluster.present[nodes.rows])
-        raw[present] = self._runtime.raw_score_of(cached.plugin, cycle, Nodes(self._cluster, nodes.rows[present]))
+        raw[present] = self._runtime.raw_score_of(cached.methods, cycle, Nodes(self._cluster, nodes.rows[present]))
         return raw
 
     def _ask_about(self, cached: CachedScore, cycle: Cycle, changed: ChangedRows) -> bool:
@@ -220,7 +220,7 @@ class CachedScores:
             return
         cached.find_highest(self._filters.feasible)
         shares = cached.shares(cached.raw)
-        self._runtime.check_scores(cached.plugin, shares[self._filters.feasible_rows])
+        self._runtime.check_scores(cached.methods, shares[self._filters.feasible_rows])
         self._replace(cached, shares * cached.weight)
 
     def _replace(self, cached: CachedScore, part: Scores) -> None:
@@ -251,10 +251,11 @@ class CachedScore:
         "ask_one",
         "follows_pods",
         "local",
+        "methods",
         "normalizer",
         "part",
         "plugin",
-        "prepares",
+        "pre_score",
         "raw",
         "scope",
         "skipped",
@@ -262,17 +263,18 @@ class CachedScore:
         "weight",
     )
 
-    def __init__(self, plugin: Any, prepares: bool, weight: int, rows: int) -> None:
-        self.plugin = plugin
-        self.prepares = prepares
+    def __init__(self, methods: ScoreMethods, pre_score: PreScoreMethods | None, weight: int, rows: int) -> None:
+        self.methods = methods
+        self.plugin = methods.plugin
+        self.pre_score = pre_score
         self.weight = weight
-        self.scope: Scope = plugin.score_scope
-        self.normalizer: Normalizer | None = plugin.normalizer
-        custom = self.normalizer is None and hasattr(plugin, "normalize")
+        self.scope = methods.scope
+        self.normalizer = methods.normalizer
+        custom = methods.normalize is not None
         self.local = self.scope < Scope.CLUSTER and not custom
         self.follows_pods = custom and Scope.NODE < self.scope < Scope.CLUSTER
         """Normalised over all nodes, so that pods that come to one or leave it may move every score."""
-        self.ask_one: Any = getattr(plugin, "score_node", None)
+        self.ask_one: Any = methods.score_node
         self.skipped = False
         self.stale = True
         self.raw: Scores | None = None
@@ -290,4 +292,4 @@ class CachedScore:
 
 
 def _failed(cached: CachedScore, error: Exception) -> PluginError:
-    return PluginError(f"{SCORE.format(cached.plugin.name)}: {told(error)}")
+    return failure(Step.SCORE, cached.plugin.name, error)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from podium.config.points import Point
 from podium.engine.answer_cache.entry import CacheEntry, CacheMiss
 from podium.engine.answer_cache.errors import UnexpectedErrors
 from podium.engine.answer_cache.signatures import SignatureHistory
@@ -41,7 +40,7 @@ class AnswerCache:
         nodes = len(cycle.cluster.order.rows)
         if runtime.handle.nominator.node_of(pod.uid) is not None or pod.status.nominated_node_name:
             return None
-        if not runtime.at(Point.SCORE) or not runtime.at(Point.FILTER):
+        if not runtime.scores or not runtime.filters:
             return None
         if sampling.limit(nodes, runtime.profile.percentage_of_nodes_to_score) < nodes:
             return None

@@ -158,7 +158,7 @@ class DryRuns:
         watermarks: list[tuple[str, Hashable]] = []
         for plugin in in_force.filters:
             if plugin.name not in self._watermarks:
-                self._watermarks[plugin.name] = watermark_of(plugin)
+                self._watermarks[plugin.name] = watermark_of(plugin.plugin)
             find = self._watermarks[plugin.name]
             watermark = () if find is None else find(cycle)
             if watermark is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from podium.cluster import Cluster
-from podium.framework.answers import told
+from podium.framework.answers import describe
 from podium.framework.extender import ChosenVictims, Extender, ExtenderError, Victims
 from podium.framework.handle import Handle
 from podium.framework.preemption.dry_runs import Candidate
@@ -57,7 +57,7 @@ def _chosen(cluster: Cluster, extender: Extender, pod: Pod, candidates: Sequence
     except ExtenderError:
         raise
     except Exception as error:
-        raise ExtenderError(f'extender "{extender.name}": {told(error)}') from error
+        raise ExtenderError(f'extender "{extender.name}": {describe(error)}') from error
     return [candidate for candidate in chosen if candidate is not None]
 
 

@@ -1,30 +1,29 @@
-"""What the engine's observer makes of what it is told: kube-scheduler's metrics about attempts, queue and plugins.
+"""Times the engine, and makes kube-scheduler's metrics about attempts, queue and plugins of it.
 
 Names, labels and buckets are kube-scheduler's, so that its dashboards and alerts work. Where Podium works another way,
 a number says what is true of Podium:
 
-- A pod decided by kept answers has one Filter and one Score observation for the part that was asked anew, and none of
-  PreFilter and PreScore, which did not run as such.
+- A pod decided by the answer cache has one Filter and one Score observation for the part that was asked again, and none
+  of PreFilter and PreScore, which did not run as such.
 - Filter and Score see all nodes at once, so a plugin's execution is observed, and its evaluation counted, once for a
-  decision and not once for every node; a plugin whose kept answer stands counts as evaluated, as the decision rests on
-  what it said.
+  decision and not once for every node; a plugin whose cached answer is fresh counts as evaluated, as the decision rests
+  on what it said.
 - A gated pod's PreEnqueue has the status of the plugin that gates it; and the time evictions take ends when they do.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
+from typing import Concatenate, ParamSpec, TypeVar
 
-from podium.config.points import Point
 from podium.framework.clock import Clock
 from podium.framework.events import Event, Hint
-from podium.framework.observer import Done
-from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
 from podium.framework.status import Code
+from podium.framework.timer import Done
 from podium.kube import Pod
-from podium.live.metrics.plugin_timing import PluginTiming
+from podium.live.metrics.profile_timer import CODE_NAMES, ProfileMetricsTimer
 from podium.serving.families import Counters, Histograms, MetricFamily, ReadFamily, Reading, counters, exponential
 
 SAMPLED = 0.1
@@ -36,22 +35,9 @@ MANY_ATTEMPTS = 15
 FOLDED_AFTER = 2000
 """Attempts and events after which what was observed of them is sorted into buckets."""
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Observe = Callable[[float], None]
-
-CODE_NAMES = {
-    Code.SUCCESS: "Success",
-    Code.ERROR: "Error",
-    Code.UNSCHEDULABLE: "Unschedulable",
-    Code.UNRESOLVABLE: "UnschedulableAndUnresolvable",
-    Code.WAIT: "Wait",
-    Code.SKIP: "Skip",
-    Code.PENDING: "Pending",
-}
-
-POINTS = (
-    "PreEnqueue", "PreFilter", "Filter", "PostFilter", "PreScore", "Score", "Reserve", "Unreserve", "Permit",
-    "PreBindPreFlight", "PreBind", "Bind", "PostBind",
-)  # fmt: skip
 
 _LATENCY = exponential(0.001, 2, 15)
 _SHORT = exponential(0.0001, 2, 12)
@@ -59,17 +45,17 @@ _LONG = exponential(0.01, 2, 20)
 _TINY = exponential(0.00001, 1.5, 20)
 
 
-class EngineObserver:
-    """A `podium.framework.observer.Observer`. `now` is its stopwatch, `clock` the engine's clock."""
+class MetricsTimer:
+    """A `podium.framework.timer.Timer` that fills metrics. `now` gives its time, `clock` the engine's."""
 
     def __init__(self, clock: Clock, now: Callable[[], float], rng: random.Random) -> None:
-        self.now = now
+        self._now = now
         self._clock = clock
         self._rng = rng
-        self._watches: dict[str, ProfileWatch] = {}
+        self._profiles: dict[str, ProfileMetricsTimer] = {}
         self._deciding: QueuedPod | None = None
         self._next_sample = 0.0
-        self._sampled: ProfileWatch | None = None
+        self._sampled: ProfileMetricsTimer | None = None
         self._gathered = 0
         self._attempts = Histograms(
             "scheduler_scheduling_attempt_duration_seconds",
@@ -159,12 +145,14 @@ class EngineObserver:
         self._scheduled: dict[str, Observe] = {}
         self._bound_after = [self._sli.of(_attempts_label(number)).observe for number in range(MANY_ATTEMPTS + 1)]
         self._handled: dict[Event, Observe] = {}
+        self._events: list[Event] = []
         self.families: list[MetricFamily] = [each for each in vars(self).values() if isinstance(each, FAMILIES)]
 
-    def watch(self, runtime: ProfileRuntime) -> ProfileWatch:
-        watch = self._watches[runtime.name] = ProfileWatch(runtime, self.now, self._points, self._plugins)
-        self._scheduled[runtime.name] = self._attempts.of("scheduled", runtime.name).observe
-        return watch
+    def for_profile(self, scheduler_name: str) -> ProfileMetricsTimer:
+        timer = ProfileMetricsTimer(scheduler_name, self._now, self._points, self._plugins)
+        self._profiles[scheduler_name] = timer
+        self._scheduled[scheduler_name] = self._attempts.of("scheduled", scheduler_name).observe
+        return timer
 
     def _tidy(self) -> None:
         """Bound what observations gather."""
@@ -177,28 +165,34 @@ class EngineObserver:
 
     # One attempt
 
-    def began(self, queued: QueuedPod) -> None:
-        self._deciding = queued
-        now = queued.began = self.now()
-        if now >= self._next_sample and self._rng.random() < SAMPLED:
-            self._next_sample = now + SAMPLES_APART
-            self._sampled = self._watches[queued.pod.spec.scheduler_name]
-            self._sampled.sample()
+    def timed_attempt(
+        self, run: Callable[Concatenate[QueuedPod, P], None]
+    ) -> Callable[Concatenate[QueuedPod, P], None]:
+        def timed(queued: QueuedPod, /, *args: P.args, **kwargs: P.kwargs) -> None:
+            self._deciding = queued
+            began = queued.began = self._now()
+            if began >= self._next_sample and self._rng.random() < SAMPLED:
+                self._next_sample = began + SAMPLES_APART
+                self._sampled = self._profiles[queued.pod.spec.scheduler_name]
+                self._sampled.sampled = True
+            try:
+                run(queued, *args, **kwargs)
+            finally:
+                self._deciding = None
+                if self._sampled is not None:
+                    self._sampled.sampled = False
+                    self._sampled = None
+                self._tidy()
+
+        return timed
 
     def decided(self, queued: QueuedPod) -> None:
         self._deciding = None
-        self._decision(self.now() - queued.began)
-
-    def paused(self, _queued: QueuedPod) -> None:
-        self._deciding = None
-        if self._sampled is not None:
-            self._sampled.sample_no_more()
-            self._sampled = None
-        self._tidy()
+        self._decision(self._now() - queued.began)
 
     def scheduled(self, queued: QueuedPod) -> None:
         attempts = queued.attempts
-        self._scheduled[queued.pod.spec.scheduler_name](self.now() - queued.began)
+        self._scheduled[queued.pod.spec.scheduler_name](self._now() - queued.began)
         self._needed(attempts)
         if queued.initial_attempt is not None:
             self._bound_after[min(attempts, MANY_ATTEMPTS)](self._clock.now() - queued.initial_attempt)
@@ -206,7 +200,7 @@ class EngineObserver:
             self._after_flush.add()
 
     def failed(self, queued: QueuedPod, *, rejected: bool) -> None:
-        seconds = self.now() - queued.began
+        seconds = self._now() - queued.began
         if queued is self._deciding:  # and not one whose binding failed meanwhile
             self._deciding = None
             self._decision(seconds)
@@ -215,17 +209,46 @@ class EngineObserver:
 
     # Beside attempts
 
-    def entered(self, place: str, event: str) -> None:
-        self._entries.add(place, event)
+    def entered(self, queue: str, event: str) -> None:
+        self._entries.add(queue, event)
 
-    def heard(self, events: Sequence[Event], began: float) -> None:
-        seconds = self.now() - began
-        for event in events:
+    def timed_intake(self, run: Callable[P, None]) -> Callable[P, None]:
+        events, now = self._events, self._now
+
+        def timed(*args: P.args, **kwargs: P.kwargs) -> None:
+            began = now()
+            run(*args, **kwargs)
+            if events:
+                self._record_events(now() - began)
+
+        return timed
+
+    def _record_events(self, seconds: float) -> None:
+        for event in self._events:
             observe = self._handled.get(event)
             if observe is None:
                 observe = self._handled[event] = self._handling.of(event.label).observe
             observe(seconds)
+        self._events.clear()
         self._tidy()
+
+    def as_event(self, event: Event, run: Callable[P, R]) -> Callable[P, R]:
+        record = self._events.append
+
+        def recorded(*args: P.args, **kwargs: P.kwargs) -> R:
+            record(event)
+            return run(*args, **kwargs)
+
+        return recorded
+
+    def as_events(self, run: Callable[Concatenate[Event, P], R]) -> Callable[Concatenate[Event, P], R]:
+        record = self._events.append
+
+        def recorded(event: Event, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            record(event)
+            return run(event, *args, **kwargs)
+
+        return recorded
 
     def waited(self, code: Code, seconds: float) -> None:
         self._permit.of(CODE_NAMES[code]).record(seconds)
@@ -234,19 +257,19 @@ class EngineObserver:
         self._preemptions.add()
 
     def preempting(self, victims: int) -> Done:
-        began = self.now()
+        began = self._now()
         self._victims.of().record(victims)
 
         def over(error: str | None) -> None:
             result = "success" if error is None else "error"
             self._evictions.add(result)
-            self._eviction_seconds.of(result).record(self.now() - began)
+            self._eviction_seconds.of(result).record(self._now() - began)
 
         return over
 
     def timed_hint(self, plugin: str, event: str, hint: Hint | None) -> Hint:
-        now = self.now
-        queue, skip, error = (self._hints.of(plugin, event, said).record for said in ("Queue", "QueueSkip", "Error"))
+        now = self._now
+        queue, skip, error = (self._hints.of(plugin, event, code).record for code in ("Queue", "QueueSkip", "Error"))
 
         def ask(pod: Pod, before: object, after: object) -> bool:
             began = now()
@@ -263,56 +286,12 @@ class EngineObserver:
     def _count_evaluations(self) -> Reading:
         return {
             (plugin, point, profile): number
-            for profile, watch in self._watches.items()
-            for (plugin, point), number in watch.evaluations().items()
+            for profile, timer in self._profiles.items()
+            for (plugin, point), number in timer.evaluations().items()
         }
 
 
 FAMILIES = (Counters, Histograms, ReadFamily)
-
-
-class ProfileWatch:
-    """A `podium.framework.observer.Stopwatch`."""
-
-    def __init__(
-        self, runtime: ProfileRuntime, now: Callable[[], float], points: Histograms, plugins: Histograms
-    ) -> None:
-        self.now = now
-        self.sampled = False
-        self._runtime = runtime
-        self._plugins = plugins
-        self.took = {
-            point: [points.of(point, CODE_NAMES[code], runtime.name).observe for code in Code] for point in POINTS
-        }
-        self._evaluations: dict[str, dict[tuple[str, ...], int]] = {
-            point: {} for point in ("PreFilter", "Filter", "PreScore", "Score")
-        }
-        self._timing = PluginTiming(runtime.plugins.values(), now, self.plugin_took)
-
-    def evaluated(self, point: str, skipped: Collection[str]) -> None:
-        counted, kind = self._evaluations[point], tuple(skipped)  # in whatever order: they are summed up later
-        counted[kind] = counted.get(kind, 0) + 1
-
-    def plugin_took(self, plugin: str, point: str, code: Code, began: float) -> None:
-        self._plugins.of(plugin, point, CODE_NAMES[code]).observe(self.now() - began)
-
-    def sample(self) -> None:
-        """Time plugins one by one from here on."""
-        self.sampled = True
-        self._timing.start()
-
-    def sample_no_more(self) -> None:
-        self.sampled = False
-        self._timing.stop()
-
-    def evaluations(self) -> dict[tuple[str, str], int]:
-        """(plugin, extension point) → decisions that rest on it."""
-        numbers: dict[tuple[str, str], int] = {}
-        for point, counted in self._evaluations.items():
-            for plugin in self._runtime.at(Point(point[0].lower() + point[1:])):
-                name = plugin.name
-                numbers[name, point] = sum(number for skipped, number in counted.items() if name not in skipped)
-        return numbers
 
 
 def _attempts_label(number: int) -> str:

@@ -5,7 +5,7 @@ names, with its labels and buckets. What only Podium has to say stands under `po
 anyway (the queue's lengths, the cluster's size) are read when somebody scrapes, and cost nothing until then.
 
     metrics = Metrics(clock, now=time.perf_counter)
-    scheduler = Scheduler(…, observer=metrics.observer)
+    scheduler = Scheduler(…, timer=metrics.timer)
     metrics.attach(scheduler)
     metrics.follow(informers.by_kind.values())
     client.on_request = metrics.on_request
@@ -25,7 +25,7 @@ from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, 
 from podium.client import Reflector
 from podium.engine.scheduler import Scheduler
 from podium.framework.clock import Clock
-from podium.live.metrics.engine import EngineObserver
+from podium.live.metrics.engine import MetricsTimer
 from podium.serving.families import (
     Collector,
     Counters,
@@ -44,10 +44,10 @@ _REQUEST_SECONDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0
 
 
 class Metrics:
-    """`clock` is the engine's; `now` the stopwatch that durations are taken with; `rng` picks what is sampled."""
+    """`clock` is the engine's; `now` gives the time that durations are taken with; `rng` picks what is sampled."""
 
     def __init__(self, clock: Clock, *, now: Callable[[], float], rng: random.Random | None = None) -> None:
-        self.observer = EngineObserver(clock, now, rng or random.Random())
+        self.timer = MetricsTimer(clock, now, rng or random.Random())
         self._requests = Counters(
             "rest_client_requests_total", "Requests to the API server.", ("code", "method", "host")
         )
@@ -57,7 +57,7 @@ class Metrics:
             _REQUEST_SECONDS,
             ("verb", "host"),
         )
-        self._families: list[MetricFamily] = [*self.observer.families, self._requests, self._request_seconds]
+        self._families: list[MetricFamily] = [*self.timer.families, self._requests, self._request_seconds]
         build: Reading = {(version("podium"), platform.python_version()): 1.0}
         self.gauge("podium_build_info", "Always 1.", lambda: build, ("version", "python"))
         self.registry = CollectorRegistry()

@@ -123,7 +123,7 @@ class GpuShare(Plugin):
         """The GPU score that counts most in the profile; the first of equals."""
         runtime = self.handle.runtime
         choosers = [plugin for plugin in runtime.at(Point.SCORE) if isinstance(plugin, DeviceChooser)]
-        return max(choosers, key=lambda plugin: runtime.weights[plugin.name], default=None)  # type: ignore[attr-defined]
+        return max(choosers, key=lambda plugin: runtime.weights[plugin.name], default=None)
 
 
 def _wanted(cycle: Cycle) -> GpuRequest:

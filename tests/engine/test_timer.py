@@ -1,32 +1,28 @@
-"""What an observer of the scheduler is told, and that being observed changes nothing."""
+"""What a timer of the scheduler hears, and that being timed changes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import count
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from podium.framework import Code, Status
+from podium.framework import Code, Cycle, Status
 from podium.framework.events import Event, Hint
-from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
+from podium.framework.status import code_of
+from podium.framework.timer import Step
 from tests.builders import make_node, make_pod
 from tests.engine.schedulers import World
 from tests.engine.test_binding import Hold, held
 from tests.framework.runtimes import answering
 
 SMALL = {"cpu": 1}
-POINTS = (
-    "PreEnqueue", "PreFilter", "Filter", "PostFilter", "PreScore", "Score", "Reserve", "Unreserve", "Permit",
-    "PreBindPreFlight", "PreBind", "Bind", "PostBind",
-)  # fmt: skip
 FIT, PREEMPTION = "NodeResourcesFit", "DefaultPreemption"
 
 
 class Diary:
-    """An observer and its stopwatch in one, which writes down what it is told; its time goes on by 1 with each look."""
+    """A timer, and that of its one profile, that writes down what it hears."""
 
     def __init__(self, sampled: bool = False) -> None:
         self.sampled = sampled
@@ -39,38 +35,75 @@ class Diary:
         self.waits: list[tuple[str, float]] = []
         self.preemptions: list[Any] = []
         self.hints: list[tuple[str, str, bool]] = []
-        self._ticks: Iterator[int] = count()
-        self.took = {point: [self._noting(point, code) for code in Code] for point in POINTS}
+        self._heard: list[str] = []
 
-    def watch(self, runtime: ProfileRuntime) -> Diary:
-        assert runtime.name == "default-scheduler"
+    def for_profile(self, scheduler_name: str) -> Diary:
+        assert scheduler_name == "default-scheduler"
         return self
 
-    def now(self) -> float:
-        return float(next(self._ticks))
+    def timed(self, step: Step, run: Callable[..., Any], code_of: Callable[[Any], Code]) -> Callable[..., Any]:
+        def timed(*args: Any) -> Any:
+            code = Code.ERROR
+            try:
+                answer = run(*args)
+                code = code_of(answer)
+                return answer
+            finally:
+                self.points.append((step, code.name))
 
-    def _noting(self, point: str, code: Code) -> Callable[[float], None]:
-        def note(seconds: float) -> None:
-            assert seconds > 0
-            self.points.append((point, code.name))
+        return timed
 
-        return note
+    def timed_decision(
+        self, step: Step, run: Callable[..., Any], code_of: Callable[[Any], Code], *, errors: bool = True
+    ) -> Callable[..., Any]:
+        timed = self.timed(step, run, code_of)
 
-    def evaluated(self, point: str, skipped: Collection[str]) -> None:
-        self.evaluations.append((point, frozenset(skipped)))
+        def decided(cycle: Cycle, *args: Any) -> Any:
+            skipped = cycle.skipped_filters if "Filter" in step else cycle.skipped_scores
+            try:
+                answer = timed(cycle, *args)
+                skipped = cycle.skipped_filters if "Filter" in step else cycle.skipped_scores
+                return answer
+            finally:
+                self.evaluations.append((step, frozenset(skipped)))
 
-    def plugin_took(self, plugin: str, point: str, code: Code, began: float) -> None:
-        assert self.now() > began
-        self.plugins.append((plugin, point, code.name))
+        return decided
 
-    def began(self, queued: QueuedPod) -> None:
-        self.attempts.append(f"{queued.pod.name} began")
+    def timed_binding(
+        self, step: Step, run: Callable[..., Awaitable[Any]], code_of: Callable[[Any], Code]
+    ) -> Callable[..., Awaitable[Any]]:
+        async def timed(*args: Any) -> Any:
+            code = Code.ERROR
+            try:
+                answer = await run(*args)
+                code = code_of(answer)
+                return answer
+            finally:
+                self.points.append((step, code.name))
+
+        return timed
+
+    def timed_plugin(self, step: Step, plugin: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        return method
+
+    def timed_effect(self, step: Step, plugin: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*args: Any) -> Any:
+            answer = method(*args)
+            self.plugins.append((plugin, step, code_of(answer).name))
+            return answer
+
+        return timed
+
+    def timed_attempt(self, run: Callable[..., None]) -> Callable[..., None]:
+        def timed(queued: QueuedPod, *args: Any) -> None:
+            self.attempts.append(f"{queued.pod.name} began")
+            run(queued, *args)
+            self.attempts.append(f"{queued.pod.name} paused")
+
+        return timed
 
     def decided(self, queued: QueuedPod) -> None:
         self.attempts.append(f"{queued.pod.name} decided")
-
-    def paused(self, queued: QueuedPod) -> None:
-        self.attempts.append(f"{queued.pod.name} paused")
 
     def scheduled(self, queued: QueuedPod) -> None:
         self.attempts.append(f"{queued.pod.name} scheduled")
@@ -78,12 +111,31 @@ class Diary:
     def failed(self, queued: QueuedPod, *, rejected: bool) -> None:
         self.attempts.append(f"{queued.pod.name} {'rejected' if rejected else 'error'}")
 
-    def entered(self, place: str, event: str) -> None:
-        self.entries.append((place, event))
+    def timed_intake(self, run: Callable[..., None]) -> Callable[..., None]:
+        def timed(*args: Any) -> None:
+            run(*args)
+            if self._heard:
+                self.events.append(tuple(self._heard))
+                self._heard.clear()
 
-    def heard(self, events: Sequence[Event], began: float) -> None:
-        assert self.now() > began
-        self.events.append(tuple(event.label for event in events))
+        return timed
+
+    def as_event(self, event: Event, run: Callable[..., Any]) -> Callable[..., Any]:
+        def recorded(*args: Any) -> Any:
+            self._heard.append(event.label)
+            return run(*args)
+
+        return recorded
+
+    def as_events(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        def recorded(event: Event, *args: Any, **options: Any) -> Any:
+            self._heard.append(event.label)
+            return run(event, *args, **options)
+
+        return recorded
+
+    def entered(self, queue: str, event: str) -> None:
+        self.entries.append((queue, event))
 
     def waited(self, code: Code, seconds: float) -> None:
         self.waits.append((code.name, seconds))
@@ -104,15 +156,15 @@ class Diary:
         return ask
 
 
-def observed(*plugins: Any, sampled: bool = False, cpu: int = 4, **options: Any) -> tuple[World, Diary]:
+def timed(*plugins: Any, sampled: bool = False, cpu: int = 4, **options: Any) -> tuple[World, Diary]:
     diary = Diary(sampled)
-    world = World(*plugins, nodes=[make_node("n1", cpu=cpu), make_node("n2", cpu=cpu)], observer=diary, **options)
+    world = World(*plugins, nodes=[make_node("n1", cpu=cpu), make_node("n2", cpu=cpu)], timer=diary, **options)
     diary.events.clear()
     return world, diary
 
 
 def test_every_extension_point_of_an_attempt_is_timed_in_the_order_it_runs() -> None:
-    world, diary = observed(FIT)
+    world, diary = timed(FIT)
     world.attempt(make_pod(requests=SMALL))
     assert diary.attempts == ["p1 began", "p1 decided", "p1 scheduled", "p1 paused"]
     assert [point for point, code in diary.points if code == "SUCCESS"] == [
@@ -121,8 +173,8 @@ def test_every_extension_point_of_an_attempt_is_timed_in_the_order_it_runs() -> 
     assert ("PreBindPreFlight", "SKIP") in diary.points
 
 
-def test_of_a_pod_decided_by_kept_answers_filter_and_score_are_timed() -> None:
-    world, diary = observed(FIT)
+def test_of_a_pod_decided_by_the_answer_cache_filter_and_score_are_timed() -> None:
+    world, diary = timed(FIT)
     world.attempt(make_pod("p1", requests=SMALL), make_pod("p2", requests=SMALL), make_pod("p3", requests=SMALL))
     diary.points.clear()
     diary.evaluations.clear()
@@ -132,7 +184,7 @@ def test_of_a_pod_decided_by_kept_answers_filter_and_score_are_timed() -> None:
 
 
 def test_skipped_plugins_are_not_counted_as_evaluated() -> None:
-    world, diary = observed("NodePorts", FIT, "NodeAffinity")
+    world, diary = timed("NodePorts", FIT, "NodeAffinity")
     world.attempt(make_pod(requests=SMALL))
     points = dict(diary.evaluations)
     assert list(points) == ["PreFilter", "Filter", "PreScore", "Score"]
@@ -160,7 +212,7 @@ def test_skipped_plugins_are_not_counted_as_evaluated() -> None:
     ],
 )
 def test_a_failure_is_timed_under_its_status(answers: dict[str, Any], point: str, code: str, outcome: str) -> None:
-    world, diary = observed(answering("X", **answers))
+    world, diary = timed(answering("X", **answers))
     world.attempt(make_pod())
     assert (point, code) in diary.points
     assert f"p1 {outcome}" in diary.attempts
@@ -169,7 +221,7 @@ def test_a_failure_is_timed_under_its_status(answers: dict[str, Any], point: str
 
 
 def test_a_sampled_attempt_has_its_binding_plugins_timed_one_by_one() -> None:
-    world, diary = observed(FIT, sampled=True)
+    world, diary = timed(FIT, sampled=True)
     world.attempt(make_pod())
     assert diary.plugins == [("DefaultBinder", "Bind", "SUCCESS")]
     diary.plugins.clear()
@@ -179,7 +231,7 @@ def test_a_sampled_attempt_has_its_binding_plugins_timed_one_by_one() -> None:
 
 
 def test_a_wait_at_permit_is_told_in_the_time_of_the_scheduler() -> None:
-    world, diary = observed(Hold, FIT)
+    world, diary = timed(Hold, FIT)
     world.attempt(held("let", "30"), held("late", "10"))
     world.clock.advance(7)
     waiting = next(each for each in world.scheduler.waiting if each.pod.name == "let")
@@ -191,7 +243,7 @@ def test_a_wait_at_permit_is_told_in_the_time_of_the_scheduler() -> None:
 
 
 def test_preemption_is_told_with_its_victims_and_its_end() -> None:
-    world, diary = observed(FIT, PREEMPTION, cpu=1)
+    world, diary = timed(FIT, PREEMPTION, cpu=1)
     world.slow_evictions = True
     world.attempt(make_pod("low1", requests=SMALL), make_pod("low2", requests=SMALL))
     world.attempt(make_pod("high", requests=SMALL, priority=10))
@@ -201,7 +253,7 @@ def test_preemption_is_told_with_its_victims_and_its_end() -> None:
 
 
 def test_entries_into_the_queue_events_and_hints_are_told() -> None:
-    world, diary = observed(FIT, cpu=1)
+    world, diary = timed(FIT, cpu=1)
     world.attempt(make_pod(requests={"cpu": 3}))
     assert diary.entries == [("active", "UnschedulablePodAdd"), ("unschedulable", "ScheduleAttemptFailure")]
     world.add(make_node("n3", cpu=2), make_node("n4", cpu=8))
@@ -211,7 +263,7 @@ def test_entries_into_the_queue_events_and_hints_are_told() -> None:
 
 
 def test_a_bound_pod_is_one_that_left_the_queue_and_one_that_came() -> None:
-    world, diary = observed(FIT)
+    world, diary = timed(FIT)
     pod = make_pod()
     world.add(pod)
     diary.events.clear()
@@ -219,7 +271,7 @@ def test_a_bound_pod_is_one_that_left_the_queue_and_one_that_came() -> None:
     assert diary.events == [("UnschedulablePodDelete", "AssignedPodAdd")]
 
 
-def test_decisions_are_the_same_with_and_without_an_observer() -> None:
+def test_decisions_are_the_same_with_and_without_a_timer() -> None:
     def run(**options: Any) -> list[tuple[str, str]]:
         world = World(FIT, "NodeResourcesBalancedAllocation", PREEMPTION, **options)
         world.add(*(make_node(f"n{number}", cpu=2 + number % 3) for number in range(7)))
@@ -227,4 +279,4 @@ def test_decisions_are_the_same_with_and_without_an_observer() -> None:
             world.attempt(make_pod(f"p{number}", requests={"cpu": 1 + number % 2}, priority=number % 4))
         return world.bound
 
-    assert run() == run(observer=Diary()) == run(observer=Diary(sampled=True))
+    assert run() == run(timer=Diary()) == run(timer=Diary(sampled=True))

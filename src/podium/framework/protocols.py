@@ -1,0 +1,139 @@
+"""Defines what a plugin may implement: one Protocol for each method of an extension point.
+
+`podium.framework.plugin` says what the methods mean. A plugin need not name these: the runtime finds out, once, when a
+profile is built (`podium.framework.methods`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from podium.cluster import Mask, NodeInfo, Nodes, PlacedPod
+from podium.framework.cycle import Cycle
+from podium.framework.diagnosis import Diagnosis, PostFilterResult
+from podium.framework.handle import Effect
+from podium.framework.normalize import Scores
+from podium.framework.status import Status, Wait
+from podium.framework.verdict import Verdict
+from podium.kube import Pod
+
+if TYPE_CHECKING:
+    from podium.framework.queued import QueuedPod
+
+FilterNodes = Callable[[Cycle, Nodes], Verdict | Mask | None]
+FilterNode = Callable[[Cycle, NodeInfo], Status | str | bool | None]
+ScoreNodes = Callable[[Cycle, Nodes], Scores | int]
+ScoreNode = Callable[[Cycle, NodeInfo], int]
+Normalize = Callable[[Cycle, Nodes, Scores], Scores]
+AdjustPods = Callable[[Cycle, PlacedPod], Status | None]
+OnNode = Callable[[Cycle, str], Effect]
+"""(cycle, node name) → the outcome, at once or when awaited."""
+
+
+@runtime_checkable
+class PreEnqueuePlugin(Protocol):
+    def pre_enqueue(self, pod: Pod, /) -> Status | None: ...
+
+
+@runtime_checkable
+class QueueSortPlugin(Protocol):
+    name: str
+
+    def less(self, a: QueuedPod, b: QueuedPod, /) -> bool: ...
+
+
+@runtime_checkable
+class KeyedQueueSortPlugin(Protocol):
+    """A QueueSort plugin that also has the order as a key, asked once per pod instead of `less`."""
+
+    def sort_key(self, queued: QueuedPod, /) -> Any: ...
+
+
+@runtime_checkable
+class PreFilterPlugin(Protocol):
+    def pre_filter(self, cycle: Cycle, /) -> Status | Set[str] | None: ...
+
+
+@runtime_checkable
+class AddsPods(Protocol):
+    """A PreFilter plugin whose data in the cycle follows pods that come, in a dry run."""
+
+    def add_pod(self, cycle: Cycle, placed: PlacedPod, /) -> Status | None: ...
+
+
+@runtime_checkable
+class RemovesPods(Protocol):
+    """A PreFilter plugin whose data in the cycle follows pods that go, in a dry run."""
+
+    def remove_pod(self, cycle: Cycle, placed: PlacedPod, /) -> Status | None: ...
+
+
+@runtime_checkable
+class FilterPlugin(Protocol):
+    def filter(self, cycle: Cycle, nodes: Nodes, /) -> Verdict | Mask | None: ...
+
+
+@runtime_checkable
+class NodeFilterPlugin(Protocol):
+    def filter_node(self, cycle: Cycle, node: NodeInfo, /) -> Status | str | bool | None: ...
+
+
+@runtime_checkable
+class PostFilterPlugin(Protocol):
+    def post_filter(self, cycle: Cycle, diagnosis: Diagnosis, /) -> PostFilterResult: ...
+
+
+@runtime_checkable
+class PreScorePlugin(Protocol):
+    def pre_score(self, cycle: Cycle, nodes: Nodes, /) -> Status | None: ...
+
+
+@runtime_checkable
+class ScorePlugin(Protocol):
+    def score(self, cycle: Cycle, nodes: Nodes, /) -> Scores | int: ...
+
+
+@runtime_checkable
+class NodeScorePlugin(Protocol):
+    def score_node(self, cycle: Cycle, node: NodeInfo, /) -> int: ...
+
+
+@runtime_checkable
+class NormalizePlugin(Protocol):
+    def normalize(self, cycle: Cycle, nodes: Nodes, scores: Scores, /) -> Scores: ...
+
+
+@runtime_checkable
+class ReservePlugin(Protocol):
+    def reserve(self, cycle: Cycle, node_name: str, /) -> Status | None: ...
+
+
+@runtime_checkable
+class UnreservePlugin(Protocol):
+    def unreserve(self, cycle: Cycle, node_name: str, /) -> None: ...
+
+
+@runtime_checkable
+class PermitPlugin(Protocol):
+    def permit(self, cycle: Cycle, node_name: str, /) -> Status | Wait | None: ...
+
+
+@runtime_checkable
+class PreBindPreFlightPlugin(Protocol):
+    def pre_bind_preflight(self, cycle: Cycle, node_name: str, /) -> Effect: ...
+
+
+@runtime_checkable
+class PreBindPlugin(Protocol):
+    def pre_bind(self, cycle: Cycle, node_name: str, /) -> Effect: ...
+
+
+@runtime_checkable
+class BindPlugin(Protocol):
+    def bind(self, cycle: Cycle, node_name: str, /) -> Effect: ...
+
+
+@runtime_checkable
+class PostBindPlugin(Protocol):
+    def post_bind(self, cycle: Cycle, node_name: str, /) -> None: ...

@@ -1,0 +1,165 @@
+"""Times one profile's extension points in every attempt, and its plugins one by one in sampled attempts.
+
+Timing a plugin's call costs about as much as a short call takes, so only some attempts are sampled. What a plugin calls
+in turn is part of its own call: no plugin is timed while another is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from podium.framework.cycle import Cycle
+from podium.framework.diagnosis import PostFilterResult
+from podium.framework.status import ERROR, SUCCESS, Code, Status, Wait
+from podium.framework.timer import Step
+from podium.serving.families import Histograms
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+CODE_NAMES = {
+    Code.SUCCESS: "Success",
+    Code.ERROR: "Error",
+    Code.UNSCHEDULABLE: "Unschedulable",
+    Code.UNRESOLVABLE: "UnschedulableAndUnresolvable",
+    Code.WAIT: "Wait",
+    Code.SKIP: "Skip",
+    Code.PENDING: "Pending",
+}
+
+FILTERING = (Step.PRE_FILTER, Step.FILTER)
+DECIDING = (*FILTERING, Step.PRE_SCORE, Step.SCORE)
+"""The steps at which plugins are evaluated."""
+
+
+class ProfileMetricsTimer:
+    """A `podium.framework.timer.ProfileTimer` that fills histograms."""
+
+    def __init__(self, profile: str, now: Callable[[], float], points: Histograms, plugins: Histograms) -> None:
+        self.profile = profile
+        self.sampled = False
+        self._now = now
+        self._points = points
+        self._plugins = plugins
+        self._in_plugin = False
+        self._plugins_at: dict[Step, dict[str, None]] = {step: {} for step in DECIDING}
+        self._decisions: dict[Step, dict[tuple[str, ...], int]] = {step: {} for step in DECIDING}
+        """How many decisions skipped which plugins, in whatever order: they are summed up later."""
+
+    def timed(self, step: Step, run: Callable[P, R], code_of: Callable[[R], Code]) -> Callable[P, R]:
+        now, observe = self._now, self._observers(step)
+
+        def timed(*args: P.args, **kwargs: P.kwargs) -> R:
+            began, code = now(), ERROR
+            try:
+                answer = run(*args, **kwargs)
+                code = code_of(answer)
+                return answer
+            finally:
+                observe[code](now() - began)
+
+        return timed
+
+    def timed_decision(
+        self,
+        step: Step,
+        run: Callable[Concatenate[Cycle, P], R],
+        code_of: Callable[[R], Code | None],
+        *,
+        errors: bool = True,
+    ) -> Callable[Concatenate[Cycle, P], R]:
+        now, observe, decisions, filters = self._now, self._observers(step), self._decisions[step], step in FILTERING
+
+        def timed(cycle: Cycle, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            began, code = now(), ERROR if errors else None
+            try:
+                answer = run(cycle, *args, **kwargs)
+                code = code_of(answer)
+                return answer
+            finally:
+                if code is not None:
+                    observe[code](now() - began)
+                    skipped = tuple(cycle.skipped_filters if filters else cycle.skipped_scores)
+                    decisions[skipped] = decisions.get(skipped, 0) + 1
+
+        return timed
+
+    def timed_binding(
+        self, step: Step, run: Callable[P, Awaitable[R]], code_of: Callable[[R], Code]
+    ) -> Callable[P, Awaitable[R]]:
+        now, observe = self._now, self._observers(step)
+
+        async def timed(*args: P.args, **kwargs: P.kwargs) -> R:
+            began, code = now(), ERROR
+            try:
+                answer = await run(*args, **kwargs)
+                code = code_of(answer)
+                return answer
+            finally:
+                observe[code](now() - began)
+
+        return timed
+
+    def timed_plugin(self, step: Step, plugin: str, method: Callable[P, R]) -> Callable[P, R]:
+        now = self._now
+        if step in DECIDING:
+            self._plugins_at[step][plugin] = None
+
+        def timed(*args: P.args, **kwargs: P.kwargs) -> R:
+            if not self.sampled or self._in_plugin:
+                return method(*args, **kwargs)
+            self._in_plugin = True
+            began, code = now(), ERROR
+            try:
+                answer = method(*args, **kwargs)
+                code = code_of_answer(answer)
+                return answer
+            finally:
+                self._in_plugin = False
+                self._plugin_took(plugin, step, code, began)
+
+        return timed
+
+    def timed_effect(self, step: Step, plugin: str, method: Callable[P, Any]) -> Callable[P, Any]:
+        now = self._now
+
+        async def timed(*args: P.args, **kwargs: P.kwargs) -> Any:
+            began, code = now(), ERROR
+            try:
+                answer = method(*args, **kwargs)
+                if isawaitable(answer):
+                    answer = await answer
+                code = SUCCESS if answer is None else answer.code if isinstance(answer, Status) else ERROR
+                return answer
+            finally:
+                self._plugin_took(plugin, step, code, began)
+
+        return timed
+
+    def evaluations(self) -> dict[tuple[str, str], int]:
+        """(plugin, extension point) → decisions that rest on it."""
+        return {
+            (plugin, step): sum(number for skipped, number in self._decisions[step].items() if plugin not in skipped)
+            for step, plugins in self._plugins_at.items()
+            for plugin in plugins
+        }
+
+    def _observers(self, step: Step) -> list[Callable[[float], None]]:
+        """What to call with the seconds a step took, by status code."""
+        return [self._points.of(step, CODE_NAMES[code], self.profile).observe for code in Code]
+
+    def _plugin_took(self, plugin: str, step: Step, code: Code, began: float) -> None:
+        self._plugins.of(plugin, step, CODE_NAMES[code]).observe(self._now() - began)
+
+
+def code_of_answer(answer: object) -> Code:
+    """What a plugin's answer amounts to. One about many nodes is a success, whatever it says of them."""
+    if isinstance(answer, Status):
+        return answer.code
+    if isinstance(answer, PostFilterResult):
+        return SUCCESS if answer.status is None else answer.status.code
+    if isinstance(answer, Wait):
+        return Code.WAIT
+    return Code.UNSCHEDULABLE if isinstance(answer, str) or answer is False else SUCCESS
