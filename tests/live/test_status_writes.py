@@ -9,7 +9,7 @@ from msgspec import json
 from msgspec.structs import replace
 
 from podium.client import Client
-from podium.framework import ManualClock, Nomination
+from podium.framework import ManualClock, Nomination, Status
 from podium.kube import Pod
 from podium.live.events.recorder import EventRecorder
 from podium.live.pod_status import PodStatuses
@@ -212,3 +212,24 @@ def test_a_pod_found_to_be_bound_by_somebody_else_is_known_to_be_there_before_an
 
     server, _world = play(story)
     assert server.written == []
+
+
+def test_annotations_are_merged_into_the_very_pod_and_a_refusal_is_told() -> None:
+    seen: list[tuple[str, str, object]] = []
+    answers = [web.json_response({}), web.json_response({"message": "not allowed"}, status=403)]
+    pod = make_pod("p1")
+
+    async def answer(request: web.Request) -> web.Response:
+        seen.append((request.method, request.path, json.decode(await request.read())))
+        return answers.pop(0)
+
+    async def main() -> list[Status | None]:
+        async with serving(answer) as url, new_client(url) as client:
+            writer = World(client).writer
+            return [await writer.annotate(pod, {"gpu": "0-3"}) for _ in range(2)]
+
+    written, refused = asyncio.run(main())
+    patch = {"metadata": {"uid": pod.uid, "annotations": {"gpu": "0-3"}}}
+    assert seen == [("PATCH", "/api/v1/namespaces/default/pods/p1", patch)] * 2
+    assert written is None
+    assert refused is not None and refused.message == "not allowed"

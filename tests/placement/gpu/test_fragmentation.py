@@ -28,7 +28,7 @@ CASES = {
 def amount(workload: list[PodType], cpu: int, free: tuple[int, ...], model: str = "") -> int:
     """By both forms."""
     fragmentation = Fragmentation(workload)
-    one = fragmentation.amount(fragmentation.level(cpu), free, model)
+    one = fragmentation.amount(fragmentation.level(cpu), free, fragmentation.model_group(model))
     matrix = np.array(free, dtype=np.int64)[:, np.newaxis]
     many = fragmentation.amounts(np.array([cpu]), matrix, lambda models: np.array([model in models]))
     assert many.tolist() == [one]

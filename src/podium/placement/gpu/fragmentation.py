@@ -54,8 +54,7 @@ class Fragmentation:
         self.pods = self.without_gpu + sum(each.pods for each in self._classes)
         self._cpus = sorted({cpu for each in self._classes for cpu in each.cpus})
         self._cpus_column = np.array(self._cpus, dtype=np.int64)
-        self.names_models = any(each.models for each in self._classes)
-        """Whether the model of a node makes a difference."""
+        self._names_models = any(each.models for each in self._classes)
         self._known: dict[tuple[int, str, tuple[int, ...]], int] = {}
 
     # One node
@@ -68,9 +67,12 @@ class Fragmentation:
         """The same of many amounts."""
         return self._cpus_column.searchsorted(cpu, side="right")
 
+    def model_group(self, model: str) -> str:
+        """The model as far as it makes a difference."""
+        return model if self._names_models else ""
+
     def amount(self, level: int, free: tuple[int, ...], model: str) -> int:
-        """The fragmented GPU of one node times `pods`; `free` is sorted; `model` is "" where it makes no
-        difference."""
+        """The fragmented GPU of one node times `pods`; `free` is sorted, `model` a model group."""
         key = level, model, free
         known = self._known.get(key)
         if known is None:

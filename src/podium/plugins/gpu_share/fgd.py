@@ -85,7 +85,7 @@ class GpuFGD(Plugin):
 
     def _score_row(self, request: GpuRequest, before: int, after: int, row: int) -> int:
         """The score of a row by its levels of cpu before and after."""
-        model = self._devices.model_of(row) if self._fragmentation.names_models else ""
+        model = self._fragmentation.model_group(self._devices.model_of(row))
         state = request, before, after, model, self._devices.sorted_on(row)
         known = self._known.get(state)
         if known is None:
@@ -99,7 +99,7 @@ class GpuFGD(Plugin):
         cpu, request = asked_by(cycle)
         free, fragmentation = self._devices.free_on(row), self._fragmentation
         left = cpu_left_on(cycle.cluster, row)
-        model = self._devices.model_of(row) if fragmentation.names_models else ""
+        model = fragmentation.model_group(self._devices.model_of(row))
         before, after = fragmentation.level(left + cpu), fragmentation.level(left)
         ordered = self._devices.sorted_on(row)
         best, chosen = -1, None
