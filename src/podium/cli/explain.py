@@ -11,11 +11,7 @@ from podium.cli.options import ContextOption, KubeconfigOption, Output, PluginOp
 if TYPE_CHECKING:
     from collections import Counter
 
-    from podium.config import Registry, SchedulerConfig
     from podium.kube import KubeObject, Pod
-    from podium.telemetry import Telemetry
-
-HOW_TO_DUMP = "kubectl get nodes,pods -A -o json > cluster.json"
 
 
 def explain(
@@ -52,13 +48,15 @@ def explain(
     """Say where a pod would go and why, or why it goes nowhere.
 
     Asks the live cluster, unless --from names a dump. Nothing is changed anywhere. Exits 0 when the pod fits, 1 when it
-    does not, 2 when there is no answer.
+    does not or when a plugin holds it, 2 when there is no answer.
 
     Example: podium explain default/web
     """
     from podium.cli.configuration import read_config
+    from podium.cli.live_cluster import ask_cluster
     from podium.cli.registry import registry_with
     from podium.cli.show import show
+    from podium.cli.target import pod_key
     from podium.engine.explain import Outcome
     from podium.engine.explain import explain as judge
 
@@ -66,14 +64,16 @@ def explain(
         raise InputError("--from is a dump and --kubeconfig a live cluster: give one of them")
     registry = registry_with(plugin)
     settings = read_config(config, registry)
-    load = None
+    load = held = None
     if cluster:
         known = _read_files(cluster, more or [], verbose)
     else:
         kubeconfig = kubeconfig or settings.client_connection.kubeconfig or None
-        known, load = _ask(kubeconfig, context, settings, registry)
-    objects, target = _with_given(pod, known, more or [], verbose)
+        known, load, held = ask_cluster(kubeconfig, context, settings, registry, None if more else pod_key(pod))
+    objects, target = _with_given(pod, known, more or [], verbose, "the files" if cluster else "the cluster")
     explanation = judge(objects, target, settings, registry, load=load, parity=parity)
+    if held is not None:
+        explanation.outcome, explanation.message = Outcome.WAITS, held
     if explanation.outcome is Outcome.FAILED:
         raise InputError(f"{explanation.pod} cannot be judged: {explanation.message}")
     show(explanation, output)
@@ -83,6 +83,7 @@ def explain(
 
 def _read_files(files: list[str], more: list[str], verbose: bool) -> "list[KubeObject]":
     from podium.cli.files import STDIN, read_objects
+    from podium.cli.live_cluster import HOW_TO_DUMP
 
     if [*files, *more].count(STDIN) > 1:
         raise InputError('standard input can be read only once: give "-" once')
@@ -93,49 +94,19 @@ def _read_files(files: list[str], more: list[str], verbose: bool) -> "list[KubeO
     return objects
 
 
-def _ask(
-    kubeconfig: str | None, context: str | None, config: "SchedulerConfig", registry: "Registry"
-) -> "tuple[list[KubeObject], Telemetry]":
-    """Everything scheduling reads, from the live cluster, and the load that the configuration's plugins measure."""
-    import asyncio
-
-    from podium.client import Access, AccessError, Client, load_access
-    from podium.kube import Node
-    from podium.live.measure_once import measure
-    from podium.live.snapshot import fetch_objects
-
-    def warn(sentence: str) -> None:
-        echo(sentence, err=True)
-
-    async def ask(access: Access) -> "tuple[list[KubeObject], Telemetry]":
-        async with Client(access) as client:
-            objects = await fetch_objects(client, warn)
-            nodes = [each for each in objects if isinstance(each, Node)]
-            return objects, await measure(config, registry, nodes, client)
-
-    try:
-        access = load_access(kubeconfig, context=context)
-    except AccessError as error:
-        raise InputError(f"{error}; or ask about a dump: --from cluster.json, made with {HOW_TO_DUMP}") from None
-    objects, load = asyncio.run(ask(access))
-    for series, problem in load.problems.items():
-        warn(f"judged without {series.query}: {problem}")
-    return objects, load
-
-
 def _with_given(
-    pod: str | None, objects: "list[KubeObject]", more: list[str], verbose: bool
+    pod: str | None, objects: "list[KubeObject]", more: list[str], verbose: bool, origin: str
 ) -> "tuple[list[KubeObject], Pod]":
     from podium.cli.files import read_objects
     from podium.cli.manifest import as_admitted
     from podium.cli.target import find_pod
 
     given, skipped = read_objects(more)
-    objects, given = as_admitted(objects, given), as_admitted(given, objects)
+    objects, given = as_admitted(objects, given, origin), as_admitted(given, objects, origin)
     _print_skipped(skipped, verbose)
     if more and pod is None and not given and skipped:
         raise InputError(f"{', '.join(more)}: no pod in it, only {', '.join(sorted(skipped))}; give the Pod itself")
-    return [*objects, *given], find_pod(pod, objects, given)
+    return [*objects, *given], find_pod(pod, objects, given, origin)
 
 
 def _print_skipped(skipped: "Counter[str]", verbose: bool) -> None:

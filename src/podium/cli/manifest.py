@@ -17,19 +17,24 @@ from podium.kube.requests import pod_requests
 BUILT_IN = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
-def as_admitted(objects: Sequence[KubeObject], others: Iterable[KubeObject] = ()) -> list[KubeObject]:
-    """The objects with the pods among them filled in; priority classes may be among the others, too."""
+def as_admitted(
+    objects: Sequence[KubeObject], others: Iterable[KubeObject] = (), origin: str = "the files"
+) -> list[KubeObject]:
+    """The objects with the pods among them filled in; priority classes may be among the others, too.
+
+    `origin` is what the cluster's objects come from, for messages.
+    """
     classes = {each.name: each for each in (*others, *objects) if isinstance(each, PriorityClass)}
-    return [_admitted(each, classes) if isinstance(each, Pod) and not each.uid else each for each in objects]
+    return [_admitted(each, classes, origin) if isinstance(each, Pod) and not each.uid else each for each in objects]
 
 
-def _admitted(pod: Pod, classes: Mapping[str, PriorityClass]) -> Pod:
+def _admitted(pod: Pod, classes: Mapping[str, PriorityClass], origin: str) -> Pod:
     spec = replace(
         pod.spec,
         containers=tuple(_container(each, pod.spec.host_network) for each in pod.spec.containers),
         init_containers=tuple(_container(each, pod.spec.host_network) for each in pod.spec.init_containers),
     )
-    pod = replace(pod, spec=replace(spec, **_priority(pod, classes)))
+    pod = replace(pod, spec=replace(spec, **_priority(pod, classes, origin)))
     return _with_pod_requests(pod)
 
 
@@ -56,7 +61,7 @@ def _with_pod_requests(pod: Pod) -> Pod:
     return replace(pod, spec=replace(pod.spec, resources=replace(stated, requests={**implied, **stated.requests})))
 
 
-def _priority(pod: Pod, classes: Mapping[str, PriorityClass]) -> dict[str, Any]:
+def _priority(pod: Pod, classes: Mapping[str, PriorityClass], origin: str) -> dict[str, Any]:
     """The fields that the pod's priority class decides."""
     if pod.spec.priority is not None:
         return {}
@@ -69,10 +74,12 @@ def _priority(pod: Pod, classes: Mapping[str, PriorityClass]) -> dict[str, Any]:
     elif name in BUILT_IN:
         return {"priority": BUILT_IN[name]}
     else:
-        raise InputError(
-            f"pod {pod.key}: PriorityClass {name} is not in the files; "
-            "add what kubectl get priorityclasses -o json prints with --from"
+        advice = (
+            "create it, or give it with -f"
+            if origin == "the cluster"
+            else "add what kubectl get priorityclasses -o json prints with --from"
         )
+        raise InputError(f"pod {pod.key}: PriorityClass {name} is not in {origin}; {advice}")
     if chosen is None:
         return {}
     return {"priority": chosen.value, "preemption_policy": pod.spec.preemption_policy or chosen.preemption_policy}

@@ -40,7 +40,10 @@ def report(
     text, source = read_text(log)
     findings = list(read_findings(text.splitlines()))
     if not findings:
-        raise InputError(f"{source}: no findings in it; write the log with podium run --shadow --log-format json")
+        raise InputError(
+            f"{source}: no findings in it; write the log with podium run --shadow --log-format json, and with a "
+            "configuration that has the schedulerName of the scheduler in charge"
+        )
     if output is Output.TABLE:
         _show_table(findings, show)
     else:

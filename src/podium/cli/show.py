@@ -40,6 +40,8 @@ def verdict(explanation: Explanation) -> str:
     nodes, pod = explanation.nodes, explanation.pod
     if explanation.outcome is Outcome.HELD:
         return f"{pod} is held back: {explanation.message}"
+    if explanation.outcome is Outcome.WAITS:
+        return f"{pod} waits at Permit: {explanation.message}"
     if explanation.selected is None:
         return f"{pod} fits nowhere: {explanation.message}"
     feasible = sum(node.feasible for node in nodes)
@@ -76,7 +78,7 @@ def rejections(nodes: Iterable[NodeAnswer]) -> list[tuple[str, str, list[str]]]:
 
 def _show_tables(explanation: Explanation) -> None:
     out = console()
-    say(out, verdict(explanation), "bold green" if explanation.selected else "bold red")
+    say(out, verdict(explanation), "bold green" if explanation.outcome is Outcome.FITS else "bold red")
     making_room = preemption(explanation)
     if making_room:
         say(out, making_room, "yellow")

@@ -12,18 +12,28 @@ if TYPE_CHECKING:
 SHOWN = 5
 
 
-def find_pod(name: str | None, cluster: "Sequence[KubeObject]", more: "Sequence[KubeObject]") -> "Pod":
-    """The pod to judge; what was given with -f (`more`) goes before the cluster's version of it."""
+def pod_key(name: str | None) -> str | None:
+    """The namespace and name of what was typed."""
+    return name if name is None or "/" in name else f"default/{name}"
+
+
+def find_pod(
+    name: str | None, cluster: "Sequence[KubeObject]", more: "Sequence[KubeObject]", origin: str = "the files"
+) -> "Pod":
+    """The pod to judge; what was given with -f (`more`) goes before the cluster's version of it.
+
+    `origin` is what the cluster's objects come from, for messages: the files, or the cluster itself.
+    """
     from podium.kube import Pod
 
     given = {each.key: each for each in more if isinstance(each, Pod)}
     known = {each.key: each for each in cluster if isinstance(each, Pod)} | given
-    if name is None:
+    key = pod_key(name)
+    if key is None:
         return _only_one(given, known)
-    key = name if "/" in name else f"default/{name}"
     if key in known:
         return known[key]
-    raise InputError(f"pod {key} is not in the files{_advice(key, list(known))}")
+    raise InputError(f"pod {key} is not in {origin}{_advice(key, list(known), origin)}")
 
 
 def _only_one(given: "dict[str, Pod]", known: "dict[str, Pod]") -> "Pod":
@@ -35,13 +45,15 @@ def _only_one(given: "dict[str, Pod]", known: "dict[str, Pod]") -> "Pod":
     raise InputError(f"say which pod: {_some(pending) + ' wait for a node' if pending else 'NAMESPACE/POD'}")
 
 
-def _advice(key: str, known: list[str]) -> str:
+def _advice(key: str, known: list[str], origin: str) -> str:
     by_name: dict[str, list[str]] = {}
     for other in known:
         by_name.setdefault(other.partition("/")[2], []).append(other)
     close = difflib.get_close_matches(key.partition("/")[2], by_name, n=1)
     if close:
         return f"; did you mean {_some(by_name[close[0]])}?"
+    if origin == "the cluster":
+        return f"; it has {_some(known)}" if known else "; it has no pods: give one that does not exist yet with -f"
     return f"; they hold {_some(known)}" if known else "; they hold no pods: add them with --from or -f"
 
 

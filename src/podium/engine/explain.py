@@ -60,6 +60,7 @@ class Outcome(enum.Enum):
     FITS = "a node was found"
     FITS_NOWHERE = "no node takes the pod as things are"
     HELD = "the pod may not enter the queue yet"
+    WAITS = "the pod has a node, but a plugin holds it at Permit"
     FAILED = "a plugin failed, so there is no answer"
 
 

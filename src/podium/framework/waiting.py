@@ -65,8 +65,11 @@ class WaitingPod:
 
 
 class WaitingPods:
+    """The pods that wait, by uid; `on_wait` is called with each that begins to."""
+
     def __init__(self) -> None:
         self._pods: dict[str, WaitingPod] = {}
+        self.on_wait: Callable[[WaitingPod], None] = lambda _waiting: None
 
     def __iter__(self) -> Iterator[WaitingPod]:
         return iter(list(self._pods.values()))
@@ -80,6 +83,7 @@ class WaitingPods:
     def add(self, pod: Pod, node_name: str, waits: dict[str, float], now: float) -> WaitingPod:
         capped = {plugin: min(wait, LONGEST_WAIT) for plugin, wait in waits.items()}
         waiting = self._pods[pod.uid] = WaitingPod(pod, node_name, now, capped)
+        self.on_wait(waiting)
         return waiting
 
     def remove(self, uid: str) -> None:

@@ -24,8 +24,9 @@ from podium.framework.experience import Experience
 from podium.framework.load import LoadSource
 from podium.framework.queued import QueuedPod
 from podium.framework.timer import UNTIMED
+from podium.framework.waiting import WaitingPod
 from podium.kube import Node, Pod
-from podium.live.events.recorder import EventRecorder, failed_scheduling, scheduled
+from podium.live.events.recorder import EventRecorder, failed_scheduling, scheduled, waiting_on_permit
 from podium.live.extender_client.http_extender import build_extenders
 from podium.live.metrics.registry import Metrics
 from podium.live.pod_status import PodStatuses
@@ -92,6 +93,8 @@ class LiveScheduler:
                 guard=lambda: None if client.guard is None else client.guard(),
             ),
         )
+        if shadow is None:
+            self.engine.waiting.on_wait = self._waits
         if metrics is not None:
             metrics.attach(self.engine, lambda: self.writer.binding)
         if shadow is not None:
@@ -230,6 +233,9 @@ class LiveScheduler:
 
     def scheduled(self, pod: Pod, node_name: str) -> None:
         self._recorder.record(*scheduled(pod, node_name))
+
+    def _waits(self, waiting: WaitingPod) -> None:
+        self._recorder.record(*waiting_on_permit(waiting))
 
     def failed(self, pod: Pod, reason: str, message: str, nomination: Nomination | None) -> None:
         self._recorder.record(*failed_scheduling(pod, message))

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from podium.config.secrets import redacted
 from podium.kube.printable import printable, printable_lines
 from podium.serving.log import LOG
 from podium.up.picture import Picture
@@ -81,4 +82,4 @@ class _Above(logging.Handler):
         self._view = view
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._view.say(f"{record.levelname.lower()}: {printable(record.getMessage())}")
+        self._view.say(f"{record.levelname.lower()}: {printable(redacted(record.getMessage()))}")

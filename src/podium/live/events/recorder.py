@@ -15,7 +15,9 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from podium.client import Client
+from podium.config.durations import SECOND, Duration
 from podium.framework.clock import Clock
+from podium.framework.waiting import WaitingPod
 from podium.kube import Pod
 from podium.kube.meta import DEFAULT_NAMESPACE, ObjectReference
 from podium.live.events.event_object import (
@@ -38,6 +40,8 @@ SWEEP_EVERY: Final = 60.0
 MOST_OPEN: Final = 50_000
 """Events that may yet be repeated; beyond it the one not seen for longest is forgotten."""
 
+WAITING_ON_PERMIT: Final = "WaitingOnPermit"
+"""The reason of the event of a pod that a plugin holds at Permit."""
 ONCE: Final = frozenset({"Scheduled", "LeaderElection"})
 """Reasons that are never the same thing again, so that nothing need be remembered of them."""
 
@@ -61,6 +65,15 @@ def scheduled(pod: Pod, node_name: str) -> EventContent:
 
 def failed_scheduling(pod: Pod, message: str) -> EventContent:
     return EventContent(pod, None, WARNING, "FailedScheduling", "Scheduling", message, pod.spec.scheduler_name)
+
+
+def waiting_on_permit(waiting: WaitingPod) -> EventContent:
+    """kube-scheduler only logs this; as an event it is there for `kubectl describe` and `podium explain`."""
+    pod, limit = waiting.pod, Duration(round((waiting.deadline - waiting.since) * SECOND))
+    names = ", ".join(f'"{name}"' for name in waiting.pending)
+    holders = f"plugin {names} holds" if len(waiting.pending) == 1 else f"plugins {names} hold"
+    note = f"{holders} the pod for up to {limit} before it goes to {waiting.node_name}"
+    return EventContent(pod, None, NORMAL, WAITING_ON_PERMIT, "Scheduling", note, pod.spec.scheduler_name)
 
 
 def preempted(victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = False) -> EventContent:

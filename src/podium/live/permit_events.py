@@ -1,0 +1,50 @@
+"""Finds out from a pod's events whether a plugin holds it at Permit.
+
+A pod that waits at Permit looks like any other without a node: what holds it is known to its scheduler alone, which
+says so in an event. The last event of the pod counts: a rejection or a failure comes as another one.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from podium.client import ApiError, Client
+from podium.kube import Pod
+from podium.live.events.recorder import WAITING_ON_PERMIT
+
+
+class _Series(msgspec.Struct, rename="camel"):
+    last_observed_time: str | None = None
+
+
+class _Event(msgspec.Struct, rename="camel"):
+    reason: str = ""
+    message: str = ""
+    event_time: str | None = None
+    last_timestamp: str | None = None
+    series: _Series | None = None
+
+    @property
+    def time(self) -> str:
+        """Times of one API server compare as text, to the second; equal ones keep the server's order."""
+        last = None if self.series is None else self.series.last_observed_time
+        return (last or self.event_time or self.last_timestamp or "")[:19]
+
+
+class _Events(msgspec.Struct):
+    items: list[_Event] = []
+
+
+async def permit_wait(client: Client, pod: Pod) -> str | None:
+    """What holds the pod at Permit, in its scheduler's words; None where nothing does, or events may not be listed."""
+    if pod.node_name or not pod.uid:
+        return None
+    path = f"/api/v1/namespaces/{pod.namespace}/events?fieldSelector=involvedObject.uid%3D{pod.uid}"
+    try:
+        events = msgspec.json.decode(await client.get(path), type=_Events).items
+    except ApiError as error:
+        if error.forbidden or error.not_found:
+            return None
+        raise
+    last = max(events, key=lambda event: event.time, default=None)
+    return last.message if last is not None and last.reason == WAITING_ON_PERMIT else None
