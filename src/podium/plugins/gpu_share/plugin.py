@@ -15,6 +15,7 @@ Surprise: nothing but the annotation tells a container which device it has. Some
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 from podium.cluster import NodeInfo, Nodes
@@ -99,7 +100,7 @@ class GpuShare(Plugin):
         devices = best_devices(account.free_on(row), request)
         if devices is None:
             return NOT_ENOUGH
-        chooser = self._chooser() if request.sharing else None
+        chooser = self._chooser if request.sharing else None
         if chooser is not None:
             device = chooser.choose_device(cycle, row)
             devices = devices if device is None else (device,)
@@ -119,6 +120,7 @@ class GpuShare(Plugin):
         index = write_devices(self._devices.held_by(cycle.pod.uid))
         return self.handle.writer.annotate(cycle.pod, {INDEX: index})
 
+    @cached_property
     def _chooser(self) -> DeviceChooser | None:
         """The GPU score that counts most in the profile; the first of equals."""
         runtime = self.handle.runtime
