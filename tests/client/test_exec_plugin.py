@@ -2,15 +2,18 @@
 
 import asyncio
 import json
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import uvloop
 
-from podium.client import AccessError
+from podium.client import AccessError, load_access
 from podium.client.credentials import Identity
 from podium.client.exec_plugin import ALWAYS, IF_AVAILABLE, NEVER, RENEW_EVERY, VERSIONS, ExecCredentials, cluster_info
 from podium.framework.clock import ManualClock
@@ -165,6 +168,56 @@ def test_a_command_that_hangs_is_ended(plugin: Callable[[str], str], monkeypatch
         ask(ExecCredentials(plugin("import time; time.sleep(60)"), [], origin="o"))
 
 
+def test_what_a_hanging_command_started_is_ended_with_it(
+    plugin: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever cuts it short: its own limit, or a request that gives up and a process that ends."""
+    monkeypatch.setattr("podium.client.exec_plugin.TIMEOUT", 0.5)
+    note = f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))"
+    hangs = f"import subprocess; child = subprocess.Popen(['sleep', '1000']); {note}; child.wait()"
+    for patience in (0.2, 5.0):
+        credentials = ExecCredentials(plugin(hangs), [], origin="o", interactive_mode=NEVER)
+
+        async def main(credentials: ExecCredentials = credentials, patience: float = patience) -> None:
+            with suppress(TimeoutError, AccessError):
+                await asyncio.wait_for(credentials.identity(0.0), patience)
+
+        (tmp_path / "pid").write_text("")
+        asyncio.run(main())
+        child = (tmp_path / "pid").read_text()
+        assert not child or not _runs(int(child))
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+
+
+def test_a_hanging_command_ends_in_one_sentence(plugin: Callable[[str], str], tmp_path: Path) -> None:
+    """As the user of a command line sees it: no traceback, nothing left, and the command is named."""
+    script = (
+        "import asyncio, sys\n"
+        "from podium.client import Access, Client, ClientError\n"
+        "from podium.client.exec_plugin import NEVER, ExecCredentials\n"
+        "async def main():\n"
+        "    credentials = ExecCredentials(sys.argv[1], [], origin='config', interactive_mode=NEVER)\n"
+        "    async with Client(Access('https://127.0.0.1:9', credentials=credentials)) as client:\n"
+        "        try:\n"
+        "            await client.get('/x', timeout=0.5)\n"
+        "        except ClientError as error:\n"
+        "            print(error)\n"
+        "asyncio.run(main())\n"
+    )
+    command = plugin("import subprocess; subprocess.run(['sleep', '1000'])")
+    ran = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", script, command], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert ran.stdout == f"config: the command {command} has not ended yet, and the request had no more time\n"
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
 def test_a_missing_command_is_told_with_its_hint() -> None:
     with pytest.raises(AccessError, match=r"the command no-such-plugin was not found: brew install it\\x1b\[1m"):
         ask(ExecCredentials("no-such-plugin", [], origin="o", install_hint="brew install it\x1b[1m"))
@@ -183,3 +236,32 @@ def test_a_command_that_needs_a_terminal_is_not_run_without(plugin: Callable[[st
         ask(ExecCredentials(plugin(printing({"token": SECRET})), [], origin="o", interactive_mode=ALWAYS))
     assert not (tmp_path / "runs").exists()
     ask(ExecCredentials(plugin(printing({"token": SECRET})), [], origin="o", interactive_mode=IF_AVAILABLE))
+
+
+@pytest.mark.parametrize("kubeconfig", ["config", "./config", "below/../config", "absolute"])
+@pytest.mark.parametrize("command", ["./plugin", "bin/plugin", "bin/../plugin"])
+def test_a_relative_command_is_found_from_the_folder_of_the_kubeconfig(
+    plugin: Callable[[str], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    kubeconfig: str,
+) -> None:
+    """As kubectl finds it: from where the kubeconfig is, also where that was named by a relative path itself."""
+    written = Path(plugin(printing({"token": SECRET})))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "below").mkdir()
+    shutil.copy(written, tmp_path / "bin" / "plugin")
+    user = {"exec": {"apiVersion": V1, "command": command, "interactiveMode": NEVER}}
+    cluster = {"server": "https://127.0.0.1:9", "insecure-skip-tls-verify": True}
+    content = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": cluster}],
+        "users": [{"name": "u", "user": user}],
+    }
+    (tmp_path / "config").write_text(json.dumps(content))
+    monkeypatch.chdir(tmp_path)
+    access = load_access(str(tmp_path / "config") if kubeconfig == "absolute" else kubeconfig)
+    asyncio.run(access.refresh())
+    assert access.headers == (("Authorization", f"Bearer {SECRET}"),)

@@ -107,6 +107,11 @@ class Access:
         return f"Access({self.server!r})"
 
     @property
+    def awaited(self) -> str:
+        """What a request waits for that gets no credentials in time."""
+        return self._credentials.awaited
+
+    @property
     def host(self) -> str:
         return self.url.authority.rpartition("@")[2]
 

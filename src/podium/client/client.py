@@ -268,7 +268,7 @@ class Client:
             raise TimedOut("the limit on one's own requests (qps) leaves no time for this one", sent=False) from None
 
     async def _refresh(self, deadline: float) -> None:
-        with _credentials_in_time():
+        with _credentials_in_time(self.access):
             async with asyncio.timeout_at(deadline):
                 await self.access.refresh()
         if self.access.version != self._version:
@@ -277,7 +277,7 @@ class Client:
             self._headers.clear()
 
     async def _renew(self, version: int, deadline: float) -> bool:
-        with _credentials_in_time():
+        with _credentials_in_time(self.access):
             async with asyncio.timeout_at(deadline):
                 return await self.access.renew(version)
 
@@ -308,13 +308,13 @@ class Client:
 
 
 @contextmanager
-def _credentials_in_time() -> Iterator[None]:
+def _credentials_in_time(access: Access) -> Iterator[None]:
     try:
         yield
     except AccessError as error:
         raise Unreachable(str(error), sent=False, lasting=True) from None
     except TimeoutError:
-        raise TimedOut("the credentials for the request did not come in time", sent=False) from None
+        raise TimedOut(f"{access.awaited}, and the request had no more time", sent=False) from None
 
 
 def names_a_collection(path: str) -> bool:

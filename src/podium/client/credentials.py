@@ -35,6 +35,10 @@ class Credentials(Protocol):
     changing: bool
     """Whether it is worth asking again."""
 
+    @property
+    def awaited(self) -> str:
+        """What a request waits for that gets no credentials in time."""
+
     async def identity(self, now: float, *, renew: bool = False) -> Identity:
         """The identity of now (loop time). `renew`: the server refused the last one. Raises AccessError."""
 
@@ -51,6 +55,7 @@ class FixedCredentials:
     """The same for ever: anonymous, a token, a name with a password, embedded certificates."""
 
     changing = False
+    awaited = "the credentials do not come"
 
     def __init__(self, identity: Identity) -> None:
         self._identity = identity
@@ -70,6 +75,7 @@ class FileCredentials:
     """
 
     changing = True
+    awaited = "the credentials cannot be read from their files in time"
 
     def __init__(
         self,

@@ -8,8 +8,10 @@ it runs again when asked after that, and never twice at a time (`Access` sees to
 import asyncio
 import base64
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -59,6 +61,10 @@ class ExecCredentials:
 
     changing = True
 
+    @property
+    def awaited(self) -> str:
+        return f"{self._origin}: the command {self._command} has not ended yet"
+
     def __init__(
         self,
         command: str,
@@ -96,28 +102,39 @@ class ExecCredentials:
 
     async def _run(self) -> bytes:
         interactive = self._is_interactive()
+        reading, writing = os.pipe()
         try:
             process = await asyncio.create_subprocess_exec(
                 self._command,
                 *self._arguments,
                 stdin=None if interactive else asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
+                stdout=writing,
                 env={**os.environ, **self._environment, INFO: self._info(interactive)},
-                limit=MAX_OUTPUT,
+                start_new_session=not interactive,  # a session of its own ends as a whole, but has no terminal
             )
         except FileNotFoundError:
+            os.close(reading)
             hint = f": {printable(self._install_hint)}" if self._install_hint else ": install it or correct `command`"
             raise AccessError(f"{self._origin}: the command {self._command} was not found{hint}") from None
         except OSError as error:
+            os.close(reading)
             raise AccessError(f"{self._origin}: the command {self._command} cannot run: {error.strerror}") from None
-        return await self._output(process)
+        finally:
+            os.close(writing)
+        try:
+            return await self._output(process, reading)
+        finally:
+            await _end(process, whole_session=not interactive)
 
-    async def _output(self, process: asyncio.subprocess.Process) -> bytes:
-        assert process.stdout is not None
+    async def _output(self, process: asyncio.subprocess.Process, reading: int) -> bytes:
+        printed = asyncio.StreamReader(MAX_OUTPUT)
+        pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(printed), os.fdopen(reading, "rb")
+        )
         try:
             async with asyncio.timeout(None if self._interactive_mode == ALWAYS else TIMEOUT):
                 output = b""
-                while chunk := await process.stdout.read(MAX_OUTPUT):
+                while chunk := await printed.read(MAX_OUTPUT):
                     output += chunk
                     if len(output) > MAX_OUTPUT:
                         raise AccessError(f"{self._origin}: the command {self._command} prints without end")
@@ -125,9 +142,7 @@ class ExecCredentials:
         except TimeoutError:
             raise AccessError(f"{self._origin}: the command {self._command} did not end within {TIMEOUT:g} s") from None
         finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+            pipe.close()  # what the command started may hold its other end for long
         if code != 0:
             raise AccessError(
                 f"{self._origin}: the command {self._command} failed with exit code {code}; what it said is above"
@@ -176,6 +191,25 @@ class ExecCredentials:
         )
         ends = status.expiration_timestamp
         return identity, None if ends is None else (ends if ends.tzinfo else ends.replace(tzinfo=UTC)).timestamp()
+
+
+async def _end(process: asyncio.subprocess.Process, *, whole_session: bool) -> None:
+    """End the command and, in a session of its own, what it started."""
+    if process.returncode is not None:
+        return
+    with suppress(ProcessLookupError, PermissionError):
+        if whole_session:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    cancelled = False
+    while process.returncode is None:  # it was killed: that takes a moment, also for a task that is cancelled meanwhile
+        try:
+            await asyncio.sleep(0.005)
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        raise asyncio.CancelledError
 
 
 def cluster_info(

@@ -120,7 +120,7 @@ class EntryLocation(NamedTuple):
 
     def path(self, value: str) -> Path:
         """A path of this entry, relative ones from the file's folder."""
-        return self.file.parent / value
+        return self.file.absolute().parent / value
 
     def decoded(self, field: str, value: str) -> bytes:
         """The content of a …-data field."""
