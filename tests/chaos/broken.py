@@ -16,7 +16,7 @@ from podium.client.listing import list_all
 from podium.client.replica import Replica
 from podium.cluster import Cluster
 from podium.engine.intake import Intake
-from podium.engine.queue import SchedulingQueue
+from podium.engine.queue.scheduling_queue import SchedulingQueue
 from podium.engine.scheduler import Scheduler
 from podium.framework import Status
 from podium.framework.nominator import Nominator

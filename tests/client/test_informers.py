@@ -6,11 +6,14 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from podium.client.informers import Informers
+from podium.client.informers import Informers, custom_kinds
+from podium.cluster import Cluster, NodeInfo
+from podium.framework import Action, Cycle, Interest, Plugin
 from podium.kube import Pod
 from tests.client.asking import new_client
 from tests.client.servers import serving
 from tests.engine.schedulers import World
+from tests.framework.runtimes import make_runtime
 
 NAME = "widgets.example.test"
 WIDGET = {"metadata": {"name": "w", "namespace": "default", "uid": "1", "resourceVersion": "5"}}
@@ -85,3 +88,16 @@ def test_discovery_that_says_nonsense_is_told_and_stops_nothing() -> None:
 
     [report] = start({"/apis/example.test": {"kind": "Odd"}}, story)
     assert report.endswith("what the API server says about example.test cannot be understood")
+
+
+def test_what_a_plugin_says_it_reads_is_watched() -> None:
+    class Reader(Plugin):
+        resources = (f"{NAME}/v1",)
+
+        def interests(self) -> tuple[Interest, ...]:
+            return (Interest("gadgets.example.com", Action.ALL),)
+
+        def score_node(self, _cycle: Cycle, _node: NodeInfo) -> int:
+            return 0
+
+    assert custom_kinds([make_runtime(Cluster(), Reader)]) == {NAME, "gadgets.example.com"}

@@ -166,7 +166,7 @@ class World:
     def place(self, name: str) -> str:
         """Where in the queue a pod is; "" when it is not."""
         queued = self.queue.get(f"default/{name}")
-        return "" if queued is None else queued.place
+        return "" if queued is None else queued.queue
 
 
 class Launched:

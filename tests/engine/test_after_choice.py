@@ -30,7 +30,7 @@ def test_a_pod_refused_after_the_choice_is_unschedulable_on_that_one_node(point:
     assert world.failures == [("default/p1", "Unschedulable", f"0/1 nodes are available: {reasons}.", CLEARED)]
     assert world.nothing_left_of()
     pod = world.queued()
-    assert (pod.place, pod.unschedulable_plugins) == ("unschedulable", {"X"})
+    assert (pod.queue, pod.unschedulable_plugins) == ("unschedulable", {"X"})
     assert pod.pending_plugins == ({"X"} if status.code == Code.PENDING else set())
 
 

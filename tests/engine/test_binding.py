@@ -94,7 +94,7 @@ def test_a_pod_turned_away_while_held_is_unschedulable_and_waits_for_that_plugin
     assert world.failures == [("default/p1", "Unschedulable", f"0/1 nodes are available: 1 {reason}.", CLEARED)]
     assert world.nothing_left_of()
     queued = world.queued()
-    assert (queued.place, queued.unschedulable_plugins, queued.pending_plugins) == ("unschedulable", {"Hold"}, set())
+    assert (queued.queue, queued.unschedulable_plugins, queued.pending_plugins) == ("unschedulable", {"Hold"}, set())
 
 
 def test_the_room_of_a_pod_turned_away_is_for_others_not_for_itself() -> None:
@@ -174,7 +174,7 @@ def test_a_failed_binding_is_undone_and_the_pod_tried_again_after_a_while(point:
     assert "B.bind" not in log
     assert (world.bound, world.nothing_left_of()) == ([], True)
     queued = world.queued()
-    assert (queued.place, queued.unschedulable_plugins, queued.consecutive_errors) == ("backoff", set(), 1)
+    assert (queued.queue, queued.unschedulable_plugins, queued.consecutive_errors) == ("backoff", set(), 1)
 
 
 def test_a_binding_that_failed_gives_its_room_to_pods_that_wait_for_it() -> None:

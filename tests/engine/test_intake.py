@@ -161,7 +161,7 @@ def test_a_waiting_pod_made_anew_starts_from_scratch() -> None:
     world.attempt(make_pod())
     world.add(make_pod(metadata={"uid": "another"}))
     queued = world.queued()
-    assert (queued.pod.uid, queued.place, queued.attempts, len(world.queue)) == ("another", "active", 0, 1)
+    assert (queued.pod.uid, queued.queue, queued.attempts, len(world.queue)) == ("another", "active", 0, 1)
 
 
 def test_a_placed_pod_made_anew_gives_back_the_old_ones_place() -> None:

@@ -90,7 +90,7 @@ def test_without_nodes_the_pod_is_unschedulable_and_tried_again_after_a_while() 
     world = World(default=True)
     world.attempt(make_pod())
     assert world.failures == [("default/p1", "Unschedulable", "no nodes available to schedule pods", CLEARED)]
-    assert (world.queued().place, world.queued().unschedulable_plugins) == ("backoff", set())
+    assert (world.queued().queue, world.queued().unschedulable_plugins) == ("backoff", set())
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_refused_pod_waits_for_the_plugins_that_refused_it(status: Status, pen
     world.attempt(make_pod())
     assert world.failures == [("default/p1", "Unschedulable", "0/2 nodes are available: 2 no.", CLEARED)]
     pod = world.queued()
-    assert (pod.place, pod.unschedulable_plugins, pod.pending_plugins) == ("unschedulable", {"X"}, pending)
+    assert (pod.queue, pod.unschedulable_plugins, pod.pending_plugins) == ("unschedulable", {"X"}, pending)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_broken_plugin_fails_the_pod_by_name_and_nothing_else(answers: dict[st
     assert world.nothing_left_of()
     assert (world.bound, world.scheduler.nominator.nodes()) == ([], [])
     pod = world.queued()
-    assert (pod.place, pod.consecutive_errors, pod.unschedulable_plugins) == ("backoff", 1, set())
+    assert (pod.queue, pod.consecutive_errors, pod.unschedulable_plugins) == ("backoff", 1, set())
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import re
 import pytest
 from rich.console import Console
 
-from podium.engine.queue import Pending
+from podium.engine.queue.scheduling_queue import Pending
 from podium.up.picture import NodeBar, Picture
 from podium.up.pod_tracker import PodDecision
 from podium.up.view import BAR, bar, clock, draw, line

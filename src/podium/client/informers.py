@@ -176,6 +176,7 @@ def custom_kinds(runtimes: Iterable[ProfileRuntime]) -> set[str]:
 
 def _resources_of(runtime: ProfileRuntime) -> Iterator[str]:
     for plugin in runtime.plugins.values():
+        yield from (resource.partition("/")[0] for resource in plugin.resources)
         for interest in plugin.interests() or ():
             yield interest.resource
 

@@ -1,4 +1,4 @@
-"""What kind of change an update was.
+"""Finds what kind of change an update was.
 
 Plugins wait for particular changes: a taint gone, a label set, a request lowered. An object that came or went is one
 event. An update becomes one event for each kind of difference that scheduling knows, in a fixed order; a pod that
@@ -43,7 +43,7 @@ def pod_events(before: Pod | None, after: Pod | None) -> list[Event]:
 
 
 def came_or_went(resource: str, before: Any, after: Any) -> Event:
-    """The event for any other kind of object, of which only coming, going and changing are told apart."""
+    """The event for any other kind of object, of which only coming, going and changing are distinguished."""
     return Event(resource, Action.ADD if before is None else Action.DELETE if after is None else Action.UPDATE)
 
 

@@ -1,4 +1,4 @@
-"""Which of several equally good nodes is taken.
+"""Chooses among equally good nodes.
 
 kube-scheduler builds a binary heap over the scores, in the order the nodes were visited, and takes its top. With equal
 scores that is the first highest one met when the heap's tree is walked from the root, left before right. The rank of a

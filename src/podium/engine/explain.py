@@ -1,7 +1,7 @@
-"""Why a pod is where it is, or nowhere: every node's answer, drawn from one real decision.
+"""Explains why a pod is where it is, or nowhere: every node's answer, drawn from one real decision.
 
 The pod is judged by the very code that schedules, on a cluster made from plain objects (a dump, or the live state),
-with writes recorded instead of made. Nothing here runs unless somebody asks.
+with writes recorded instead of made. Nothing here runs unless it is asked for.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def build_cluster(objects: Iterable[Any], pod: Pod, served: set[str], nominator:
 
 
 def _with_uid(pod: Pod) -> Pod:
-    """Pods are told apart by uid; one that never met an API server goes by its name."""
+    """Pods go by uid; one that no API server has seen goes by its name."""
     return pod if pod.uid else replace(pod, metadata=replace(pod.metadata, uid=pod.key))
 
 

@@ -1,4 +1,4 @@
-"""What extenders add to a decision: they are asked after the filters and after the scores.
+"""Adds extenders to a decision: they are asked after the filters and after the scores.
 
 Filters of extenders run one after the other, each on what the one before left. Scores (0 to 10) count times the
 extender's weight times 10; an extender that fails to score is ignored, and one that does not score at all counts as
@@ -34,10 +34,10 @@ from podium.kube import Node, Pod
 
 
 class Left(NamedTuple):
-    """The rows extenders left, what they said of nodes by name, and whether scores see the rows without pods."""
+    """The rows extenders left, what they statuses of nodes by name, and whether scores see the rows without pods."""
 
     rows: Rows
-    said: dict[str, Status]
+    statuses: dict[str, Status]
     bare: bool
 
 
@@ -53,7 +53,7 @@ def see_nodes_of(extenders: Sequence[Extender], pod: Pod) -> bool:
 
 def left_by_extenders(handle: Handle, cycle: Cycle, rows: Rows) -> Left:
     """Ask the filters of extenders about feasible rows; raises PluginError when one fails that must not."""
-    pod, said, bare = cycle.pod, dict[str, Status](), False
+    pod, statuses, bare = cycle.pod, dict[str, Status](), False
     for extender in interested(handle.extenders, pod):
         if not len(rows):
             break
@@ -68,10 +68,10 @@ def left_by_extenders(handle: Handle, cycle: Cycle, rows: Rows) -> Left:
                 raise PluginError(str(error)) from error
             handle.report(f"filtering nodes for pod {pod.key}: extender {extender.name} is skipped: {error}")
             continue
-        said |= {name: Status.unschedulable(why) for name, why in answer.refused.items()}
-        said |= {name: Status.unresolvable(why) for name, why in answer.unresolvable.items()}
+        statuses |= {name: Status.unschedulable(why) for name, why in answer.refused.items()}
+        statuses |= {name: Status.unresolvable(why) for name, why in answer.unresolvable.items()}
         bare = bare or answer.bare
-    return Left(rows, said, bare)
+    return Left(rows, statuses, bare)
 
 
 def with_extenders_scores(
@@ -103,11 +103,11 @@ def _points_given(handle: Handle, cycle: Cycle, rows: Rows) -> Iterator[tuple[Ex
     All are asked before the first is waited for.
     """
     pod, nodes = cycle.pod, _nodes(cycle.cluster, rows)
-    asked: list[tuple[Extender, Callable[[], HostScores] | None]] = []
+    waits: list[tuple[Extender, Callable[[], HostScores] | None]] = []
     for extender in interested(handle.extenders, pod):
         with _failing_to_score(handle, pod, extender):
-            asked.append((extender, extender.prioritize(pod, nodes) if extender.is_prioritizer else None))
-    for extender, wait in asked:
+            waits.append((extender, extender.prioritize(pod, nodes) if extender.is_prioritizer else None))
+    for extender, wait in waits:
         if wait is None:
             yield extender, None
             continue
@@ -127,8 +127,8 @@ def _weighted(scores: HostScores, weight: int) -> dict[str, int]:
     return points
 
 
-def _rows_named(cluster: Cluster, extender: Extender, answer: Filtered, asked: Rows) -> Rows:
-    row_of = {cluster.names[row]: row for row in asked.tolist()}
+def _rows_named(cluster: Cluster, extender: Extender, answer: Filtered, rows: Rows) -> Rows:
+    row_of = {cluster.names[row]: row for row in rows.tolist()}
     for name in answer.names:
         if name not in row_of:
             raise ExtenderError(

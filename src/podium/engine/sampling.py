@@ -1,4 +1,4 @@
-"""How many nodes are looked at for one pod.
+"""Decides how many nodes are looked at for one pod.
 
 Podium scores every node, because on columns that is cheap. kube-scheduler stops when it has found enough: a share of
 the nodes that shrinks as the cluster grows, at least 100, starting where the last search ended. That rule applies

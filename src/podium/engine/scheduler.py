@@ -17,11 +17,11 @@ from podium.config.resolved import SchedulerConfig
 from podium.engine.answer_cache.store import AnswerCache
 from podium.engine.binding import BindingSteps, PodBinding, run_at_once
 from podium.engine.decide import NO_NODES, decide, make_room
-from podium.engine.hints import build_hints
 from podium.engine.intake import Intake, on_node
-from podium.engine.queue import SchedulingQueue
+from podium.engine.queue.queue_sort import unfailing
+from podium.engine.queue.queueing_hints import build_hints
+from podium.engine.queue.scheduling_queue import SchedulingQueue
 from podium.engine.sampling import Sampling
-from podium.engine.sorting import unfailing
 from podium.framework.clock import Clock
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination
@@ -151,7 +151,7 @@ class Scheduler:
             return
         if row is not None:
             self._timer.decided(queued)
-            self._place(runtime, cycle, queued, self.cluster.names[row])
+            self._place_pod(runtime, cycle, queued, self.cluster.names[row])
 
     def _to_be_skipped(self, pod: Pod) -> bool:
         if pod.terminating:
@@ -182,7 +182,7 @@ class Scheduler:
         self.fail(queued, Status.unschedulable(diagnosis.message), nomination, diagnosis)
         return None
 
-    def _place(self, runtime: ProfileRuntime, cycle: Cycle, queued: QueuedPod, node_name: str) -> None:
+    def _place_pod(self, runtime: ProfileRuntime, cycle: Cycle, queued: QueuedPod, node_name: str) -> None:
         """Assume, reserve, ask for permission, and start binding (at once, or when permission comes)."""
         pod = queued.pod
         self.cluster.assume(pod, node_name, cycle.facts)

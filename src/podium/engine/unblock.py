@@ -1,4 +1,4 @@
-"""What would have to change before a pod that fits nowhere fits somewhere: the smallest change, node by node.
+"""Finds what would have to change before a pod that fits nowhere fits somewhere: the smallest change, node by node.
 
 The pod is judged again by the same plugins, each time with one of its demands dropped: tolerating every taint, cordoned
 nodes included, without its node selector, its pod (anti-)affinity, its spread constraints, its host ports or its
@@ -70,7 +70,7 @@ def _with_dropped(
     cluster, spec = runtime.handle.cluster, pod.spec
     for demand in dropped:
         spec = demand.without(spec)
-    # Facts are kept by uid: a pod that asks for less is another one.
+    # To all that goes by uid, a pod that asks for less is another one.
     names = "".join(str(_DEMANDS.index(demand)) for demand in dropped)
     lighter = replace(pod, spec=spec, metadata=replace(pod.metadata, uid=f"{pod.uid}-without-{names}"))
     try:
@@ -85,17 +85,17 @@ def _with_dropped(
 
 
 def _distance(cluster: Cluster, pod: Pod, row: int) -> float:
-    return sum(missing / asked for asked, missing, _ in _shortages(cluster, pod, row).values())
+    return sum(missing / wanted for wanted, missing, _ in _shortages(cluster, pod, row).values())
 
 
 def _shortages(cluster: Cluster, pod: Pod, row: int) -> dict[str, tuple[int, int, int]]:
-    """Of each resource there is too little of: what is asked for, what is missing, what the node has at all."""
+    """Of each resource there is too little of: what is wanted for, what is missing, what the node has at all."""
     short = {}
-    for name, asked in fit_requests(pod).items():
+    for name, wanted in fit_requests(pod).items():
         has = int(cluster.resources.allocatable_of(name)[row])
-        missing = asked - (has - int(cluster.resources.requested_of(name)[row]))
-        if asked and missing > 0:
-            short[name] = (asked, missing, has)
+        missing = wanted - (has - int(cluster.resources.requested_of(name)[row]))
+        if wanted and missing > 0:
+            short[name] = (wanted, missing, has)
     return short
 
 
@@ -104,9 +104,9 @@ def _shortages(cluster: Cluster, pod: Pod, row: int) -> dict[str, tuple[int, int
 
 def _missing_amounts(cluster: Cluster, pod: Pod, row: int) -> str | None:
     parts = [
-        f"{_amount(name, missing)} more {name} (asks for {_amount(name, asked)}, "
-        f"{_amount(name, asked - missing)} of {_amount(name, has)} free)"
-        for name, (asked, missing, has) in _shortages(cluster, pod, row).items()
+        f"{_amount(name, missing)} more {name} (asks for {_amount(name, wanted)}, "
+        f"{_amount(name, wanted - missing)} of {_amount(name, has)} free)"
+        for name, (wanted, missing, has) in _shortages(cluster, pod, row).items()
     ]
     return " and ".join(parts) or None
 

@@ -16,7 +16,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")
 
 
 def decimal(text: str | None) -> float | None:
-    """A decimal number; None where there is none, or where it is too large to be told from infinity.
+    """A decimal number; None where there is none, or where it is as large as infinity.
 
     >>> decimal("1.5e3"), decimal(" 7"), decimal("N/A"), decimal("NaN"), decimal("1e999")
     (1500.0, None, None, nan, None)

@@ -1,4 +1,4 @@
-"""Where time comes from. Nothing in Podium asks the operating system directly, so that a simulation, a test or a replay
+"""Gives the time. Nothing in Podium asks the operating system directly, so that a simulation, a test or a replay
 decides exactly as the live scheduler would have."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """Time that moves only when told to: for simulations and tests."""
+    """Time that moves only by `advance`: for simulations and tests."""
 
     def __init__(self, start: float = 0.0) -> None:
         self._now = start

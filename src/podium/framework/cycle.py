@@ -1,4 +1,4 @@
-"""One pod's way through the scheduler: the pod, the cluster it sees, and what plugins note down on the way.
+"""Holds one pod's way through the scheduler: the pod, the cluster it sees, and what plugins note on the way.
 
 Plugins keep their notes in `data` under their own name (or a name they share). A dry run works on a clone: notes that
 have a `clone()` are copied by it, all others are shared, as nothing but `add_pod` and `remove_pod` changes notes after

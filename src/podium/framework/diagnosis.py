@@ -1,4 +1,4 @@
-"""Why no node would take a pod: per node, per plugin, and as the one sentence people read.
+"""Says why no node would take a pod: per node, per plugin, and as the one sentence people read.
 
 The sentence is kube-scheduler's, to the letter, because people search for it and tools parse it: a histogram of
 reasons, sorted as text, then what preemption had to say.
@@ -20,45 +20,45 @@ from podium.framework.verdict import Verdict
 class Refusals:
     """What a run of filters said about some rows: each plugin that turned rows away, with the rows.
 
-    Which plugin refused which row is looked up when somebody asks; mostly nobody does, because a node was found.
+    Which plugin refused which row is looked up when it is asked for; mostly it is not, because a node was found.
     """
 
-    __slots__ = ("_turned_away", "rows", "verdicts")
+    __slots__ = ("_refused", "rows", "verdicts")
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self.verdicts: list[tuple[str, Verdict]] = []
-        self._turned_away: list[NDArray[np.bool_]] = []
+        self._refused: list[NDArray[np.bool_]] = []
         """For each verdict the rows it decided about: no row is in two of them."""
 
     def add(self, plugin: str, verdict: Verdict, undecided: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Record a plugin's verdict where no earlier one decided; returns which rows are still undecided."""
-        turned_away: NDArray[np.bool_] = verdict.codes != 0
-        turned_away &= undecided
-        if not np.count_nonzero(turned_away):  # several times as quick as any() on thousands of nodes
+        refused_rows: NDArray[np.bool_] = verdict.codes != 0
+        refused_rows &= undecided
+        if not np.count_nonzero(refused_rows):  # several times as quick as any() on thousands of nodes
             return undecided
         self.verdicts.append((plugin, verdict))
-        self._turned_away.append(turned_away)
-        return undecided ^ turned_away
+        self._refused.append(refused_rows)
+        return undecided ^ refused_rows
 
     @property
     def passed(self) -> NDArray[np.bool_]:
         passed = np.ones(len(self.rows), dtype=np.bool_)
-        for turned_away in self._turned_away:
-            passed ^= turned_away
+        for refused_rows in self._refused:
+            passed ^= refused_rows
         return passed
 
     def status(self, position: int) -> Status | None:
         """The status of the row at a position; None when it passed."""
-        for number, turned_away in enumerate(self._turned_away):
-            if turned_away[position]:
+        for number, refused_rows in enumerate(self._refused):
+            if refused_rows[position]:
                 return self._status(number, int(self.verdicts[number][1].codes[position]))
         return None
 
     def kinds(self, keep: NDArray[np.bool_]) -> Iterator[tuple[Status, Rows]]:
         """Each distinct status among the kept rows that were turned away, with the rows that have it."""
-        for number, turned_away in enumerate(self._turned_away):
-            refused = np.flatnonzero(keep & turned_away)
+        for number, refused_rows in enumerate(self._refused):
+            refused = np.flatnonzero(keep & refused_rows)
             codes = self.verdicts[number][1].codes[refused]
             for code in _distinct(codes):
                 yield self._status(number, code), self.rows[refused[codes == code]]

@@ -7,7 +7,7 @@ under which variables it is found:
     variables = {"utilization": "SAFEUTILIZATION"}
 
 A variable that is empty counts as not set. One that cannot be read, or that the arguments' own `validate` refuses, is
-an error: a scheduler that runs with other settings than somebody wrote down is worse than one that does not start.
+an error: a scheduler that runs with other settings than those written down is worse than one that does not start.
 """
 
 from __future__ import annotations

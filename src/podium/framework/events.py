@@ -91,7 +91,7 @@ class Event(NamedTuple):
         return self.resource == Resource.ANY and self.action == Action.ALL
 
     def covers(self, happened: Event) -> bool:
-        """Whether this registration asks to be told of what happened."""
+        """Whether this registration includes what happened."""
         if self.wildcard:
             return True
         same = self.resource in (happened.resource, Resource.ANY) or (
@@ -111,7 +111,7 @@ class Concerns(Protocol):
     """
 
     def of_pod(self, pod: Pod) -> Collection[Hashable] | None:
-        """What a pod waits for, alike for pods that differ in name only; None: it may be anything."""
+        """What a pod waits for, the same for pods that differ in name only; None: it may be anything."""
 
     def of_event(self, before: Any, after: Any) -> Collection[Hashable] | None:
         """What an event is about; None: it may be anything."""
@@ -123,9 +123,9 @@ class Interest(NamedTuple):
     resource: str
     action: Action
     hint: Hint | None = None
-    by_kind: bool = False
-    """The hint answers alike for pods that differ in name, times and conditions only, so that it is asked once for all
-    of them; but a change of a waiting pod itself is shown to that pod alone."""
+    by_signature: bool = False
+    """The hint gives one answer for pods with one signature (they differ in name, times and conditions only), so it is
+    asked once for all of them; but a change of a waiting pod itself is shown to that pod alone."""
     concerns: Concerns | None = None
 
     @property

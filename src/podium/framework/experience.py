@@ -1,4 +1,4 @@
-"""What becomes of pods, for plugins that learn from it: the protocol between who watches and who learns.
+"""Defines how plugins learn from what becomes of pods: the protocol between a driver and what learns.
 
 A plugin says in its `__init__` what learns for it and where that is kept, and reads what has been learnt in its cycles:
 
@@ -7,7 +7,7 @@ A plugin says in its `__init__` what learns for it and where that is kept, and r
             super().__init__(args, handle)
             self.lessons = learn(handle, ConfigMapName("kube-system", "lessons"), Lessons)
 
-A driver tells the learner of every pod that it sees anew, between cycles, and keeps what the learner wants kept, so
+A driver shows the learner every pod that came or changed, between cycles, and keeps what the learner wants kept, so
 that it survives the process. What was kept comes back through `recall`: at the start, and again whenever another
 replica has written in between; a learner that has learnt something itself by then puts both together. Learning does
 nothing but that: no input, no output, no time but the one given with the pod.
@@ -75,7 +75,7 @@ class Learner(Protocol):
     def saw(self, pod: PodOutcome, now: float) -> bool:
         """A pod came or changed; whether there is something new to keep."""
 
-    def recall(self, kept: Mapping[str, str], now: float) -> None:
+    def recall(self, lessons: Mapping[str, str], now: float) -> None:
         """Take over what was kept, here or by another replica; what cannot be read is passed over."""
 
     def keep(self, now: float) -> dict[str, str]:
@@ -86,9 +86,9 @@ L = TypeVar("L", bound=Learner)
 
 
 class Experience(Protocol):
-    """Somebody who watches pods and keeps what is learnt from them."""
+    """A driver's watch of pods, which also keeps what is learnt from them."""
 
-    def follow(self, kept: ConfigMapName, make: Callable[[], L]) -> L:
+    def follow(self, where: ConfigMapName, make: Callable[[], L]) -> L:
         """The learner whose lessons are kept there: the one there is, or a new one."""
 
 
@@ -98,14 +98,14 @@ class GivenExperience:
     def __init__(self) -> None:
         self.learners: dict[ConfigMapName, Learner] = {}
 
-    def follow(self, kept: ConfigMapName, make: Callable[[], L]) -> L:
-        return cast("L", self.learners.setdefault(kept, make()))
+    def follow(self, where: ConfigMapName, make: Callable[[], L]) -> L:
+        return cast("L", self.learners.setdefault(where, make()))
 
     def show(self, pod: PodOutcome, now: float) -> None:
         for learner in self.learners.values():
             learner.saw(pod, now)
 
 
-def learn(handle: Handle, kept: ConfigMapName, make: Callable[[], L]) -> L:
-    """The learner whose lessons are kept there; one that stays ignorant where nobody watches pods."""
-    return make() if handle.experience is None else handle.experience.follow(kept, make)
+def learn(handle: Handle, where: ConfigMapName, make: Callable[[], L]) -> L:
+    """The learner whose lessons are kept there; one that learns nothing where no driver watches pods."""
+    return make() if handle.experience is None else handle.experience.follow(where, make)

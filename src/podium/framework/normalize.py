@@ -1,4 +1,4 @@
-"""Bringing raw scores into 0–100, the way kube-scheduler rounds.
+"""Brings raw scores into 0–100, the way kube-scheduler rounds.
 
 All arithmetic is on integers with division toward zero; scores here are never negative, so floor division is the same.
 A plugin names one of the usual ways (`normalizer = Normalizer.DEFAULT`) or writes its own `normalize`.

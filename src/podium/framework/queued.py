@@ -1,4 +1,4 @@
-"""A pod in the scheduling queue, with what the queue remembers of it. QueueSort plugins compare these."""
+"""Defines a pod in the scheduling queue, with what the queue remembers of it. QueueSort plugins compare these."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class QueuedPod:
         "initial_attempt",
         "key",
         "pending_plugins",
-        "place",
         "pod",
+        "queue",
         "sequence",
         "timestamp",
         "unschedulable_count",
@@ -31,11 +31,11 @@ class QueuedPod:
         self.timestamp = now
         self.sequence = sequence
         """Taken with the timestamp: of two pods with the same one, the first to have got it is ahead."""
-        self.place = ""
-        """The sub-queue the pod is in; "" while it is being scheduled."""
+        self.queue = ""
+        """The queue the pod is in (active, backoff, unschedulable); "" while it is being scheduled."""
         self.attempts = 0
         self.began = 0.0
-        """When the attempt under way began, by the stopwatch of whoever observes the scheduler."""
+        """When the attempt under way began, by the time of the scheduler's timer."""
         self.unschedulable_count = 0
         self.consecutive_errors = 0
         self.backoff_expiration: float | None = None

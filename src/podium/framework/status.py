@@ -1,6 +1,6 @@
-"""What a plugin answers: go on, turn the pod away, wait, or fail.
+"""Defines what a plugin answers: go on, reject the pod, wait, or fail.
 
-The codes are kube-scheduler's. The difference between the two ways of turning a pod away matters to preemption:
+The codes are kube-scheduler's. The difference between the two ways of rejecting a pod matters to preemption:
 `UNSCHEDULABLE` may be cured by removing pods from the node, `UNRESOLVABLE` may not.
 """
 

@@ -1,7 +1,7 @@
-"""A filter's answer about many nodes at once: a number per node, and what each number means.
+"""Defines a filter's answer about many nodes at once: a number per node, and what each number means.
 
-0 lets the node pass. Any other number stands for a status; statuses are looked up only when somebody asks for the
-reason, so that rejecting five thousand nodes costs one array and no strings.
+0 lets the node pass. Any other number stands for a status; statuses are looked up only when the reason is asked
+for, so that rejecting five thousand nodes costs one array and no strings.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Verdict:
 
     @staticmethod
     def reject(where: Mask, status: Status) -> Verdict:
-        """Turn away the marked nodes, all for one reason."""
+        """Reject some nodes, all for one reason."""
         return Verdict(where.astype(np.int64), lambda _code: status)
 
     @staticmethod
     def first_of(*rejections: tuple[Mask, Status]) -> Verdict:
-        """Turn away nodes for the first of several reasons that applies."""
+        """Reject nodes for the first of several reasons that applies."""
         codes = np.zeros(len(rejections[0][0]), dtype=np.int64)
         for number, (where, _status) in reversed(list(enumerate(rejections, start=1))):
             codes[where] = number

@@ -1,7 +1,7 @@
-"""Pods held at Permit: placed in memory, not yet bound, until every plugin that holds them lets go.
+"""Holds pods at Permit: placed in memory, not yet bound, until every plugin that holds them lets go.
 
-Each holding plugin has its own time limit; the first limit to pass rejects the pod. The answer reaches whoever drives
-the binding through `on_settled`.
+Each holding plugin has its own time limit; the first limit to pass rejects the pod. The answer reaches the binding
+through `on_settled`.
 """
 
 from __future__ import annotations

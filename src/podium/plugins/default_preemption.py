@@ -70,7 +70,7 @@ class DefaultPreemption(Plugin):
 
     def interests(self) -> Iterable[Interest]:
         """Evictions only lift the gate; whether the pod fits then is for the plugins that refused it to say."""
-        return [Interest(Resource.POD, Action.DELETE, lambda _pod, _before, _after: False, by_kind=True)]
+        return [Interest(Resource.POD, Action.DELETE, lambda _pod, _before, _after: False, by_signature=True)]
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         """Hold the pod back while its victims are being evicted; news that the last is going may come before the end

@@ -87,7 +87,9 @@ class NodeAffinity(Plugin):
         self._added_preferred = compile_preferred_terms(added.preferred)
 
     def interests(self) -> Iterable[Interest]:
-        return [Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._starts_to_match, by_kind=True)]
+        return [
+            Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._starts_to_match, by_signature=True)
+        ]
 
     def _starts_to_match(self, pod: Pod, before: Node | None, after: Node) -> bool:
         if self._added is not None and not self._added.matches(after.labels, after.name):

@@ -31,9 +31,12 @@ class NodeDeclaredFeatures(Plugin):
     def interests(self) -> Iterable[Interest]:
         return [
             Interest(
-                Resource.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, _declares_differently, by_kind=True
+                Resource.NODE,
+                Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE,
+                _declares_differently,
+                by_signature=True,
             ),
-            Interest(Resource.POD, Action.UPDATE, _needs_differently, by_kind=True),
+            Interest(Resource.POD, Action.UPDATE, _needs_differently, by_signature=True),
         ]
 
     def pre_filter(self, cycle: Cycle) -> Status | None:

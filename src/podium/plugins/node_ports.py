@@ -29,7 +29,7 @@ class NodePorts(Plugin):
 
     def interests(self) -> Iterable[Interest]:
         return [
-            Interest(Resource.POD, Action.DELETE, _frees_a_port, by_kind=True),
+            Interest(Resource.POD, Action.DELETE, _frees_a_port, by_signature=True),
             Interest(Resource.NODE, Action.ADD),
         ]
 

@@ -25,8 +25,8 @@ class NodeUnschedulable(Plugin):
 
     def interests(self) -> Iterable[Interest]:
         return [
-            Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _opens_a_node, by_kind=True),
-            Interest(Resource.POD, Action.UPDATE_POD_TOLERATION, _tolerates_now, by_kind=True),
+            Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _opens_a_node, by_signature=True),
+            Interest(Resource.POD, Action.UPDATE_POD_TOLERATION, _tolerates_now, by_signature=True),
         ]
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:

@@ -16,7 +16,7 @@ class SchedulingGates(Plugin):
     name = NAME
 
     def interests(self) -> Iterable[Interest]:
-        return [Interest(Resource.POD, Action.UPDATE_POD_GATES_ELIMINATED, _is_same_pod, by_kind=True)]
+        return [Interest(Resource.POD, Action.UPDATE_POD_GATES_ELIMINATED, _is_same_pod, by_signature=True)]
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         gates = pod.spec.scheduling_gates

@@ -45,8 +45,8 @@ class TaintToleration(Plugin):
 
     def interests(self) -> Iterable[Interest]:
         return [
-            Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _lets_the_pod_in, by_kind=True),
-            Interest(Resource.POD, Action.UPDATE_POD_TOLERATION, _is_same_pod, by_kind=True),
+            Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _lets_the_pod_in, by_signature=True),
+            Interest(Resource.POD, Action.UPDATE_POD_TOLERATION, _is_same_pod, by_signature=True),
         ]
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:

@@ -66,9 +66,9 @@ class VolumeRestrictions(Plugin):
 
     def interests(self) -> Iterable[Interest]:
         return [
-            Interest(Resource.POD, Action.DELETE, _frees_a_volume, by_kind=True, concerns=_CONCERNS),
+            Interest(Resource.POD, Action.DELETE, _frees_a_volume, by_signature=True, concerns=_CONCERNS),
             Interest(Resource.NODE, Action.ADD),
-            Interest(Resource.PVC, Action.ADD, _is_the_pods_claim, by_kind=True, concerns=_CONCERNS),
+            Interest(Resource.PVC, Action.ADD, _is_the_pods_claim, by_signature=True, concerns=_CONCERNS),
         ]
 
     def watermark(self, pod: Pod) -> Hashable:

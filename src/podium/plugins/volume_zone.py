@@ -46,12 +46,12 @@ class VolumeZone(Plugin):
 
     def interests(self) -> Iterable[Interest]:
         return [
-            Interest(Resource.STORAGE_CLASS, Action.ADD, _lets_claims_wait, by_kind=True),
+            Interest(Resource.STORAGE_CLASS, Action.ADD, _lets_claims_wait, by_signature=True),
             Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
             Interest(
-                Resource.PVC, Action.ADD | Action.UPDATE, _is_the_pods_claim, by_kind=True, concerns=CLAIM_CONCERNS
+                Resource.PVC, Action.ADD | Action.UPDATE, _is_the_pods_claim, by_signature=True, concerns=CLAIM_CONCERNS
             ),
-            Interest(Resource.PV, Action.ADD | Action.UPDATE, _moves_a_volume, by_kind=True),
+            Interest(Resource.PV, Action.ADD | Action.UPDATE, _moves_a_volume, by_signature=True),
         ]
 
     def watermark(self, pod: Pod) -> Hashable:

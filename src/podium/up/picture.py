@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from podium.engine.queue import Pending
+from podium.engine.queue.scheduling_queue import Pending
 from podium.engine.scheduler import Scheduler
 from podium.up.pod_tracker import PodDecision, PodTracker
 

@@ -1,8 +1,8 @@
-"""Everything `/metrics` shows, in a registry of its own.
+"""Collects everything `/metrics` shows, in a registry of its own.
 
 Under `scheduler_`, `rest_client_`, `leader_election_` and `process_` stands what kube-scheduler v1.36 says under these
 names, with its labels and buckets. What only Podium has to say stands under `podium_`. Numbers that live somewhere
-anyway (the queue's lengths, the cluster's size) are read when somebody scrapes, and cost nothing until then.
+anyway (the queue's lengths, the cluster's size) are read at each scrape, and cost nothing until then.
 
     metrics = Metrics(clock, now=time.perf_counter)
     scheduler = Scheduler(…, timer=metrics.timer)
@@ -135,7 +135,7 @@ def _of_queue(scheduler: Scheduler) -> list[MetricFamily]:
     queue = scheduler.queue
 
     def pending() -> Reading:
-        return {(place,): number for place, number in queue.pending()._asdict().items()}
+        return {(name,): number for name, number in queue.pending()._asdict().items()}
 
     def rejected() -> Reading:
         return {labels: number for labels, number in queue.rejections().items()}  # noqa: C416 (mypy tells them apart)

@@ -52,12 +52,12 @@ class GpuShare(Plugin):
 
     def interests(self) -> Iterable[Interest]:
         return [
-            Interest(Resource.POD, Action.DELETE, frees_gpus, by_kind=True),
+            Interest(Resource.POD, Action.DELETE, frees_gpus, by_signature=True),
             Interest(
                 Resource.NODE,
                 Action.ADD | Action.UPDATE_NODE_ALLOCATABLE | Action.UPDATE_NODE_LABEL,
                 has_gpus,
-                by_kind=True,
+                by_signature=True,
             ),
         ]
 

@@ -51,8 +51,8 @@ class InterPodAffinity(Plugin):
         pod_actions = Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE
         node_actions = Action.ADD | Action.UPDATE_NODE_LABEL
         return [
-            Interest(Resource.POD, pod_actions, hints.after_pod_change, by_kind=True, concerns=hints),
-            Interest(Resource.NODE, node_actions, hints.after_node_change, by_kind=True),
+            Interest(Resource.POD, pod_actions, hints.after_pod_change, by_signature=True, concerns=hints),
+            Interest(Resource.NODE, node_actions, hints.after_node_change, by_signature=True),
         ]
 
     def watermark(self, pod: Pod) -> Hashable:

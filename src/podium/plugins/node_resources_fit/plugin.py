@@ -61,8 +61,8 @@ class NodeResourcesFit(Plugin):
 
     def interests(self) -> Iterable[Interest]:
         return [
-            Interest(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, frees_resources, by_kind=True),
-            Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, offers_more, by_kind=True),
+            Interest(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, frees_resources, by_signature=True),
+            Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, offers_more, by_signature=True),
         ]
 
     # Filter

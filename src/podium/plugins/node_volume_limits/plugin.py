@@ -47,10 +47,10 @@ class NodeVolumeLimits(Plugin):
     def interests(self) -> Iterable[Interest]:
         return [
             Interest(Resource.CSI_NODE, Action.ADD),
-            Interest(Resource.CSI_NODE, Action.UPDATE, raises_a_limit, by_kind=True),
-            Interest(Resource.POD, Action.DELETE, frees_a_volume, by_kind=True),
+            Interest(Resource.CSI_NODE, Action.UPDATE, raises_a_limit, by_signature=True),
+            Interest(Resource.POD, Action.DELETE, frees_a_volume, by_signature=True),
             Interest(Resource.PVC, Action.ADD, is_the_pods_claim, concerns=CLAIM_CONCERNS),
-            Interest(Resource.VOLUME_ATTACHMENT, Action.DELETE, frees_an_attachment, by_kind=True),
+            Interest(Resource.VOLUME_ATTACHMENT, Action.DELETE, frees_an_attachment, by_signature=True),
         ]
 
     def watermark(self, pod: Pod) -> Hashable:

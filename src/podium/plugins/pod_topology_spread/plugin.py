@@ -44,8 +44,8 @@ class PodTopologySpread(Plugin):
         pod_actions = Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE
         node_actions = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
         return [
-            Interest(Resource.POD, pod_actions, hints.after_pod_change, by_kind=True),
-            Interest(Resource.NODE, node_actions, hints.after_node_change, by_kind=True),
+            Interest(Resource.POD, pod_actions, hints.after_pod_change, by_signature=True),
+            Interest(Resource.NODE, node_actions, hints.after_node_change, by_signature=True),
         ]
 
     def watermark(self, pod: Pod) -> Hashable:

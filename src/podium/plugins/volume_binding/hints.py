@@ -14,13 +14,13 @@ from podium.placement.claim_concerns import CLAIM_CONCERNS
 
 def interests() -> Iterable[Interest]:
     return [
-        Interest(Resource.STORAGE_CLASS, Action.ADD | Action.UPDATE, _topologies_changed, by_kind=True),
+        Interest(Resource.STORAGE_CLASS, Action.ADD | Action.UPDATE, _topologies_changed, by_signature=True),
         Interest(Resource.PVC, Action.ADD | Action.UPDATE, _is_the_pods_claim, concerns=CLAIM_CONCERNS),
         Interest(Resource.PV, Action.ADD | Action.UPDATE),
         Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
-        Interest(Resource.CSI_NODE, Action.ADD | Action.UPDATE, _migration_changed, by_kind=True),
-        Interest(Resource.CSI_DRIVER, Action.UPDATE, _stops_reporting_capacity, by_kind=True),
-        Interest(Resource.CSI_CAPACITY, Action.ADD | Action.UPDATE, _capacity_grew, by_kind=True),
+        Interest(Resource.CSI_NODE, Action.ADD | Action.UPDATE, _migration_changed, by_signature=True),
+        Interest(Resource.CSI_DRIVER, Action.UPDATE, _stops_reporting_capacity, by_signature=True),
+        Interest(Resource.CSI_CAPACITY, Action.ADD | Action.UPDATE, _capacity_grew, by_signature=True),
     ]
 
 

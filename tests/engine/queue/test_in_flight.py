@@ -7,7 +7,7 @@ import pytest
 from podium.framework import Action, Event, Interest, Resource
 from podium.kube import Pod
 from tests.builders import make_pod
-from tests.engine.queues import NODE_ADD, NODE_LABEL, World
+from tests.engine.queue.queues import NODE_ADD, NODE_LABEL, World
 
 HINTS = {
     "Fit": [Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL)],
@@ -40,7 +40,7 @@ def test_an_event_before_a_pod_was_popped_is_not_for_it() -> None:
     late = world.pop()
     world.fail(late, "Fit")
     world.fail(early, "Fit")
-    assert (early.place, late.place) == ("backoff", "unschedulable")
+    assert (early.queue, late.queue) == ("backoff", "unschedulable")
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_events_are_still_found_after_others_were_let_go() -> None:
     world.fail(second, "Fit")
     world.queue.on_event(NODE_LABEL)
     world.fail(third, "Fit")
-    assert (second.place, third.place) == ("backoff", "backoff")
+    assert (second.queue, third.queue) == ("backoff", "backoff")
     assert labels(world) == []
 
 
@@ -104,7 +104,7 @@ def test_a_pod_that_was_done_before_it_failed_is_retried_after_backoff() -> None
     queued = world.pop()
     world.queue.done(queued.pod.uid)
     world.fail(queued, "Fit")
-    assert queued.place == "backoff"
+    assert queued.queue == "backoff"
 
 
 def test_an_update_of_the_pod_itself_is_kept_for_it() -> None:
@@ -116,7 +116,7 @@ def test_an_update_of_the_pod_itself_is_kept_for_it() -> None:
     assert (labels(world), len(world.queue)) == (["UnschedulablePodUpdatePodLabel"], 0)
     queued.pod = after
     world.fail(queued, "Own")
-    assert queued.place == "backoff"
+    assert queued.queue == "backoff"
 
 
 def test_an_update_of_another_pod_in_flight_is_seen_but_its_hint_may_decline() -> None:
@@ -126,7 +126,7 @@ def test_an_update_of_another_pod_in_flight_is_seen_but_its_hint_may_decline() -
     queued, _other = world.pop(), world.pop()
     world.queue.update(before, make_pod("other", labels={"x": "y"}))
     world.fail(queued, "Own")
-    assert queued.place == "unschedulable"
+    assert queued.queue == "unschedulable"
 
 
 def test_activating_a_pod_in_flight_brings_it_back_when_it_fails_and_no_other() -> None:
@@ -137,7 +137,7 @@ def test_activating_a_pod_in_flight_brings_it_back_when_it_fails_and_no_other() 
     assert labels(world) == ["ForceActivate"]
     world.fail(first, "Fit")
     world.fail(second, "Fit")
-    assert (first.place, second.place) == ("backoff", "unschedulable")
+    assert (first.queue, second.queue) == ("backoff", "unschedulable")
 
 
 def test_a_precheck_does_not_keep_events_from_pods_in_flight() -> None:
@@ -146,7 +146,7 @@ def test_a_precheck_does_not_keep_events_from_pods_in_flight() -> None:
     queued = world.pop()
     world.queue.on_event(NODE_ADD, precheck=lambda _pod: False)
     world.fail(queued, "Fit")
-    assert queued.place == "backoff"
+    assert queued.queue == "backoff"
 
 
 def test_an_error_does_not_ask_what_happened() -> None:
@@ -161,4 +161,4 @@ def test_an_error_does_not_ask_what_happened() -> None:
     queued = world.pop()
     world.queue.on_event(Event(Resource.NODE, Action.ADD))
     world.fail(queued)
-    assert (queued.place, asked) == ("backoff", [])
+    assert (queued.queue, asked) == ("backoff", [])

@@ -20,7 +20,7 @@ from podium.framework import Action, Event, Interest, QueuedPod, Resource
 from podium.framework.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT
 from podium.kube import Pod
 from tests.builders import make_pod
-from tests.engine.queues import NODE_ADD, NODE_LABEL, POD_GONE, ByKey, ByLess, World
+from tests.engine.queue.queues import NODE_ADD, NODE_LABEL, POD_GONE, ByKey, ByLess, World
 
 NAMES = [f"p{number}" for number in range(6)]
 PLUGINS = ["Fit", "Spread", "Claims", "Silent"]
@@ -333,7 +333,7 @@ class Story(RuleBasedStateMachine):
 
     @invariant()
     def every_pod_is_in_its_place_once(self) -> None:
-        seen = [(queued.pod.name, queued.place) for queued in self.queue]
+        seen = [(queued.pod.name, queued.queue) for queued in self.queue]
         assert len(seen) == len(set(seen)) == len(self.queue)
         assert dict(seen) == {name: modelled.place for name, modelled in self.waiting.items()}
         gated = sum(modelled.place == "unschedulable" and bool(modelled.gate) for modelled in self.waiting.values())

@@ -1,11 +1,11 @@
-"""Which events wake which waiting pods.
+"""Decides which events wake which waiting pods.
 
 A pod waits because certain plugins turned it away. Each plugin registers the events that could change its mind, some
 with a hint that looks at the changed object. An event is worth a new attempt when it is registered by a plugin that
 rejected the pod and a hint (or the lack of one) says so: at once if that plugin had the pod pending, otherwise when
 the pod's backoff is over. A hint that raises counts as a yes, so that a broken one cannot strand a pod.
 
-Most events concern nobody or few plugins; what each kind of event means to each plugin is worked out once and kept.
+Most events concern few plugins or none; what each event means to each plugin is worked out once and kept.
 """
 
 from __future__ import annotations
@@ -143,7 +143,9 @@ class Hints:
                         self._timer.timed_hint(plugin, event.label, hint) for hint in plugin_hints
                     )
                     found.setdefault(plugin, []).extend(covering)
-        one_by_one = {name for name, all_of in found.items() if any(each.hint and not each.by_kind for each in all_of)}
+        one_by_one = {
+            name for name, all_of in found.items() if any(each.hint and not each.by_signature for each in all_of)
+        }
         concerns = {
             name: known
             for name, known in self.concerns.items()
@@ -183,7 +185,7 @@ class Hints:
 
 
 def _concerns(interests: HintsByProfile) -> dict[str, Concerns]:
-    """With several profiles a plugin's name may stand for several plugins, which are not told apart here."""
+    """With several profiles a plugin's name may stand for several plugins, which are not distinguished here."""
     if len(interests) != 1:
         return {}
     (by_plugin,) = interests.values()

@@ -1,17 +1,17 @@
-"""The three places a queued pod can be in, and the ways between them.
+"""Moves pods between the three queues: active, backoff and unschedulable.
 
 Active pods are tried in the order of QueueSort. Entering it, or the backoff queue, takes the consent of the PreEnqueue
-plugins; a pod that one of them holds back is parked with the unschedulable ones. One record per pod is in one place.
+plugins; a pod that one of them holds back is parked with the unschedulable ones. One record per pod is in one queue.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from podium.engine.backoff import BackoffQueue
-from podium.engine.heap import Sorter, pod_heap
-from podium.engine.hints import Strategy
-from podium.engine.unschedulable import UnschedulablePods
+from podium.engine.queue.backoff_queue import BackoffQueue
+from podium.engine.queue.heap import Sorter, pod_heap
+from podium.engine.queue.queueing_hints import Strategy
+from podium.engine.queue.unschedulable_pods import UnschedulablePods
 from podium.framework.clock import Clock
 from podium.framework.events import Action, Concerns, Event, Resource
 from podium.framework.nominator import Nominator
@@ -33,7 +33,9 @@ PreEnqueue = Callable[[Pod, str], Status | None]
 """(pod, plugin to ask first) → None, or why the pod may not be tried, by which plugin."""
 
 
-class Places:
+class SubQueues:
+    """The active, the backoff and the unschedulable pods, and the ways between them."""
+
     def __init__(
         self,
         sorter: Sorter,
@@ -61,7 +63,7 @@ class Places:
         return self._pods.get(key)
 
     def pop(self) -> QueuedPod | None:
-        """The first active pod, else the one whose backoff ends first; it is in no place afterwards."""
+        """The first active pod, else the one whose backoff ends first; it is in no queue afterwards."""
         queued = self.active.pop()
         if queued is None:
             queued = self.backoff.pop_early()
@@ -69,7 +71,7 @@ class Places:
                 return None
             self._count(ACTIVE, POPPED_EARLY)
         del self._pods[queued.key]
-        queued.place = ""
+        queued.queue = ""
         return queued
 
     def requeue(self, queued: QueuedPod, strategy: Strategy, label: str) -> None:
@@ -95,11 +97,11 @@ class Places:
 
     def to_active(self, queued: QueuedPod, label: str) -> bool:
         """Make a pod active unless a PreEnqueue plugin objects. One that was backing off has been asked about."""
-        if queued.place != BACKOFF:
+        if queued.queue != BACKOFF:
             self._ask_to_enqueue(queued)
         known = self._pods.get(queued.key)
         if queued.gating_plugin:
-            if known is None or known.place == UNSCHEDULABLE:
+            if known is None or known.queue == UNSCHEDULABLE:
                 self._park(queued, label)
             return False
         if known is not None:
@@ -117,7 +119,7 @@ class Places:
         if queued.gating_plugin:
             self._park(queued, label)
             return
-        if queued.place == UNSCHEDULABLE:
+        if queued.queue == UNSCHEDULABLE:
             self.take_out(queued)
         self.backoff.add(queued)
         self._enter(queued, BACKOFF, label)
@@ -128,23 +130,23 @@ class Places:
         if known is None:
             self._enter(queued, UNSCHEDULABLE, label)
         else:  # A pod that stays where it is does not enter.
-            queued.place = UNSCHEDULABLE
+            queued.queue = UNSCHEDULABLE
             self._pods[queued.key] = queued
 
-    def _enter(self, queued: QueuedPod, place: str, label: str) -> None:
-        queued.place = place
+    def _enter(self, queued: QueuedPod, queue: str, label: str) -> None:
+        queued.queue = queue
         self._pods[queued.key] = queued
-        self._count(place, label)
+        self._count(queue, label)
 
     def take_out(self, queued: QueuedPod) -> None:
         del self._pods[queued.key]
-        if queued.place == ACTIVE:
+        if queued.queue == ACTIVE:
             self.active.remove(queued.key)
-        elif queued.place == BACKOFF:
+        elif queued.queue == BACKOFF:
             self.backoff.remove(queued.key)
         else:
             self.unschedulable.remove(queued.key)
-        queued.place = ""
+        queued.queue = ""
 
     def _ask_to_enqueue(self, queued: QueuedPod) -> None:
         """Ask the PreEnqueue plugins, the one that objected last time first, and note who objects now."""

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.engine.heap import KeyedHeap, LessHeap, PodHeap
+from podium.engine.queue.heap import KeyedHeap, LessHeap, PodHeap
 from podium.framework import QueuedPod
 from tests.builders import make_pod
-from tests.engine.queues import ByKey
+from tests.engine.queue.queues import ByKey
 
 OPERATIONS = st.lists(
     st.tuples(

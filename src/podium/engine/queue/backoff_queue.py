@@ -1,4 +1,4 @@
-"""Failed pods wait before they are tried again, twice as long each time.
+"""Holds failed pods before they are tried again, twice as long each time.
 
     duration   = min(initial × 2^(count − 1), maximum)
     expiration = ⌊time of the failure + duration⌋           (whole seconds)
@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from podium.engine.heap import KeyedHeap, LessHeap, PodHeap, Sorter, sort_key_of
+from podium.engine.queue.heap import KeyedHeap, LessHeap, PodHeap, Sorter, sort_key_of
 from podium.framework.clock import Clock
 from podium.framework.queued import QueuedPod
 
@@ -64,7 +64,7 @@ class BackoffQueue:
         heap = self._rejected if queued.unschedulable_plugins or queued.pending_plugins else self._errors
         heap.push(queued)
 
-    def sort_again(self, queued: QueuedPod) -> None:
+    def resort(self, queued: QueuedPod) -> None:
         heap = self._rejected if queued.key in self._rejected else self._errors
         heap.push(queued)
 

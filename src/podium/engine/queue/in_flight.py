@@ -1,4 +1,4 @@
-"""What happened while pods were being scheduled.
+"""Records what happens while pods are being scheduled.
 
 A pod that is being tried is in no queue, so an event that could help it would pass it by. Events are therefore kept
 while any pod is in flight, and a pod that fails is shown those that came after it was popped. An event is let go as
@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from podium.engine.hints import Listeners
+from podium.engine.queue.queueing_hints import Listeners
 from podium.kube import Pod
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from podium.engine.queue import Pending
+from podium.engine.queue.scheduling_queue import Pending
 from podium.framework import Action, Interest, QueuedPod, Resource
 from podium.kube import Pod
 from tests.builders import make_pod
-from tests.engine.queues import NODE_ADD, ByKey, ByLess, World, says
+from tests.engine.queue.queues import NODE_ADD, ByKey, ByLess, World, says
 
 ON_NODE_ADD = {"Fit": [Interest(Resource.NODE, Action.ADD)]}
 ON_OWN_LABEL = {"Fit": [Interest(Resource.POD, Action.UPDATE_POD_LABEL)]}
@@ -56,7 +56,7 @@ def test_a_pod_in_flight_is_in_no_place() -> None:
     world.add(make_pod("p"))
     assert len(world.queue) == 1
     queued = world.pop()
-    assert (queued.place, len(world.queue), len(world.queue.in_flight)) == ("", 0, 1)
+    assert (queued.queue, len(world.queue), len(world.queue.in_flight)) == ("", 0, 1)
     assert world.queue.in_flight.pods() == [queued.pod]
 
 
@@ -136,7 +136,7 @@ def test_an_update_that_a_rejecting_plugin_waits_for_brings_the_pod_back() -> No
     before, after = make_pod("p"), make_pod("p", labels={"x": "y"})
     queued = world.rejected(before, "Fit")
     world.queue.update(before, after)
-    assert (queued.place, queued.pod) == ("backoff", after)
+    assert (queued.queue, queued.pod) == ("backoff", after)
     assert world.counted[-1] == ("backoff", "UnschedulablePodUpdatePodLabel")
 
 
@@ -146,7 +146,7 @@ def test_an_update_that_no_rejecting_plugin_waits_for_leaves_the_pod_but_replace
     queued = world.rejected(before, "Fit")
     counted = list(world.counted)
     world.queue.update(before, after)
-    assert (queued.place, queued.pod) == ("unschedulable", after)
+    assert (queued.queue, queued.pod) == ("unschedulable", after)
     assert world.counted == counted
 
 
@@ -216,7 +216,7 @@ def test_a_rejected_pod_waits_as_unschedulable() -> None:
     world = World(ON_NODE_ADD)
     world.clock.advance(5)
     queued = world.rejected(make_pod("p"), "Fit")
-    assert queued.place == "unschedulable"
+    assert queued.queue == "unschedulable"
     assert (queued.unschedulable_count, queued.consecutive_errors, queued.timestamp) == (1, 0, 1005.0)
     assert world.counted == [("active", "UnschedulablePodAdd"), ("unschedulable", "ScheduleAttemptFailure")]
 
@@ -224,7 +224,7 @@ def test_a_rejected_pod_waits_as_unschedulable() -> None:
 def test_a_pod_that_failed_by_an_error_backs_off() -> None:
     world = World(ON_NODE_ADD)
     queued = world.rejected(make_pod("p"))
-    assert queued.place == "backoff"
+    assert queued.queue == "backoff"
     assert (queued.unschedulable_count, queued.consecutive_errors) == (0, 1)
     assert world.counted[-1] == ("backoff", "ScheduleAttemptFailure")
 
@@ -245,7 +245,7 @@ def test_an_activated_pod_is_tried_whatever_it_waits_for(plugins: list[str]) -> 
     world = World()
     queued = world.rejected(make_pod("p"), *plugins)
     world.queue.activate([make_pod("p")])
-    assert queued.place == "active"
+    assert queued.queue == "active"
     assert world.counted[-1] == ("active", "ForceActivate")
     assert world.pop() is queued
 
@@ -274,7 +274,7 @@ def test_iterating_shows_active_pods_in_order_then_the_others() -> None:
     world.rejected(make_pod("waiting"), "Fit")
     world.rejected(make_pod("error"))
     world.add(make_pod("low"), make_pod("high", priority=1))
-    shown = [(queued.pod.name, queued.place) for queued in world.queue]
+    shown = [(queued.pod.name, queued.queue) for queued in world.queue]
     assert shown == [("high", "active"), ("low", "active"), ("error", "backoff"), ("waiting", "unschedulable")]
 
 

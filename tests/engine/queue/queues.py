@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from podium.engine.queue import SchedulingQueue
+from podium.engine.queue.scheduling_queue import SchedulingQueue
 from podium.framework import Action, Event, Interest, ManualClock, QueuedPod, Resource, Status
 from podium.framework.nominator import Nominator
 from podium.framework.timer import Untimed
@@ -113,7 +113,7 @@ class World:
 
     def place(self, name: str) -> str:
         queued = self.queue.get(f"default/{name}")
-        return "" if queued is None else queued.place
+        return "" if queued is None else queued.queue
 
 
 def says(answer: bool) -> Callable[[Pod, Any, Any], bool]:

@@ -1,8 +1,8 @@
-"""A queue that stays in order whatever its QueueSort plugin does.
+"""Keeps the queue in order whatever its QueueSort plugin does.
 
 The plugin is asked while a pod is put into the queue or taken out of it, where a failure would lose the pod or stop the
-scheduler. So where it fails on two pods, they are compared as PrioritySort does, and what went wrong is told, once for
-each way of failing.
+scheduler. So where it fails on two pods, they are compared as PrioritySort does, and what went wrong is reported, once
+for each way of failing.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from podium.engine.heap import Sorter, sort_key_of
+from podium.engine.queue.heap import Sorter, sort_key_of
 from podium.framework.answers import describe
 from podium.framework.queued import QueuedPod
 from podium.plugins.priority_sort import PrioritySort
 
-MOST_TOLD = 100
-"""Ways of failing that are told of; one that is different each time would never end."""
+MOST_REPORTED = 100
+"""Ways of failing that are reported; one that is different each time would never end."""
 
 
 def unfailing(sorter: Any, report: Callable[[str], None]) -> Sorter:
@@ -30,7 +30,7 @@ class _Guarded:
     def __init__(self, sorter: Any, report: Callable[[str], None]) -> None:
         self._sorter = sorter
         self._report = report
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def less(self, a: QueuedPod, b: QueuedPod) -> bool:
         try:
@@ -41,8 +41,8 @@ class _Guarded:
 
     def failed(self, error: Exception) -> None:
         sentence = f'running QueueSort plugin "{self._sorter.name}": {describe(error)}'
-        if sentence not in self._told and len(self._told) < MOST_TOLD:
-            self._told.add(sentence)
+        if sentence not in self._reported and len(self._reported) < MOST_REPORTED:
+            self._reported.add(sentence)
             self._report(sentence)
 
 

@@ -1,8 +1,8 @@
-"""The pods that want a node, and when each is tried.
+"""Decides which pod is tried next.
 
-A pod is in one of three places: active (to be tried, in the order of QueueSort), backing off (failed, must wait a
+A pod is in one of three queues: active (to be tried, in the order of QueueSort), backing off (failed, must wait a
 while), or unschedulable (nothing has changed that could help it, or a PreEnqueue plugin holds it back); or it is in
-flight, being tried. Events in the cluster bring pods back from unschedulable; so do being told to (`activate`), an
+flight, being tried. Events in the cluster bring pods back from unschedulable; so do `activate`, an
 update of the pod itself and, in the end, mere time.
 
 Nothing here waits or sleeps. `pop` gives None when no pod is ready, and `tick` does what is due: pods whose backoff
@@ -12,15 +12,15 @@ be of use.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from podium.engine.changes import pod_events
-from podium.engine.heap import Sorter
-from podium.engine.hints import Hints, HintsByProfile, Listeners, Strategy
-from podium.engine.inflight import InFlight
-from podium.engine.places import ACTIVE, BACKOFF, POD_ADD, POD_UPDATE, UNSCHEDULABLE, Places, PreEnqueue
+from podium.engine.queue.flush_unschedulable import POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION, UnschedulableFlush
+from podium.engine.queue.heap import Sorter
+from podium.engine.queue.in_flight import InFlight
+from podium.engine.queue.queueing_hints import Hints, HintsByProfile, Listeners, Strategy
+from podium.engine.queue.sub_queues import ACTIVE, BACKOFF, POD_ADD, POD_UPDATE, UNSCHEDULABLE, PreEnqueue, SubQueues
 from podium.framework.clock import Clock
 from podium.framework.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT, Event
 from podium.framework.nominator import Nominator
@@ -30,9 +30,6 @@ from podium.kube import Pod
 
 ATTEMPT_FAILED = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
-
-LEFTOVERS_EVERY = 30.0
-"""Seconds between looks for pods that have waited too long."""
 
 
 class Pending(NamedTuple):
@@ -55,7 +52,7 @@ class SchedulingQueue:
         hints: HintsByProfile | None = None,
         initial_backoff: float = 1.0,
         max_backoff: float = 10.0,
-        max_in_unschedulable: float = 300.0,
+        max_in_unschedulable: float = POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION,
         timer: Timer = UNTIMED,
         report: Callable[[str], None] = lambda _message: None,
     ) -> None:
@@ -63,8 +60,7 @@ class SchedulingQueue:
         self._clock = clock
         self._nominator = nominator
         self._hints = Hints(hints or {}, report, timer)
-        self._max_in_unschedulable = max_in_unschedulable
-        self._places = Places(
+        self._queues = SubQueues(
             sorter,
             clock,
             nominator,
@@ -76,7 +72,7 @@ class SchedulingQueue:
             report=report,
         )
         self._sequence = 0
-        self._leftovers_due = clock.now() + LEFTOVERS_EVERY
+        self._flush = UnschedulableFlush(clock.now(), max_in_unschedulable)
         self.in_flight = InFlight()
         self.cycles = 0
         """How many pods have been popped."""
@@ -85,7 +81,7 @@ class SchedulingQueue:
 
     def add(self, pod: Pod) -> None:
         """A new pod without a node."""
-        self._places.to_active(self._new(pod), POD_ADD)
+        self._queues.to_active(self._new(pod), POD_ADD)
 
     def update(self, before: Pod, after: Pod) -> None:
         """A pod without a node changed. One in flight will be shown the change if it fails."""
@@ -93,34 +89,34 @@ class SchedulingQueue:
             for event in pod_events(before, after):
                 self.in_flight.record(self._hints.listeners(event), before, after)
             return
-        queued = self._places.get(after.key)
+        queued = self._queues.get(after.key)
         if queued is None:
-            self._places.to_active(self._new(after), POD_UPDATE)
+            self._queues.to_active(self._new(after), POD_UPDATE)
             return
         queued.pod = after
         self._renominate(before, after)
-        if queued.place == ACTIVE:
-            self._places.active.push(queued)
-        elif queued.place == BACKOFF:
-            self._places.backoff.sort_again(queued)
+        if queued.queue == ACTIVE:
+            self._queues.active.push(queued)
+        elif queued.queue == BACKOFF:
+            self._queues.backoff.resort(queued)
         else:
             for event in pod_events(before, after):
                 listeners = self._hints.listeners(event)
                 strategy = self._hints.strategy(queued, listeners, before, after)
-                self._places.requeue(queued, strategy, listeners.label)
-                if queued.place != UNSCHEDULABLE:
+                self._queues.requeue(queued, strategy, listeners.label)
+                if queued.queue != UNSCHEDULABLE:
                     break
 
     def delete(self, pod: Pod) -> None:
-        """The pod is gone or has a node; one in flight is for whoever is trying it to give up."""
+        """The pod is gone or has a node; one in flight is given up by the cycle that tries it."""
         self._nominator.remove(pod.uid)
-        queued = self._places.get(pod.key)
+        queued = self._queues.get(pod.key)
         if queued is not None:
-            self._places.take_out(queued)
+            self._queues.take_out(queued)
 
     def pop(self) -> QueuedPod | None:
         """The next pod to try, now in flight; None when none is ready. An idle scheduler cuts backoffs short."""
-        while (queued := self._places.pop()) is not None:
+        while (queued := self._queues.pop()) is not None:
             queued.attempts += 1
             if self.in_flight.start(queued.pod):
                 self.cycles += 1
@@ -136,7 +132,7 @@ class SchedulingQueue:
 
         What happened while it was in flight may send it straight back. False when the pod is queued already.
         """
-        known = self._places.get(queued.key)
+        known = self._queues.get(queued.key)
         if known is None:
             if queued.unschedulable_plugins or queued.pending_plugins:
                 queued.unschedulable_count += 1
@@ -146,7 +142,7 @@ class SchedulingQueue:
             queued.timestamp, queued.sequence = self._clock.now(), self._next_sequence()
             queued.backoff_expiration = None
             queued.flushed, queued.flushed_at = False, 0.0
-            self._places.requeue(queued, self._strategy_after_flight(queued), ATTEMPT_FAILED)
+            self._queues.requeue(queued, self._strategy_after_flight(queued), ATTEMPT_FAILED)
         self.done(queued.pod.uid)
         return known is None
 
@@ -161,33 +157,33 @@ class SchedulingQueue:
             return False
         waiting: list[Collection[QueuedPod]]
         if listeners.wildcard:
-            waiting = [[queued] for queued in self._places.unschedulable]
+            waiting = [[queued] for queued in self._queues.unschedulable]
         else:
-            waiting = self._places.unschedulable.waiting_for(listeners, before, after)
+            waiting = self._queues.unschedulable.waiting_for(listeners, before, after)
         if precheck is not None:
-            waiting = [[queued for queued in alike if precheck(queued.pod)] for alike in waiting]
+            waiting = [[queued for queued in equal if precheck(queued.pod)] for equal in waiting]
         return self._wake(waiting, listeners, before, after)
 
     def activate(self, pods: Iterable[Pod]) -> None:
         """Try these pods next, whatever they wait for. One in flight comes back at once if it fails."""
         for pod in pods:
-            queued = self._places.get(pod.key)
-            if queued is not None and queued.place != ACTIVE and self._places.to_active(queued, FORCE_ACTIVATE.label):
+            queued = self._queues.get(pod.key)
+            if queued is not None and queued.queue != ACTIVE and self._queues.to_active(queued, FORCE_ACTIVATE.label):
                 continue
             if pod.uid in self.in_flight:
                 self.in_flight.record(self._hints.listeners(FORCE_ACTIVATE), None, pod)
 
     def flush_backoff(self) -> None:
         """Make pods active whose backoff is over."""
-        for queued in self._places.backoff.completed():
-            self._places.to_active(queued, BACKOFF_COMPLETE)
+        for queued in self._queues.backoff.completed():
+            self._queues.to_active(queued, BACKOFF_COMPLETE)
 
     def flush_unschedulable(self) -> None:
         """Give pods another chance that nothing has woken for too long: a hint may have missed something."""
         self._flush_unschedulable(self._clock.now())
 
     def _flush_unschedulable(self, looked_at: float) -> None:
-        waiting = self._places.unschedulable.older_than(self._max_in_unschedulable, looked_at)
+        waiting = self._queues.unschedulable.older_than(self._flush.longest, looked_at)
         now = self._clock.now()
         for queued in waiting:
             queued.flushed, queued.flushed_at = True, now
@@ -197,19 +193,16 @@ class SchedulingQueue:
     def tick(self) -> None:
         """Do what is due by now; to be called every whole second, or whenever `next_timer` says."""
         self.flush_backoff()
-        periods = math.floor((self._clock.now() - self._leftovers_due) / LEFTOVERS_EVERY)
-        if periods >= 0:
-            # Late for one look or more: what counts is who had waited too long at the last of them.
-            self._flush_unschedulable(self._leftovers_due + periods * LEFTOVERS_EVERY)
-            self._leftovers_due += (periods + 1) * LEFTOVERS_EVERY
+        flush_due = self._flush.last_due(self._clock.now())
+        if flush_due is not None:
+            self._flush_unschedulable(flush_due)
 
     def next_timer(self) -> float | None:
         """The first time at which `tick` would move a pod, as things are; None when it never would."""
-        times = [self._places.backoff.next_completion()]
-        oldest = self._places.unschedulable.oldest()
+        times = [self._queues.backoff.next_completion()]
+        oldest = self._queues.unschedulable.oldest()
         if oldest is not None:
-            late = oldest + self._max_in_unschedulable - self._leftovers_due
-            times.append(self._leftovers_due + LEFTOVERS_EVERY * max(0, math.floor(late / LEFTOVERS_EVERY) + 1))
+            times.append(self._flush.first_that_flushes(oldest))
         return min((time for time in times if time is not None), default=None)
 
     # What can be seen
@@ -217,18 +210,18 @@ class SchedulingQueue:
     @property
     def ready(self) -> bool:
         """Whether `pop` would give a pod."""
-        return len(self._places.active) > 0 or self._places.backoff.rejected > 0
+        return len(self._queues.active) > 0 or self._queues.backoff.rejected > 0
 
     def pending(self) -> Pending:
-        places = self._places
-        gated = places.unschedulable.gated
-        return Pending(len(places.active), len(places.backoff), len(places.unschedulable) - gated, gated)
+        queues = self._queues
+        gated = queues.unschedulable.gated
+        return Pending(len(queues.active), len(queues.backoff), len(queues.unschedulable) - gated, gated)
 
     def rejections(self) -> dict[tuple[str, str], int]:
         """(plugin, profile) → how many of the pods here it turned away when they were last tried."""
         counted: dict[tuple[str, str], int] = {}
-        woken = ((queued, 1) for place in (self._places.active, self._places.backoff) for queued in place)
-        for queued, number in (*self._places.unschedulable.rejections(), *woken):
+        woken = ((queued, 1) for queue in (self._queues.active, self._queues.backoff) for queued in queue)
+        for queued, number in (*self._queues.unschedulable.rejections(), *woken):
             if queued.unschedulable_plugins or queued.pending_plugins:
                 for plugin in queued.unschedulable_plugins | queued.pending_plugins:
                     labels = (plugin, queued.pod.spec.scheduler_name)
@@ -236,36 +229,36 @@ class SchedulingQueue:
         return counted
 
     def get(self, key: str) -> QueuedPod | None:
-        """The record of a queued pod by "namespace/name"; its `place` says where it is."""
-        return self._places.get(key)
+        """The record of a queued pod by "namespace/name"; its `queue` says where it is."""
+        return self._queues.get(key)
 
     def __len__(self) -> int:
         """All pods but those in flight."""
-        return len(self._places)
+        return len(self._queues)
 
     def __iter__(self) -> Iterator[QueuedPod]:
         """All pods but those in flight: active and backing off in the order they would be tried, then the others."""
-        return iter(self._places)
+        return iter(self._queues)
 
     # How it is decided
 
     def _wake(self, waiting: Iterable[Collection[QueuedPod]], listeners: Listeners, before: Any, after: Any) -> bool:
-        """Bring back the pods that an event helps; of pods that are alike the hints are asked about the first."""
+        """Bring back the pods that an event helps; of pods with one signature the hints are asked about the first."""
         called: list[tuple[list[QueuedPod], Strategy]] = []
-        for alike in waiting:
-            for first in alike:
+        for equal in waiting:
+            for first in equal:
                 strategy = self._hints.strategy(first, listeners, before, after)
                 if strategy is not Strategy.SKIP:
-                    called.append((list(alike), strategy))
+                    called.append((list(equal), strategy))
                 break
         woken = False
         for pods, strategy in called:
             for queued in pods:
-                if not listeners.wildcard and self._places.stays_gated(queued, listeners.label):
+                if not listeners.wildcard and self._queues.stays_gated(queued, listeners.label):
                     continue
-                self._places.take_out(queued)
-                self._places.requeue(queued, strategy, listeners.label)
-                woken = woken or queued.place != UNSCHEDULABLE
+                self._queues.take_out(queued)
+                self._queues.requeue(queued, strategy, listeners.label)
+                woken = woken or queued.queue != UNSCHEDULABLE
         self.in_flight.record(listeners, before, after)
         return woken
 
@@ -289,8 +282,8 @@ class SchedulingQueue:
         known = self._nominator.node_of(before.uid)
         if before.uid != after.uid:
             self._nominator.remove(before.uid)
-        kept = known if not before.status.nominated_node_name else None
-        node = after.status.nominated_node_name or kept or ""
+        in_memory = known if not before.status.nominated_node_name else None
+        node = after.status.nominated_node_name or in_memory or ""
         if node or known:
             self._nominator.nominate(after, node)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.engine.sorting import unfailing
+from podium.engine.queue.queue_sort import unfailing
 from podium.framework import Plugin, QueuedPod
 from podium.plugins.priority_sort import PrioritySort
 from tests.builders import make_cluster, make_node, make_plugin, make_pod

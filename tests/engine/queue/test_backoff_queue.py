@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from podium.engine.queue import Pending
+from podium.engine.queue.scheduling_queue import Pending
 from podium.framework import Action, Interest, QueuedPod, Resource
 from tests.builders import make_pod
-from tests.engine.queues import NODE_ADD, ByKey, ByLess, World
+from tests.engine.queue.queues import NODE_ADD, ByKey, ByLess, World
 
 HINTS = {"Fit": [Interest(Resource.NODE, Action.ADD)]}
 SORTERS = pytest.mark.parametrize("sorter", [ByKey(), ByLess()], ids=["by key", "by less"])
@@ -21,7 +21,7 @@ def failed(world: World, name: str, *, at: float, times: int = 1, priority: int 
     queued.unschedulable_count = times - 1
     world.fail(queued, "Fit")
     world.queue.on_event(NODE_ADD)
-    assert queued.place == "backoff"
+    assert queued.queue == "backoff"
     return queued
 
 
@@ -51,7 +51,7 @@ def test_a_maximum_of_zero_means_no_wait() -> None:
     world = World(HINTS, initial_backoff=1, max_backoff=0)
     queued = world.rejected(make_pod("p"), "Fit")
     world.queue.on_event(NODE_ADD)
-    assert queued.place == "active"
+    assert queued.queue == "active"
 
 
 def test_errors_in_a_row_count_instead_of_rejections() -> None:
@@ -60,7 +60,7 @@ def test_errors_in_a_row_count_instead_of_rejections() -> None:
     queued.unschedulable_count = 7
     world.queue.activate([queued.pod])
     world.fail(world.pop())
-    assert (queued.place, queued.backoff_expiration) == ("backoff", 1001)
+    assert (queued.queue, queued.backoff_expiration) == ("backoff", 1001)
     world.queue.activate([queued.pod])
     world.fail(world.pop())
     assert queued.backoff_expiration == 1002
@@ -85,10 +85,10 @@ def test_a_pod_is_held_until_the_second_of_its_expiration_is_over(failed_at: flo
     assert world.queue.next_timer() == 1002
     world.clock.advance(1001.999 - failed_at)
     world.queue.flush_backoff()
-    assert queued.place == "backoff"
+    assert queued.queue == "backoff"
     world.clock.advance(0.001)
     world.queue.flush_backoff()
-    assert queued.place == "active"
+    assert queued.queue == "active"
     assert world.counted[-1] == ("active", "BackoffComplete")
     assert world.queue.next_timer() is None
 
@@ -99,7 +99,7 @@ def test_a_rejected_pod_woken_after_its_wait_is_active_at_once() -> None:
         queued = world.rejected(make_pod("p"), "Fit")
         world.clock.advance(later)
         world.queue.on_event(NODE_ADD)
-        assert queued.place == place
+        assert queued.queue == place
         assert world.counted[-1] == (place, "NodeAdd")
 
 
@@ -108,7 +108,7 @@ def test_an_idle_scheduler_takes_rejected_pods_before_their_wait_is_over(sorter:
     world = World(HINTS, sorter=sorter)
     queued = world.rejected(make_pod("p"), "Fit")
     world.queue.on_event(NODE_ADD)
-    assert queued.place == "backoff"
+    assert queued.queue == "backoff"
     assert world.queue.ready
     assert world.pop() is queued
     assert world.counted[-1] == ("active", "PopFromBackoffQ")
@@ -185,10 +185,10 @@ class TestPodsForgotten:
         queued = world.rejected(make_pod("p"), "Fit")
         world.clock.advance(300)
         world.queue.flush_unschedulable()
-        assert queued.place == "unschedulable"
+        assert queued.queue == "unschedulable"
         world.clock.advance(0.5)
         world.queue.flush_unschedulable()
-        assert queued.place == "active"
+        assert queued.queue == "active"
         assert queued.flushed
         assert world.counted[-1] == ("active", "UnschedulableTimeout")
 
@@ -197,7 +197,7 @@ class TestPodsForgotten:
         queued = world.rejected(make_pod("p"), "Fit")
         world.clock.advance(2)
         world.queue.flush_unschedulable()
-        assert queued.place == "backoff"
+        assert queued.queue == "backoff"
 
     def test_a_pod_held_by_a_gate_is_asked_about_and_then_waits_anew(self) -> None:
         world = World()
@@ -225,7 +225,7 @@ class TestPodsForgotten:
         assert (queued.flushed, queued.flushed_at) == (False, 0.0)
         world.clock.advance(300)
         world.queue.flush_unschedulable()
-        assert queued.place == "unschedulable"
+        assert queued.queue == "unschedulable"
 
     def test_pods_in_flight_come_back_too_if_any_was_forgotten(self) -> None:
         for forgotten, place in ((True, "backoff"), (False, "unschedulable")):
@@ -237,7 +237,7 @@ class TestPodsForgotten:
             queued = world.pop()
             world.queue.flush_unschedulable()
             world.fail(queued, "Fit")
-            assert queued.place == place
+            assert queued.queue == place
 
 
 class TestTimer:
@@ -270,11 +270,11 @@ class TestTimer:
         assert world.queue.next_timer() == looked_at
         world.clock.advance(looked_at - 0.5 - rejected_at)
         world.queue.tick()
-        assert queued.place == "unschedulable"
+        assert queued.queue == "unschedulable"
         assert world.queue.next_timer() == looked_at
         world.clock.advance(0.5)
         world.queue.tick()
-        assert queued.place == "active"
+        assert queued.queue == "active"
 
     def test_a_late_tick_keeps_the_rhythm(self) -> None:
         world = World(start=0.0)

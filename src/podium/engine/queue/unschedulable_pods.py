@@ -1,10 +1,10 @@
-"""Pods that wait for something to change.
+"""Holds the pods that wait for something to change.
 
 There may be tens of thousands of them while thousands of events come every second, nearly all of which concern none
 of them. So they are filed by what they wait for: a rejected pod under each plugin that rejected it, a gated pod under
-the plugin that gates it, and an event looks only under the plugins that registered it. Pods of one kind that wait for
-the same plugins are filed as one group, which most hints need to be asked about only once. They are also kept by age,
-to find those that have waited too long.
+the plugin that gates it, and an event looks only under the plugins that registered it. Pods with one signature that
+wait for the same plugins are filed as one group, which most hints need to be asked about only once. They are also kept
+by age, to find those that have waited too long.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from collections.abc import Collection, Hashable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from podium.cluster.facts import full_signature
-from podium.engine.heap import KeyedHeap
-from podium.engine.hints import Listeners
+from podium.engine.queue.heap import KeyedHeap
+from podium.engine.queue.queueing_hints import Listeners
 from podium.framework.events import Concerns
 from podium.framework.queued import QueuedPod
 from podium.kube import Pod
 
 
-class Sort(NamedTuple):
+class WaitingSignature(NamedTuple):
     """What the pods of a group have in common."""
 
-    kind: tuple[bytes, bytes]
+    pod: tuple[bytes, bytes]
     unschedulable_plugins: frozenset[str]
     pending_plugins: frozenset[str]
     gating_plugin: str
 
 
-class Group:
-    """Pods that are alike."""
+class SignatureGroup:
+    """Pods with one signature that wait for the same plugins."""
 
-    __slots__ = ("folders", "pods", "rejectors", "sort")
+    __slots__ = ("folders", "pods", "rejectors", "signature")
 
-    def __init__(self, sort: Sort) -> None:
-        self.sort = sort
-        self.rejectors = sort.unschedulable_plugins | sort.pending_plugins
+    def __init__(self, signature: WaitingSignature) -> None:
+        self.signature = signature
+        self.rejectors = signature.unschedulable_plugins | signature.pending_plugins
         self.folders: tuple[_Folder, ...] = ()
         self.pods: dict[str, QueuedPod] = {}
 
@@ -46,7 +46,7 @@ class _Filing(NamedTuple):
 
     queued: QueuedPod
     pod: Pod
-    group: Group
+    group: SignatureGroup
 
 
 class UnschedulablePods:
@@ -54,7 +54,7 @@ class UnschedulablePods:
         """`concerns`: plugins that can tell what pods wait for."""
         self._concerns = concerns or {}
         self._filings: dict[str, _Filing] = {}
-        self._groups: dict[Sort, Group] = {}
+        self._groups: dict[WaitingSignature, SignatureGroup] = {}
         self._rejected_by: dict[str, _Folder] = {}
         self._gated_by: dict[str, _Folder] = {}
         self._by_age = KeyedHeap(last_tried)
@@ -62,32 +62,32 @@ class UnschedulablePods:
         """How many of the pods are gated."""
 
     def put(self, queued: QueuedPod) -> None:
-        """File a pod; one that is here already is filed anew."""
+        """File a pod; one that is here already is filed again."""
         known = self._filings.get(queued.key)
-        sort = self._sort(queued, known)
-        if known is None or known.group.sort != sort:
+        signature = self._signature(queued, known)
+        if known is None or known.group.signature != signature:
             self.remove(queued.key)
-            group = self._groups.get(sort) or self._new_group(sort, queued.pod)
-            self.gated += bool(sort.gating_plugin)
+            group = self._groups.get(signature) or self._new_group(signature, queued.pod)
+            self.gated += bool(signature.gating_plugin)
         else:
             group = known.group
         group.pods[queued.key] = queued
         self._filings[queued.key] = _Filing(queued, queued.pod, group)
         self._by_age.push(queued)
 
-    def _sort(self, queued: QueuedPod, known: _Filing | None) -> Sort:
+    def _signature(self, queued: QueuedPod, known: _Filing | None) -> WaitingSignature:
         pod = queued.pod
-        return Sort(
-            known.group.sort.kind if known is not None and known.pod is pod else full_signature(pod),
+        return WaitingSignature(
+            known.group.signature.pod if known is not None and known.pod is pod else full_signature(pod),
             frozenset(queued.unschedulable_plugins),
             frozenset(queued.pending_plugins),
             queued.gating_plugin,
         )
 
-    def _new_group(self, sort: Sort, pod: Pod) -> Group:
-        group = self._groups[sort] = Group(sort)
-        if sort.gating_plugin:
-            group.folders = (self._folder(self._gated_by, sort.gating_plugin),)
+    def _new_group(self, signature: WaitingSignature, pod: Pod) -> SignatureGroup:
+        group = self._groups[signature] = SignatureGroup(signature)
+        if signature.gating_plugin:
+            group.folders = (self._folder(self._gated_by, signature.gating_plugin),)
         else:
             group.folders = tuple(self._folder(self._rejected_by, plugin) for plugin in group.rejectors)
         for folder in group.folders:
@@ -107,16 +107,16 @@ class UnschedulablePods:
         group = filing.group
         del group.pods[key]
         if not group.pods:
-            del self._groups[group.sort]
+            del self._groups[group.signature]
             for folder in group.folders:
                 folder.remove(group)
         self._by_age.remove(key)
-        self.gated -= bool(group.sort.gating_plugin)
+        self.gated -= bool(group.signature.gating_plugin)
 
     def waiting_for(self, listeners: Listeners, before: Any, after: Any) -> list[Collection[QueuedPod]]:
         """The pods to show an event to, each once: those that a listening plugin rejected or gates, in groups for which
         one answer holds."""
-        found: dict[Group, object] = {}
+        found: dict[SignatureGroup, object] = {}
         if self._filings:
             for plugin in listeners.plugins:
                 for folder in filter(None, (self._rejected_by.get(plugin), self._gated_by.get(plugin))):
@@ -163,23 +163,23 @@ class _Folder:
 
     def __init__(self, concerns: Concerns | None) -> None:
         self._concerns = concerns
-        self.groups: dict[Group, Collection[Hashable]] = {}
+        self.groups: dict[SignatureGroup, Collection[Hashable]] = {}
         """With what each waits for."""
-        self._by_concern: dict[Hashable, dict[Group, None]] = {}
+        self._by_concern: dict[Hashable, dict[SignatureGroup, None]] = {}
 
-    def add(self, group: Group, pod: Pod) -> None:
+    def add(self, group: SignatureGroup, pod: Pod) -> None:
         waits_for = self.groups[group] = self._awaited(pod)
         for concern in waits_for:
             self._by_concern.setdefault(concern, {})[group] = None
 
-    def remove(self, group: Group) -> None:
+    def remove(self, group: SignatureGroup) -> None:
         for concern in self.groups.pop(group):
             filed = self._by_concern[concern]
             del filed[group]
             if not filed:
                 del self._by_concern[concern]
 
-    def concerned(self, before: Any, after: Any) -> Mapping[Group, object]:
+    def concerned(self, before: Any, after: Any) -> Mapping[SignatureGroup, object]:
         """The groups that a change may matter to."""
         try:
             about = None if self._concerns is None else self._concerns.of_event(before, after)
@@ -207,5 +207,5 @@ ANYTHING = object()
 
 
 def last_tried(queued: QueuedPod) -> float:
-    """A pod that was given another chance for waiting too long waits anew from then."""
+    """A pod that was given another chance for waiting too long waits again from then."""
     return max(queued.timestamp, queued.flushed_at)

@@ -4,7 +4,7 @@ Two kinds, with one outside. `KeyedHeap` sorts by a key taken when the pod is pu
 its old entry behind, to be dropped when it surfaces, so every step is a few comparisons of tuples in C. `LessHeap`
 asks a function which of two pods goes first and keeps each pod's position, for sorters that have no key.
 
-Pods that sort alike leave in the order of their `sequence`, so that two runs of the same story are the same.
+Pods that sort equally leave in the order of their `sequence`, so that two runs of the same story are the same.
 """
 
 from __future__ import annotations
@@ -158,18 +158,18 @@ class LessHeap:
         """Find the place of a pod, starting from a position that is free for it: up as far as it goes, then down."""
         heap = self._heap
         while position and self._before(queued, heap[(position - 1) // 2]):
-            self._place(heap[(position - 1) // 2], position)
+            self._put_at(heap[(position - 1) // 2], position)
             position = (position - 1) // 2
         while (child := 2 * position + 1) < len(heap):
             if child + 1 < len(heap) and self._before(heap[child + 1], heap[child]):
                 child += 1
             if not self._before(heap[child], queued):
                 break
-            self._place(heap[child], position)
+            self._put_at(heap[child], position)
             position = child
-        self._place(queued, position)
+        self._put_at(queued, position)
 
-    def _place(self, queued: QueuedPod, position: int) -> None:
+    def _put_at(self, queued: QueuedPod, position: int) -> None:
         self._heap[position] = queued
         self._position[queued.key] = position
 

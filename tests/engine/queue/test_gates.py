@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from podium.engine.places import PRE_ENQUEUE
-from podium.engine.queue import Pending, SchedulingQueue
+from podium.engine.queue.scheduling_queue import Pending, SchedulingQueue
+from podium.engine.queue.sub_queues import PRE_ENQUEUE
 from podium.framework import Action, Event, Interest, PluginError, Resource, Status
 from podium.kube import Pod
 from tests.builders import make_pod
-from tests.engine.queues import NODE_ADD, POD_GONE, PROFILE, ByKey, World, says
+from tests.engine.queue.queues import NODE_ADD, POD_GONE, PROFILE, ByKey, World, says
 
 CLAIM_ADD = Event(Resource.PVC, Action.ADD)
 
@@ -58,7 +58,7 @@ def test_the_event_the_gating_plugin_waits_for_lets_the_pod_in() -> None:
     assert world.queue.on_event(CLAIM_ADD)
     queued = world.queue.get("default/p")
     assert queued is not None
-    assert (queued.place, queued.gated) == ("active", False)
+    assert (queued.queue, queued.gated) == ("active", False)
     assert world.counted[-1] == ("active", "PersistentVolumeClaimAdd")
 
 
@@ -81,7 +81,7 @@ def test_events_that_only_other_rejecting_plugins_wait_for_pass_a_gated_pod_by()
     assert not world.queue.on_event(NODE_ADD)
     assert world.gate.asked == []
     assert world.queue.on_event(POD_GONE), "Evicting hears of it, and Fit says it helps"
-    assert queued.place == "backoff"
+    assert queued.queue == "backoff"
 
 
 def test_the_gating_plugin_alone_does_not_bring_a_pod_back_if_its_hint_says_no() -> None:
@@ -128,7 +128,7 @@ def test_an_update_asks_when_a_rejecting_plugin_waits_for_it_whatever_the_gate_w
     queued.unschedulable_plugins = {"Evicting", "Gates"}
     world.gate.holding = {}
     world.queue.update(before, make_pod("p"))
-    assert queued.place == "active"
+    assert queued.queue == "active"
 
 
 def test_an_update_of_a_pod_that_stays_gated_is_no_entry() -> None:
@@ -149,7 +149,7 @@ def test_a_pod_about_to_back_off_is_asked_about_and_parked_if_held() -> None:
     queued = world.pop()
     world.gate.holding = {"Evicting": {"p"}}
     world.fail(queued)
-    assert queued.place == "unschedulable"
+    assert queued.queue == "unschedulable"
     assert world.queue.pending() == Pending(0, 0, 0, 1)
     assert world.counted[-1] == ("unschedulable", "ScheduleAttemptFailure")
 
@@ -157,11 +157,11 @@ def test_a_pod_about_to_back_off_is_asked_about_and_parked_if_held() -> None:
 def test_a_pod_activated_while_it_backs_off_is_not_asked_about_again() -> None:
     world = World()
     queued = world.rejected(make_pod("p"))
-    assert queued.place == "backoff"
+    assert queued.queue == "backoff"
     world.gate.holding = {"Gates": {"p"}}
     world.gate.asked.clear()
     world.queue.activate([queued.pod])
-    assert queued.place == "active"
+    assert queued.queue == "active"
     assert world.gate.asked == []
 
 
@@ -170,7 +170,7 @@ def test_a_rejected_pod_activated_against_a_gate_stays() -> None:
     queued = world.rejected(make_pod("p"), "Fit")
     world.gate.holding = {"Gates": {"p"}}
     world.queue.activate([queued.pod])
-    assert queued.place == "unschedulable"
+    assert queued.queue == "unschedulable"
     assert world.queue.pending() == Pending(0, 0, 0, 1)
 
 

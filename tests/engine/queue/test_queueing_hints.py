@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from podium.engine.hints import build_hints
+from podium.engine.queue.queueing_hints import build_hints
 from podium.framework import Action, Event, Interest, Plugin, Resource
 from podium.framework.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT
 from podium.framework.extender import EXTENDER
 from podium.kube import Pod
 from tests.builders import make_cluster, make_handle, make_node, make_pod
-from tests.engine.queues import NODE_ADD, NODE_LABEL, POD_GONE, ByKey, World, says
+from tests.engine.queue.queues import NODE_ADD, NODE_LABEL, POD_GONE, ByKey, World, says
 
 
 def make(kind: type[Plugin]) -> Plugin:
@@ -53,14 +53,14 @@ def test_an_event_brings_a_pod_back_if_a_rejecting_plugin_says_so(
     waiting = World(interests)
     queued = waiting.rejected(make_pod("p"), *unschedulable, pending=pending)
     assert waiting.queue.on_event(NODE_ADD) == (place != "unschedulable")
-    assert queued.place == place
+    assert queued.queue == place
 
     in_flight = World(interests)
     in_flight.add(make_pod("p"))
     queued = in_flight.pop()
     in_flight.queue.on_event(NODE_ADD)
     in_flight.fail(queued, *unschedulable, pending=pending)
-    assert queued.place == place
+    assert queued.queue == place
 
 
 def test_the_pending_plugin_is_what_makes_it_immediate_also_over_several_events() -> None:
@@ -70,7 +70,7 @@ def test_the_pending_plugin_is_what_makes_it_immediate_also_over_several_events(
     world.queue.on_event(NODE_ADD)
     world.queue.on_event(NODE_LABEL)
     world.fail(queued, "A", pending=["B"])
-    assert queued.place == "active"
+    assert queued.queue == "active"
 
 
 def test_a_hint_sees_the_waiting_pod_and_the_object() -> None:
@@ -152,24 +152,24 @@ def painted(name: str, colour: str) -> Pod:
     return make_pod(name, labels={"colour": colour})
 
 
-@pytest.mark.parametrize("by_kind", [True, False])
-def test_a_hint_that_answers_by_kind_is_asked_once_for_pods_that_are_alike(by_kind: bool) -> None:
+@pytest.mark.parametrize("by_signature", [True, False])
+def test_a_hint_that_answers_by_signature_is_asked_once_for_pods_that_share_it(by_signature: bool) -> None:
     colours = Colours()
-    world = World({"A": [Interest(Resource.NODE, Action.ADD, colours.hint, by_kind=by_kind)]})
+    world = World({"A": [Interest(Resource.NODE, Action.ADD, colours.hint, by_signature=by_signature)]})
     queued = {name: world.rejected(pod, "A") for name, pod in coloured("red", "red", "blue").items()}
     world.queue.on_event(NODE_ADD, None, "red")
-    assert len(colours.asked) == (2 if by_kind else 3)
-    assert [name for name, each in queued.items() if each.place == "backoff"] == ["red-0", "red-1"]
+    assert len(colours.asked) == (2 if by_signature else 3)
+    assert [name for name, each in queued.items() if each.queue == "backoff"] == ["red-0", "red-1"]
 
 
 def test_what_rejected_pods_and_who_is_left_out_sets_them_apart() -> None:
     colours = Colours()
-    hears = [Interest(Resource.NODE, Action.ADD, colours.hint, by_kind=True)]
+    hears = [Interest(Resource.NODE, Action.ADD, colours.hint, by_signature=True)]
     world = World({"A": hears, "B": [NO]})
     pods = coloured("red", "red", "red")
     queued = [world.rejected(pod, plugin) for pod, plugin in zip(pods.values(), "ABA", strict=True)]
     world.queue.on_event(NODE_ADD, None, "red", precheck=lambda pod: pod.name != "red-0")
-    assert [each.place for each in queued] == ["unschedulable", "unschedulable", "backoff"]
+    assert [each.queue for each in queued] == ["unschedulable", "unschedulable", "backoff"]
 
 
 @pytest.mark.parametrize(
@@ -184,16 +184,16 @@ def test_only_pods_that_wait_for_what_an_event_is_about_are_looked_at(
     event: str, asked: set[str], woken: set[str]
 ) -> None:
     colours = Colours()
-    world = World({"A": [Interest(Resource.NODE, Action.ADD, colours.hint, by_kind=True, concerns=colours)]})
+    world = World({"A": [Interest(Resource.NODE, Action.ADD, colours.hint, by_signature=True, concerns=colours)]})
     queued = {name: world.rejected(pod, "A") for name, pod in coloured("red", "blue", "any").items()}
     world.queue.on_event(NODE_ADD, None, event)
     assert set(colours.asked) == asked
-    assert {name for name, each in queued.items() if each.place == "backoff"} == woken
+    assert {name for name, each in queued.items() if each.queue == "backoff"} == woken
 
 
 def test_a_pod_that_changes_waits_for_something_else() -> None:
     colours = Colours()
-    world = World({"A": [Interest(Resource.NODE, Action.ADD, colours.hint, by_kind=True, concerns=colours)]})
+    world = World({"A": [Interest(Resource.NODE, Action.ADD, colours.hint, by_signature=True, concerns=colours)]})
     queued = world.rejected(painted("p", "red"), "A")
     world.queue.update(queued.pod, painted("p", "blue"))
     assert not world.queue.on_event(NODE_ADD, None, "red")
@@ -210,10 +210,10 @@ def test_who_fails_to_say_what_it_is_about_is_asked_about_all() -> None:
             raise KeyError(after)
 
     for colours in (NoIdeaOfPods(), NoIdeaOfEvents()):
-        world = World({"A": [Interest(Resource.NODE, Action.ADD, colours.hint, by_kind=True, concerns=colours)]})
+        world = World({"A": [Interest(Resource.NODE, Action.ADD, colours.hint, by_signature=True, concerns=colours)]})
         queued = world.rejected(painted("p", "red"), "A")
         world.queue.on_event(NODE_ADD, None, "blue")
-        assert (colours.asked, queued.place) == (["p"], "unschedulable")
+        assert (colours.asked, queued.queue) == (["p"], "unschedulable")
 
 
 def test_events_go_to_the_plugins_of_the_pods_profile() -> None:
@@ -227,7 +227,7 @@ def test_events_go_to_the_plugins_of_the_pods_profile() -> None:
         queued.unschedulable_plugins = {"A"}
         queue.add_unschedulable(queued)
     assert queue.on_event(NODE_ADD)
-    places = {queued.pod.name: queued.place for queued in queue}
+    places = {queued.pod.name: queued.queue for queued in queue}
     assert places == {"first": "backoff", "second": "unschedulable", "unknown": "backoff"}
 
 
