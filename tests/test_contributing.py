@@ -1,4 +1,4 @@
-"""The tables of CONTRIBUTING are true: every folder is listed, and every rule is in the file that is named for it."""
+"""The maps are true: every folder is listed, and every rule and every hop is in the file that is named for it."""
 
 import re
 from pathlib import Path
@@ -8,11 +8,13 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "podium"
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
+WAY = (ROOT / "docs/explanation/the-way-of-a-pod.md").read_text()
+MOST_HOPS = 15
 
 
-def rows(heading: str) -> list[list[str]]:
+def rows(heading: str, text: str = TEXT) -> list[list[str]]:
     """The cells of the first table under a heading."""
-    section = TEXT.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    section = text.partition(f"## {heading}\n")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
@@ -44,3 +46,24 @@ def test_the_table_has_twenty_rules() -> None:
 def test_a_word_is_explained_once() -> None:
     words = [word.strip() for cells in rows("Words") for word in cells[0].split(",")]
     assert len(words) == len(set(words))
+
+
+WAYS = {
+    heading: rows(heading, WAY.replace("# The way of a pod", "## The way of a pod"))
+    for heading in ("The way of a pod", "An extender's request", "A request of kubectl")
+}
+
+
+@pytest.mark.parametrize("hops", WAYS.values(), ids=WAYS)
+def test_every_hop_of_a_way_is_in_its_file(hops: list[list[str]]) -> None:
+    assert 0 < len(hops) <= MOST_HOPS
+    assert [cells[0] for cells in hops] == [str(number + 1) for number in range(len(hops))]
+    for _number, file, text, _what in hops:
+        path = SOURCE / file.strip("`")
+        assert path.is_file(), f"there is no {file}"
+        assert text.strip("`") in path.read_text(), f"{file} has no {text}"
+
+
+def test_every_file_named_on_the_way_exists() -> None:
+    for file in re.findall(r"`([a-z_/]+\.py)`", WAY):
+        assert (SOURCE / file).is_file(), file
