@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from podium.config.field import FieldError, FieldPath
 from podium.config.secrets import redacted, without_secrets
 
 
@@ -25,13 +26,37 @@ from podium.config.secrets import redacted, without_secrets
             {"tlsConfig": {"keyData": "REDACTED", "keyFile": "/k", "certData": "c"}},
         ),
         ({"urlPrefix": "http://u:s3cret@host/x"}, {"urlPrefix": "http://u:***@host/x"}),
-        ({"apiKey": "s3cret", "clientSecret": ["s3cret"]}, {"apiKey": "REDACTED", "clientSecret": ["REDACTED"]}),
+        ({"apiKey": "s3cret", "clientSecret": ["s3cret"]}, {"apiKey": "REDACTED", "clientSecret": "REDACTED"}),
         ({"secretName": "n", "tokenExpirationSeconds": 3}, {"secretName": "n", "tokenExpirationSeconds": 3}),
         ({"weight": 5, "resources": [{"name": "cpu"}]}, {"weight": 5, "resources": [{"name": "cpu"}]}),
     ],
 )
 def test_secrets_of_a_configuration_are_replaced_and_all_else_stays(given: Any, shown: Any) -> None:
     assert without_secrets({"a": [given]}) == {"a": [shown]}
+
+
+@pytest.mark.parametrize(
+    ("steps", "value", "shown"),
+    [
+        (("args", "source", "token"), "s3cret", '"REDACTED"'),
+        (("args", "source", "token"), ["s3cret"], '"REDACTED"'),
+        (("args", "basicAuth", "password"), {"s3cret": 1}, '"REDACTED"'),
+        (("args", "headers", 0, "value"), "s3cret", '"REDACTED"'),
+        (("args", "headers", 0, "name"), "X Y", '"X Y"'),
+        (("extenders", 0, "tlsConfig", "keyData"), "s3cret", '"REDACTED"'),
+        (("extenders", 0, "urlPrefix"), "http://u:s3cret@h", '"http://u:***@h"'),
+        (("args", "source", "tokenFile"), "/run/token", '"/run/token"'),
+        (("args", "weight"), -1, "-1"),
+    ],
+)
+def test_a_message_about_a_field_does_not_quote_a_secret(steps: tuple[str | int, ...], value: Any, shown: str) -> None:
+    path = FieldPath(steps)
+    for error in (
+        FieldError.invalid(path, value, "why"),
+        FieldError.duplicate(path, value),
+        FieldError.not_supported(path, value, ["x"]),
+    ):
+        assert f" value: {shown}" in str(error)
 
 
 @pytest.mark.parametrize(

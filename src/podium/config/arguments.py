@@ -11,6 +11,7 @@ import msgspec
 from podium.config.field import FieldPath, quoted
 from podium.config.problems import STRICT, Findings
 from podium.config.registry import Registry
+from podium.config.secrets import without_secrets
 from podium.config.strict import decode
 from podium.config.types import API_VERSION, GROUP, KubeSchedulerConfiguration, PluginConfig
 
@@ -46,7 +47,9 @@ def _decode_entry(
     entry_words = f"decoding .profiles[{i}].pluginConfig[{j}]: "
     decoding = f"decoding args for plugin {entry.name}: "
     if entry.args is not None and not isinstance(entry.args, dict):
-        findings.unreadable(path, f"{entry_words}{decoding}expected a mapping, got {quoted(entry.args)}")
+        findings.unreadable(
+            path, f"{entry_words}{decoding}expected a mapping, got {quoted(without_secrets(entry.args))}"
+        )
         return None
     known = {f"{name}Args" for name, plugin in registry.items() if plugin.Args is not None}
     objection = _header_objection(entry, versions, known, decoding)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from podium.config.durations import Duration
+from podium.config.secrets import shown_at
 
 Step = str | int
 
@@ -58,7 +59,7 @@ class FieldError(NamedTuple):
 
     @classmethod
     def invalid(cls, path: FieldPath, value: Any, detail: str) -> FieldError:
-        return cls(path, _body(Wrong.INVALID, quoted(value), detail))
+        return cls(path, _body(Wrong.INVALID, quoted(shown_at(path.steps, value)), detail))
 
     @classmethod
     def required(cls, path: FieldPath, detail: str = "") -> FieldError:
@@ -66,12 +67,12 @@ class FieldError(NamedTuple):
 
     @classmethod
     def duplicate(cls, path: FieldPath, value: Any) -> FieldError:
-        return cls(path, _body(Wrong.DUPLICATE, quoted(value)))
+        return cls(path, _body(Wrong.DUPLICATE, quoted(shown_at(path.steps, value))))
 
     @classmethod
     def not_supported(cls, path: FieldPath, value: Any, supported: Sequence[str]) -> FieldError:
         listed = "supported values: " + ", ".join(map(quoted, supported)) if supported else ""
-        return cls(path, _body(Wrong.NOT_SUPPORTED, quoted(value), listed))
+        return cls(path, _body(Wrong.NOT_SUPPORTED, quoted(shown_at(path.steps, value)), listed))
 
     @classmethod
     def forbidden(cls, path: FieldPath, detail: str) -> FieldError:

@@ -1,14 +1,16 @@
 """Hides secrets in configurations and in text that is shown, logged or sent.
 
-`without_secrets` is for a configuration as a dictionary: passwords, tokens, keys and header values are replaced;
-where a secret is in a file, the name of the file stays. `redacted` is for any text: it hides the password of a URL, by
-the `***` of Go's HTTP client, and the value of an Authorization header. It is the last line of defence of the log; code
-that knows what is secret does not put it into text in the first place.
+`without_secrets` is for a configuration as a dictionary: passwords, tokens, keys and header values are replaced; where
+a secret is in a file, the name of the file stays. `shown_at` is for a single value that a message quotes. `redacted` is
+for any text: it hides the password of a URL, by the `***` of Go's HTTP client, and the value of an Authorization
+header. It is the last line of defence of the log; code that knows what is secret does not put it into text in the first
+place.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 REDACTED = "REDACTED"
@@ -37,6 +39,21 @@ def without_secrets(value: Any) -> Any:
     return value
 
 
+def shown_at(steps: Iterable[str | int], value: Any) -> Any:
+    """The value that stands at a path of a configuration, as it may be quoted in a message.
+
+    >>> shown_at(("args", "source", "token"), "abc"), shown_at(("args", "headers", 0, "value"), "abc")
+    ('REDACTED', 'REDACTED')
+    """
+    names = [step for step in steps if isinstance(step, str)]
+    for number, name in enumerate(names):
+        if _HEADERS.search(name) and names[number + 1 :] != ["name"]:
+            return _hidden(value)
+        if _SECRET.search(name) and not _NO_SECRET.search(name):
+            return _hidden(value)
+    return without_secrets(value)
+
+
 def _field(name: str, value: Any) -> Any:
     if _HEADERS.search(name):
         return _header_values_hidden(value)
@@ -54,19 +71,12 @@ def _header_values_hidden(value: Any) -> Any:
             else _hidden(each)
             for each in value
         ]
-    return {key: _hidden(inner) for key, inner in value.items()} if isinstance(value, dict) else _hidden(value)
+    return {name: _hidden(inner) for name, inner in value.items()} if isinstance(value, dict) else _hidden(value)
 
 
 def _hidden(value: Any) -> Any:
-    """All text in it replaced; that something is empty, or a number, may be seen."""
-    match value:
-        case dict():
-            return {key: _hidden(inner) for key, inner in value.items()}
-        case list() | tuple():
-            return [_hidden(inner) for inner in value]
-        case str() | bytes():
-            return REDACTED if value else ""
-    return value
+    """What stands for a secret; that there is none, or that it is a number, may be seen."""
+    return REDACTED if isinstance(value, str | bytes | dict | list | tuple) and value else value
 
 
 def redacted(text: str) -> str:

@@ -24,7 +24,6 @@ import msgspec
 
 from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
-from podium.config.secrets import redacted
 
 SourceKind = Literal["prometheus", "metrics-server", "load-watcher", "annotations"]
 
@@ -119,7 +118,7 @@ class SourceSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel", 
         except ValueError:
             fits = False
         if not fits:
-            yield FieldError.invalid(path, redacted(self.address), "must be a URL that starts with http:// or https://")
+            yield FieldError.invalid(path, self.address, "must be a URL that starts with http:// or https://")
         elif url.username is not None:
             yield FieldError.forbidden(path, "a user name in the address would be logged: write it under basicAuth")
         elif url.query or url.fragment:

@@ -17,6 +17,7 @@ from pathlib import Path
 import aiohttp
 from multidict import CIMultiDict
 
+from podium.config.secrets import redacted
 from podium.measured.settings import SourceSettings
 from podium.telemetry.sample import SourceError
 
@@ -66,7 +67,7 @@ class LoadServer:
         ) as response:
             if 300 <= response.status < 400:
                 target = response.headers.get("Location", "elsewhere")
-                raise SourceError(f"{source} redirects to {target}: write that as its address")
+                raise SourceError(f"{source} redirects to {redacted(target)}: write that as its address")
             encoding = response.headers.get("Content-Encoding", "identity")
             if encoding != "identity":
                 raise SourceError(f"{source} answered compressed ({encoding}), which was not asked for")
