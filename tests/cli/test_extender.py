@@ -87,7 +87,7 @@ class Running:
 
     def ask(self, port: int, path: str, body: bytes | None = None) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection(LOOPBACK, port, timeout=10)
-        connection.request("GET" if body is None else "POST", path, body)
+        connection.request("GET" if body is None else "POST", path, body, {"Content-Type": "application/json"})
         response = connection.getresponse()
         answer = response.read()
         connection.close()

@@ -14,8 +14,8 @@ import msgspec
 from podium.extender.agents import choose
 from podium.extender.assembly import build_engine, runtime_of
 from podium.extender.binding import BindingWriter
-from podium.extender.connections import InFlightLimits
 from podium.extender.handler import ExtenderHandler
+from podium.extender.in_flight import InFlightLimits
 from podium.extender.metrics import ExtenderMetrics
 from podium.extender.routes import Routes
 from podium.extender.server import ExtenderServer
@@ -128,6 +128,7 @@ class Asking:
         self._session = session
 
     async def post(self, path: str, body: Any, **options: Any) -> Answer:
+        options.setdefault("headers", {"Content-Type": "application/json"})
         return await self.request("POST", path, data=body, **options)
 
     async def get(self, path: str) -> Answer:

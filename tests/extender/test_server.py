@@ -14,6 +14,7 @@ import pytest
 from podium.extender import connections as front
 from podium.extender import server
 from podium.extender.connections import Head, Heads, usual_head
+from podium.extender.in_flight import InFlightLimits
 from podium.extender.server import ExtenderServer
 from podium.serving import ServingError
 from tests.builders import make_pod
@@ -51,12 +52,16 @@ async def exchange(server: ExtenderServer, *pieces: bytes, pause: float = 0.0) -
 
 
 def post(path: str, body: bytes, *headers: str) -> bytes:
-    lines = [f"POST {path} HTTP/1.1", "Host: x", f"Content-Length: {len(body)}", *headers]
+    usual = ["Host: localhost", "Content-Type: application/json", f"Content-Length: {len(body)}"]
+    lines = [f"POST {path} HTTP/1.1", *usual, *headers]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
 def test_a_usual_head_is_a_post_with_a_length_and_nothing_odd() -> None:
-    go = b"POST /a/filter HTTP/1.1\r\nHost: h\r\nUser-Agent: Go-http-client/1.1\r\nContent-Length: 7"
+    go = (
+        b"POST /a/filter HTTP/1.1\r\nHost: h\r\nUser-Agent: Go-http-client/1.1\r\nContent-Length: 7\r\n"
+        b"Content-Type: application/json\r\nAccept-Encoding: gzip"
+    )
     assert usual_head(go) == Head("/a/filter", 7)
 
 
@@ -64,37 +69,38 @@ def test_a_usual_head_is_a_post_with_a_length_and_nothing_odd() -> None:
     "head",
     [
         b"GET /a HTTP/1.1\r\nContent-Length: 7",
-        b"POST /a HTTP/1.0\r\nContent-Length: 7",
-        b"POST /a HTTP/1.1\r\nHost: x",
-        b"POST /a?b HTTP/1.1\r\nContent-Length: 7",
+        b"POST /a HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: 7",
+        b"POST /a HTTP/1.1\r\nContent-Type: application/json\r\nHost: x",
+        b"POST /a?b HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 7",
         b"POST /%61 HTTP/1.1\r\nContent-Length: 7",
         b"POST a HTTP/1.1\r\nContent-Length: 7",
-        b"POST /a b HTTP/1.1\r\nContent-Length: 7",
-        b"POST /a HTTP/1.1\r\nContent-Length: 7\r\nContent-Length: 8",
-        b"POST /a HTTP/1.1\r\nContent-Length: -7",
-        b"POST /a HTTP/1.1\r\nContent-Length: +7",
-        b"POST /a HTTP/1.1\r\nContent-Length: 9999999999999999",
-        b"POST /a HTTP/1.1\r\nContent-Length: 7\r\nTransfer-Encoding: chunked",
-        b"POST /a HTTP/1.1\r\nContent-Length: 7\r\nExpect: 100-continue",
-        b"POST /a HTTP/1.1\r\nContent-Length: 7\r\nConnection: close",
-        b"POST /a HTTP/1.1\r\nContent-Length : 7",
-        b"POST /a HTTP/1.1\r\n Content-Length: 7",
-        b"POST /a HTTP/1.1\r\nContent-Length: 7\r\nnonsense",
+        b"POST /a b HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 7",
+        b"POST /a HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 7\r\nContent-Length: 8",
+        b"POST /a HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: -7",
+        b"POST /a HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: +7",
+        b"POST /a HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 9999999999999999",
+        b"POST /a HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 7\r\nTransfer-Encoding: chunked",
+        b"POST /a HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 7\r\nExpect: 100-continue",
+        b"POST /a HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 7\r\nConnection: close",
+        b"POST /a HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length : 7",
+        b"POST /a HTTP/1.1\r\nContent-Type: application/json\r\n Content-Length: 7",
+        b"POST /a HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 7\r\nnonsense",
     ],
 )
 def test_any_other_head_is_left_to_the_general_server(head: bytes) -> None:
     assert usual_head(head) is None
     heads = Heads()
     for _ in range(2):
-        assert heads.read(b"POST /a HTTP/1.1\r\nContent-Length: 7") == Head("/a", 7)
+        assert heads.read(b"POST /a HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 7") == Head("/a", 7)
         assert heads.read(head) is None
 
 
 def test_heads_that_differ_in_their_length_are_read_once() -> None:
     heads = Heads()
     for length in (b"7", b"0", b"123456", b"+7", b"7 ", b""):
-        for form in (b"POST /a HTTP/1.1\r\nContent-Length: %b\r\nHost: x", b"POST /a HTTP/1.1\r\nContent-Length: %b"):
-            assert heads.read(form % length) == usual_head(form % length)
+        for form in (b"Content-Type: application/json\r\nContent-Length: %b\r\nHost: x", b"Content-Length: %b"):
+            head = b"POST /a HTTP/1.1\r\n" + form % length
+            assert heads.read(head) == usual_head(head)
 
 
 def test_questions_are_answered_alike_on_both_ways_in() -> None:
@@ -291,7 +297,7 @@ def test_without_a_certificate_nothing_is_answered_where_one_is_needed() -> None
 def test_connections_that_were_closed_crowd_nobody_out() -> None:
     async def main() -> None:
         world = World("congestion", nodes=NODES)
-        in_flight = front.InFlightLimits(MAX_BODY, most_connections=3)
+        in_flight = InFlightLimits(MAX_BODY, most_connections=3)
         async with served(world, in_flight=in_flight) as (server, _asking):
             for _ in range(10):
                 reader, writer = await asyncio.open_connection(LOOPBACK, server.port)
@@ -311,6 +317,127 @@ def test_connections_that_were_closed_crowd_nobody_out() -> None:
                 writer.close()
 
     asyncio.run(main())
+
+
+# Web pages, and clients that do nothing
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Host": "evil.example:5401"}, 403),
+        ({"Host": "evil.example", "Origin": "http://evil.example"}, 403),
+        ({"Content-Type": "text/plain"}, 415),
+        ({"Content-Type": "application/x-www-form-urlencoded"}, 415),
+        ({"Content-Type": ""}, 415),
+        ({"Content-Type": "application/json; charset=utf-8"}, 200),
+        ({"Host": "localhost"}, 200),
+    ],
+)
+def test_what_a_web_page_sends_is_refused(headers: dict[str, str], status: int) -> None:
+    async def work(server: ExtenderServer, asking: Asking) -> None:
+        lines = {"Host": "127.0.0.1", "Content-Type": "application/json", **headers}
+        text = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        for more in ("", "Connection: close\r\n"):
+            for path in ("/congestion/prioritize", "/scheduler/bind"):
+                head = f"POST {path} HTTP/1.1\r\n{text}{more}Content-Length: {len(QUESTION)}\r\n\r\n"
+                reader, writer = await asyncio.open_connection(LOOPBACK, server.port)
+                writer.write(head.encode() + QUESTION)
+                assert f" {status} ".encode() in await reader.readline()
+                writer.close()
+        if "Host" in headers and status == 403:
+            assert (await asking.request("GET", "/metrics", headers=headers)).status == 403
+        assert (await asking.post("/congestion/prioritize", QUESTION)).json == ANSWER
+
+    talk(work)
+
+
+def test_what_is_answered_counts_until_it_is_read() -> None:
+    """Else a client that reads slowly, eight times, has eight answers in memory."""
+
+    async def work(server: ExtenderServer, asking: Asking) -> None:
+        nodes = [node(f"n{number}", {"filler": "x" * 100_000}) for number in range(100)]
+        question = post("/safe/filter", args(POD, nodes=nodes))
+        held = []
+        for _ in range(2):
+            reader, writer = await asyncio.open_connection(LOOPBACK, server.port)
+            writer.write(question)
+            await writer.drain()
+            assert b"200 OK" in await reader.readline()
+            held.append((reader, writer))
+        third = await asking.post("/safe/filter", BytesIO(args(POD, nodes=nodes)))
+        assert (third.status, third.json["Error"]) == (503, "too many large requests at once: try again")
+        for reader, writer in held:
+            head = await reader.readuntil(b"\r\n\r\n")
+            await reader.readexactly(int(head.partition(b"Content-Length: ")[2].partition(b"\r\n")[0]))
+            writer.close()
+        assert (await asking.post("/safe/filter", BytesIO(args(POD, nodes=nodes)))).status == 200
+        assert server._in_flight.bytes == 0
+
+    talk(work, max_body=11 << 20)
+
+
+def test_bodies_without_a_length_count_too() -> None:
+    async def work(server: ExtenderServer, asking: Asking) -> None:
+        size = MAX_BODY - 1000
+        head = b"POST /congestion/prioritize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        chunk = b"%x\r\n" % size + b" " * size + b"\r\n"
+        held = []
+        for _ in range(2):
+            reader, writer = await asyncio.open_connection(LOOPBACK, server.port)
+            writer.write(head + b"Transfer-Encoding: chunked\r\n\r\n" + chunk)
+            await writer.drain()
+            held.append((reader, writer))
+        await asyncio.sleep(0.3)
+        assert (await asking.post("/congestion/prioritize", _slowly(b" " * 10_000))).status == 503
+        for _reader, writer in held:
+            writer.close()
+
+    talk(work)
+
+
+def test_connections_on_which_nothing_happens_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (front, server):
+        monkeypatch.setattr(module, "SLOWEST_BODY", 0.2)
+    monkeypatch.setattr(front, "LONGEST_IDLE", 0.2)
+    monkeypatch.setattr(server, "SWEEP", 0.05)
+
+    async def work(server: ExtenderServer, asking: Asking) -> None:
+        for beginning in (b"", b"GET /", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", b"\x00", b"PO"):
+            reader, writer = await asyncio.open_connection(LOOPBACK, server.port)
+            writer.write(beginning)
+            async with asyncio.timeout(5):
+                await reader.read()
+            writer.close()
+        reader, writer = await asyncio.open_connection(LOOPBACK, server.port)
+        writer.write(post("/congestion/prioritize", QUESTION))
+        async with asyncio.timeout(5):
+            assert (await reader.read()).startswith(b"HTTP/1.1 200 OK")
+        writer.close()
+        assert (await asking.post("/congestion/prioritize", QUESTION)).json == ANSWER
+
+    talk(work)
+
+
+def test_a_client_that_does_not_read_its_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(front, "SLOWEST_BODY", 0.5)
+    monkeypatch.setattr(server, "SWEEP", 0.05)
+
+    async def work(server: ExtenderServer, _asking: Asking) -> None:
+        nodes = [node(f"n{number}", {"filler": "x" * 100_000}) for number in range(150)]
+        _reader, writer = await asyncio.open_connection(LOOPBACK, server.port, limit=1 << 10)
+        writer.write(post("/safe/filter", args(POD, nodes=nodes)))
+        async with asyncio.timeout(10):
+            while not server._in_flight.bytes:
+                await asyncio.sleep(0.01)
+            while server._connections or server._in_flight.bytes:
+                await asyncio.sleep(0.05)
+        writer.close()
+
+    talk(work, max_body=32 << 20)
 
 
 # Beside the answers

@@ -375,7 +375,19 @@ def test_victims_that_make_no_sense_are_refused(victims: Any, message: str) -> N
             b'{"PodName":"p","PodNamespace":"default","PodUID":"u","Node":"n"}',
             "Extender doesn't support Bind: make 'BindVerb' be empty in your ExtenderConfig",
         ),
-        (b'{"PodName":"p"}', "PodName, PodNamespace and Node must be given"),
+        (b'{"PodName":"p"}', "PodName, PodNamespace, PodUID and Node must be given, and nothing else"),
+        (
+            b'{"PodName":"p","PodNamespace":"default","Node":"n"}',
+            "PodName, PodNamespace, PodUID and Node",
+        ),
+        (
+            b'{"PodName":"p","PodNamespace":"d","PodUID":"","Node":"n"}',
+            "PodName, PodNamespace, PodUID and Node must be",
+        ),
+        (
+            b'{"PodName":"p","PodNamespace":"d","PodUID":"u","Node":"n","x":""}',
+            "PodName, PodNamespace, PodUID and Node",
+        ),
         (b'{"PodName":1,"PodNamespace":"default","Node":"n"}', "PodName is not what it should be"),
         (b"", "the request is empty"),
     ],

@@ -14,23 +14,31 @@ from collections.abc import Callable
 from typing import NamedTuple, cast
 
 from podium.extender.handler import ExtenderHandler
+from podium.extender.in_flight import InFlightLimits
 from podium.extender.responses import Body
 from podium.extender.routes import BIND, Endpoint
 from podium.extender.service import Reply
+from podium.serving.browser_guard import BrowserGuard, accepts_type
 
 LONGEST_HEAD = 16 << 10
 SLOWEST_BODY = 30.0
 """Seconds within which a request has to be here as a whole."""
 
+LONGEST_IDLE = 180.0
+"""Seconds for which a connection may bring nothing; kube-scheduler closes its own after 90."""
+
 MOST_HEADS = 256
+JSON_TYPES = ("application/json",)
+ANYWHERE = BrowserGuard("0.0.0.0")
 
 _END = b"\r\n\r\n"
 _LENGTH = b"\r\nContent-Length: "
 _LONGEST_LENGTH = 15
 _REQUEST_LINE = re.compile(rb"POST (/[!-$&-~]*) HTTP/1\.1")
 _UNUSUAL = frozenset(
-    (b"connection", b"content-encoding", b"expect", b"te", b"trailer", b"transfer-encoding", b"upgrade")
+    (b"connection", b"content-encoding", b"expect", b"origin", b"te", b"trailer", b"transfer-encoding", b"upgrade")
 )
+_OF_BROWSERS = b"sec-"
 _REASONS = {200: b"OK", 400: b"Bad Request", 500: b"Internal Server Error", 503: b"Service Unavailable"}
 
 
@@ -41,71 +49,61 @@ class Head(NamedTuple):
     length: int
 
 
-def usual_head(head: bytes) -> Head | None:
+def usual_head(head: bytes, guard: BrowserGuard = ANYWHERE) -> Head | None:
     """The path and the length of the body; None where anything is out of the ordinary.
 
-    >>> usual_head(b"POST /safe/filter HTTP/1.1\\r\\nHost: a\\r\\nContent-Length: 12")
-    Head(path='/safe/filter', length=12)
-    >>> usual_head(b"GET /healthz HTTP/1.1\\r\\nHost: a")
+    >>> usual_head(b"POST /a HTTP/1.1\\r\\nHost: b\\r\\nContent-Type: application/json\\r\\nContent-Length: 12")
+    Head(path='/a', length=12)
+    >>> usual_head(b"GET /healthz HTTP/1.1\\r\\nHost: b")
     """
     first, *lines = head.split(b"\r\n")
     line_found = _REQUEST_LINE.fullmatch(first)
     if line_found is None or b"?" in first:
         return None
-    length = None
+    length, is_json = None, False
     for line in lines:
         name, colon, value = line.partition(b":")
         name = name.lower()
         if not colon or name in _UNUSUAL or not name.isascii() or name != name.strip():
             return None
+        if name.startswith(_OF_BROWSERS) or (name == b"host" and not guard.allows_host(_text(value))):
+            return None
+        if name == b"content-type":
+            is_json = accepts_type(_text(value), JSON_TYPES)
         if name == b"content-length":
             value = value.strip()
             if length is not None or not value.isdigit() or len(value) > _LONGEST_LENGTH:
                 return None
             length = int(value)
-    return None if length is None else Head(line_found[1].decode("ascii"), length)
+    return None if length is None or not is_json else Head(line_found[1].decode("ascii"), length)
+
+
+def _text(value: bytes) -> str:
+    return value.strip().decode("latin-1")
 
 
 class Heads:
     """Heads seen before, by all of them but the length: what a client sends differs in nothing else."""
 
-    def __init__(self) -> None:
+    def __init__(self, guard: BrowserGuard = ANYWHERE) -> None:
+        self._guard = guard
         self._paths: dict[bytes, str] = {}
 
     def read(self, head: bytes) -> Head | None:
         """The same as `usual_head`, sooner."""
         at = head.find(_LENGTH)
         if at < 0:
-            return usual_head(head)
+            return usual_head(head, self._guard)
         end = head.find(b"\r\n", at + len(_LENGTH))
         digits = head[at + len(_LENGTH) :] if end < 0 else head[at + len(_LENGTH) : end]
         rest = head[:at] if end < 0 else head[:at] + head[end:]
         path = self._paths.get(rest)
         if path is not None and digits.isdigit() and len(digits) <= _LONGEST_LENGTH:
             return Head(path, int(digits))
-        found = usual_head(head)
+        found = usual_head(head, self._guard)
         if found is not None and len(self._paths) < MOST_HEADS:
             self._paths[rest] = found.path
         return found
-
-
-class InFlightLimits:
-    """How many bytes of bodies are being received, and connections open, over all ports of a process."""
-
-    def __init__(self, most_bytes: int, most_connections: int = 1000) -> None:
-        self._most_bytes = most_bytes
-        self._most_connections = most_connections
-        self.bytes = 0
-        self.usual_connections = 0
-        self.others: list[Callable[[], int]] = []
-        """Each returns how many connections have been handed to a general server."""
-
-    def has_room_for(self, length: int) -> bool:
-        return self.bytes == 0 or self.bytes + length <= self._most_bytes
-
-    @property
-    def crowded(self) -> bool:
-        return self.usual_connections + sum(count() for count in self.others) > self._most_connections
 
 
 class ExtenderConnection(asyncio.Protocol):
@@ -118,6 +116,7 @@ class ExtenderConnection(asyncio.Protocol):
         in_flight: InFlightLimits,
         open_ones: set[ExtenderConnection],
         heads: Heads,
+        handed_over: Callable[[asyncio.Protocol, asyncio.Transport], None],
         *,
         needs_certificate: bool,
     ) -> None:
@@ -126,6 +125,7 @@ class ExtenderConnection(asyncio.Protocol):
         self._in_flight = in_flight
         self._open_ones = open_ones
         self._heads = heads
+        self._handed_over = handed_over
         self._needs_certificate = needs_certificate
         self._transport: asyncio.Transport
         self._loop = asyncio.get_running_loop()
@@ -134,8 +134,11 @@ class ExtenderConnection(asyncio.Protocol):
         self._length = -1
         """Of the body that is being received; -1 before its head has come."""
         self._endpoint: Endpoint
+        self._reserved = 0
+        """Bytes of requests on this connection that are in flight."""
         self._timer: asyncio.TimerHandle | None = None
-        self._busy = self._ending = False
+        self._busy = self._ending = self._unread = False
+        self._quiet_since = self._loop.time()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -147,6 +150,14 @@ class ExtenderConnection(asyncio.Protocol):
     def connection_lost(self, _error: Exception | None) -> None:
         self._leave()
         self._let_go()
+        self._release()
+
+    def close_if_quiet(self, now: float) -> None:
+        """Close where nothing was asked, or no answer read, for too long."""
+        if self._unread and now - self._quiet_since > SLOWEST_BODY:
+            self._transport.abort()
+        elif not (self._busy or self._have) and now - self._quiet_since > LONGEST_IDLE:
+            self._transport.close()
 
     def _leave(self) -> None:
         self._open_ones.discard(self)
@@ -160,10 +171,15 @@ class ExtenderConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Stop reading from a client that does not read its answers."""
+        self._unread, self._quiet_since = True, self._loop.time()
         self._transport.pause_reading()
 
     def resume_writing(self) -> None:
+        self._unread, self._quiet_since = False, self._loop.time()
         self._transport.resume_reading()
+        self._release()
+        if not self._busy:
+            self._go_on()
 
     def data_received(self, data: bytes) -> None:
         self._pieces.append(data)
@@ -173,7 +189,7 @@ class ExtenderConnection(asyncio.Protocol):
 
     def _go_on(self) -> None:
         """Answer what is here as a whole."""
-        while self._have and not self._busy:
+        while self._have and not self._busy and not self._unread:
             if self._length < 0 and not self._read_head():
                 return
             if self._have < self._length:
@@ -208,6 +224,7 @@ class ExtenderConnection(asyncio.Protocol):
             return False
         self._endpoint, self._length = endpoint, head.length
         self._in_flight.bytes += head.length
+        self._reserved += head.length
         self._pieces, self._have = [data[end + 4 :]], len(data) - end - 4
         return True
 
@@ -220,12 +237,15 @@ class ExtenderConnection(asyncio.Protocol):
 
     def _let_go(self) -> None:
         """Nothing is being received any more."""
-        if self._length > 0:
-            self._in_flight.bytes -= self._length
         self._length = -1
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _release(self) -> None:
+        """Nothing of this connection is in flight any more."""
+        self._in_flight.bytes -= self._reserved
+        self._reserved = 0
 
     def _wait(self) -> None:
         if self._timer is None:
@@ -239,9 +259,11 @@ class ExtenderConnection(asyncio.Protocol):
     def _hand_over(self, data: bytes) -> None:
         """Let the general server go on from here, as if it had been there from the start."""
         self._let_go()
+        self._release()
         self._pieces, self._have, self._busy = [], 0, True
         self._leave()
         server = self._general()
+        self._handed_over(server, self._transport)
         self._transport.set_protocol(server)
         server.connection_made(self._transport)
         if data:
@@ -265,6 +287,9 @@ class ExtenderConnection(asyncio.Protocol):
             length,
         )
         send(self._transport, head, body)
+        self._quiet_since = self._loop.time()
+        if not self._unread:
+            self._release()
 
 
 def send(transport: asyncio.Transport, head: bytes, body: Body) -> None:

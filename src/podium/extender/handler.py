@@ -15,10 +15,12 @@ from podium.extender.responses import error, filter_error
 from podium.extender.routes import BIND, FILTER, Endpoint, Routes
 from podium.extender.service import FAILED, OK, Reply
 from podium.framework.report_limit import ReportLimit
+from podium.serving.browser_guard import FORBIDDEN, UNSUPPORTED_MEDIA_TYPE
 from podium.serving.log import LOG
 
 ANSWERED, REFUSED, FAILURE = "answered", "refused", "failed"
 TOO_LARGE, NO_SUCH_PATH, WRONG_METHOD, BUSY = 413, 404, 405, 503
+JSON = "application/json"
 REPEAT = 10.0
 """Seconds between two lines about the same problem."""
 
@@ -80,6 +82,14 @@ class ExtenderHandler:
     def wrong_method(self, method: str, path: str) -> Reply:
         self.metrics.rejected("method")
         return Reply(WRONG_METHOD, error(f"{method} {path[:200]}: only POST is answered here"))
+
+    def forbidden(self, message: str) -> Reply:
+        self.metrics.rejected("browser")
+        return Reply(FORBIDDEN, error(message))
+
+    def wrong_type(self, content_type: str) -> Reply:
+        self.metrics.rejected("type")
+        return Reply(UNSUPPORTED_MEDIA_TYPE, error(f"Content-Type is {content_type[:80]!r}: send {JSON}"))
 
     def _failed(self, endpoint: Endpoint, failure: Exception) -> Reply:
         LOG.error("answering %s of %s failed", endpoint.verb, endpoint.agent, exc_info=failure)

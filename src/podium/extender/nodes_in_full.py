@@ -22,7 +22,7 @@ from podium.kube import Condition, Node
 from podium.kube.meta import ClusterObject, Model, Resources
 from podium.kube.node import NodeAddress, NodeSpec, NodeStatus
 
-MOST_NODE_TEXT = 512 << 20
+MOST_NODE_TEXT = 256 << 20
 """Bytes of text by which nodes are recognised."""
 
 _decode = msgspec.json.Decoder(list[msgspec.Raw]).decode

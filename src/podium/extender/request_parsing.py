@@ -25,6 +25,7 @@ _NAMES = b',"Nodes":null,"NodeNames":['
 _NODES = b',"Nodes":{"metadata":{},"items":['
 _NODES_END = b']},"NodeNames":null}'
 _NULL = b"null"
+_BINDING_KEYS = dict.fromkeys(("podname", "podnamespace", "poduid", "node")).keys()
 
 MOST_PODS = 512
 LONGEST_CACHED = 64 << 10
@@ -146,6 +147,19 @@ def _items(nodes: Text) -> memoryview | None:
         return None
     items = read_fields(nodes, "items", what="Nodes")["items"]
     return memoryview(b"[]") if bytes(items) == _NULL else memoryview(items)
+
+
+def read_binding_args(body: bytes) -> tuple[str, str, str, str]:
+    """PodName, PodNamespace, PodUID and Node of the body of bind: all of them, and nothing else.
+
+    kube-scheduler always sends all four. A binding cannot be undone, so nothing less exact will do.
+    """
+    given: dict[str, msgspec.Raw] = read_value(body, dict[str, msgspec.Raw], "the request")
+    found = {key.casefold(): read_value(text, str | None, key[:80]) for key, text in given.items()}
+    if found.keys() != _BINDING_KEYS or not all(found.values()):
+        raise BadRequestError("PodName, PodNamespace, PodUID and Node must be given, and nothing else")
+    name, namespace, uid, node = (found[key] for key in _BINDING_KEYS)
+    return name, namespace, uid, node
 
 
 def read_fields(text: Text, *names: str, what: str = "the request") -> Mapping[str, Text]:

@@ -15,8 +15,8 @@ from podium.client import Access
 from podium.config.registry import Registry
 from podium.extender.agents import Agent
 from podium.extender.client_authorities import authorities_of
-from podium.extender.connections import InFlightLimits
 from podium.extender.handler import ExtenderHandler
+from podium.extender.in_flight import InFlightLimits
 from podium.extender.process import ExtenderProcess, build_process
 from podium.extender.routes import Routes
 from podium.extender.server import ExtenderServer

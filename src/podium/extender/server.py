@@ -17,14 +17,20 @@ from typing import Any
 
 from aiohttp import web
 
-from podium.extender.connections import SLOWEST_BODY, ExtenderConnection, Heads, InFlightLimits
+from podium.extender.connections import JSON_TYPES, SLOWEST_BODY, ExtenderConnection, Heads
 from podium.extender.handler import ExtenderHandler
+from podium.extender.in_flight import InFlightLimits, Reservation
 from podium.extender.metrics import CONTENT_TYPE
 from podium.extender.responses import error
+from podium.extender.routes import Endpoint
 from podium.extender.service import Reply
 from podium.serving import ServingError
+from podium.serving.browser_guard import BrowserGuard, accepts_type
 from podium.serving.health import Check, Health, HealthResults
 
+SWEEP = 5.0
+"""Seconds between two looks at connections that have gone quiet."""
+CHUNK = 64 << 10
 GRACE = 5.0
 """Seconds that answers under way get at the end."""
 LINGER = 3.0
@@ -62,7 +68,11 @@ class ExtenderServer:
         in_flight.others.append(lambda: len(self._general.connections))
         self._listening: asyncio.Server | None = None
         self._connections: set[ExtenderConnection] = set()
-        self._heads = Heads()
+        self._guard = BrowserGuard(host)
+        self._heads = Heads(self._guard)
+        self._silent: dict[asyncio.Protocol, tuple[asyncio.Transport, float]] = {}
+        """Connections handed to the general server that have brought no request yet, and since when."""
+        self._sweeping: asyncio.TimerHandle | None = None
 
     async def start(self) -> None:
         """Listen; raises ServingError where that cannot be done."""
@@ -73,8 +83,11 @@ class ExtenderServer:
             where = f"--bind-address {self._host} with port {self.port}"
             raise ServingError(f"{where} cannot be listened on: {problem.strerror or problem}") from None
         self.port = self._listening.sockets[0].getsockname()[1]
+        self._sweeping = loop.call_later(SWEEP, self._sweep)
 
     async def stop(self) -> None:
+        if self._sweeping is not None:
+            self._sweeping.cancel()
         if self._listening is not None:
             self._listening.close()
         for connection in list(self._connections):
@@ -88,8 +101,24 @@ class ExtenderServer:
             self._in_flight,
             self._connections,
             self._heads,
+            self._handed_over,
             needs_certificate=self._needs_certificate,
         )
+
+    def _handed_over(self, general: asyncio.Protocol, transport: asyncio.Transport) -> None:
+        self._silent[general] = transport, asyncio.get_running_loop().time()
+
+    def _sweep(self) -> None:
+        """Close connections on which nothing happens."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        for connection in list(self._connections):
+            connection.close_if_quiet(now)
+        for general, (transport, since) in list(self._silent.items()):
+            if transport.is_closing() or now - since > SLOWEST_BODY:
+                del self._silent[general]
+                transport.close()
+        self._sweeping = loop.call_later(SWEEP, self._sweep)
 
     # What does not come the short way
 
@@ -98,7 +127,11 @@ class ExtenderServer:
         return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=self._handler.max_body)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        path = request.path
+        self._silent.pop(request.protocol, None)
+        path, headers = request.path, request.headers
+        refusal = self._guard.refusal(headers.get("Host"), headers.get("Origin"), headers.get("Sec-Fetch-Site"))
+        if refusal is not None:
+            return _response(self._handler.forbidden(refusal))
         endpoint = self._handler.find(path)
         if endpoint is None:
             return self._other(request, path)
@@ -108,24 +141,34 @@ class ExtenderServer:
             response = _response(self._handler.wrong_method(request.method, path))
             response.headers["Allow"] = "POST"
             return response
+        if not accepts_type(headers.get("Content-Type"), JSON_TYPES):
+            return _response(self._handler.wrong_type(headers.get("Content-Type", "")))
         if (length := request.content_length) is not None and length > self._handler.max_body:
             return _response(self._handler.too_large(endpoint, length))
         if self._in_flight.crowded or not self._in_flight.has_room_for(length or 0):
             return _response(self._handler.busy(endpoint))
-        self._in_flight.bytes += length or 0
+        with self._in_flight.reserved(length or 0) as reservation:
+            response = _response(await self._answer(request, endpoint, reservation))
+            await response.prepare(request)
+            await response.write_eof()
+            return response
+
+    async def _answer(self, request: web.BaseRequest, endpoint: Endpoint, reservation: Reservation) -> Reply:
         try:
             async with asyncio.timeout(SLOWEST_BODY):
                 await _go_ahead(request)
-                body = await request.read()
-        except web.HTTPRequestEntityTooLarge:
-            return _response(self._handler.too_large(endpoint, None))
+                body = bytearray()
+                async for chunk in request.content.iter_chunked(CHUNK):
+                    body += chunk
+                    if len(body) > self._handler.max_body:
+                        return self._handler.too_large(endpoint, None)
+                    if not reservation.covers(len(body)):
+                        return self._handler.busy(endpoint)
         except TimeoutError:
-            return _response(Reply(408, error(f"the request did not come within {SLOWEST_BODY:.0f} seconds")))
+            return Reply(408, error(f"the request did not come within {SLOWEST_BODY:.0f} seconds"))
         except (web.RequestPayloadError, ValueError) as problem:
-            return _response(Reply(400, error(f"the request cannot be read: {problem}")))
-        finally:
-            self._in_flight.bytes -= length or 0
-        return _response(await self._handler.answer(endpoint, body))
+            return Reply(400, error(f"the request cannot be read: {problem}"))
+        return await self._handler.answer(endpoint, bytes(body))
 
     def _other(self, request: web.BaseRequest, path: str) -> web.Response:
         show: Callable[[], web.Response] | None = None

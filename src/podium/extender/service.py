@@ -28,6 +28,7 @@ from podium.extender.request_parsing import (
     Text,
     read_args,
     read_args_of_any_shape,
+    read_binding_args,
     read_fields,
     read_pod,
     read_value,
@@ -204,10 +205,7 @@ class AgentService:
 
     async def bind(self, body: bytes) -> Reply:
         try:
-            fields = read_fields(body, "PodName", "PodNamespace", "PodUID", "Node")
-            name, namespace, uid, node = (read_value(text, str | None, key) or "" for key, text in fields.items())
-            if not (name and namespace and node):
-                raise BadRequestError("PodName, PodNamespace and Node must be given")
+            name, namespace, uid, node = read_binding_args(body)
             metadata = {"name": name, "namespace": namespace, "uid": uid}
             status = await self._bind(msgspec.convert({"metadata": metadata}, Pod), node)
         except (BadRequestError, PluginError) as problem:
