@@ -32,7 +32,7 @@ def start_extender(
 def _request(extender: Component, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
     connection = http.client.HTTPConnection(extender.url.removeprefix("http://"), timeout=10)
     try:
-        connection.request(method, path, body)
+        connection.request(method, path, body, {"Content-Type": "application/json"})
         response = connection.getresponse()
         return response.status, response.read()
     finally:

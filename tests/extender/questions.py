@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import urllib.request
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
@@ -51,6 +52,10 @@ def args(pod: Pod | Obj, *, names: Sequence[str] | None = None, nodes: Sequence[
     text = msgspec.json.encode(pod)
     listed = b"null" if nodes is None else b'{"metadata":{},"items":%b}' % msgspec.json.encode(nodes)
     return b'{"Pod":%b,"Nodes":%b,"NodeNames":%b}' % (text, listed, msgspec.json.encode(names))
+
+
+def json_request(url: str, body: bytes | None) -> urllib.request.Request:
+    return urllib.request.Request(url, body, {"Content-Type": "application/json"})
 
 
 class World:

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from tests.cli.command import podium
+from tests.extender.questions import json_request
 from tests.extender.test_manifest import DEPLOY, SETS
 from tests.testbed import ControlPlane
 from tests.testbed.objects import make_node, make_pod
@@ -103,7 +104,7 @@ def status_of(port: int, path: str) -> int:
 def points_of(port: int, path: str, labels: Mapping[str, str]) -> dict[str, int]:
     """What nodes n1 and n2 get for a pod."""
     body = json.dumps({"Pod": make_pod("asked", labels=dict(labels)), "NodeNames": ["n1", "n2"]}).encode()
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", body, timeout=5) as answer:
+    with urllib.request.urlopen(json_request(f"http://127.0.0.1:{port}{path}", body), timeout=5) as answer:
         return {each["Host"]: each["Score"] for each in json.load(answer)}
 
 
@@ -199,7 +200,8 @@ def test_a_kube_scheduler_with_the_agent_reward_learns_from_failures(plane: Cont
         question = json.dumps({"Pod": make_pod("q", labels={"podtype": "D"}), "NodeNames": names}).encode()
 
         def learnt() -> bool:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/reward/prioritize", question, timeout=5) as answer:
+            request = json_request(f"http://127.0.0.1:{port}/reward/prioritize", question)
+            with urllib.request.urlopen(request, timeout=5) as answer:
                 return {each["Host"]: each["Score"] for each in json.load(answer)} == {"good": 10, "bad": 7}
 
         _until(learnt, "three failures are learnt from", extender)

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from tests.extender.questions import json_request
 from tests.testbed import ControlPlane
 from tests.testbed.exporter import Exporter
 from tests.testbed.monitoring import Job, PrometheusServer, Target
@@ -36,7 +37,7 @@ def _until(holds: Callable[[], bool], component: Component) -> None:
 def _ask(port: int, path: str, body: Any = None) -> tuple[int, Any]:
     data = None if body is None else json.dumps(body).encode()
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", data, timeout=5) as answer:
+        with urllib.request.urlopen(json_request(f"http://127.0.0.1:{port}{path}", data), timeout=5) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as refusal:
         return refusal.code, refusal.read()
