@@ -6,8 +6,6 @@ import json
 import re
 import shutil
 import socket
-import ssl
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +13,11 @@ import pytest
 import yaml
 
 from tests.cli.command import podium
+from tests.serving.hostile_requests import PLANTED, send_hostile_requests
 from tests.telemetry import quiet
-from tests.testbed import Component, ControlPlane
+from tests.testbed import ControlPlane
 from tests.testbed.connections import ConnectionPool
 from tests.testbed.objects import make_node, make_pod
-
-PLANTED = "pl4nted"
-"""Part of every secret, so that one search finds all of them."""
 
 
 def config(plugin_address: str) -> dict[str, Any]:
@@ -62,7 +58,7 @@ def test_nothing_that_is_secret_comes_out_of_a_scheduler(empty_control_plane: Co
     found: dict[str, str] = {}
     admin = ConnectionPool(scheduler.url, ca_path=None, headers={"Authorization": f"Bearer {plane.token}"}, timeout=5.0)
     try:
-        attack(scheduler)
+        send_hostile_requests(scheduler.url)
         scheduler.wait_until_ready(lambda: "refuses connections" in scheduler.log_text(), 20)
         plane.client.poll("events.k8s.io/v1/Event", lambda items: "/filter" in str(items), "default")
         for path in ("/configz", "/metrics", "/healthz?verbose"):
@@ -81,27 +77,6 @@ def test_nothing_that_is_secret_comes_out_of_a_scheduler(empty_control_plane: Co
     for where, text in found.items():
         assert PLANTED not in text, f"{where}: …{text[max(0, text.index(PLANTED) - 200) :][:400]}…"
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", found["log"])
-
-
-def attack(scheduler: Component) -> None:
-    """Requests whose credentials are good enough to be quoted, and wrong enough to be an error."""
-    host, _, port = scheduler.url.removeprefix("https://").partition(":")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    for head in (
-        b"GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer pl4nted-\x01bad\r\n\r\n",
-        b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-Api-Key pl4nted-no-colon\r\n\r\n",
-        b"GET /metrics HTTP/1.1\r\nHost: x\r\nCookie: pl4nted=" + b"x" * 20_000 + b"\r\n\r\n",
-        b"GET /pl4nted\x7f HTTP/9.9\r\nAuthorization: Basic pl4nted\r\n\r\n",
-        b"\x16\x03\x01pl4nted Authorization: Bearer pl4nted\r\n\r\n",
-        b"GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer pl4nted-unknown\r\n\r\n",
-    ):
-        with socket.create_connection((host, int(port)), timeout=5) as plain, context.wrap_socket(plain) as connection:
-            connection.sendall(head)
-            deadline = time.monotonic() + 5
-            while time.monotonic() < deadline and connection.recv(4096):
-                if b"unknown" in head:
-                    break
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,7 @@ class TcpConnector(aiohttp.TCPConnector):
         self._sockets: WeakSet[socket.socket] = WeakSet()
 
     def _new_socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
-        family, kind, protocol, *_rest = address
-        created = socket.socket(family, kind, protocol)
+        created = socket.socket(*address[:3])
         self._sockets.add(created)
         return created
 

@@ -111,7 +111,7 @@ def build_process(
         metrics,
         config=config,
         before_scheduling=environment.settle,
-        stands_again=options.server_in_process,
+        reacquires_lease=options.server_in_process,
     )
     return process
 

@@ -34,7 +34,7 @@ FINE, LOST = 0, 1
 class SchedulerProcess:
     """The parts of one scheduler process.
 
-    `before_scheduling` is called when all that was listed is in memory. One that `stands_again` does not end when
+    `before_scheduling` is called when all that was listed is in memory. One that `reacquires_lease` does not end when
     another scheduler has taken its lease, but waits for it.
     """
 
@@ -50,7 +50,7 @@ class SchedulerProcess:
         *,
         config: SchedulerConfig,
         before_scheduling: Callable[[], None],
-        stands_again: bool = False,
+        reacquires_lease: bool = False,
     ) -> None:
         self.live = live
         self.election = election
@@ -61,7 +61,7 @@ class SchedulerProcess:
         self._telemetry = telemetry
         self._experience = experience
         self._before_scheduling = before_scheduling
-        self._stands_again = stands_again
+        self._reacquires_lease = reacquires_lease
         self._stopping = False
 
     def leads(self) -> bool:
@@ -124,7 +124,7 @@ class SchedulerProcess:
             try:
                 await election.keep()
             except LeadershipLost as loss:
-                if not self._stands_again:
+                if not self._reacquires_lease:
                     raise
                 LOG.warning("%s; waiting until it can be taken again", loss)
             await election.acquire()
