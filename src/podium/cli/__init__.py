@@ -10,7 +10,21 @@ from typing import Annotated, NoReturn, TextIO, cast
 
 import typer
 
-from podium.cli import annotate, bench, chaos, check, crds, explain, extender, plugins, run, shadow, telemetry, up
+from podium.cli import (
+    annotate,
+    bench,
+    chaos,
+    check,
+    crds,
+    explain,
+    extender,
+    plugins,
+    run,
+    shadow,
+    simulate,
+    telemetry,
+    up,
+)
 from podium.cli.console import PipeEnd, echo
 from podium.cli.errors import BAD_INPUT, sentence_for
 
@@ -43,6 +57,7 @@ def podium(
 app.command()(up.up)
 app.command()(run.run)
 app.command()(explain.explain)
+app.command()(simulate.simulate)
 app.command()(check.check)
 app.add_typer(extender.app)
 app.add_typer(plugins.app)

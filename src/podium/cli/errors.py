@@ -35,6 +35,7 @@ def _input_errors() -> tuple[type[Exception], ...]:
     from podium.plugins import PluginLoadError
     from podium.serving import ServingError
     from podium.serving.certificate import CertificateError
+    from podium.simulator.errors import ScenarioError
 
     return (
         AccessError,
@@ -47,6 +48,7 @@ def _input_errors() -> tuple[type[Exception], ...]:
         LookupFailedError,
         PluginError,
         PluginLoadError,
+        ScenarioError,
         ServingError,
         UnknownProfileError,
     )

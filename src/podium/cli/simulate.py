@@ -1,0 +1,172 @@
+"""`podium simulate`: profiles compared on a scenario, in virtual time."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podium.cli.console import echo, echo_json
+from podium.cli.errors import ANSWER_IS_NO, InputError
+from podium.cli.options import PluginOption
+
+if TYPE_CHECKING:
+    from podium.simulator.results import SimulationResults
+    from podium.simulator.run import RunResult
+    from podium.simulator.sweep import Plan
+
+
+def simulate(
+    scenario: Annotated[
+        str | None, typer.Argument(metavar="SCENARIO", help="A scenario file.", show_default=False)
+    ] = None,
+    profiles: Annotated[
+        str | None, typer.Option("--profiles", metavar="A,B", help="Only these profiles of the scenario.")
+    ] = None,
+    seeds: Annotated[
+        str | None, typer.Option("--seeds", metavar="A-B", help="Other seeds than the scenario's.")
+    ] = None,
+    workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Runs at a time.")] = 1,
+    data: Annotated[
+        str | None, typer.Option("--data", metavar="DIR", help="Where the files are that the scenario names.")
+    ] = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override a value of the scenario. Repeatable."),
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", metavar="DIR", help="Where results go; else SCENARIO-results, with --json nowhere."),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print a list of rows, one per profile, seed and checkpoint.")
+    ] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only check the scenario and the files it names.")] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON Schema of scenarios, for an editor.")
+    ] = False,
+    plugin: PluginOption = None,
+) -> None:
+    """Compare profiles on a scenario: pods arrive, wait, run and end in virtual time, decided by the same engine.
+
+    Results go to a folder: results.csv, waits.csv, unplaced.csv, results.parquet where pyarrow is installed, and
+    report.html. An interrupt leaves what is finished, and exit code 1.
+
+    Example: podium simulate scenario.yaml --profiles default,packed --seeds 42-51 --workers 2
+    """
+    from podium.simulator import sweep
+    from podium.simulator.schema import scenario_schema
+
+    if schema:
+        echo_json(scenario_schema())
+        return
+    if scenario is None:
+        raise InputError("Missing argument 'SCENARIO' (see podium simulate --help)")
+    loaded = sweep.load(scenario, data, sets or ())
+    chosen = None if profiles is None else [name.strip() for name in profiles.split(",") if name.strip()]
+    planned = sweep.plan(loaded, chosen, seeds, plugin or ())
+    if check:
+        _check(planned, scenario)
+        return
+    began = time.perf_counter()
+    with _progress(planned, began) as bar:
+        results = sweep.complete(planned, workers, finished=bar.finished, progress=bar.arrived)
+    folder = _folder(scenario, out, json)
+    written = [] if folder is None else _write(results, folder)
+    if json:
+        echo_json(list(results.rows()))
+    elif results.runs:
+        _print_summary(results, time.perf_counter() - began, written)
+    if len(results.runs) < results.planned:
+        echo(f"interrupted: {len(results.runs)} of {results.planned} runs are finished", err=True)
+        raise typer.Exit(ANSWER_IS_NO)
+
+
+def _check(planned: "Plan", scenario: str) -> None:
+    from podium.simulator.check import check_files
+
+    pods, nodes = check_files(planned)
+    echo(f"{scenario}: fine: {nodes:,} nodes, {pods} in the first run, {len(planned.jobs)} runs")
+
+
+def _folder(scenario: str, out: str | None, json: bool) -> Path | None:
+    if out is None and json:
+        return None
+    folder = Path(out) if out is not None else Path(f"{Path(scenario).stem}-results")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _write(results: "SimulationResults", folder: Path) -> list[Path]:
+    from podium.simulator.report import write_report
+    from podium.simulator.results import has_parquet
+
+    written = results.write_csv(folder)
+    if has_parquet():
+        written.append(results.write_parquet(folder))
+    return [*written, write_report(results, folder / "report.html")]
+
+
+def _print_summary(results: "SimulationResults", seconds: float, written: list[Path]) -> None:
+    from podium.cli.console import console, print_table, table
+    from podium.simulator.report.page import number, words
+    from podium.simulator.summary import shown, summarise
+
+    rows = summarise(results)
+    figures = shown(results, rows)
+    lines = table()
+    lines.add_column("profile")
+    several = any(row.at is not None for row in rows)
+    if several:
+        lines.add_column("arrived", justify="right")
+    for name in figures:
+        lines.add_column(words(name), justify="right")
+    for row in rows:
+        at = [f"{row.at} %"] if several else []
+        lines.add_row(row.profile, *at, *(number(row.figures.get(name)) for name in figures))
+    print_table(console(), lines)
+    pods = sum(int(run.table[-1][1]) for run in results.runs if len(run.table))
+    runs = "1 run" if len(results.runs) == 1 else f"{len(results.runs)} runs"
+    echo(f"\n{runs}, {pods:,} pods in {seconds:.1f} s")
+    if written:
+        echo(f"report: {written[-1]}")
+
+
+class _Bar:
+    """A bar on standard error; silent where no terminal is."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._progress = None
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._progress.start()
+            self._task = self._progress.add_task("runs", total=total)
+
+    def finished(self, number: int, run: "RunResult") -> None:
+        if self._progress is not None:
+            self._progress.update(self._task, completed=number, description=f"{run.profile}, seed {run.seed}")
+
+    def arrived(self, pods: int) -> None:
+        if self._progress is not None:
+            self._progress.update(self._task, description=f"{pods:,} pods")
+
+    def stop(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+@contextmanager
+def _progress(planned: "Plan", began: float) -> Iterator[_Bar]:
+    bar = _Bar(len(planned.jobs))
+    try:
+        yield bar
+    finally:
+        bar.stop()

@@ -1,0 +1,177 @@
+"""Takes the figures of a run at its checkpoints: one row of numbers each, the same columns in every row.
+
+Percentages of allocation are of what the present nodes offer. `arrived_pct` is the demand of all pods that have
+arrived, as a share of what nodes offered at the start: of GPUs where there are any, else of CPU. CPU fragmentation is
+the share of free CPU on nodes where a pod does not fit, averaged over the requests of the pods that arrived. Figures
+of usage are of the last measurement, `overloaded_node_minutes` is a sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from podium.cluster import Cluster
+from podium.simulator.api import VirtualApi
+from podium.simulator.gpu_figures import GpuFigures
+from podium.simulator.pods import PodTemplate
+from podium.simulator.usage import UsageMeter
+
+MOST_SHAPES = 64
+"""Requests that fragmentation is averaged over: the first that came."""
+
+COLUMNS = (
+    "time_s",
+    "arrived",
+    "arrived_pct",
+    "placed",
+    "running",
+    "pending",
+    "ended",
+    "dropped",
+    "lost",
+    "restarts",
+    "preempted",
+    "evictions",
+    "nodes",
+    "cpu_allocation_pct",
+    "memory_allocation_pct",
+    "cpu_fragmentation_pct",
+    "gpu_allocation_pct",
+    "gpu_fragmentation_of_total_pct",
+    "gpu_fragmentation_of_idle_pct",
+    "wait_mean_s",
+    "wait_p50_s",
+    "wait_p95_s",
+    "wait_p99_s",
+    "wait_max_s",
+    "cpu_utilisation_pct",
+    "cpu_utilisation_sd_pct",
+    "cpu_utilisation_max_pct",
+    "overloaded_node_minutes",
+)
+WHOLE_NUMBERS = frozenset(name for name in COLUMNS if "_" not in name)
+
+
+class CheckpointFigures:
+    """Collects the rows of one run."""
+
+    def __init__(
+        self,
+        api: VirtualApi,
+        cluster: Cluster,
+        gpus: GpuFigures | None,
+        usage: UsageMeter | None,
+        arrived_every: int | None,
+    ) -> None:
+        self._api = api
+        self._cluster = cluster
+        self._gpus = gpus
+        self._usage = usage
+        self._every = arrived_every
+        self._cpu_capacity = max(1, int(cluster.resources.table(("cpu",), offered=True).sum()))
+        self._cpu_arrived = 0
+        self._shapes: dict[tuple[int, int], int] = {}
+        self.rows: list[list[float]] = []
+        self._percent = -1
+        self._sums: list[float] = []
+        self._records = 0
+
+    def arrived(self, template: PodTemplate) -> None:
+        """A pod has come; it is not yet decided."""
+        self._cpu_arrived += template.cpu
+        shape = (template.cpu, template.memory)
+        if shape in self._shapes or len(self._shapes) < MOST_SHAPES:
+            self._shapes[shape] = self._shapes.get(shape, 0) + 1
+        if self._gpus is not None:
+            self._gpus.arrived(template)
+
+    @property
+    def arrived_pct(self) -> float:
+        if self._gpus is not None:
+            return self._gpus.arrived_pct
+        return 100 * self._cpu_arrived / self._cpu_capacity
+
+    # By demand that has arrived
+
+    def record(self) -> None:
+        """Everything that arrived has been tried once: count that for its percent, where rows go by demand."""
+        percent = math.floor(self.arrived_pct + 0.5)
+        if percent != self._percent:
+            self.close_percent()
+            self._percent = percent
+        gpu = (math.nan,) * 3 if self._gpus is None else self._gpus.percentages()
+        sums = self._sums
+        if not sums:
+            self._sums = list(gpu)
+        else:
+            for i in 0, 1, 2:
+                sums[i] += gpu[i]
+        self._records += 1
+
+    def close_percent(self) -> None:
+        """All pods of a percent have come: its row is the mean over them."""
+        if self._records and self._every is not None and self._percent % self._every == 0:
+            row = self._row(0.0)
+            row[COLUMNS.index("arrived_pct")] = float(self._percent)
+            first = COLUMNS.index("gpu_allocation_pct")
+            row[first : first + 3] = [each / self._records for each in self._sums]
+            self.rows.append(row)
+        self._sums, self._records = [], 0
+
+    # By time
+
+    def take(self, time: float) -> None:
+        self.rows.append(self._row(time))
+
+    def _row(self, time: float) -> list[float]:
+        api, cluster, usage = self._api, self._cluster, self._usage
+        present = cluster.order.rows
+        offered = cluster.resources.table(("cpu", "memory"), offered=True)[:, present]
+        used = cluster.resources.table(("cpu", "memory"))[:, present]
+        shares = 100 * used.sum(axis=1) / np.maximum(offered.sum(axis=1), 1)
+        waits = api.waits
+        utilisation = None if usage is None or not len(usage.utilisation) else 100 * usage.utilisation
+        return [
+            time,
+            api.arrived,
+            self.arrived_pct,
+            api.placed,
+            api.running,
+            api.pending,
+            api.ended,
+            sum(api.dropped.values()),
+            api.lost,
+            api.restarts,
+            api.preempted,
+            api.evictions,
+            len(present),
+            *shares.tolist(),
+            self._fragmentation(offered - used),
+            *((math.nan,) * 3 if self._gpus is None else self._gpus.percentages()),
+            waits.mean,
+            *waits.quantiles(0.5, 0.95, 0.99),
+            waits.longest if waits.number else math.nan,
+            *_of_nodes(utilisation, (np.mean, np.std, np.max)),
+            math.nan if usage is None else usage.overloaded_minutes,
+        ]
+
+    def _fragmentation(self, free: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> float:
+        free = np.maximum(free, 0)
+        cpu = free[0]
+        total = cpu.sum()
+        if not total or not self._shapes:
+            return math.nan
+        shapes = np.array(list(self._shapes), dtype=np.int64)
+        weights = np.array(list(self._shapes.values()), dtype=np.float64)
+        fits = (free[0] >= shapes[:, :1]) & (free[1] >= shapes[:, 1:])
+        unusable = np.where(fits, 0, cpu).sum(axis=1)
+        return float(100 * (weights @ unusable) / weights.sum() / total)
+
+
+def _of_nodes(
+    values: np.ndarray[tuple[int], np.dtype[np.float64]] | None, figures: tuple[Callable[..., np.floating], ...]
+) -> list[float]:
+    return [math.nan if values is None else float(each(values)) for each in figures]

@@ -1,0 +1,108 @@
+"""Makes the pods of a simulation: what is common to many stands in a template, the rest is written on arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from podium.kube import Pod
+from podium.kube.meta import Amount, ObjectMeta, OwnerReference, format_time
+from podium.kube.pod import Container, PodSpec, PodStatus, ResourceRequirements
+from podium.kube.requests import pod_requests
+from podium.placement.gpu.request import GpuRequestError, read_request
+
+PENDING = PodStatus(phase="Pending")
+FOREVER = float("inf")
+
+
+class PodTemplate:
+    """Everything about a pod but its name and its times."""
+
+    __slots__ = ("annotations", "cpu", "gpu", "grace", "labels", "memory", "namespace", "owner_references", "spec")
+
+    def __init__(
+        self,
+        spec: PodSpec,
+        *,
+        namespace: str = "default",
+        labels: dict[str, str] | None = None,
+        annotations: dict[str, str] | None = None,
+        owner_references: tuple[OwnerReference, ...] = (),
+    ) -> None:
+        self.spec = spec
+        self.namespace = namespace
+        self.labels = labels or {}
+        self.annotations = annotations or {}
+        self.owner_references = owner_references
+        grace = spec.termination_grace_period_seconds
+        self.grace = float(30 if grace is None else max(0, grace))
+        requests = pod_requests(Pod(spec=spec))
+        self.cpu = int(requests.get("cpu", 0))
+        """Thousandths of a core."""
+        self.memory = int(requests.get("memory", 0))
+        self.gpu = _gpu(self.annotations)
+        """Thousandths of a GPU, on all devices together."""
+
+    def pod(self, name: str, now: float) -> Pod:
+        """A new pod, as the API server would hand it out."""
+        metadata = ObjectMeta(
+            name=name,
+            namespace=self.namespace,
+            uid=f"{self.namespace}/{name}",
+            labels=self.labels,
+            annotations=self.annotations,
+            owner_references=self.owner_references,
+            creation_timestamp=_timestamp(int(now)),
+        )
+        return Pod(metadata=metadata, spec=self.spec, status=PENDING)
+
+    def for_scheduler(self, name: str) -> None:
+        """Have pods of this template decided by the scheduler of that name."""
+        if self.spec.scheduler_name != name:
+            self.spec = replace(self.spec, scheduler_name=name)
+
+
+class PodArrival(NamedTuple):
+    """A pod that comes at a time, runs for so long once it has started, and then ends.
+
+    One that has a node already (`node_name`) is running when it comes.
+    """
+
+    at: float
+    name: str
+    template: PodTemplate
+    lifetime: float
+    node_name: str = ""
+
+
+def plain_spec(
+    requests: Mapping[str, Amount],
+    limits: Mapping[str, Amount] | None = None,
+    *,
+    priority: int | None = None,
+    further: Mapping[str, Any] | None = None,
+    grace: int = 0,
+) -> PodSpec:
+    """A pod of one container. `further` are fields of its spec, as Kubernetes spells them; raises ValidationError."""
+    resources = ResourceRequirements(requests=dict(requests), limits=dict(limits or {}))
+    only = Container(name="main", image="registry.k8s.io/pause:3.10", resources=resources)
+    spec = PodSpec(containers=(only,), priority=priority, termination_grace_period_seconds=grace)
+    if not further:
+        return spec
+    return msgspec.convert({**msgspec.to_builtins(spec), **further}, PodSpec)
+
+
+def _gpu(annotations: Mapping[str, str]) -> int:
+    try:
+        return read_request(annotations).total
+    except GpuRequestError:
+        return 0
+
+
+@lru_cache(maxsize=16)
+def _timestamp(second: int) -> str:
+    return format_time(second)

@@ -1,0 +1,88 @@
+"""Turns the profiles of a scenario into configurations that can run, with mistakes at their place in the scenario."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from podium.config import (
+    DEFAULT_SCHEDULER_NAME,
+    ConfigError,
+    ConfigProblem,
+    Registry,
+    SchedulerConfig,
+    default_config,
+    load_config,
+)
+from podium.config.field import Step
+from podium.config.types import API_VERSION, KIND
+from podium.placement.gpu.request import WHOLE
+from podium.placement.gpu.typical_pods import PodType
+from podium.simulator.errors import ScenarioError
+from podium.simulator.reading import LoadedScenario
+from podium.simulator.scenario import Contender
+from podium.simulator.workload import typical_of, workloads
+
+TYPICAL, FROM_WORKLOAD = "typicalPods", "workload"
+_STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+
+
+def configuration(loaded: LoadedScenario, contender: Contender, registry: Registry) -> SchedulerConfig:
+    """The configuration of one profile; raises ScenarioError with everything that is wrong with it."""
+    if contender.file is not None:
+        path = loaded.source.find(contender.file)
+        return load_config(path.read_text(encoding="utf-8-sig"), str(path), registry).config
+    if contender.profile is None:
+        return default_config(registry)
+    profile = {"schedulerName": DEFAULT_SCHEDULER_NAME, **_with_typical_pods(contender.profile, loaded)}
+    written = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}
+    try:
+        return load_config(msgspec.json.encode(written).decode(), loaded.source.file, registry).config
+    except ConfigError as error:
+        index = loaded.scenario.profiles.index(contender)
+        raise ScenarioError(_moved(problem, loaded, index) for problem in error.problems) from None
+
+
+def _with_typical_pods(profile: dict[str, Any], loaded: LoadedScenario) -> dict[str, Any]:
+    """The profile with the workload's typical pods where it asks for them."""
+    written = profile.get("pluginConfig")
+    if not isinstance(written, list):
+        return profile
+    filled = []
+    for each in written:
+        args = each.get("args") if isinstance(each, dict) else None
+        if isinstance(args, dict) and args.get(TYPICAL) == FROM_WORKLOAD:
+            given = typical_of(workloads(loaded.scenario, loaded.source), loaded.source)
+            if not given:
+                problem = f"{TYPICAL}: {FROM_WORKLOAD}: the workload is no openb list; write the typical pods down"
+                raise ScenarioError(f"{loaded.position_of('profiles')}: {problem}")
+            filled.append({**each, "args": {**args, TYPICAL: [_typical_pod(kind) for kind in given]}})
+        else:
+            filled.append(each)
+    return {**profile, "pluginConfig": filled}
+
+
+def _typical_pod(kind: PodType) -> dict[str, Any]:
+    request = kind.request
+    return {
+        "cpu": f"{kind.cpu}m",
+        "gpuCount": request.gpus,
+        "gpuMilli": request.milli or WHOLE,
+        "gpuCardModels": list(request.models),
+        "pods": kind.pods,
+    }
+
+
+def _moved(problem: ConfigProblem, loaded: LoadedScenario, index: int) -> str:
+    """A problem of a configuration as one of the scenario that it stands in."""
+    position = loaded.position_of("profiles", index, "profile", *_inside(problem.path))
+    hint = f" ({problem.hint})" if problem.hint else ""
+    return f"{position}: profiles[{index}].profile{problem.path.removeprefix('profiles[0]')}: {problem.message}{hint}"
+
+
+def _inside(path: str) -> list[Step]:
+    """The steps of a problem's path, below `profiles[0]`."""
+    steps: list[Step] = [int(number) if number else name for number, name in _STEP.findall(path)]
+    return steps[2:] if steps[:2] == ["profiles", 0] else []

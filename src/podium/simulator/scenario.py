@@ -1,0 +1,242 @@
+"""Defines a scenario, field by field, as it is written in a YAML file.
+
+    nodes:     {count: 100, allocatable: {cpu: 8, memory: 32Gi}}
+    workload:  {generate: {count: 5000, interval: {exponential: 2s}, lifetime: {exponential: 10m}}}
+    profiles:  [{name: default}, {name: packed, file: packed.yaml}]
+    seeds:     42-51
+
+Amounts that vary are drawn: a number or a text ("5m", "500m", "1Gi") is constant, a mapping names a distribution. Times
+are durations, resources are quantities. Every draw comes from the run's seed, in an order that no profile changes, so
+that profiles are compared on the same pods at the same times.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, field
+
+from podium.config.durations import Duration
+from podium.kube.meta import Amount
+
+Positive = Annotated[int, Meta(ge=1)]
+Count = Annotated[int, Meta(ge=0)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Common to all parts of a scenario: camelCase in the file, nothing unknown, never changed."""
+
+
+class Distribution(_Part, frozen=True):
+    """How an amount varies; exactly one field is set."""
+
+    uniform: tuple[Amount, Amount] | None = None
+    """From the first to the second."""
+    exponential: Amount | None = None
+    """With this mean."""
+    normal: tuple[Amount, Amount] | None = None
+    """Mean and deviation; what falls below zero is zero."""
+    lognormal: tuple[Amount, float] | None = None
+    """Median, and the deviation of the logarithm."""
+    choice: dict[str, float] | None = None
+    """Amounts with weights."""
+
+
+Varying = Amount | Distribution
+
+
+class NodeGroup(_Part, frozen=True):
+    """Nodes of one origin: so many of a kind, the nodes in a kubectl dump, or those of a trace."""
+
+    count: Positive | None = None
+    name: str = "node-{index}"
+    allocatable: dict[str, Amount] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    """`{index}` stands for the node's number, `{zone}` for its number in turn below `zones`."""
+    zones: Positive = 1
+    taints: list[dict[str, str]] = field(default_factory=list)
+    file: str | None = None
+    """What `kubectl get nodes -o yaml` prints."""
+    openb: str | None = None
+    """A node list of the openb trace."""
+    hosts: str | None = None
+    """A host list of the QoS experiments: host, cpu, ram."""
+
+
+class PodShape(_Part, frozen=True):
+    """One sort of generated pod."""
+
+    weight: Annotated[float, Meta(ge=0)] = 1.0
+    requests: dict[str, Varying] = field(default_factory=dict)
+    limits: dict[str, Varying] = field(default_factory=dict)
+    priority: int = 0
+    labels: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+    spec: dict[str, Any] = field(default_factory=dict)
+    """Further fields of a pod's spec."""
+
+
+class Generated(_Part, frozen=True):
+    """Pods that are drawn."""
+
+    count: Positive
+    start: Duration = field(default_factory=lambda: Duration.parse("0s"))
+    interval: Varying = 0
+    """Between one arrival and the next."""
+    batch: Varying = 1
+    """Pods that arrive together."""
+    lifetime: Varying | None = None
+    """How long a pod runs; for ever where it is left out."""
+    name: str = "pod"
+    namespace: str = "default"
+    shapes: list[PodShape] = field(default_factory=lambda: [PodShape()])
+
+
+class OpenbPods(_Part, frozen=True):
+    """A pod list of the openb trace, as the published experiments use it: shuffled, grown to a target, never ending."""
+
+    list: str
+    target: Annotated[float, Meta(gt=0)] = 1.3
+    """GPU demand to reach, as a share of the nodes' GPUs."""
+    times: bool = False
+    """Take creation and deletion times from the list instead, and neither shuffle nor grow it."""
+
+
+class AzurePods(_Part, frozen=True):
+    """Virtual machines of the Azure 2017 trace: one pod each."""
+
+    file: str | None = None
+    """A CSV with arrival_s, batch, cpu_milli, memory_mib, min_life_s, max_life_s, still_running."""
+    folder: str | None = None
+    """Or the four upstream files: v1.dev.txt, v1.dev.c2100000.txt, flav_map.txt, v1.interval_map.txt."""
+    lifetime: Literal["uniform", "min", "max"] = "uniform"
+    """Where in its bin a lifetime lies."""
+    spread: bool = True
+    """Batches arrive at a drawn moment of their five minutes; else all at its end."""
+
+
+class BrokerPods(_Part, frozen=True):
+    """A workload of the QoS broker: 12, 17 or 18 columns without a header."""
+
+    file: str
+    priorities: dict[str, int] = field(
+        default_factory=lambda: {"prod": 1000, "batch": 500, "free": 100, "lower": 50, "opportunistic": 0}
+    )
+    """Class → priority of its pods."""
+
+
+class DumpedPods(_Part, frozen=True):
+    """Pods of a kubectl dump. Those that have a node start there; others arrive."""
+
+    file: str
+    lifetime: Varying | None = None
+    arrive: Literal["together", "created"] = "together"
+    """All at the start, or as far apart as they were created."""
+
+
+class PodSource(_Part, frozen=True):
+    """Where pods come from; exactly one field is set."""
+
+    generate: Generated | None = None
+    openb: OpenbPods | None = None
+    azure: AzurePods | None = None
+    broker: BrokerPods | None = None
+    dump: DumpedPods | None = None
+
+
+class Fault(_Part, frozen=True):
+    """Something that happens to nodes.
+
+    fail: the node is out of reach; its pods are replaced after `evictAfter`, or go on if it is back before.
+    drain: no new pods, and those there are evicted; `leave`: it does not come back. join: new nodes come.
+    """
+
+    kind: Literal["fail", "drain", "leave", "join"]
+    nodes: str = "*"
+    """Names, as a pattern with * and ?."""
+    count: Positive = 1
+    """How many at a time."""
+    at: Varying | None = None
+    """When it happens first; at once where only `every` is left out."""
+    every: Varying | None = None
+    """Between one time and the next; once where it is left out."""
+    lasts: Varying = "10m"
+    evict_after: Duration = field(default_factory=lambda: Duration.parse("5m"))
+    group: NodeGroup | None = None
+    """The nodes that join."""
+
+
+class UsageModel(_Part, frozen=True):
+    """What pods really use, so that there is something to measure.
+
+        use(t) = request · level · (1 + swing·(⅔·sin(2π(t/period + a)) + ⅓·sin(2π(4.7·t/period + b))))
+        within 0 and burst · request
+
+    Level, a and b are drawn for each pod. Network traffic goes by `network` bytes a second for each core that is used.
+    """
+
+    level: Varying = field(default_factory=lambda: Distribution(normal=(0.6, 0.25)))
+    swing: Varying = 0.4
+    period: Duration = field(default_factory=lambda: Duration.parse("1h"))
+    burst: Annotated[float, Meta(gt=0)] = 2.0
+    unrequested: dict[str, Amount] = field(default_factory=lambda: {"cpu": "100m", "memory": "200Mi"})
+    """What a pod counts as that requests nothing of a resource."""
+    network: Varying = field(default_factory=lambda: Distribution(lognormal=(1_000_000, 1.0)))
+    interval: Duration = field(default_factory=lambda: Duration.parse("1m"))
+    """Between measurements."""
+    window: Duration = field(default_factory=lambda: Duration.parse("15m"))
+    """Over which mean and deviation are taken."""
+    overload: Annotated[float, Meta(gt=0)] = 0.9
+    """A node is overloaded above this share of its CPU."""
+
+
+class Contender(_Part, frozen=True):
+    """One profile to compare: kube-scheduler's default, the fields of a profile, or a whole configuration file."""
+
+    name: str
+    profile: dict[str, Any] | None = None
+    """`typicalPods: workload` in the arguments of GpuFGD stands for the typical pods of the workload."""
+    file: str | None = None
+
+
+class Checkpoints(_Part, frozen=True):
+    """When figures are taken: by time, or by the GPU demand that has arrived."""
+
+    every: Duration | None = None
+    arrived_pct: Positive | None = None
+    """At every so many whole percent, each the mean over the pods that arrived at that percent."""
+
+
+class Scenario(_Part, frozen=True):
+    """A cluster, what happens to it, and the profiles that are compared on it."""
+
+    nodes: NodeGroup | list[NodeGroup]
+    workload: str | PodSource | list[PodSource]
+    """A text is the path of a CSV, whose columns tell the format."""
+    name: str = ""
+    description: str = ""
+    seeds: int | str | list[int] = 1
+    """One (7), a range ("42-51") or several."""
+    profiles: list[Contender] = field(default_factory=lambda: [Contender(name="default")])
+    duration: Duration | None = None
+    """When to stop; without it, when no pod can arrive, start or end any more."""
+    node_order: Literal["given", "shuffled"] = "given"
+    """Which of equal nodes is first: as they are written, or in an order drawn from the seed."""
+    unschedulable: Literal["wait", "drop"] = "wait"
+    """Whether a pod that fits nowhere stays in the queue, or goes."""
+    evicted: Literal["restart", "resume", "lost"] = "restart"
+    """What becomes of a pod that is preempted or loses its node: a new one that runs all of its time, or the rest of
+    it, or none."""
+    start_delay: Varying = 0
+    """From binding to running."""
+    decision: Duration = field(default_factory=lambda: Duration.parse("0s"))
+    """Virtual time each decision takes."""
+    faults: list[Fault] = field(default_factory=list)
+    usage: UsageModel | None = None
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    summary: list[str] = field(default_factory=list)
+    """Figures that the summary shows; where it is empty, those that vary."""
+    summary_at: list[Positive] = field(default_factory=list)
+    """With `checkpoints.arrivedPct`: the percents that the summary shows; else the last checkpoint."""

@@ -1,0 +1,37 @@
+"""Reads which seeds to run, and derives one generator of random numbers per purpose from each."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+MOST_SEEDS = 100_000
+_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+_PURPOSES = ("order", "arrivals", "lifetimes", "shapes", "usage", "faults", "delays")
+
+
+def parse_seeds(given: int | str | list[int]) -> list[int]:
+    """
+    >>> parse_seeds("3-5,9"), parse_seeds(7)
+    ([3, 4, 5, 9], [7])
+    """
+    if isinstance(given, list):
+        if not given or any(seed < 0 for seed in given):
+            raise ValueError("expected seeds of 0 and more, such as 42-51")
+        return list(dict.fromkeys(given))
+    seeds: list[int] = []
+    for part in str(given).split(","):
+        found = _RANGE.fullmatch(part.strip())
+        if found is None:
+            raise ValueError(f'"{given}" are no seeds: write one (42), a range (42-51), or several with commas')
+        first, last = int(found[1]), int(found[2] or found[1])
+        if last < first or last - first >= MOST_SEEDS:
+            raise ValueError(f'"{part.strip()}" is no range of seeds: smallest first, at most {MOST_SEEDS:,}')
+        seeds += range(first, last + 1)
+    return list(dict.fromkeys(seeds))
+
+
+def generator(seed: int, purpose: str) -> np.random.Generator:
+    """Random numbers for one purpose: what is drawn for another does not move them."""
+    return np.random.default_rng([seed, _PURPOSES.index(purpose)])

@@ -1,0 +1,165 @@
+"""Runs a scenario with each of its profiles and seeds, in this process or in several.
+
+Results are in the order of profiles and seeds, whatever finished first, and each run depends on nothing but the
+scenario, its profile and its seed: so they are the same with any number of workers. An interrupt ends the sweep and
+leaves what is finished.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import NamedTuple
+
+from podium.config import Registry
+from podium.plugins import load_registry
+from podium.simulator.errors import ScenarioError
+from podium.simulator.profiles import configuration
+from podium.simulator.reading import LoadedScenario, Source, read_scenario
+from podium.simulator.results import SimulationResults
+from podium.simulator.run import Progress, RunResult, SimulatedRun
+from podium.simulator.scenario import Contender, Scenario
+from podium.simulator.seeds import parse_seeds
+
+
+class Job(NamedTuple):
+    """One run to do."""
+
+    number: int
+    contender: Contender
+    seed: int
+
+
+class Plan(NamedTuple):
+    """All runs of a sweep."""
+
+    loaded: LoadedScenario
+    jobs: list[Job]
+    plugins: tuple[str, ...]
+
+
+Finished = Callable[[int, RunResult], None]
+"""Called with the number of finished runs and the last of them."""
+
+
+def simulate(
+    scenario: str | Path | Scenario | LoadedScenario,
+    *,
+    profiles: Sequence[str] | None = None,
+    seeds: int | str | Sequence[int] | None = None,
+    workers: int = 1,
+    data: str | Path | None = None,
+    sets: Sequence[str] = (),
+    plugins: Sequence[str] = (),
+    finished: Finished = lambda _number, _run: None,
+    progress: Progress = lambda _arrived: None,
+) -> SimulationResults:
+    """Simulates a scenario: a file, or one that was made in Python. `sets` are `key=value` texts that override values
+    of a file; `plugins` are `module:Class` texts. Raises ScenarioError for what is wrong with the input.
+    """
+    planned = plan(load(scenario, data, sets), profiles, seeds, plugins)
+    return complete(planned, workers, finished=finished, progress=progress)
+
+
+def complete(
+    planned: Plan,
+    workers: int,
+    *,
+    finished: Finished = lambda _number, _run: None,
+    progress: Progress = lambda _arrived: None,
+) -> SimulationResults:
+    """Does all runs, or those that finish before an interrupt."""
+    runs: dict[int, RunResult] = {}
+    try:
+        for number, run in perform(planned, workers, progress):
+            runs[number] = run
+            finished(len(runs), run)
+    except KeyboardInterrupt:
+        pass
+    return SimulationResults(planned.loaded.scenario, [runs[number] for number in sorted(runs)], len(planned.jobs))
+
+
+def load(
+    scenario: str | Path | Scenario | LoadedScenario, data: str | Path | None = None, sets: Sequence[str] = ()
+) -> LoadedScenario:
+    """A scenario with its place, wherever it comes from."""
+    if isinstance(scenario, LoadedScenario):
+        return scenario
+    folder = None if data is None else str(data)
+    if isinstance(scenario, Scenario):
+        return LoadedScenario(scenario, Source("scenario", tuple(filter(None, (folder, ".")))), {})
+    return read_scenario(str(scenario), data=folder, sets=sets)
+
+
+def plan(
+    loaded: LoadedScenario,
+    profiles: Sequence[str] | None,
+    seeds: int | str | Sequence[int] | None,
+    plugins: Sequence[str] = (),
+) -> Plan:
+    """The runs to do. Every profile is built once, so that what is wrong with one shows before the first run."""
+    scenario = loaded.scenario
+    by_name = {each.name: each for each in scenario.profiles}
+    chosen = list(by_name) if profiles is None else list(dict.fromkeys(profiles))
+    for name in chosen:
+        if name not in by_name:
+            raise ScenarioError(f'there is no profile "{name}"; choose from {", ".join(by_name)}')
+    given = scenario.seeds if seeds is None else seeds
+    try:
+        numbers = parse_seeds(given if isinstance(given, (int, str)) else list(given))
+    except ValueError as error:
+        raise ScenarioError(f"seeds: {error}") from None
+    registry = load_registry(plugins)
+    for name in chosen:
+        configuration(loaded, by_name[name], registry)
+    pairs = [(by_name[name], seed) for name in chosen for seed in numbers]
+    jobs = [Job(number, contender, seed) for number, (contender, seed) in enumerate(pairs)]
+    return Plan(loaded, jobs, tuple(plugins))
+
+
+def perform(planned: Plan, workers: int, progress: Progress = lambda _arrived: None) -> Iterator[tuple[int, RunResult]]:
+    """The numbers and results of all runs, as they finish."""
+    if workers == 1 or len(planned.jobs) == 1:
+        registry = load_registry(planned.plugins)
+        for job in planned.jobs:
+            yield job.number, run_job(planned.loaded, job, registry, progress)
+        return
+    context = multiprocessing.get_context("forkserver")
+    number = min(workers, len(planned.jobs))
+    with ProcessPoolExecutor(number, mp_context=context, initializer=_leave_signals_to_the_parent) as pool:
+        running = [pool.submit(run_alone, planned.loaded, job, planned.plugins) for job in planned.jobs]
+        try:
+            for done in as_completed(running):
+                yield done.result()
+        finally:
+            for each in running:
+                each.cancel()
+
+
+def run_job(
+    loaded: LoadedScenario, job: Job, registry: Registry, progress: Progress = lambda _arrived: None
+) -> RunResult:
+    """One run from its beginning."""
+    config = configuration(loaded, job.contender, registry)
+    return SimulatedRun(loaded, job.contender.name, job.seed, config, registry).run(progress)
+
+
+def run_alone(loaded: LoadedScenario, job: Job, plugins: tuple[str, ...]) -> tuple[int, RunResult]:
+    """The same in a process of its own."""
+    registry = _registries.get(plugins)
+    if registry is None:
+        registry = _registries[plugins] = load_registry(plugins)
+    return job.number, run_job(loaded, job, registry)
+
+
+_registries: dict[tuple[str, ...], Registry] = {}
+"""Plugins are loaded once for each worker."""
+
+
+def _leave_signals_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.freeze()  # what was imported stays: no need to look through it at every collection

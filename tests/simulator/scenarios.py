@@ -1,0 +1,55 @@
+"""Small scenarios for tests, and the traces where they are at hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from podium.plugins import load_registry
+from podium.simulator.figures import COLUMNS
+from podium.simulator.profiles import configuration
+from podium.simulator.reading import LoadedScenario, load_scenario
+from podium.simulator.run import RunResult, SimulatedRun
+
+ROOT = Path(__file__).parent.parent.parent
+EXAMPLES = ROOT / "examples"
+DATA = ROOT.parent / "shared" / "data"
+
+SMALL = """
+nodes: {count: 4, allocatable: {cpu: 4, memory: 8Gi}}
+workload:
+  generate:
+    count: 60
+    interval: {exponential: 10s}
+    lifetime: {exponential: 2m}
+    shapes: [{requests: {cpu: 1, memory: 1Gi}}]
+checkpoints: {every: 30s}
+"""
+
+
+def needs(name: str) -> pytest.MarkDecorator:
+    """Skip where a trace is not at hand."""
+    return pytest.mark.skipif(not (DATA / name).exists(), reason=f"the trace {name} is not here")
+
+
+def loaded(text: str, *sets: str) -> LoadedScenario:
+    return load_scenario(text, "scenario.yaml", sets=sets)
+
+
+def run_one(text: str, *sets: str, seed: int = 1, profile: int = 0) -> RunResult:
+    """One run of a scenario's first profile."""
+    scenario, registry = loaded(text, *sets), load_registry()
+    contender = scenario.scenario.profiles[profile]
+    config = configuration(scenario, contender, registry)
+    return SimulatedRun(scenario, contender.name, seed, config, registry).run()
+
+
+def last(run: RunResult) -> dict[str, float]:
+    """The figures at the end."""
+    return dict(zip(COLUMNS, run.table[-1].tolist(), strict=True))
+
+
+def course(run: RunResult, column: str) -> list[float]:
+    values: list[float] = run.table[:, COLUMNS.index(column)].tolist()
+    return values
