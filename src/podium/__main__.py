@@ -1,4 +1,4 @@
-"""`python -m podium` is `podium`."""
+"""Runs the `podium` command for `python -m podium`."""
 
 from podium.cli import main
 

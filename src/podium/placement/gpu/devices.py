@@ -43,12 +43,12 @@ _NOTE = "placement.gpu"
 
 
 class Holding(NamedTuple):
-    """What a pod holds on a row; `said` when that is known rather than supposed."""
+    """What a pod holds on a row; `known` when that is known rather than supposed."""
 
     row: int
     devices: tuple[int, ...]
     request: GpuRequest
-    said: bool
+    known: bool
 
 
 def request_of(pod: Pod, facts: PodFacts) -> GpuRequest | GpuRequestError:
@@ -159,7 +159,7 @@ class GpuDevices:
     def hold(self, uid: str, row: int, devices: tuple[int, ...], request: GpuRequest) -> None:
         """Have a placed pod hold these devices, whatever it held before."""
         self.lift(uid)
-        self._take(uid, Holding(row, devices, request, said=True))
+        self._take(uid, Holding(row, devices, request, known=True))
 
     def came(self, placed: PlacedPod) -> None:
         request = request_of(placed.pod, placed.facts)
@@ -175,7 +175,7 @@ class GpuDevices:
             return
         holding = self._holding(placed, request)
         self._take(uid, holding)
-        if holding.said and row in self._supposed:
+        if holding.known and row in self._supposed:
             self._recount(row)  # what others are supposed to hold gives way
 
     def went(self, placed: PlacedPod) -> None:
@@ -197,16 +197,16 @@ class GpuDevices:
         free = self._free[row]
         devices = None if placed.assumed else read_devices(pod.annotations, request)
         if devices is not None and devices[-1] < len(free):
-            return Holding(row, devices, request, said=True)
+            return Holding(row, devices, request, known=True)
         if self._left is not None and self._left[0] == pod.uid:
             left = self._left[1]
             if left.row == row and left.request == request and max(left.devices, default=0) < len(free):
                 return left
-        return Holding(row, best_devices(free, request) or (), request, said=False)
+        return Holding(row, best_devices(free, request) or (), request, known=False)
 
     def _take(self, uid: str, holding: Holding) -> None:
         self._held[uid] = holding
-        if not holding.said:
+        if not holding.known:
             self._supposed.add(holding.row)
         self._count(holding, 1)
 
@@ -236,15 +236,15 @@ class GpuDevices:
             if not isinstance(request, GpuRequest) or request is NO_GPU:
                 continue
             known = None if placed.assumed else read_devices(placed.pod.annotations, request)
-            if known is None and before is not None and before.said:
+            if known is None and before is not None and before.known:
                 known = before.devices
             if known is not None and known[-1] < number:
-                self._take(uid, Holding(row, known, request, said=True))
+                self._take(uid, Holding(row, known, request, known=True))
             else:
                 waiting.append((placed, request))
         for placed, request in waiting:
             devices = best_devices(self._free[row], request) or ()
-            self._take(placed.pod.uid, Holding(row, devices, request, said=False))
+            self._take(placed.pod.uid, Holding(row, devices, request, known=False))
 
     def _number_of(self, row: int) -> int:
         """How many devices a node says it has; one that says it has more than any has none."""

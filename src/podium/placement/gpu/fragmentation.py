@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from podium.placement.gpu.typical_pods import PodType
 
 Amounts = NDArray[np.int64]
-KEPT = 200_000
+MOST_AMOUNTS = 200_000
 """So many amounts are remembered; then all are forgotten."""
 
 
@@ -76,7 +76,7 @@ class Fragmentation:
         key = level, model, free
         known = self._known.get(key)
         if known is None:
-            if len(self._known) >= KEPT:
+            if len(self._known) >= MOST_AMOUNTS:
                 self._known.clear()
             known = self._known[key] = self._amount(self._cpus[level - 1] if level else -1, free, model)
         return known

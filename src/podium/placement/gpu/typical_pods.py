@@ -1,8 +1,8 @@
 """Finds the typical pods of a workload: the few classes of requests that make up nearly all of it.
 
 Pods are grouped by cpu, thousandths per GPU, number of GPUs and models. The classes are sorted by the number of their
-pods, the largest first (of equals: more cpu, then more milli, GPUs and models first), and kept until they cover 95 % of
-all pods.
+pods, the largest first (of equals: more cpu, then more milli, GPUs and models first), and chosen until they cover
+95 % of all pods.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def typical_pods(pods: Iterable[tuple[int, GpuRequest]]) -> tuple[PodType, ...]:
     """
     numbers = Counter(pods)
     wanted = sum(numbers.values()) * COVERED_PERCENT
-    kept: list[PodType] = []
+    chosen: list[PodType] = []
     covered = 0
     for cpu, request in sorted(numbers, key=lambda each: (numbers[each], *_size(*each)), reverse=True):
         if covered * 100 >= wanted:
             break
-        kept.append(PodType(cpu, request, numbers[cpu, request]))
-        covered += kept[-1].pods
-    return tuple(kept)
+        chosen.append(PodType(cpu, request, numbers[cpu, request]))
+        covered += chosen[-1].pods
+    return tuple(chosen)
 
 
 def _size(cpu: int, request: GpuRequest) -> tuple[int, int, int, str]:

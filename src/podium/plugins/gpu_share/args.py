@@ -1,4 +1,4 @@
-"""The arguments of GpuFGD: the typical pods of the workload to come."""
+"""Declares the arguments of GpuFGD: the typical pods of the workload to come."""
 
 from __future__ import annotations
 

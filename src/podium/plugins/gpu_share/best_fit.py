@@ -1,4 +1,4 @@
-"""GpuBestFit: nodes with the least room left after the pod first (BestFit).
+"""Scores nodes with the least room left after the pod highest: GpuBestFit (BestFit).
 
 raw = 100·(1 − ½·(C − c)/128000 − ½·(R − k·d)/8000), toward zero
 score = ⌊100·(raw − lowest)/(highest − lowest)⌋ over the feasible nodes, 0 for all where they are equal
@@ -11,7 +11,7 @@ import numpy as np
 from podium.cluster import NodeInfo, Nodes
 from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scope, Scores, truncated_divide
 from podium.placement.gpu.devices import GpuDevices
-from podium.plugins.gpu_share.room import FULL_CPU, FULL_GPU, MOST_CPU, asked_by, cpu_left, cpu_left_on
+from podium.plugins.gpu_share.room import FULL_CPU, FULL_GPU, MOST_CPU, cpu_left, cpu_left_on, wanted_by
 
 _CPU_WEIGHT = MAX_SCORE // 2
 _GPU_WEIGHT = MAX_SCORE // 2 * FULL_CPU // FULL_GPU
@@ -28,13 +28,13 @@ class GpuBestFit(Plugin):
         self._devices = GpuDevices.of(handle.cluster)
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
-        cpu, request = asked_by(cycle)
+        cpu, request = wanted_by(cycle)
         left = _CPU_WEIGHT * np.clip(cpu_left(nodes) - cpu, -MOST_CPU, MOST_CPU)
         left += _GPU_WEIGHT * (self._devices.free(nodes).sum(axis=0) - request.total)
         return truncated_divide(MAX_SCORE * FULL_CPU - left, FULL_CPU)
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
-        cpu, request = asked_by(cycle)
+        cpu, request = wanted_by(cycle)
         left = _CPU_WEIGHT * min(max(cpu_left_on(cycle.cluster, node.row) - cpu, -MOST_CPU), MOST_CPU)
         left += _GPU_WEIGHT * (sum(self._devices.free_on(node.row)) - request.total)
         raw = MAX_SCORE * FULL_CPU - left

@@ -1,4 +1,4 @@
-"""GpuClustering: pods that ask for as many GPUs together (GpuClustering).
+"""Scores nodes by whether their pods ask for as many GPUs as this one: GpuClustering (GpuClustering).
 
     pod without GPU   0
     else              ⌊25·(8000 − R)/8000⌋, at least 0, and
@@ -17,7 +17,7 @@ import numpy as np
 from podium.cluster import NodeInfo, Nodes
 from podium.framework import Cycle, Handle, Plugin, Scope, Scores
 from podium.placement.gpu.devices import GpuDevices
-from podium.plugins.gpu_share.room import FULL_GPU, asked_by
+from podium.plugins.gpu_share.room import FULL_GPU, wanted_by
 
 ONLY_THIS_SIZE, THIS_AND_OTHERS, NONE, FULL = 75, 50, 25, 25
 
@@ -32,7 +32,7 @@ class GpuClustering(Plugin):
         self._devices = GpuDevices.of(handle.cluster)
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
-        request = asked_by(cycle).request
+        request = wanted_by(cycle).request
         if not request.gpus:
             return np.zeros(len(nodes), dtype=np.int64)
         equal, pods = self._devices.pods_by_size(nodes, request.size)
@@ -42,7 +42,7 @@ class GpuClustering(Plugin):
         return scores
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
-        request = asked_by(cycle).request
+        request = wanted_by(cycle).request
         if not request.gpus:
             return 0
         by_size = self._devices.pods_by_size_on(node.row)

@@ -1,4 +1,4 @@
-"""GpuFGD: nodes whose idle GPU stays usable, or becomes so, first (FGD, fragmentation gradient descent).
+"""Scores nodes whose idle GPU stays usable, or becomes so, highest: GpuFGD (FGD, fragmentation gradient descent).
 
     score = ⌊100·sigmoid((F before − F after)/1000)⌋, sigmoid(x) = 1/(1 + exp(−x))
 
@@ -27,11 +27,11 @@ from podium.placement.gpu.devices import GpuDevices
 from podium.placement.gpu.fragmentation import Amounts, Fragmentation
 from podium.placement.gpu.request import WHOLE, GpuRequest
 from podium.plugins.gpu_share.args import GpuFGDArgs
-from podium.plugins.gpu_share.room import asked_by, cpu_left, cpu_left_on
+from podium.plugins.gpu_share.room import cpu_left, cpu_left_on, wanted_by
 
 FEW = 2000
 """Up to so many nodes, looking up states one by one is quicker than computing with arrays."""
-KEPT = 500_000
+MOST_STATES = 500_000
 """So many scores are remembered; then all are forgotten."""
 
 _State = tuple[GpuRequest, int, int, str, tuple[int, ...]]
@@ -53,33 +53,33 @@ class GpuFGD(Plugin):
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         if len(nodes) > FEW or nodes.bare:
             return self._score_with_arrays(cycle, nodes)
-        cpu, request = asked_by(cycle)
+        cpu, request = wanted_by(cycle)
         left, levels = cpu_left(nodes), self._fragmentation.levels
         states = zip(levels(left).tolist(), levels(left - cpu).tolist(), nodes.rows.tolist(), strict=True)
         return np.array([self._score_row(request, *state) for state in states], dtype=np.int64)
 
     def _score_with_arrays(self, cycle: Cycle, nodes: Nodes) -> Scores:
-        asked = asked_by(cycle)
+        wanted = wanted_by(cycle)
         cpu, free = cpu_left(nodes), self._devices.free(nodes)
         before = self._amounts(nodes, cpu, free)
-        if not asked.request.gpus:
-            return self._scores(before - self._amounts(nodes, cpu - asked.cpu, free))
-        if not asked.request.sharing:
+        if not wanted.request.gpus:
+            return self._scores(before - self._amounts(nodes, cpu - wanted.cpu, free))
+        if not wanted.request.sharing:
             usable = free == WHOLE
-            taken = usable & (usable.cumsum(axis=0) <= asked.request.gpus)
-            gains = before - self._amounts(nodes, cpu - asked.cpu, np.where(taken, 0, free))
-            return np.where(taken.sum(axis=0) == asked.request.gpus, self._scores(gains), 0)
+            taken = usable & (usable.cumsum(axis=0) <= wanted.request.gpus)
+            gains = before - self._amounts(nodes, cpu - wanted.cpu, np.where(taken, 0, free))
+            return np.where(taken.sum(axis=0) == wanted.request.gpus, self._scores(gains), 0)
         # One column for each choice of a node and a device on it.
         scores: Scores = np.zeros(len(nodes), dtype=np.int64)
-        positions, devices = choices(free, asked.request)
+        positions, devices = choices(free, wanted.request)
         after = free[:, positions]
-        after[devices, np.arange(len(positions))] -= asked.request.milli
-        gains = before[positions] - self._amounts(nodes, cpu[positions] - asked.cpu, after, positions)
+        after[devices, np.arange(len(positions))] -= wanted.request.milli
+        gains = before[positions] - self._amounts(nodes, cpu[positions] - wanted.cpu, after, positions)
         np.maximum.at(scores, positions, self._scores(gains))
         return scores
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
-        cpu, request = asked_by(cycle)
+        cpu, request = wanted_by(cycle)
         left, level = cpu_left_on(cycle.cluster, node.row), self._fragmentation.level
         return self._score_row(request, level(left), level(left - cpu), node.row)
 
@@ -89,14 +89,14 @@ class GpuFGD(Plugin):
         state = request, before, after, model, self._devices.sorted_on(row)
         known = self._known.get(state)
         if known is None:
-            if len(self._known) >= KEPT:
+            if len(self._known) >= MOST_STATES:
                 self._known.clear()
             known = self._known[state] = self._score_state(*state)
         return known
 
     def choose_device(self, cycle: Cycle, row: int) -> int | None:
         """The first device with the best score. The pod counts on the node's cpu already."""
-        cpu, request = asked_by(cycle)
+        cpu, request = wanted_by(cycle)
         free, fragmentation = self._devices.free_on(row), self._fragmentation
         left = cpu_left_on(cycle.cluster, row)
         model = fragmentation.model_group(self._devices.model_of(row))

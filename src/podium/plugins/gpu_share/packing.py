@@ -1,4 +1,4 @@
-"""GpuPacking: GPUs in use first, then free GPUs of nodes in use, then free nodes (GpuPacking).
+"""Scores GPUs in use highest, then free GPUs of nodes in use, then free nodes: GpuPacking (GpuPacking).
 
     pod without GPU         0
     every GPU of it free    33 − number of its GPUs
@@ -18,7 +18,7 @@ from podium.framework import Cycle, Handle, Plugin, Scope, Scores
 from podium.placement.gpu.choice import fits
 from podium.placement.gpu.devices import GpuDevices
 from podium.placement.gpu.request import WHOLE
-from podium.plugins.gpu_share.room import asked_by
+from podium.plugins.gpu_share.room import wanted_by
 
 IN_USE, NODE_IN_USE, FREE_NODE = 100, 50, 33
 """The highest score of each kind of room."""
@@ -34,7 +34,7 @@ class GpuPacking(Plugin):
         self._devices = GpuDevices.of(handle.cluster)
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
-        request = asked_by(cycle).request
+        request = wanted_by(cycle).request
         if not request.gpus:
             return np.zeros(len(nodes), dtype=np.int64)
         free, number = self._devices.free(nodes), nodes.pick(self._devices.counts())
@@ -50,7 +50,7 @@ class GpuPacking(Plugin):
         return np.where(enough.sum(axis=0) >= request.gpus, scores, 0)
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
-        request = asked_by(cycle).request
+        request = wanted_by(cycle).request
         free = self._devices.free_on(node.row)
         if not request.gpus or not fits(free, request):
             return 0

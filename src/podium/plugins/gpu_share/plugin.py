@@ -1,4 +1,4 @@
-"""GpuShare: a pod gets thousandths of one GPU, or whole GPUs, on one node.
+"""Shares GPUs: a pod gets thousandths of one GPU, or whole GPUs, on one node (GpuShare).
 
     filter    the node's model is allowed, and at least `count` of its devices have `milli` left
     reserve   devices are chosen, by the GPU score of the profile (see `DeviceChooser`), else by `best_devices`

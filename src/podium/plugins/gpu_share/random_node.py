@@ -1,4 +1,4 @@
-"""GpuRandom: one of the feasible nodes, and one of its devices that suffice, each as likely as any other (Random).
+"""Draws one of the feasible nodes, and one of its devices that suffice, at random: GpuRandom (Random).
 
 The node drawn scores 100, all others 0. What a clever score gains is what it gains over this one.
 """
@@ -11,7 +11,7 @@ from podium.cluster import Nodes
 from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scores
 from podium.placement.gpu.choice import sufficient
 from podium.placement.gpu.devices import GpuDevices
-from podium.plugins.gpu_share.room import asked_by
+from podium.plugins.gpu_share.room import wanted_by
 
 
 class GpuRandom(Plugin):
@@ -29,5 +29,5 @@ class GpuRandom(Plugin):
         return scores
 
     def choose_device(self, cycle: Cycle, row: int) -> int | None:
-        devices = sufficient(self._devices.free_on(row), asked_by(cycle).request)
+        devices = sufficient(self._devices.free_on(row), wanted_by(cycle).request)
         return self.handle.rng.choice(devices) if devices else None

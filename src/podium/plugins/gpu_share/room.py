@@ -22,15 +22,15 @@ MOST_CPU = 10**8
 """More thousandths of cpu than any node has: larger amounts count as this, so that products fit into 64 bits."""
 
 
-class Asked(NamedTuple):
+class Wanted(NamedTuple):
     cpu: int
     request: GpuRequest
 
 
-def asked_by(cycle: Cycle) -> Asked:
+def wanted_by(cycle: Cycle) -> Wanted:
     """What the pod asks for; annotations that cannot be read ask for nothing (GpuShare turns such pods away)."""
     request = request_of(cycle.pod, cycle.facts)
-    return Asked(int(cycle.facts.counted[CPU]), request if isinstance(request, GpuRequest) else NO_GPU)
+    return Wanted(int(cycle.facts.counted[CPU]), request if isinstance(request, GpuRequest) else NO_GPU)
 
 
 def cpu_left_on(cluster: Cluster, row: int) -> int:
