@@ -1,6 +1,8 @@
 import json
+import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import yaml
@@ -195,3 +197,29 @@ def test_a_pipe_gets_no_colour_and_no_trailing_blanks() -> None:
     out = podium("explain", "shop/checkout", "--from", SAMPLE).out
     assert "\x1b" not in out
     assert all(line == line.rstrip() for line in out.splitlines())
+
+
+def test_a_plugin_that_raises_is_shown_with_its_traceback_when_asked(tmp_path: Path) -> None:
+    (tmp_path / "fussy_plugin.py").write_text(
+        "from podium import Plugin\n\n\nclass Fussy(Plugin):\n    def filter_node(self, cycle, node):\n"
+        "        return cycle.pod.labels['colour'] == 'red'\n"
+    )
+    objects = tmp_path / "cluster.yaml"
+    objects.write_text(
+        "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: 4, memory: 8Gi, pods: 110}}\n"
+        "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}]}\n"
+    )
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles: [{plugins: {multiPoint: {enabled: [{name: Fussy}]}}}]\n"
+    )
+    arguments = ["explain", "p", "--from", str(objects), "--config", str(config), "--plugin", "fussy_plugin:Fussy"]
+    with mock.patch.object(sys, "path", [str(tmp_path), *sys.path]):
+        ran = podium(*arguments, "-v")
+        quiet = podium(*arguments)
+    assert ran.code == quiet.code == 2
+    assert "plugin \"Fussy\" failed at Filter for pod default/p on node n1: KeyError: 'colour'" in ran.err
+    assert "cycle.pod.labels['colour']" in ran.err
+    assert "Traceback" not in quiet.err
+    assert "-v shows where it failed" in " ".join(quiet.err.split())

@@ -42,7 +42,7 @@ class World:
         extenders: Sequence[Extender] = (),
         **options: Any,
     ) -> None:
-        passed_on = {name: options.pop(name) for name in ("launch", "timer") if name in options}
+        passed_on = {name: options.pop(name) for name in ("launch", "timer", "on_failure") if name in options}
         self.clock: ManualClock = options.pop("clock", None) or ManualClock(1_000_000.0)
         config, registry = setup(*plugins, **options)
         self.bind_answer: Effect = None

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+import pytest
 from aiohttp import web
 
 from podium.framework import Plugin, Status, SystemClock
@@ -173,3 +174,22 @@ asyncio.run(main())
             assert process.stdout.readline() == said
             process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 1
+
+
+def test_a_plugin_that_raises_is_logged_once_with_its_traceback_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    class Fussy(Plugin):
+        def pre_filter(self, cycle: Cycle) -> None:
+            raise KeyError(cycle.pod.name)
+
+    async def main() -> None:
+        async with scheduling(fine, Fussy) as live:
+            live.engine.intake.set(make_node("n"))
+            tell(live, make_pod("a"), make_pod("b"))
+            await until(lambda: sum(live.plugin_failures.counts.values()) >= 2)
+
+    with caplog.at_level("ERROR"):
+        asyncio.run(main())
+    (record,) = (each for each in caplog.records if "Fussy" in each.getMessage())
+    assert record.getMessage().startswith("plugin \"Fussy\" failed at PreFilter for pod default/a: KeyError: 'a'")
+    assert record.exc_info is not None
+    assert "in pre_filter" in caplog.text

@@ -11,6 +11,7 @@ from podium.cli.options import ContextOption, KubeconfigOption, Output, PluginOp
 if TYPE_CHECKING:
     from collections import Counter
 
+    from podium.framework.plugin_failures import PluginFailure
     from podium.kube import KubeObject, Pod
 
 
@@ -43,7 +44,9 @@ def explain(
         bool, typer.Option("--parity", help="Stop looking for nodes where kube-scheduler would (from 100 nodes on).")
     ] = False,
     output: Annotated[Output, typer.Option("-o", "--output", help="How to print the answer.")] = Output.TABLE,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Also say what was skipped in the files.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Also say what was skipped in the files, and where plugins failed.")
+    ] = False,
 ) -> None:
     """Say where a pod would go and why, or why it goes nowhere.
 
@@ -59,6 +62,7 @@ def explain(
     from podium.cli.target import pod_key
     from podium.engine.explain import Outcome
     from podium.engine.explain import explain as judge
+    from podium.framework.plugin_failures import FirstFailures, ignore_failure
 
     if cluster and (kubeconfig or context):
         raise InputError("--from is a dump and --kubeconfig a live cluster: give one of them")
@@ -71,11 +75,13 @@ def explain(
         kubeconfig = kubeconfig or settings.client_connection.kubeconfig or None
         known, load, held = ask_cluster(kubeconfig, context, settings, registry, None if more else pod_key(pod))
     objects, target = _with_given(pod, known, more or [], verbose, "the files" if cluster else "the cluster")
-    explanation = judge(objects, target, settings, registry, load=load, parity=parity)
+    failures = FirstFailures(_print_failure if verbose else ignore_failure)
+    explanation = judge(objects, target, settings, registry, load=load, parity=parity, on_failure=failures)
     if held is not None:
         explanation.outcome, explanation.message = Outcome.WAITS, held
     if explanation.outcome is Outcome.FAILED:
-        raise InputError(f"{explanation.pod} cannot be judged: {explanation.message}")
+        hint = "; -v shows where it failed" if failures.counts and not verbose else ""
+        raise InputError(f"{explanation.pod} cannot be judged: {explanation.message}{hint}")
     show(explanation, output)
     if explanation.outcome is not Outcome.FITS:
         raise typer.Exit(ANSWER_IS_NO)
@@ -107,6 +113,10 @@ def _with_given(
     if more and pod is None and not given and skipped:
         raise InputError(f"{', '.join(more)}: no pod in it, only {', '.join(sorted(skipped))}; give the Pod itself")
     return [*objects, *given], find_pod(pod, objects, given, origin)
+
+
+def _print_failure(failure: "PluginFailure") -> None:
+    echo(f"{failure}\n{failure.traceback()}", err=True)
 
 
 def _print_skipped(skipped: "Counter[str]", verbose: bool) -> None:

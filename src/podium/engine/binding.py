@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Coroutine
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
-from podium.framework.answers import describe, failure, running, status_of
+from podium.framework.answers import describe, running, status_of
 from podium.framework.cycle import Cycle
 from podium.framework.extender import Extender, ExtenderError
 from podium.framework.handle import Effect
@@ -225,37 +225,39 @@ class PodBinding:
             try:
                 plugin.post_bind(self._cycle, self._node_name)
             except Exception as error:
-                self._runtime.handle.report(str(failure(Step.POST_BIND, plugin.name, error)))
+                self._runtime.handle.report(str(self._failed(Step.POST_BIND, plugin.name, error)))
 
     def _ask(self, step: Step, plugin: str, method: OnNode) -> Effect:
         """A plugin's answer, at once or when awaited; None for success."""
         try:
             answer = method(self._cycle, self._node_name)
         except Exception as error:
-            raise failure(step, plugin, error) from error
+            raise self._failed(step, plugin, error) from error
         if answer is None or answer is SKIP:
             return answer
         if isinstance(answer, Status) or not isawaitable(answer):
             return status_of(step, plugin, answer)
-        return _awaited(step, plugin, answer)
+        return self._awaited(step, plugin, answer)
+
+    async def _awaited(self, step: Step, plugin: str, answer: Awaitable[object]) -> Status | None:
+        try:
+            status = await answer
+        except Exception as error:
+            raise self._failed(step, plugin, error) from error
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise PluginError(f"{running(step, plugin)}: what it waited for was cancelled") from None
+        return status_of(step, plugin, status)
+
+    def _failed(self, step: Step, plugin: str, error: Exception) -> PluginError:
+        return self._runtime.failed(step, plugin, error, self._queued.pod, self._node_name)
 
     def _undo(self, status: Status, *, at_permit: bool = False) -> None:
         self._scheduler.not_bound(
             self._runtime, self._cycle, self._queued, self._node_name, status, at_permit=at_permit
         )
-
-
-async def _awaited(step: Step, plugin: str, answer: Awaitable[object]) -> Status | None:
-    try:
-        status = await answer
-    except Exception as error:
-        raise failure(step, plugin, error) from error
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
-            raise
-        raise PluginError(f"{running(step, plugin)}: what it waited for was cancelled") from None
-    return status_of(step, plugin, status)
 
 
 def _check_skips(plugin: str, status: Status) -> None:

@@ -26,6 +26,7 @@ from podium.framework.cycle import Cycle
 from podium.framework.handle import Handle
 from podium.framework.load import LoadSource
 from podium.framework.nominator import Nominator
+from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.preemption.dry_runs import Candidate
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import PluginError, Status
@@ -99,6 +100,7 @@ def explain(
     clock: Clock | None = None,
     load: LoadSource | None = None,
     parity: bool = False,
+    on_failure: OnPluginFailure = ignore_failure,
 ) -> Explanation:
     """Judge a pod on the cluster that the objects describe; if the pod is among them, as if it were not bound yet.
 
@@ -125,6 +127,7 @@ def explain(
         Unwritten(),
         activate=lambda _pods: None,
         load=load,
+        on_failure=on_failure,
     )
     runtime = ProfileRuntime(profile, registry, handle)
     return explain_in(runtime, unbound, Sampling(config.percentage_of_nodes_to_score, parity))

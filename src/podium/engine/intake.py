@@ -16,7 +16,8 @@ from podium.engine.changes import node_events, pod_events
 from podium.framework.answers import describe
 from podium.framework.events import Action, Event, Resource
 from podium.framework.plugin import Plugin
-from podium.framework.timer import Timer
+from podium.framework.plugin_failures import PluginFailure
+from podium.framework.timer import Step, Timer
 from podium.kube import (
     CSIDriver,
     CSINode,
@@ -224,6 +225,8 @@ class Intake:
                 plugin.observe(resource, before, after)
             except Exception as error:
                 plugin.handle.report(f'plugin "{plugin.name}" observing {resource}: {describe(error)}')
+                key = getattr(before if after is None else after, "key", "")
+                plugin.handle.on_failure(PluginFailure(plugin.name, Step.OBSERVE, key, "", error))
 
 
 def on_node(pod: Pod, node_name: str) -> Pod:

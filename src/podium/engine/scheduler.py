@@ -31,6 +31,7 @@ from podium.framework.extender import Extender, interested
 from podium.framework.handle import Handle, Writer
 from podium.framework.load import LoadSource
 from podium.framework.nominator import Nominator
+from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
 from podium.framework.status import PluginError, Status, code_of
@@ -69,6 +70,7 @@ class Scheduler:
         experience: Experience | None = None,
         report: Callable[[str], None] = lambda _message: None,
         timer: Timer = UNTIMED,
+        on_failure: OnPluginFailure = ignore_failure,
         parity: bool = False,
         extenders: Sequence[Extender] = (),
     ) -> None:
@@ -99,6 +101,7 @@ class Scheduler:
                 experience=experience,
                 report=report,
                 timer=timer,
+                on_failure=on_failure,
                 extenders=extenders,
                 pre_binding=self._pre_binding,
             )
@@ -121,6 +124,7 @@ class Scheduler:
             initial_backoff=config.pod_initial_backoff_seconds,
             max_backoff=config.pod_max_backoff_seconds,
             timer=timer,
+            on_failure=on_failure,
             report=report,
         )
         self.intake = Intake(self, timer)

@@ -45,6 +45,15 @@ def failure(step: Step, plugin: str, error: Exception) -> PluginError:
     return PluginError(f"{running(step, plugin)}: {describe(error)}")
 
 
+class FailedOnNodeError(Exception):
+    """A plugin's one-node form raised; says on which of the nodes."""
+
+    def __init__(self, node: str, error: Exception) -> None:
+        super().__init__(str(error))
+        self.node = node
+        self.error = error
+
+
 def describe(error: Exception) -> str:
     """What an exception says; its type helps where the words are not ours."""
     return str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
@@ -102,7 +111,11 @@ def filter_by_node(plugin: Plugin, filter_node: FilterNode, cycle: Cycle, nodes:
     codes = np.zeros(len(nodes), dtype=np.int64)
     statuses: list[Status] = []
     for index in np.flatnonzero(undecided).tolist():
-        status = node_status_of(plugin, filter_node(cycle, nodes.info(index)))
+        node = nodes.info(index)
+        try:
+            status = node_status_of(plugin, filter_node(cycle, node))
+        except Exception as error:
+            raise FailedOnNodeError(node.name, error) from error
         if status is not None:
             statuses.append(status)
             codes[index] = len(statuses)
@@ -140,7 +153,14 @@ def raw_scores_of(answer: Any, nodes: Nodes) -> Scores:
 
 def score_by_node(score_node: ScoreNode, cycle: Cycle, nodes: Nodes) -> Scores:
     """The one-node form, asked for every node."""
-    return np.array([_whole(score_node(cycle, nodes.info(i))) for i in range(len(nodes))], dtype=np.int64)
+    scores = np.zeros(len(nodes), dtype=np.int64)
+    for index in range(len(nodes)):
+        node = nodes.info(index)
+        try:
+            scores[index] = _whole(score_node(cycle, node))
+        except Exception as error:
+            raise FailedOnNodeError(node.name, error) from error
+    return scores
 
 
 def _whole(score: Any) -> int:

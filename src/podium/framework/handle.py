@@ -16,6 +16,7 @@ from podium.framework.experience import Experience
 from podium.framework.extender import Extender
 from podium.framework.load import LoadSource
 from podium.framework.nominator import Nominator
+from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.status import Status
 from podium.framework.timer import UNTIMED, Timer
 from podium.framework.waiting import WaitingPods
@@ -72,6 +73,7 @@ class Handle:
         experience: Experience | None = None,
         report: Callable[[str], None] = lambda _message: None,
         timer: Timer = UNTIMED,
+        on_failure: OnPluginFailure = ignore_failure,
         scheduler_name: str = "default-scheduler",
         extenders: Sequence[Extender] = (),
         pre_binding: dict[str, Callable[[str], None]] | None = None,
@@ -87,6 +89,8 @@ class Handle:
         self.experience = experience
         self.report = report
         self.timer = timer
+        self.on_failure = on_failure
+        """Hears of every exception that a plugin raises."""
         self.scheduler_name = scheduler_name
         self.extenders = extenders
         self.pre_binding: dict[str, Callable[[str], None]] = {} if pre_binding is None else pre_binding

@@ -20,6 +20,7 @@ from podium.config.registry import Registry
 from podium.config.resolved import Profile
 from podium.framework import methods
 from podium.framework.answers import (
+    FailedOnNodeError,
     check_range,
     describe,
     failure,
@@ -36,6 +37,7 @@ from podium.framework.handle import Handle
 from podium.framework.methods import FilterMethods, PreEnqueueMethods, PreFilterMethods, PreScoreMethods, ScoreMethods
 from podium.framework.normalize import Scores
 from podium.framework.plugin import Plugin, Scope
+from podium.framework.plugin_failures import PluginFailure
 from podium.framework.protocols import AdjustPods
 from podium.framework.status import SKIP, SUCCESS, Code, PluginError, Status, Wait, code_of
 from podium.framework.timer import Step
@@ -172,9 +174,11 @@ class ProfileRuntime:
                 if status is not None:
                     status = status_of(Step.PRE_ENQUEUE, plugin.name, status)
             except Exception as raised:
-                error = raised if isinstance(raised, PluginError) else failure(Step.PRE_ENQUEUE, plugin.name, raised)
-                self.handle.report(str(error))
-                status = Status.error(str(error))
+                sentence = str(raised)
+                if not isinstance(raised, PluginError):
+                    sentence = str(self.failed(Step.PRE_ENQUEUE, plugin.name, raised, pod))
+                self.handle.report(sentence)
+                status = Status.error(sentence)
             if status is not None:
                 return status.by(plugin.name)
         return None
@@ -189,7 +193,7 @@ class ProfileRuntime:
             try:
                 answer = plugin.pre_filter(cycle)
             except Exception as error:
-                raise failure(Step.PRE_FILTER, plugin.name, error) from error
+                raise self.failed(Step.PRE_FILTER, plugin.name, error, cycle.pod) from error
             if isinstance(answer, Status):
                 if answer.code == Code.SKIP:
                     cycle.skipped_filters.add(plugin.name)
@@ -225,8 +229,7 @@ class ProfileRuntime:
                     break
         return refusals
 
-    @staticmethod
-    def judge(plugin: FilterMethods, cycle: Cycle, nodes: Nodes, undecided: NDArray[np.bool_]) -> Verdict | None:
+    def judge(self, plugin: FilterMethods, cycle: Cycle, nodes: Nodes, undecided: NDArray[np.bool_]) -> Verdict | None:
         """One filter plugin's verdict on the chosen nodes; None when all pass."""
         try:
             if plugin.filter_each is not None:
@@ -234,7 +237,7 @@ class ProfileRuntime:
             assert plugin.filter is not None
             return verdict_of(plugin.plugin, plugin.filter(cycle, nodes), nodes)
         except Exception as error:
-            raise failure(Step.FILTER, plugin.name, error) from error
+            raise self.failed(Step.FILTER, plugin.name, error, cycle.pod) from error
 
     def run_filters_on(self, cycle: Cycle, row: int, *, only_moving: bool = False) -> Status | None:
         """One node's verdict under plain filters; `only_moving`: those that pods on it can move."""
@@ -253,7 +256,7 @@ class ProfileRuntime:
                 answer = plugin.filter_node(cycle, node)
                 return None if answer is None else node_status_of(plugin.plugin, answer)
             except Exception as error:
-                raise failure(Step.FILTER, plugin.name, error) from error
+                raise self.failed(Step.FILTER, plugin.name, error, cycle.pod, node.name) from error
         verdict = self.judge(plugin, cycle, Nodes(cycle.cluster, np.array([node.row])), _ONE)
         code = 0 if verdict is None else int(verdict.codes[0])
         return None if verdict is None or not code else refusal_of(plugin.name, verdict, code)
@@ -324,13 +327,22 @@ class ProfileRuntime:
         """Bring the cycle's notes to where they would be with this pod placed."""
         for plugin in self.in_force(cycle).followers:
             if plugin.add_pod is not None:
-                _adjust(Step.ADD_POD, plugin.name, plugin.add_pod, cycle, placed)
+                self._adjust(Step.ADD_POD, plugin.name, plugin.add_pod, cycle, placed)
 
     def remove_pod(self, cycle: Cycle, placed: PlacedPod) -> None:
         """Bring the cycle's notes to where they would be without this pod."""
         for plugin in self.in_force(cycle).followers:
             if plugin.remove_pod is not None:
-                _adjust(Step.REMOVE_POD, plugin.name, plugin.remove_pod, cycle, placed)
+                self._adjust(Step.REMOVE_POD, plugin.name, plugin.remove_pod, cycle, placed)
+
+    def _adjust(self, step: Step, plugin: str, method: AdjustPods, cycle: Cycle, placed: PlacedPod) -> None:
+        try:
+            answer = method(cycle, placed)
+        except Exception as error:
+            raise self.failed(step, plugin, error, cycle.pod) from error
+        status = status_of(step, plugin, answer)
+        if status is not None:
+            raise PluginError(f"{running(step, plugin)}: {status.message}")
 
     def _run_post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
         """Try to make room. The first success ends it; refusals are collected into one message."""
@@ -341,7 +353,7 @@ class ProfileRuntime:
             try:
                 result: object = plugin.post_filter(cycle, diagnosis)
             except Exception as error:
-                raise failure(Step.POST_FILTER, plugin.name, error) from error
+                raise self.failed(Step.POST_FILTER, plugin.name, error, cycle.pod) from error
             if not isinstance(result, PostFilterResult):
                 what = running(Step.POST_FILTER, plugin.name)
                 raise PluginError(f"{what}: it must give a PostFilterResult, got {type(result).__name__}")
@@ -365,13 +377,12 @@ class ProfileRuntime:
             plugin.name for plugin in self.pre_scores if not self.prepare_score(plugin, cycle, nodes)
         }
 
-    @staticmethod
-    def prepare_score(plugin: PreScoreMethods, cycle: Cycle, nodes: Nodes) -> bool:
+    def prepare_score(self, plugin: PreScoreMethods, cycle: Cycle, nodes: Nodes) -> bool:
         """Run one plugin's PreScore; False when the plugin has nothing to say about this pod."""
         try:
             answer = plugin.pre_score(cycle, nodes)
         except Exception as error:
-            raise failure(Step.PRE_SCORE, plugin.name, error) from error
+            raise self.failed(Step.PRE_SCORE, plugin.name, error, cycle.pod) from error
         if answer is None or answer is SKIP:
             return answer is None
         status = status_of(Step.PRE_SCORE, plugin.name, answer)
@@ -415,12 +426,11 @@ class ProfileRuntime:
             try:
                 points = raw_scores_of(plugin.normalize(cycle, nodes, scores), nodes)
             except Exception as error:
-                raise failure(Step.NORMALIZE, plugin.name, error) from error
+                raise self.failed(Step.NORMALIZE, plugin.name, error, cycle.pod) from error
         self.check_scores(plugin, points)
         return points
 
-    @staticmethod
-    def _raw_points(plugin: ScoreMethods, cycle: Cycle, nodes: Nodes) -> Scores | int:
+    def _raw_points(self, plugin: ScoreMethods, cycle: Cycle, nodes: Nodes) -> Scores | int:
         rows, every_row = nodes.chosen, cycle.cluster.columns.rows
         try:
             if plugin.score_each is not None:
@@ -434,7 +444,7 @@ class ProfileRuntime:
                 return answer
             scores = raw_scores_of(answer, scored)
         except Exception as error:
-            raise failure(Step.SCORE, plugin.name, error) from error
+            raise self.failed(Step.SCORE, plugin.name, error, cycle.pod) from error
         return scores if rows is None or not whole else scores.take(rows)
 
     @staticmethod
@@ -452,7 +462,7 @@ class ProfileRuntime:
             try:
                 answer = reserve(cycle, node_name)
             except Exception as error:
-                raise failure(Step.RESERVE, name, error) from error
+                raise self.failed(Step.RESERVE, name, error, cycle.pod, node_name) from error
             if answer is not None:
                 status = status_of(Step.RESERVE, name, answer)
                 if status is not None:
@@ -465,7 +475,7 @@ class ProfileRuntime:
             try:
                 unreserve(cycle, node_name)
             except Exception as error:
-                self.handle.report(str(failure(Step.UNRESERVE, name, error)))
+                self.handle.report(str(self.failed(Step.UNRESERVE, name, error, cycle.pod, node_name)))
 
     def _run_permit(self, cycle: Cycle, node_name: str) -> Status | dict[str, float]:
         """A rejection, or how long each plugin wants the pod held (empty: not at all)."""
@@ -474,7 +484,7 @@ class ProfileRuntime:
             try:
                 answer = plugin.permit(cycle, node_name)
             except Exception as error:
-                raise failure(Step.PERMIT, plugin.name, error) from error
+                raise self.failed(Step.PERMIT, plugin.name, error, cycle.pod, node_name) from error
             if isinstance(answer, Wait):
                 waits[plugin.name] = _seconds(plugin.name, answer)
                 continue
@@ -482,6 +492,14 @@ class ProfileRuntime:
             if status is not None:
                 return _rejection_or_error(Step.PERMIT, status.by(plugin.name))
         return waits
+
+    def failed(self, step: Step, plugin: str, error: Exception, pod: Pod, node: str = "") -> PluginError:
+        """Record what a plugin raised; the sentence that fails the pod's cycle."""
+        if isinstance(error, FailedOnNodeError):
+            node, error = error.node, error.error
+        if not isinstance(error, PluginError):
+            self.handle.on_failure(PluginFailure(plugin, step, pod.key, node, error))
+        return failure(step, plugin, error)
 
     def rows_named(self, names: Iterable[str]) -> Rows:
         """The rows of those named nodes that exist, in visiting order."""
@@ -498,16 +516,6 @@ def _no_node_left(restricting: set[str]) -> Status:
     if len(names) == 1:
         return Status.unresolvable(f"node(s) didn't satisfy plugin {names[0]}")
     return Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously")
-
-
-def _adjust(step: Step, plugin: str, method: AdjustPods, cycle: Cycle, placed: PlacedPod) -> None:
-    try:
-        answer = method(cycle, placed)
-    except Exception as error:
-        raise failure(step, plugin, error) from error
-    status = status_of(step, plugin, answer)
-    if status is not None:
-        raise PluginError(f"{running(step, plugin)}: {status.message}")
 
 
 def _seconds(plugin: str, wait: Wait) -> float:

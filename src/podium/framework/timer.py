@@ -27,8 +27,11 @@ Done = Callable[[str | None], None]
 
 
 class Step(StrEnum):
-    """What runs at extension points, in kube-scheduler's words for metrics: some points have several steps."""
+    """What plugins do, in kube-scheduler's words for metrics: an extension point may have several steps."""
 
+    QUEUE_SORT = Point.QUEUE_SORT.label
+    QUEUEING_HINT = "QueueingHint"
+    OBSERVE = "Observe"
     PRE_ENQUEUE = Point.PRE_ENQUEUE.label
     PRE_FILTER = Point.PRE_FILTER.label
     ADD_POD = "PreFilterExtensionAddPod"

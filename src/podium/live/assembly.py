@@ -27,6 +27,7 @@ from podium.live.events.recorder import EventRecorder
 from podium.live.metrics.load import show_load
 from podium.live.metrics.registry import Metrics
 from podium.live.metrics.resources import resource_metrics
+from podium.live.plugin_watchdog import PluginWatchdog
 from podium.live.process import SchedulerProcess
 from podium.live.shadow import Shadow, log_finding
 from podium.serving.log import LOG
@@ -101,6 +102,15 @@ def build_process(
     )
     show_load(metrics, telemetry, clock)
     _show(metrics, recorder, election, shadow)
+    watchdog = PluginWatchdog(
+        [plugin for runtime in live.engine.profiles.values() for plugin in runtime.plugins.values()], LOG.warning
+    )
+    metrics.counter(
+        "podium_plugin_blocked_seconds_total",
+        "Seconds for which calls of plugins that took more than 100 ms held up the process; the log names them.",
+        lambda: {call: seconds for call, seconds in watchdog.seconds.copy().items()},  # noqa: C416
+        ("plugin", "method"),
+    )
     process = SchedulerProcess(
         live,
         client,
@@ -112,6 +122,7 @@ def build_process(
         config=config,
         before_scheduling=environment.settle,
         reacquires_lease=options.server_in_process,
+        watchdog=watchdog if environment.real_time else None,
     )
     return process
 

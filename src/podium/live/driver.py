@@ -22,6 +22,7 @@ from podium.framework import Nomination, Status
 from podium.framework.clock import Clock
 from podium.framework.experience import Experience
 from podium.framework.load import LoadSource
+from podium.framework.plugin_failures import FirstFailures, PluginFailure
 from podium.framework.queued import QueuedPod
 from podium.framework.timer import UNTIMED
 from podium.framework.waiting import WaitingPod
@@ -70,6 +71,7 @@ class LiveScheduler:
         failures = WriteFailures(clock, LOG.warning)
         self.statuses = PodStatuses(client, clock, self._latest, failures)
         self._shadow = shadow
+        self.plugin_failures = FirstFailures(_log_failure)
         self.writer = LiveWriter(
             client, clock, rng, self.statuses, recorder, failures, self._latest, self._learn, self._spawn
         )
@@ -85,6 +87,7 @@ class LiveScheduler:
             experience=experience,
             report=LOG.warning,
             timer=UNTIMED if metrics is None else metrics.timer,
+            on_failure=self.plugin_failures,
             extenders=build_extenders(
                 config,
                 self._text_of_pod,
@@ -97,6 +100,12 @@ class LiveScheduler:
             self.engine.waiting.on_wait = self._waits
         if metrics is not None:
             metrics.attach(self.engine, lambda: self.writer.binding)
+            metrics.counter(
+                "podium_plugin_failures_total",
+                "Exceptions that plugins raised; the first of each kind is in the log, with its traceback.",
+                lambda: {labels: number for labels, number in self.plugin_failures.counts.items()},  # noqa: C416
+                ("plugin", "extension_point"),
+            )
         if shadow is not None:
             shadow.attach(self.engine)
         self.informers = Informers(
@@ -241,3 +250,8 @@ class LiveScheduler:
         self._recorder.record(*failed_scheduling(pod, message))
         if reason:
             self.statuses.write(pod, ("False", reason, message), nomination)
+
+
+def _log_failure(failure: PluginFailure) -> None:
+    """Log the first failure of its kind; all are counted in podium_plugin_failures_total."""
+    LOG.error("%s; from now on, failures at this line are only counted", failure, exc_info=failure.error)

@@ -20,10 +20,12 @@ class ProcessEnvironment(NamedTuple):
     timer: Callable[[], float]
     hostname: str
     settle: Callable[[], None]
+    real_time: bool = False
+    """Whether threads may watch the loop: in virtual time they would see nothing, and not the same twice."""
 
 
 def this_machine() -> ProcessEnvironment:
-    return ProcessEnvironment(SystemClock(), random.Random(), time.perf_counter, socket.gethostname(), _settle)
+    return ProcessEnvironment(SystemClock(), random.Random(), time.perf_counter, socket.gethostname(), _settle, True)
 
 
 def _settle() -> None:

@@ -19,6 +19,7 @@ from podium.live.driver import LiveScheduler
 from podium.live.election.election import Election, LeadershipLost
 from podium.live.events.recorder import EventRecorder
 from podium.live.metrics.registry import Metrics
+from podium.live.plugin_watchdog import PluginWatchdog
 from podium.serving.log import LOG
 from podium.telemetry import Telemetry
 
@@ -51,6 +52,7 @@ class SchedulerProcess:
         config: SchedulerConfig,
         before_scheduling: Callable[[], None],
         reacquires_lease: bool = False,
+        watchdog: PluginWatchdog | None = None,
     ) -> None:
         self.live = live
         self.election = election
@@ -62,6 +64,7 @@ class SchedulerProcess:
         self._experience = experience
         self._before_scheduling = before_scheduling
         self._reacquires_lease = reacquires_lease
+        self._watchdog = watchdog
         self._stopping = False
 
     def leads(self) -> bool:
@@ -91,6 +94,8 @@ class SchedulerProcess:
 
         start(stop.wait())
         start(self._recorder.run())
+        if self._watchdog is not None:
+            self._watchdog.start()
         try:
             if not self.config.delay_cache_until_active:
                 start_caches()
@@ -115,6 +120,8 @@ class SchedulerProcess:
             await self._finish()
             return FINE
         finally:
+            if self._watchdog is not None:
+                self._watchdog.stop()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

@@ -10,6 +10,7 @@ import importlib
 from collections.abc import Iterable
 from importlib.metadata import entry_points
 
+from podium.framework.misspelt import misspelt
 from podium.framework.plugin import Plugin
 
 ENTRY_POINTS = "podium.plugins"
@@ -105,6 +106,9 @@ def _described(error: Exception) -> str:
 def _register(registry: dict[str, type[Plugin]], found: object, source: str) -> None:
     if not (isinstance(found, type) and issubclass(found, Plugin)):
         raise PluginLoadError(f"{source} is not a Plugin class; derive it from podium.Plugin")
+    mistakes = list(misspelt(found))
+    if mistakes:
+        raise PluginLoadError(f"{source}: {'; '.join(mistakes)}")
     if found.name in registry and registry[found.name] is not found:
         raise PluginLoadError(f'{source}: a plugin named "{found.name}" exists already; set another name')
     registry[found.name] = found

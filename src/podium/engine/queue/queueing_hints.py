@@ -18,9 +18,10 @@ from podium.framework.answers import describe
 from podium.framework.events import Action, Concerns, Event, Hint, Interest, Resource
 from podium.framework.extender import EXTENDER
 from podium.framework.plugin import Plugin
+from podium.framework.plugin_failures import OnPluginFailure, PluginFailure, ignore_failure
 from podium.framework.queued import QueuedPod
 from podium.framework.status import PluginError
-from podium.framework.timer import UNTIMED, Timer
+from podium.framework.timer import UNTIMED, Step, Timer
 from podium.kube import Pod
 
 HintsByProfile = Mapping[str, Mapping[str, Sequence[Interest]]]
@@ -114,10 +115,12 @@ class Hints:
         interests: HintsByProfile,
         report: Callable[[str], None] = lambda _message: None,
         timer: Timer = UNTIMED,
+        on_failure: OnPluginFailure = ignore_failure,
     ) -> None:
         self._interests = interests
         self._report = report
         self._timer = timer
+        self._on_failure = on_failure
         self._by_event: dict[Event, Listeners] = {}
         self.concerns = _concerns(interests)
         """Plugins that can tell what pods wait for; at most one way each."""
@@ -180,6 +183,7 @@ class Hints:
                     return True
             except Exception as error:
                 self._report(f'queueing hint of plugin "{plugin}" for pod {pod.key}: {type(error).__name__}: {error}')
+                self._on_failure(PluginFailure(plugin, Step.QUEUEING_HINT, pod.key, "", error))
                 return True
         return False
 

@@ -24,6 +24,7 @@ from podium.engine.queue.sub_queues import ACTIVE, BACKOFF, POD_ADD, POD_UPDATE,
 from podium.framework.clock import Clock
 from podium.framework.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT, Event
 from podium.framework.nominator import Nominator
+from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.queued import QueuedPod
 from podium.framework.timer import UNTIMED, Timer
 from podium.kube import Pod
@@ -54,12 +55,13 @@ class SchedulingQueue:
         max_backoff: float = 10.0,
         max_in_unschedulable: float = POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION,
         timer: Timer = UNTIMED,
+        on_failure: OnPluginFailure = ignore_failure,
         report: Callable[[str], None] = lambda _message: None,
     ) -> None:
         """`pre_enqueue` and `hints` go by profile; `report` hears what goes wrong in a plugin."""
         self._clock = clock
         self._nominator = nominator
-        self._hints = Hints(hints or {}, report, timer)
+        self._hints = Hints(hints or {}, report, timer, on_failure)
         self._queues = SubQueues(
             sorter,
             clock,
