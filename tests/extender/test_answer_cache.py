@@ -1,18 +1,27 @@
-"""Answers that are kept for pods alike are those of an extender that was started now."""
+"""Answers cached for pods with one signature are those of an extender that was started now."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Hashable
 from typing import Any
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podium.cluster import NodeInfo, Nodes
+from podium.config.points import Point
+from podium.engine.answer_cache.errors import UnexpectedErrors
+from podium.engine.answer_cache.row_answers import Numbers, StatusOf, no_status
+from podium.extender.answer_cache import RowAnswerCache
+from podium.framework import Cycle, Plugin, Scope
 from podium.framework.load import GivenLoad
 from podium.kube import Pod
 from podium.plugins.congestion import ANNOTATION
-from tests.builders import make_pod
+from tests.builders import make_cluster, make_node, make_pod
 from tests.extender.questions import Obj, World, args, as_object, node
+from tests.framework.runtimes import cycle_of, make_runtime
 
 CONFIG = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -76,7 +85,7 @@ class Drive:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32))
-def test_kept_answers_are_those_of_an_extender_started_now(seed: int) -> None:
+def test_cached_answers_are_those_of_an_extender_started_now(seed: int) -> None:
     drive = Drive(seed)
     for name in ("first", "second"):  # from the second pod alike on, answers are kept
         drive.answers(drive.world, name)
@@ -86,3 +95,41 @@ def test_kept_answers_are_those_of_an_extender_started_now(seed: int) -> None:
         for pod in drive.pods.values():
             fresh.engine.intake.set(pod)
         assert drive.answers(drive.world, f"asked-{number}") == drive.answers(fresh, "asked")
+
+
+def test_a_watermark_that_moves_while_another_cannot_be_told_is_not_lost() -> None:
+    """What was cached before must not come back when the other plugin can tell again."""
+
+    class Forgetful(Plugin):
+        score_scope = Scope.NODE
+        watermark_now: Hashable = 1
+
+        def watermark(self, _pod: Pod) -> Hashable:
+            return self.watermark_now
+
+        def score_node(self, _cycle: Cycle, _node: NodeInfo) -> int:
+            return 0
+
+    class Counting(Forgetful):
+        watermark_now: Hashable = 1
+
+        def score_node(self, _cycle: Cycle, _node: NodeInfo) -> int:
+            return int(str(self.watermark_now))
+
+    runtime = make_runtime(make_cluster([make_node("n1")]), Forgetful, Counting)
+    plugins = runtime.at(Point.SCORE)
+
+    def ask(cycle: Cycle, nodes: Nodes) -> tuple[Numbers, StatusOf]:
+        return runtime.run_scores(cycle, nodes).total, no_status
+
+    cache = RowAnswerCache(runtime, plugins, ask, UnexpectedErrors())
+
+    def answer(name: str) -> list[int] | None:
+        answers = cache.of(cycle_of(runtime, make_pod(name)))
+        return None if answers is None else answers.pick(np.arange(1)).tolist()
+
+    assert [answer(name) for name in "abc"] == [None, [1], [1]]
+    Forgetful.watermark_now, Counting.watermark_now = None, 2
+    assert answer("d") is None
+    Forgetful.watermark_now = 1
+    assert answer("e") == [2]

@@ -102,28 +102,33 @@ class CacheEntry:
         """Whether all that filters depend on is as it was at the last answer."""
         if not self._cursor.at_end or self._filters.nominations_changed:
             return False
-        self._check_watermarks(cycle)
+        moved = self._watermarks.moved(cycle)
+        if moved:
+            self._make_stale(moved)
         return self._filters.all_fresh
 
     def _refresh_filters(self, cycle: Cycle, start: int) -> CacheMiss | None:
         """Bring every filter's answers up to date, and with them the feasible set."""
         filters, scores = self._filters, self._scores
-        self._check_watermarks(cycle)
+        moved = self._watermarks.moved(cycle)
+        if moved:
+            self._make_stale(moved)
         changes = read_changes(self._cursor, self._cluster)
         changed: ChangedRows | None = None
         if changes is None:
-            self._make_stale(self._answers)
+            self._make_stale(None)
         else:
             nodes, nodes_and_pods = changes
             if nodes_and_pods:
                 changed = ChangedRows(self._cluster, nodes_and_pods)
-                if not filters.ask_by_row(cycle, changed):
+                if not filters.ask_about(filters.by_row, cycle, changed):
                     return CacheMiss.THIS_SIGNATURE
                 scores.pending.add(changed)
             if nodes:
                 changed_nodes = ChangedRows(self._cluster, nodes)
-                if not filters.ask_by_node(cycle, changed_nodes):
+                if not filters.ask_about(filters.by_node, cycle, changed_nodes):
                     return CacheMiss.THIS_SIGNATURE
+                filters.doubtful.update(dict.fromkeys(nodes))
                 scores.pending_nodes.add(changed_nodes)
         all_rows = not filters.all_fresh
         if all_rows:  # after the changed rows: where PreFilter objects to this pod, fresh answers are up to date
@@ -136,19 +141,15 @@ class CacheEntry:
         cacheable = filters.settle(cycle, changed, all_rows=all_rows, start=start)
         return None if cacheable else CacheMiss.THIS_SIGNATURE
 
-    def _check_watermarks(self, cycle: Cycle) -> None:
-        moved = self._watermarks.moved(cycle)
-        if moved:
-            self._make_stale([each for each in self._answers if each.plugin in moved])
-
-    def _make_stale(self, answers: list[CachedFilter | CachedScore]) -> None:
-        """These must be asked for about all rows."""
-        for each in answers:
-            each.stale = True
-            if isinstance(each, CachedFilter):
-                self._filters.all_fresh = False
-            else:
-                self._scores.all_fresh = False
+    def _make_stale(self, plugins: list[Any] | None) -> None:
+        """These plugins must be asked about all rows; None: all plugins."""
+        for each in self._answers:
+            if plugins is None or each.plugin in plugins:
+                each.stale = True
+                if isinstance(each, CachedFilter):
+                    self._filters.all_fresh = False
+                else:
+                    self._scores.all_fresh = False
 
 
 def _code_unless_missed(miss: CacheMiss | None) -> Code | None:

@@ -43,11 +43,11 @@ class CachedFilters:
         ]
         self.all_fresh = False
         """No filter is to be asked about all rows."""
-        self._by_row: list[CachedFilter] = []
+        self.by_row: list[CachedFilter] = []
         """Filters to be asked about rows where pods came or went, and about those where the node changed."""
-        self._by_node: list[CachedFilter] = []
+        self.by_node: list[CachedFilter] = []
         self.skipped: set[str] = set()
-        self._doubtful: RowSet = {}
+        self.doubtful: RowSet = {}
         """Rows that may have become feasible, or no longer be."""
         self.feasible = np.zeros(self._rows, dtype=np.bool_)
         self.feasible_rows: Rows = np.zeros(0, dtype=np.intp)
@@ -94,8 +94,8 @@ class CachedFilters:
             if cached.stale and not self._ask(cached, cycle):
                 return False
         self.all_fresh = True
-        self._by_row = [cached for cached in self.cached if cached.asks and cached.scope > Scope.NODE]
-        self._by_node = [cached for cached in self.cached if cached.asks and cached.scope == Scope.NODE]
+        self.by_row = [cached for cached in self.cached if cached.asks and cached.scope > Scope.NODE]
+        self.by_node = [cached for cached in self.cached if cached.asks and cached.scope == Scope.NODE]
         return True
 
     def _ask(self, cached: CachedFilter, cycle: Cycle) -> bool:
@@ -117,16 +117,7 @@ class CachedFilters:
 
     # Fresh filters, about changed rows
 
-    def ask_by_row(self, cycle: Cycle, changed: ChangedRows) -> bool:
-        """Ask those that look at pods about rows where nodes or pods changed."""
-        return self._ask_about(self._by_row, cycle, changed)
-
-    def ask_by_node(self, cycle: Cycle, changed: ChangedRows) -> bool:
-        """Ask those that look at nothing but the node about rows where it changed."""
-        self._doubtful.update(dict.fromkeys(changed.all_rows))
-        return self._ask_about(self._by_node, cycle, changed)
-
-    def _ask_about(self, filters: list[CachedFilter], cycle: Cycle, changed: ChangedRows) -> bool:
+    def ask_about(self, filters: list[CachedFilter], cycle: Cycle, changed: ChangedRows) -> bool:
         if not self.all_fresh:
             filters = [cached for cached in filters if not cached.stale]
         few = len(changed.rows) <= FEW_ROWS
@@ -166,7 +157,7 @@ class CachedFilters:
         change = cached.answers.set_status(row, status, self._rows)
         if change:
             self._refusals[row] += change
-            self._doubtful[row] = None
+            self.doubtful[row] = None
 
     # What follows
 
@@ -182,14 +173,14 @@ class CachedFilters:
             feasible = (self._refusals == 0) & cluster.present
             moved = moved or not np.array_equal(feasible, self.feasible)
             self.feasible = feasible
-            self._doubtful = {}
-        elif self._doubtful:
-            for row in self._doubtful:
+            self.doubtful = {}
+        elif self.doubtful:
+            for row in self.doubtful:
                 fits = not self._refusals[row] and bool(cluster.present[row])
                 if fits != self.feasible[row]:
                     self.feasible[row] = fits
                     moved = True
-            self._doubtful = {}
+            self.doubtful = {}
         if moved:
             self.feasible_changed = True
             self._order_version, self._start = cluster.order.version, start
@@ -230,7 +221,7 @@ class CachedFilters:
             occupied = self._cluster.present[row] and row in self._nominated_rows
             status = self._runtime.run_filters_beside_rivals(cycle, row) if occupied else None
             self._refusals[row] += self._no_room.set_status(row, status, self._rows)
-        self._doubtful.update(rows)
+        self.doubtful.update(rows)
         return rows
 
 
