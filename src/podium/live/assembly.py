@@ -19,6 +19,7 @@ from podium.config.resolved import SchedulerConfig
 from podium.config.secrets import without_secrets
 from podium.kube import Node, Pod
 from podium.live.driver import LiveScheduler
+from podium.live.election.blocked_loop import BlockedLoopRenewal
 from podium.live.election.election import Election
 from podium.live.endpoints.options import ServingOptions, build_endpoint_access
 from podium.live.endpoints.server import EndpointServer
@@ -28,7 +29,7 @@ from podium.live.metrics.load import show_load
 from podium.live.metrics.registry import Metrics
 from podium.live.metrics.resources import resource_metrics
 from podium.live.plugin_watchdog import PluginWatchdog
-from podium.live.process import SchedulerProcess
+from podium.live.process import SchedulerProcess, WatchingThread
 from podium.live.shadow import Shadow, log_finding
 from podium.serving.log import LOG
 from podium.telemetry import Telemetry
@@ -111,6 +112,13 @@ def build_process(
         lambda: {call: seconds for call, seconds in watchdog.seconds.copy().items()},  # noqa: C416
         ("plugin", "method"),
     )
+    threads: list[WatchingThread] = [watchdog]
+    if election is not None and not options.server_in_process:
+
+        def connect() -> Client:
+            return Client(access, user_agent=options.user_agent)
+
+        threads.append(BlockedLoopRenewal(election, connect, LOG.warning))
     process = SchedulerProcess(
         live,
         client,
@@ -122,7 +130,7 @@ def build_process(
         config=config,
         before_scheduling=environment.settle,
         reacquires_lease=options.server_in_process,
-        watchdog=watchdog if environment.real_time else None,
+        threads=threads if environment.real_time else (),
     )
     return process
 

@@ -10,8 +10,8 @@ it, it first finishes what is under way, then hands the lease over and ends with
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Protocol
 
 from podium.client import Client, WatchedExperience
 from podium.config.resolved import SchedulerConfig
@@ -19,7 +19,6 @@ from podium.live.driver import LiveScheduler
 from podium.live.election.election import Election, LeadershipLost
 from podium.live.events.recorder import EventRecorder
 from podium.live.metrics.registry import Metrics
-from podium.live.plugin_watchdog import PluginWatchdog
 from podium.serving.log import LOG
 from podium.telemetry import Telemetry
 
@@ -30,6 +29,14 @@ LAST_WRITES = 3.0
 FIRST_LOAD = 5.0
 """Seconds that the first pods wait for measured load and for what was learnt; then they are placed without."""
 FINE, LOST = 0, 1
+
+
+class WatchingThread(Protocol):
+    """Watches the event loop on which it is started."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
 
 
 class SchedulerProcess:
@@ -52,7 +59,7 @@ class SchedulerProcess:
         config: SchedulerConfig,
         before_scheduling: Callable[[], None],
         reacquires_lease: bool = False,
-        watchdog: PluginWatchdog | None = None,
+        threads: Sequence[WatchingThread] = (),
     ) -> None:
         self.live = live
         self.election = election
@@ -64,7 +71,7 @@ class SchedulerProcess:
         self._experience = experience
         self._before_scheduling = before_scheduling
         self._reacquires_lease = reacquires_lease
-        self._watchdog = watchdog
+        self._threads = threads
         self._stopping = False
 
     def leads(self) -> bool:
@@ -94,8 +101,8 @@ class SchedulerProcess:
 
         start(stop.wait())
         start(self._recorder.run())
-        if self._watchdog is not None:
-            self._watchdog.start()
+        for thread in self._threads:
+            thread.start()
         try:
             if not self.config.delay_cache_until_active:
                 start_caches()
@@ -120,8 +127,8 @@ class SchedulerProcess:
             await self._finish()
             return FINE
         finally:
-            if self._watchdog is not None:
-                self._watchdog.stop()
+            for thread in self._threads:
+                thread.stop()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

@@ -5,6 +5,7 @@ import os
 import random
 import re
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ import podium
 from podium.client import Access, Client, load_access
 from podium.framework import SystemClock
 from podium.kube.meta import ObjectReference
+from podium.live.election.blocked_loop import BlockedLoopRenewal
 from podium.live.election.election import Election
 from podium.live.events.recorder import EventRecorder
 from tests.testbed import ControlPlane
@@ -278,3 +280,32 @@ def test_labels_of_the_lease_stay(plane: ControlPlane) -> None:
             assert lease["metadata"]["labels"] == {"team": "platform"}
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_a_blocked_loop_keeps_its_lease_because_a_thread_renews_it(plane: ControlPlane, watched: bool) -> None:
+    async def main() -> tuple[bool, str]:
+        said: list[str] = []
+        durations: dict[str, Any] = {"lease_duration": 3.0, "renew_deadline": 2.0, "retry_period": 0.3}
+        async with standing(access(plane), identity="busy", **durations) as election:
+            renewal = BlockedLoopRenewal(election, lambda: Client(access(plane)), said.append)
+            await election.acquire()
+            keeping = asyncio.create_task(election.keep())
+            if watched:
+                renewal.start()
+            try:
+                await asyncio.sleep(0.5)
+                time.sleep(5)  # as a plugin does that blocks
+                leads_at_once = election.leading()
+                await asyncio.sleep(1)
+                lost = "" if not keeping.done() else str(keeping.exception())
+                return leads_at_once and election.leading(), lost or " ".join(said)
+            finally:
+                renewal.stop()
+                keeping.cancel()
+                await asyncio.gather(keeping, return_exceptions=True)
+
+    leads, words = asyncio.run(main())
+    assert leads == watched
+    assert ("a thread renews the lease" in words) == watched
+    assert ("was not renewed" in words) != watched

@@ -91,7 +91,8 @@ class Election:
         self._lock = LeaseLock(client, namespace, name, timeout=max(1.0, renew_deadline / 2))
         self._lease_duration = lease_duration
         self._renew_deadline = renew_deadline
-        self._retry_period = retry_period
+        self.retry_period = retry_period
+        self._namespace = namespace
         self._clock = clock
         self._rng = rng
         self._report = report
@@ -134,14 +135,14 @@ class Election:
         """Returns when this process leads. Waits as long as it takes, also for an API server that is away."""
         self._released = False
         while not (await self._try() and self.leading()):
-            await asyncio.sleep(self._retry_period * (1 + self._rng.random() * JITTER))
+            await asyncio.sleep(self.retry_period * (1 + self._rng.random() * JITTER))
         self._on_event(self._lock.reference, f"{self.identity} became leader")
 
     async def keep(self) -> None:
         """Renews for as long as it goes well; raises LeadershipLost."""
         try:
             while True:
-                due = _now() + min(self._retry_period, self._left() + INSTANT)
+                due = _now() + min(self.retry_period, self._left() + INSTANT)
                 await asyncio.sleep(due - _now())
                 self._notice_pause(due)
                 if not self.leading():
@@ -157,6 +158,19 @@ class Election:
                     raise LeadershipLost(f"{self._where} is held by {self.leader or 'no process'} now")
         finally:
             self._on_event(self._lock.reference, f"{self.identity} stopped leading")
+
+    async def renew_by(self, client: Client) -> bool:
+        """Renews over another client, from another thread: for as long as `keep` cannot, and by the same rule."""
+        if not self.leading():
+            return False
+        began = _now()
+        lock = LeaseLock(client, self._namespace, self.name, timeout=max(1.0, self._renew_deadline / 2))
+        spec = await lock.read()
+        if spec is None or spec.holder != self.identity or not self.leading():
+            return False
+        await lock.update(self._ours(spec))  # `keep` will be refused once, and read what it is now
+        self._renewal_began = max(self._renewal_began, began)
+        return True
 
     async def release(self) -> None:
         """Gives the lease up, so that a peer need not wait; nothing guarded may be under way any more.

@@ -1,0 +1,71 @@
+"""Renews the lease from a thread while the event loop is blocked, by a plugin for example.
+
+kube-scheduler renews in a goroutine of its own, so that no plugin can cost it the lease. Here the event loop does,
+until it does not turn any more. The rules are the same: a holder that renewed in time may renew, and no other. A
+process that was stopped finds its lease run out, in this thread as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+
+from podium.client import Client
+from podium.live.election.election import Election
+
+
+class BlockedLoopRenewal:
+    """Watches the loop on which it is started; `connect` makes a client for a loop of the thread's own."""
+
+    def __init__(self, election: Election, connect: Callable[[], Client], report: Callable[[str], None]) -> None:
+        self._election = election
+        self._connect = connect
+        self._report = report
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._turned_at = 0.0
+
+    def start(self) -> None:
+        self._ended.clear()
+        self._turn()
+        loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._run, args=(loop,), name="lease-renewal", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join(1.0)
+            self._thread = None
+
+    def _turn(self) -> None:
+        self._turned_at = time.monotonic()
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        period = self._election.retry_period
+        reported = False
+        while not self._ended.wait(period / 2):
+            blocked = time.monotonic() - self._turned_at
+            if blocked > 2 * period:
+                if self._renewed() and not reported:
+                    self._report(f"the event loop has been blocked for {blocked:.1f} s: a thread renews the lease")
+                    reported = True
+                continue
+            reported = False
+            try:
+                loop.call_soon_threadsafe(self._turn)
+            except RuntimeError:  # the loop is closed
+                return
+
+    def _renewed(self) -> bool:
+        try:
+            return asyncio.run(self._renew())
+        except Exception as error:
+            self._report(f"renewing the lease while the event loop is blocked: {type(error).__name__}: {error}")
+            return False
+
+    async def _renew(self) -> bool:
+        async with self._connect() as client:
+            return await self._election.renew_by(client)
