@@ -144,6 +144,11 @@ def too_large(limit: int) -> StatusError:
     return StatusError(413, "RequestEntityTooLarge", message)
 
 
+def too_slow(seconds: float) -> StatusError:
+    message = f"Timeout: request did not complete within the allotted timeout: its body took longer than {seconds:g} s"
+    return StatusError(408, "Timeout", message, {})
+
+
 def internal_error(message: str) -> StatusError:
     details = {"causes": [{"message": message}]}
     return StatusError(500, "InternalError", f"Internal error occurred: {message}", details)

@@ -20,7 +20,8 @@ from podium.live.environment import ProcessEnvironment
 from podium.live.process import SchedulerProcess
 
 EPOCH = 1_800_000_000.0
-SERVER = "http://api:80"
+SERVER_NAME = "api"
+SERVER = f"http://{SERVER_NAME}:80"
 
 
 class VirtualClock:

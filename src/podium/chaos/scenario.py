@@ -33,7 +33,7 @@ from podium.chaos.calm import (
 from podium.chaos.invariants import Invariants, Violation
 from podium.chaos.machines import Machines
 from podium.chaos.network import End, Network
-from podium.chaos.replicas import Replicas, VirtualClock
+from podium.chaos.replicas import SERVER_NAME, Replicas, VirtualClock
 from podium.chaos.request_faults import Handler, RequestFaults
 from podium.chaos.timed_faults import TimedFaults
 from podium.chaos.transcript import LogToTranscript, Transcript
@@ -123,7 +123,7 @@ class Scenario:
         Volumes(volumes)
         volumes.begin()
         controller = outside(volumes.work())
-        answer = self._noted(faults.over(ApiServer(api, rng=self._rng("server")).answer))
+        answer = self._noted(faults.over(ApiServer(api, host=SERVER_NAME, rng=self._rng("server")).answer))
         network.listen("api", 80, web.Server(answer, handler_cancellation=True, access_log=None))
         replicas.start()
 

@@ -147,7 +147,7 @@ def test_a_watch_streams_changes_until_its_time_is_up(server: EmbeddedServer) ->
 def test_a_client_that_leaves_ends_its_watch(server: EmbeddedServer) -> None:
     parts = urlsplit(server.server)
     with socket.create_connection((parts.hostname or "", parts.port or 0)) as connection:
-        connection.sendall(f"GET {CONFIG_MAPS}?watch=true HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        connection.sendall(f"GET {CONFIG_MAPS}?watch=true HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         assert connection.recv(100).startswith(b"HTTP/1.1 200")
     server.client.create(config_map("after-leaving"))
     assert server.log_path.read_text() == ""
@@ -192,3 +192,41 @@ def test_the_scale_of_a_deployment(server: EmbeddedServer) -> None:
     assert server.client.get("Deployment", "web")["spec"]["replicas"] == 5
     with pytest.raises(ApiError, match="must be greater than or equal to 0"):
         server.client.patch("Deployment", "web", {"spec": {"replicas": -1}}, subresource="scale")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "rebound.example:8001"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ],
+)
+@pytest.mark.parametrize(("method", "path"), [("GET", "/api/v1/secrets"), ("POST", CONFIG_MAPS), ("GET", "/version")])
+def test_web_pages_are_refused(server: EmbeddedServer, method: str, path: str, headers: dict[str, str]) -> None:
+    body = json.dumps(config_map("from-a-page")).encode() if method == "POST" else None
+    refused = ask(server, method, path, body, {**JSON, **headers})
+    assert (refused.status, refused.json["reason"]) == (403, "Forbidden")
+    assert ask(server, "GET", f"{CONFIG_MAPS}/from-a-page").status == 404
+
+
+@pytest.mark.parametrize("headers", [{}, {"Content-Type": ""}, {"Content-Type": "application/x-www-form-urlencoded"}])
+@pytest.mark.parametrize(("method", "path"), [("POST", CONFIG_MAPS), ("DELETE", f"{CONFIG_MAPS}/untyped")])
+def test_a_body_must_say_what_it_is(server: EmbeddedServer, method: str, path: str, headers: dict[str, str]) -> None:
+    server.client.create(config_map("untyped"))
+    refused = ask(server, method, path, b"{}", headers)
+    assert (refused.status, refused.json["reason"]) == (415, "UnsupportedMediaType")
+    assert ask(server, "DELETE", f"{CONFIG_MAPS}/untyped").status == 200, "without a body there is nothing to say"
+
+
+def test_a_packed_body_is_taken_as_it_comes(server: EmbeddedServer) -> None:
+    for body in (gzip.compress(b"{}"), b"\x1f\x8bnonsense", b"nonsense"):
+        refused = ask(server, "POST", CONFIG_MAPS, body, {**JSON, "Content-Encoding": "gzip"})
+        assert (refused.status, refused.json["reason"]) == (400, "BadRequest")
+
+
+def test_very_many_warnings_are_no_more_headers_than_clients_read(server: EmbeddedServer) -> None:
+    unknown = {f"f{number}": 1 for number in range(1000)}
+    made = ask(server, "POST", CONFIG_MAPS, json.dumps(config_map("warned-often", **unknown)).encode(), JSON)
+    assert made.status == 201

@@ -35,7 +35,7 @@ def begin(api: EmbeddedApi, server: ApiServer) -> socket.socket:
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.connect(("127.0.0.1", server.port))
     client.setblocking(False)
-    client.send(f"GET {PATH.format(api.store.revision)} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    client.send(f"GET {PATH.format(api.store.revision)} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     return client
 
 
@@ -85,7 +85,7 @@ def test_others_hear_everything_while_one_does_not_read() -> None:
     async def story(api: EmbeddedApi, server: ApiServer) -> None:
         with begin(api, server):
             reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1 << 20)
-            writer.write(f"GET {PATH.format(api.store.revision)} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            writer.write(f"GET {PATH.format(api.store.revision)} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             await until(lambda: server.watches == 2)
             turns: list[str] = []
 
@@ -109,7 +109,7 @@ def test_bookmarks_come_as_often_as_they_should() -> None:
     async def story(api: EmbeddedApi, server: ApiServer) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         path = PATH.format(api.store.revision) + "&allowWatchBookmarks=true"
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         await reader.readuntil(b"\r\n\r\n")
         seen: list[str] = []
         while len(seen) < 2:

@@ -55,7 +55,7 @@ def write_options(request: ApiRequest, query: Query) -> WriteOptions:
 def text_of(request: ApiRequest) -> bytes | None:
     """The body, where fields given twice can be found in it."""
     media = bodies.media_type(request.content_type)
-    return request.body if not media or media.endswith("json") else None
+    return request.body if media.endswith("json") else None
 
 
 def check_patch_options(media: str, query: Query) -> None:

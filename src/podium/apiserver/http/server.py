@@ -18,19 +18,22 @@ from typing import Final
 from aiohttp import hdrs, web
 
 from podium.apiserver.api import EmbeddedApi
-from podium.apiserver.errors import StatusError, internal_error, too_large
+from podium.apiserver.errors import StatusError, internal_error, too_large, too_slow
 from podium.apiserver.http.handler import RequestHandler, failure
 from podium.apiserver.http.warnings import warning_headers
 from podium.apiserver.messages import ApiRequest, ApiResponse
 from podium.apiserver.store.database import DatabaseError
 from podium.apiserver.store.watcher import Watcher, WatchRequest
+from podium.serving.browser_guard import BrowserGuard
 
 BODY_LIMIT: Final = 3 << 20
 """Bytes of the largest request body, as kube-apiserver has it."""
 GZIP_FROM: Final = 128 << 10
 BOOKMARK_SECONDS: Final = 60.0
 STALL_SECONDS: Final = 60.0
-"""How long a client may leave its watch unread while there is more to send."""
+"""How long a client may leave an answer unread, or keep back the rest of a request's body."""
+IDLE_SECONDS: Final = 60.0
+"""How long a connection may take to bring the whole head of its next request."""
 _PIECE: Final = 1 << 20
 _SHORTEST_WATCH: Final = 1800.0
 """A watch that names no end lasts between this and twice this."""
@@ -56,15 +59,18 @@ class ApiServer:
         body_limit: int = BODY_LIMIT,
         bookmark_seconds: float = BOOKMARK_SECONDS,
         stall_seconds: float = STALL_SECONDS,
+        idle_seconds: float = IDLE_SECONDS,
         rng: random.Random | None = None,
     ) -> None:
         self._api = api
         self._handler = RequestHandler(api)
+        self._guard = BrowserGuard(host)
         self._host = host
         self._tls = tls
         self._body_limit = body_limit
         self._bookmark_seconds = bookmark_seconds
         self._stall_seconds = stall_seconds
+        self._idle_seconds = idle_seconds
         self._rng = rng or random.Random()
         self._watchers: set[Watcher] = set()
         self._runner: web.ServerRunner | None = None
@@ -80,7 +86,13 @@ class ApiServer:
         return len(self._watchers)
 
     async def start(self) -> None:
-        server = web.Server(self.answer, handler_cancellation=True, access_log=None)
+        server = web.Server(
+            self.answer,
+            handler_cancellation=True,
+            access_log=None,
+            keepalive_timeout=self._idle_seconds,
+            auto_decompress=False,  # As kube-apiserver, which takes a body as it comes.
+        )
         self._runner = web.ServerRunner(server, shutdown_timeout=1.0)
         await self._runner.setup()
         site = web.TCPSite(self._runner, self._host, self.port, ssl_context=self._tls)
@@ -102,6 +114,9 @@ class ApiServer:
         """The answer to one HTTP request."""
         headers = http.headers
         method = http.method
+        refusal = self._guard.refusal(headers.get(hdrs.HOST), headers.get(hdrs.ORIGIN), headers.get("Sec-Fetch-Site"))
+        if refusal is not None:
+            return _written(failure(StatusError(403, "Forbidden", refusal, {})))
         try:
             body = b"" if method in _WITHOUT_BODY or not http.body_exists else await self._body(http)
         except StatusError as error:
@@ -123,8 +138,8 @@ class ApiServer:
                 await self._api.committed()
             except DatabaseError as error:
                 return _written(failure(internal_error(str(error))))
-        elif len(found.body) > GZIP_FROM and "gzip" in headers.get(hdrs.ACCEPT_ENCODING, ""):
-            return await self._zipped(http, found)
+        elif method == "GET" and len(found.body) > GZIP_FROM:
+            return await self._in_pieces(http, found, zipped="gzip" in headers.get(hdrs.ACCEPT_ENCODING, ""))
         return _written(found)
 
     async def _body(self, http: web.BaseRequest) -> bytes:
@@ -133,11 +148,15 @@ class ApiServer:
             raise too_large(limit)
         pieces: list[bytes] = []
         size = 0
-        while piece := await http.content.readany():
-            size += len(piece)
-            if size > limit:
-                raise too_large(limit)
-            pieces.append(piece)
+        try:
+            async with asyncio.timeout(self._stall_seconds):
+                while piece := await http.content.readany():
+                    size += len(piece)
+                    if size > limit:
+                        raise too_large(limit)
+                    pieces.append(piece)
+        except TimeoutError:
+            raise too_slow(self._stall_seconds) from None
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def _watch(self, http: web.BaseRequest, request: WatchRequest) -> web.StreamResponse:
@@ -167,32 +186,46 @@ class ApiServer:
         bookmark_at = loop.time() + self._bookmark_seconds
         while True:
             if data := watcher.events():
-                async with asyncio.timeout(self._stall_seconds):
-                    await response.write(data)
+                await self._write(response, data)
                 continue
             now = loop.time()
             if watcher.ended or now >= ends:
                 return
             if request.bookmarks and now >= bookmark_at:
                 bookmark_at = now + self._bookmark_seconds
-                await response.write(watcher.bookmark())
+                await self._write(response, watcher.bookmark())
                 continue
             await watcher.wait(min(ends, bookmark_at if request.bookmarks else ends) - now)
 
-    async def _zipped(self, http: web.BaseRequest, found: ApiResponse) -> web.StreamResponse:
-        headers = {**_ALWAYS, hdrs.CONTENT_TYPE: found.content_type, hdrs.CONTENT_ENCODING: "gzip"}
-        response = web.StreamResponse(status=found.status, headers=headers)
-        response.enable_chunked_encoding()
-        await response.prepare(http)
-        packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+    async def _in_pieces(self, http: web.BaseRequest, found: ApiResponse, *, zipped: bool) -> web.StreamResponse:
+        """A large answer, packed for those who ask, as fast as the client reads and no longer than it does."""
+        response = web.StreamResponse(status=found.status, headers={**_ALWAYS, hdrs.CONTENT_TYPE: found.content_type})
+        packer = zlib.compressobj(1, zlib.DEFLATED, 31) if zipped else None
+        if packer is None:
+            response.content_length = len(found.body)
+        else:
+            response.headers[hdrs.CONTENT_ENCODING] = "gzip"
+            response.enable_chunked_encoding()
         whole = memoryview(found.body)
-        with contextlib.suppress(ConnectionError):
+        try:
+            await response.prepare(http)
             for start in range(0, len(whole), _PIECE):
-                if piece := packer.compress(whole[start : start + _PIECE]):
-                    await response.write(piece)
-            await response.write(packer.flush())
+                piece = whole[start : start + _PIECE]
+                if data := piece if packer is None else packer.compress(piece):
+                    await self._write(response, data)
+            if packer is not None:
+                await self._write(response, packer.flush())
             await response.write_eof()
+        except ConnectionError:
+            pass  # The client has left.
+        except TimeoutError:  # It is there and does not read.
+            if http.transport is not None:
+                http.transport.abort()
         return response
+
+    async def _write(self, response: web.StreamResponse, data: bytes | memoryview) -> None:
+        async with asyncio.timeout(self._stall_seconds):
+            await response.write(data)
 
 
 def _why(error: OSError) -> str:
