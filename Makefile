@@ -4,6 +4,7 @@
 PYTHON ?= python3
 CASES ?= 1000
 SEED ?= 1
+MINUTES ?= 10
 PORT ?= 7070
 # Two at a time: each test process starts a control plane of its own, which needs about one core.
 WORKERS ?= 2
@@ -12,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint format testbed unit doctest parity lock clean
+.PHONY: help demo test lint format testbed unit doctest parity fuzz lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -44,6 +45,10 @@ unit: $(READY)
 
 parity: $(READY) ## Compare with the real kube-scheduler: make parity CASES=1000 SEED=1
 	$(BIN)/python -m tests.parity --cases $(CASES) --seed $(SEED)
+
+# The limit is for all of the process; python -m tests.fuzz sets a lower one for itself.
+fuzz: $(READY) ## Throw hostile input at every reader and endpoint: make fuzz MINUTES=10 SEED=1
+	ulimit -v 5000000; $(BIN)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED)
 
 lock: $(READY) ## Resolve the dependencies anew into requirements.lock
 	command -v uv > /dev/null || test -x $(BIN)/uv || $(BIN)/pip install --quiet uv

@@ -111,6 +111,21 @@ def test_broken_json_off_the_wire_is_a_decode_error() -> None:
         decode_json(Node, b'{"metadata": ')
 
 
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"[] x", "the JSON is broken: trailing characters"),
+        (b'{"metadata": {"labels": null}, "spec": ', "the JSON is broken: it ends too early"),
+        (b'{"metadata": 1, "x": "\xff"}', "not UTF-8 text"),
+        (b'{"metadata": 1, "x": ' + b"[" * 5000, "nested more than 100 levels deep"),
+    ],
+)
+def test_what_is_wrong_after_the_first_wrong_field_is_a_decode_error_too(data: bytes, problem: str) -> None:
+    with pytest.raises(DecodeError) as refused:
+        decode_json(Pod, data)
+    assert str(refused.value) == problem
+
+
 POD = """
     apiVersion: v1
     kind: Pod

@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from podium.kube.bounds import UNDECODABLE
+
 
 class AccessError(Exception):
     """A kubeconfig, certificate or credential cannot be used: one sentence with the file, the field and what to do."""
@@ -103,7 +105,7 @@ def refusal(status: int, body: bytes, retry_after: float | None = None) -> ApiEr
     """The error for an answer other than 2xx; proxies between send HTML or plain text instead of a Status."""
     try:
         decoded = _decode_status(body)
-    except msgspec.MsgspecError:
+    except UNDECODABLE:
         text = body[: _QUOTED_BODY * 4].decode(errors="replace").strip()[:_QUOTED_BODY]
         return ApiError(status, "", f"the API server answered {status}: {text}" if text else "", None, retry_after)
     details = decoded.details or {}

@@ -20,6 +20,7 @@ import msgspec
 from podium.client.credentials import Identity, bearer
 from podium.client.errors import AccessError
 from podium.framework.clock import Clock, SystemClock
+from podium.kube.bounds import UNDECODABLE
 from podium.kube.printable import printable
 
 GROUP = "client.authentication.k8s.io"
@@ -173,7 +174,7 @@ class ExecCredentials:
             printed = msgspec.json.decode(output, type=PrintedCredential)
         except msgspec.ValidationError as error:
             raise AccessError(f"{command} printed an ExecCredential that cannot be used: {error}") from None
-        except msgspec.MsgspecError:  # the error would quote what was printed
+        except UNDECODABLE:  # the error would quote what was printed
             raise AccessError(f"{command} printed no JSON: it must print an ExecCredential") from None
         if printed.api_version != self._api_version or printed.kind != "ExecCredential":
             found = f"{printed.kind or 'no kind'} of {printed.api_version or 'no apiVersion'}"

@@ -22,6 +22,7 @@ from podium.client.resource import ApiResource
 from podium.engine.intake import Intake
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Node, Pod
+from podium.kube.bounds import UNDECODABLE
 
 RETRY = 30.0
 """Seconds until a custom kind that the server did not know is looked for again."""
@@ -159,7 +160,7 @@ class Informers:
                 problem = f"the API server does not serve {group}" if error.not_found else error.message
             except ClientError as error:
                 problem, answered = str(error), False
-            except (msgspec.DecodeError, LookupError, TypeError):
+            except (*UNDECODABLE, LookupError, TypeError):
                 problem = f"what the API server says about {group} cannot be understood"
             if answered:
                 self._custom[name].set()

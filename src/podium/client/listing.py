@@ -18,6 +18,7 @@ from podium.client.lines import BrokenStream
 from podium.client.reading import FoundObject, Reader
 from podium.client.replica import BATCH
 from podium.client.resource import ApiResource
+from podium.kube.bounds import UNDECODABLE
 
 T = TypeVar("T")
 
@@ -66,7 +67,7 @@ async def list_all(client: Client, resource: ApiResource[T], reader: Reader[T]) 
 def _page(body: bytes) -> _Page:
     try:
         page = _decode_page(body)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise BrokenStream(f"the server sent something that is not a list: {error}") from None
     if not page.metadata.resource_version:
         raise BrokenStream("the server sent a list without a resource version")

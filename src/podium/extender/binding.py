@@ -14,6 +14,7 @@ from podium.client import ApiError, Client, ClientError, Unreachable
 from podium.framework import Nomination, Status
 from podium.framework.handle import Effect
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
+from podium.kube.bounds import UNDECODABLE
 
 NO_BIND = "Extender doesn't support Bind: make 'BindVerb' be empty in your ExtenderConfig"
 """The classic refusal, for an extender that watches no cluster and so cannot bind in it."""
@@ -52,7 +53,7 @@ class BindingWriter:
         assert self._client is not None
         try:
             found = msgspec.json.decode(await self._client.get(path, timeout=TIMEOUT), type=Pod)
-        except (ClientError, msgspec.MsgspecError):
+        except (ClientError, *UNDECODABLE):
             return Status.error(str(error))
         return None if found.uid == pod.uid and found.node_name == node_name else Status.error(str(error))
 

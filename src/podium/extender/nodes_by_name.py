@@ -14,6 +14,7 @@ import numpy as np
 
 from podium.cluster import Cluster, Rows
 from podium.extender.request_parsing import BadRequestError, TextCache, read_value
+from podium.kube.bounds import UNDECODABLE
 
 MOST_LISTS = 64
 _decode = msgspec.json.Decoder(list[str]).decode
@@ -76,7 +77,7 @@ class NodeNameLists:
 def _names(text: bytes) -> list[str]:
     try:
         names = _decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         names = read_value(text, list[str], "NodeNames")
     if len(set(names)) != len(names):
         twice = next(name for number, name in enumerate(names) if name in names[:number])

@@ -19,6 +19,7 @@ from podium.cluster import Cluster, Rows
 from podium.extender.nodes_by_name import rows_of
 from podium.extender.request_parsing import BadRequestError, Text, read_object, read_value
 from podium.kube import Condition, Node
+from podium.kube.bounds import UNDECODABLE
 from podium.kube.meta import ClusterObject, Model, Resources
 from podium.kube.node import NodeAddress, NodeSpec, NodeStatus
 
@@ -141,7 +142,7 @@ class NodesInFull:
 def _texts(items: Text) -> list[msgspec.Raw]:
     try:
         return _decode(items)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         read: list[msgspec.Raw] = read_value(items, list[msgspec.Raw], "Nodes.items")
         return read
 

@@ -15,6 +15,7 @@ import msgspec
 
 from podium.cluster.facts import FactsCache
 from podium.kube import DecodeError, Pod, decode_json
+from podium.kube.bounds import UNDECODABLE
 from podium.kube.check import problems
 
 T = TypeVar("T")
@@ -179,7 +180,7 @@ def read_value(text: Text, kind: Any, what: str) -> Any:
         return msgspec.json.decode(text, type=kind)
     except msgspec.ValidationError as error:
         raise BadRequestError(f"{what} is not what it should be: {_plain(error)}") from None
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         if not bytes(text[:1] if isinstance(text, bytes) else text).strip():
             raise BadRequestError(f"{what} is empty: write a JSON object") from None
         raise BadRequestError(f"{what} is not JSON: {_plain(error)}") from None

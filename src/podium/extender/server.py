@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 
@@ -149,8 +150,9 @@ class ExtenderServer:
             return _response(self._handler.busy(endpoint))
         with self._in_flight.reserved(length or 0) as reservation:
             response = _response(await self._answer(request, endpoint, reservation))
-            await response.prepare(request)
-            await response.write_eof()
+            with suppress(ConnectionError):  # the client is gone
+                await response.prepare(request)
+                await response.write_eof()
             return response
 
     async def _answer(self, request: web.BaseRequest, endpoint: Endpoint, reservation: Reservation) -> Reply:
@@ -166,7 +168,7 @@ class ExtenderServer:
                         return self._handler.busy(endpoint)
         except TimeoutError:
             return Reply(408, error(f"the request did not come within {SLOWEST_BODY:.0f} seconds"))
-        except (web.RequestPayloadError, ValueError) as problem:
+        except (web.RequestPayloadError, ConnectionError, ValueError) as problem:
             return Reply(400, error(f"the request cannot be read: {problem}"))
         return await self._handler.answer(endpoint, bytes(body))
 

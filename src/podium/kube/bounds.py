@@ -6,7 +6,12 @@ what comes from outside takes one of the bounds below; what exceeds them is a Do
 
 from typing import Final, NamedTuple
 
+import msgspec
+
 from podium.kube.json_depth import MAX_DEPTH
+
+UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for bytes that are not what they should be: wrong, not UTF-8, or nested too deeply."""
 
 
 class Bounds(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from podium.kube.check import problems
-from podium.kube.documents import Document, DocumentError, read_documents
+from podium.kube.documents import FILE, Document, DocumentError, read_documents, read_json
 from podium.kube.namespace import Namespace
 from podium.kube.node import Node
 from podium.kube.nulls import without_nulls
@@ -106,7 +106,10 @@ def decode_json(type_: type[T], data: bytes | str | msgspec.Raw) -> T:
 
 
 def _decode_with_nulls(type_: type[T], data: bytes | str | msgspec.Raw) -> T:
-    value = without_nulls(msgspec.json.decode(data), type_)
+    try:
+        value = without_nulls(read_json(data if isinstance(data, str) else bytes(data), bounds=FILE), type_)
+    except DocumentError as error:
+        raise DecodeError(f"the JSON is broken: {error.problem}" if error.language else error.problem) from None
     try:
         return msgspec.convert(value, type_)
     except msgspec.ValidationError as error:

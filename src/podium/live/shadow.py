@@ -24,6 +24,7 @@ from podium.framework import Nomination
 from podium.framework.cycle import Cycle
 from podium.framework.status import PluginError
 from podium.kube import Condition, PersistentVolume, PersistentVolumeClaim, Pod
+from podium.kube.bounds import UNDECODABLE
 from podium.kube.json_depth import MAX_DEPTH, nested_too_deeply
 from podium.serving.log import LOG
 
@@ -79,7 +80,7 @@ def read_findings(lines: Iterable[str]) -> Iterator[Finding]:
             continue
         try:
             finding = _decode_line(line).shadow
-        except msgspec.DecodeError:
+        except UNDECODABLE:
             continue
         if finding is not None and finding.outcome in MEANINGS:
             yield finding

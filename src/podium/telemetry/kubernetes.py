@@ -16,6 +16,7 @@ from typing import Protocol
 
 import msgspec
 
+from podium.kube.bounds import UNDECODABLE
 from podium.kube.meta import Resources, parse_time
 from podium.kube.quantity import QuantityError, parse
 from podium.measured.series import Series
@@ -65,7 +66,7 @@ class MetricsServer:
             for raw in part:
                 try:
                     metrics = _node_metrics.decode(raw)
-                except (msgspec.DecodeError, UnicodeDecodeError):
+                except UNDECODABLE:
                     metrics = _NodeMetrics()
                 for _, measured, resource in usage:
                     if resource:
@@ -83,7 +84,7 @@ class MetricsServer:
         try:
             body = await self._api.get(NODE_METRICS, timeout=self._source.timeout.seconds)
             return _list.decode(body).items
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNDECODABLE:
             raise SourceError("metrics-server answered with something else than a list of node metrics") from None
         except Exception as error:
             hint = ": is it installed?" if getattr(error, "status", 0) in (404, 503) else ""

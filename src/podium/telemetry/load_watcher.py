@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from podium.kube.bounds import UNDECODABLE
 from podium.measured.series import Series
 from podium.measured.settings import SourceSettings
 from podium.telemetry.http import LoadServer
@@ -64,7 +65,7 @@ class LoadWatcher:
             raise SourceError(f"{self._source} answered HTTP {status}{_meaning(status)}")
         try:
             answer = _answer.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNDECODABLE:
             raise SourceError(f"{self._source} answered with something else than load-watcher's JSON") from None
         measured_at = answer.window.end or answer.timestamp or now
         measured = {series: Measured(measured_at) for series in wanted}
@@ -80,7 +81,7 @@ class LoadWatcher:
 def _read_node(name: str | None, raw: msgspec.Raw, measured: dict[Series, Measured]) -> None:
     try:
         metrics = _node.decode(raw).metrics or []
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNDECODABLE:
         metrics = []
     values: dict[str, float] = {}
     for metric in metrics:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from podium.kube.bounds import UNDECODABLE
 from podium.measured.series import Combine, Series
 from podium.measured.settings import SourceSettings
 from podium.telemetry.http import LoadServer
@@ -85,7 +86,7 @@ def result_of(source: SourceSettings, status: int, body: bytes, kind: str) -> li
     """The pieces of an answer, which must be of a kind: `vector` for one moment, `matrix` for a range of time."""
     try:
         envelope = _envelope.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNDECODABLE:
         if status == 200:
             raise SourceError(f"{source} answered with something else than Prometheus' JSON") from None
         envelope = _Envelope()
@@ -96,7 +97,7 @@ def result_of(source: SourceSettings, status: int, body: bytes, kind: str) -> li
         raise SourceError(f"the query gives a {data.result_type or 'nothing'}, not one sample per node")
     try:
         return _pieces.decode(data.result)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         raise SourceError(f"{source} answered with a {kind} that is none") from None
 
 
@@ -140,7 +141,7 @@ async def read_vector(samples: list[msgspec.Raw], node_of: Matcher, combine: Com
 def _read_sample(raw: msgspec.Raw) -> tuple[dict[str, str], float]:
     try:
         sample = _sample.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNDECODABLE:
         return {}, math.nan
     try:
         return sample.metric, math.nan if sample.value is None else float(sample.value[1])

@@ -25,6 +25,7 @@ from podium.config.durations import SECOND, Duration
 from podium.framework.clock import Clock
 from podium.framework.load import Readings
 from podium.kube import Node
+from podium.kube.bounds import UNDECODABLE
 from podium.kube.requests import offered
 from podium.measured.promql import duration
 from podium.measured.series import NodeMatch, Series
@@ -185,7 +186,7 @@ _line = msgspec.json.Decoder(_Line)
 def _read(raw: msgspec.Raw) -> _Line:
     try:
         return _line.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNDECODABLE:
         return _Line()
 
 

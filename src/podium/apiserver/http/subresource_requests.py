@@ -24,10 +24,13 @@ from podium.apiserver.writes.scale import SCALE, scale_of, set_scale
 _encode = msgspec.json.Encoder().encode
 _EVICTION: Final = Kind("policy", "v1", "Eviction", "evictions", "eviction", True)
 _BINDING: Final = built_in("v1", "Binding")
+_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 def answer(api: EmbeddedApi, request: ApiRequest, target: Target, query: Query) -> ApiResponse:
     kind, part, method = target.kind, target.subresource, request.method
+    if method not in _METHODS:
+        raise method_not_allowed()
     options = write_options(request, query) if method != "GET" else WriteOptions()
     if method == "POST" and part in ("binding", "eviction"):
         return _bind_or_evict(api, request, target, options)

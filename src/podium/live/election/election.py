@@ -27,10 +27,9 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-import msgspec
-
 from podium.client import ApiError, Client, ClientError
 from podium.framework.clock import Clock
+from podium.kube.bounds import UNDECODABLE
 from podium.kube.meta import ObjectReference
 from podium.live.election.lease import LeaseLock, LeaseSpec, whole_seconds
 from podium.live.events.event_object import micro_time
@@ -199,7 +198,7 @@ class Election:
                 if found is None or found.holder != self.identity:
                     return
                 await self._lock.update(empty)
-        except (ClientError, msgspec.MsgspecError) as error:
+        except (ClientError, *UNDECODABLE) as error:
             self._report(f"{self._where} was not released and must run out: {error}")
         else:
             self._see(empty)
@@ -236,7 +235,7 @@ class Election:
             if not error.conflict:  # else a peer was quicker, which the next attempt will see
                 self._set_problem(self._forbidden(error) if error.forbidden else str(error))
             return False
-        except (ClientError, msgspec.MsgspecError) as error:
+        except (ClientError, *UNDECODABLE) as error:
             self._set_problem(str(error))
             return False
         finally:

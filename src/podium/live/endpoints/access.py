@@ -26,6 +26,7 @@ from aiohttp import web
 
 from podium.client import Client, ClientError
 from podium.framework.report_limit import ReportLimit
+from podium.kube.bounds import UNDECODABLE
 from podium.live.endpoints.client_certificates import ClientAuthorities, FrontProxy, certificates_in
 from podium.live.endpoints.rate_limit import RateLimit
 from podium.live.endpoints.review_cache import ReviewCache
@@ -294,5 +295,5 @@ def _status_of(content: bytes) -> Mapping[str, Any]:
     try:
         status_object: Mapping[str, Any] = msgspec.json.decode(content).get("status") or {}
         return status_object
-    except (msgspec.MsgspecError, AttributeError):
+    except (*UNDECODABLE, AttributeError):
         raise ClientError("the API server's answer makes no sense") from None

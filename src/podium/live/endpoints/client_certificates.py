@@ -18,6 +18,7 @@ import msgspec
 
 from podium.client import Client, ClientError
 from podium.client.files import RotatedFile
+from podium.kube.bounds import UNDECODABLE
 
 CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 LOOK_EVERY = 60.0
@@ -81,7 +82,7 @@ class ClientAuthorities:
             raise LookupFailedError(
                 f"client certificates cannot be believed for want of their authorities: {error}"
             ) from None
-        except (msgspec.MsgspecError, AttributeError, TypeError) as error:
+        except (*UNDECODABLE, AttributeError, TypeError) as error:
             raise LookupFailedError(f"ConfigMap extension-apiserver-authentication makes no sense: {error}") from None
         self.front_proxy, self._published = found_authorities
 

@@ -16,6 +16,7 @@ import msgspec
 from podium.config.types import Int64
 from podium.framework.extender import ChosenVictims, ExtenderError, Filtered, Victims
 from podium.kube import Node, Pod
+from podium.kube.bounds import UNDECODABLE
 
 T = TypeVar("T")
 
@@ -204,7 +205,7 @@ def _value(value: bytes | msgspec.Raw, kind: Any) -> Any:
         return msgspec.json.decode(value, type=kind)
     except msgspec.ValidationError as error:
         raise ExtenderError(f"the reply is not what was asked for: {error}") from None
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise ExtenderError(f"the reply is not JSON: {error}") from None
 
 

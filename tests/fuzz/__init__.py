@@ -1,0 +1,1 @@
+"""Fuzzes every reader of outside input and every endpoint: shortly in `make test`, long in `make fuzz MINUTES=10`."""

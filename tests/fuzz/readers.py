@@ -1,0 +1,250 @@
+"""Lists everything that reads text from outside, with good examples and the errors it may answer bad ones with."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from podium.apiserver.errors import StatusError
+from podium.apiserver.http.protobuf import ProtobufError
+from podium.apiserver.http.protobuf import decode as decode_protobuf
+from podium.apiserver.store.label_selector import parse_label_selector
+from podium.apiserver.writes.patches.decoding import (
+    applied_configuration,
+    json_operations,
+    merge_document,
+    strategic_document,
+)
+from podium.apiserver.writes.patches.json_patch import json_patch
+from podium.apiserver.writes.patches.merge_patch import merge_patch
+from podium.bench.report import NotARunError, load_run
+from podium.client.errors import AccessError, refusal
+from podium.client.loading import load_access
+from podium.config import ConfigError, load_config
+from podium.config.durations import Duration
+from podium.extender.request_parsing import (
+    BadRequestError,
+    read_args,
+    read_args_of_any_shape,
+    read_binding_args,
+    read_pod,
+)
+from podium.framework.extender import ExtenderError
+from podium.kube import DecodeError, LabelSelector, Node, NodeSelector, Pod, decode_documents, decode_json
+from podium.kube.documents import DocumentError, read_documents, read_json, read_yaml
+from podium.kube.quantity import QuantityError, canonical, milli
+from podium.kube.selector import SelectorError, compile_label_selector, compile_node_selector
+from podium.live.extender_client.messages import binding_result, chosen_victims, filter_result, host_scores
+from podium.live.shadow import read_findings
+from podium.measured.settings import SourceSettings
+from podium.plugins import load_registry
+from podium.plugins.peaks import MODEL_FILE, read_models
+from podium.plugins.reward.rewards import Rewards
+from podium.plugins.reward.settings import RewardBiasArgs
+from podium.telemetry.prometheus import read_vector, result_of
+from podium.telemetry.sample import SourceError
+from podium.up.manifests import WorkloadError, read_workload
+
+POD = json.dumps(
+    {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web", "namespace": "shop", "uid": "u", "labels": {"app": "web"}, "annotations": {}},
+        "spec": {
+            "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m", "memory": "1Gi"}}}],
+            "affinity": {
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {
+                        "nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}]
+                    }
+                },
+                "podAntiAffinity": {
+                    "preferredDuringSchedulingIgnoredDuringExecution": [
+                        {"weight": 1, "podAffinityTerm": {"topologyKey": "z", "labelSelector": {"matchLabels": {}}}}
+                    ]
+                },
+            },
+            "tolerations": [{"key": "k", "operator": "Exists", "tolerationSeconds": 3}],
+            "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}],
+            "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}],
+        },
+        "status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False"}]},
+    }
+).encode()
+NODE = json.dumps(
+    {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n1", "labels": {"zone": "a"}, "annotations": {"mean-free-cpu": "1.5"}},
+        "spec": {"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}], "unschedulable": False},
+        "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": 110}, "images": [{"names": ["i"]}]},
+    }
+).encode()  # fmt: skip
+MANIFESTS = (
+    b"# c\napiVersion: v1\nkind: Pod\nmetadata: &m {name: a, labels: {x: z}}\n---\n{apiVersion: v1, kind: Node}\n"
+)
+KUBECONFIG = b"""apiVersion: v1
+kind: Config
+current-context: c
+clusters: [{name: k, cluster: {server: "https://127.0.0.1:6443", insecure-skip-tls-verify: true, proxy-url: "http://p:1"}}]
+users: [{name: u, user: {token: secret, as: someone, exec: {apiVersion: client.authentication.k8s.io/v1, command: x}}},
+  {name: w, user: {username: a, password: b, client-certificate-data: aGk=, client-key-data: aGk=}}]
+contexts: [{name: c, context: {cluster: k, user: u, namespace: n}}]
+"""
+CONFIG = b"""apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+parallelism: 8
+leaderElection: {leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 2s}
+profiles:
+- schedulerName: a
+  plugins: {score: {enabled: [{name: NodeResourcesFit, weight: 2}], disabled: [{name: "*"}]}}
+  pluginConfig:
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
+  - name: TargetLoadPacking
+    args: {targetUtilization: 40, defaultRequests: {cpu: 1}}
+extenders: [{urlPrefix: "http://127.0.0.1:1", filterVerb: f, weight: 1, nodeCacheCapable: true, httpTimeout: 2s}]
+"""
+VECTOR = (
+    b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{"instance":"n1"},"value":[1,"2.5"]}]}}'
+)
+FILTERED = b'{"Nodes":null,"NodeNames":["a"],"FailedNodes":{"b":"no"},"FailedAndUnresolvableNodes":{},"Error":""}'
+VICTIMS = b'{"NodeNameToMetaVictims":{"a":{"Pods":[{"UID":"u"}],"NumPDBViolations":1}}}'
+BINDING = b'{"PodName":"p","PodNamespace":"d","PodUID":"u","Node":"n"}'
+ARGS = b'{"Pod":' + POD + b',"Nodes":null,"NodeNames":["n1"]}'
+PROTOBUF = bytes.fromhex("6b387300") + b'\n\t\n\x02v1\x12\x03Pod\x12\x14\n\x12\n\x03web\x12\x00\x1a\x04shop"\x00*\x00'
+PATCH = b'[{"op":"test","path":"/a/0","value":1},{"op":"move","from":"/b","path":"/a/-"},{"op":"remove","path":"/a/0"}]'
+MERGE = b'{"metadata":{"labels":{"a":null}},"spec":{"containers":[{"name":"c","$patch":"delete"}]}}'
+REWARDS = b"web\x00node-a 0.950000 12 2026-01-31T12:00:00Z\nnode-b 1 1 x\n"
+FINDING = b'{"level":"info","shadow":{"pod":"d/p","outcome":"differs","podium":"a","other":"b","points":3}}\n'
+MODELS = b'{"n1": {"k0": 1.0, "k1": 2.0, "k2": 0.5}}'
+
+
+class Reader(NamedTuple):
+    """Something that reads bytes, examples of what it reads, and the errors with which it refuses."""
+
+    read: Callable[[bytes], object]
+    seeds: Sequence[bytes]
+    errors: tuple[type[Exception], ...]
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _in_a_file(read: Callable[[Path], object], suffix: str = ".yaml") -> Callable[[bytes], object]:
+    def work(data: bytes) -> object:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / f"input{suffix}"
+            file.write_bytes(data)
+            return read(file)
+
+    return work
+
+
+@cache
+def _registry() -> Any:
+    return load_registry()
+
+
+def _selectors(data: bytes) -> None:
+    compile_label_selector(decode_json(LabelSelector, data))
+
+
+def _node_selectors(data: bytes) -> None:
+    terms = compile_node_selector(decode_json(NodeSelector, data))
+    terms.matches({"a": "b"}, "n1")
+
+
+def _quantity(data: bytes) -> None:
+    milli(_text(data))
+    canonical(_text(data))
+
+
+def _json_patch(data: bytes) -> None:
+    json_patch({"a": [1, 2], "b": {"c": "d"}}, json_operations(data))
+
+
+def _patches(data: bytes) -> None:
+    for read in (strategic_document, applied_configuration):
+        with suppress(StatusError):
+            read(data)
+    merge_patch({"metadata": {"labels": {"a": "b"}}, "spec": 1}, merge_document(data))
+
+
+def _vector(data: bytes) -> None:
+    samples = result_of(SourceSettings(address="http://p:9090"), 200, data, "vector")
+    asyncio.run(read_vector(samples, lambda labels: labels.get("instance"), "sum", 0.0))
+
+
+def _rewards(data: bytes) -> None:
+    name, _, table = _text(data).partition("\x00")
+    rewards = Rewards(RewardBiasArgs())
+    rewards.recall({name: table}, 1.8e9)
+    rewards.keep(1.8e9)
+
+
+def _answers_of_extenders(data: bytes) -> None:
+    for read in (
+        lambda: filter_result(data, by_name=True),
+        lambda: filter_result(data, by_name=False),
+        lambda: host_scores(data),
+        lambda: chosen_victims(data),
+        lambda: binding_result(data),
+    ):
+        with suppress(ExtenderError):
+            read()
+
+
+def _requests_of_kube_scheduler(data: bytes) -> None:
+    for read in (read_args, read_args_of_any_shape, read_binding_args, read_pod):
+        with suppress(BadRequestError):
+            read(data)
+
+
+READERS: dict[str, Reader] = {
+    "JSON": Reader(read_json, [POD, NODE, PATCH], (DocumentError,)),
+    "YAML": Reader(read_yaml, [MANIFESTS, POD, KUBECONFIG, CONFIG], (DocumentError,)),
+    "documents": Reader(lambda data: list(read_documents(data, "f")), [MANIFESTS, POD, NODE + POD], (DocumentError,)),
+    "objects in files": Reader(lambda data: decode_documents(data, "f"), [MANIFESTS, POD, NODE], (DecodeError,)),
+    "pods": Reader(lambda data: decode_json(Pod, data), [POD], (DecodeError,)),
+    "nodes": Reader(lambda data: decode_json(Node, data), [NODE], (DecodeError,)),
+    "kubeconfigs": Reader(_in_a_file(lambda file: load_access(str(file))), [KUBECONFIG], (AccessError,)),
+    "workloads": Reader(_in_a_file(read_workload), [MANIFESTS, POD], (WorkloadError,)),
+    "workloads in JSON": Reader(_in_a_file(read_workload, ".json"), [POD, NODE], (WorkloadError,)),
+    "configurations": Reader(lambda data: load_config(_text(data), "f", _registry()), [CONFIG], (ConfigError,)),
+    "quantities": Reader(_quantity, [b"100m", b"1.5Gi", b"1e3", b"-0.1u"], (QuantityError,)),
+    "durations": Reader(lambda data: Duration.parse(_text(data)), [b"1h2m3.5s", b"-1us", b"0"], (ValueError,)),
+    "label selectors": Reader(
+        _selectors,
+        [b'{"matchLabels":{"a":"b"},"matchExpressions":[{"key":"k","operator":"NotIn","values":["v"]}]}'],
+        (SelectorError, DecodeError),
+    ),
+    "node selectors": Reader(
+        _node_selectors,
+        [b'{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a","operator":"Gt","values":["1"]}]}]}'],
+        (SelectorError, DecodeError),
+    ),
+    "selectors in queries": Reader(
+        lambda data: parse_label_selector(_text(data)), [b"a=b,c!=d,e in (f,g),!h", b"x notin (y),z>1"], (StatusError,)
+    ),
+    "protobuf": Reader(decode_protobuf, [PROTOBUF], (ProtobufError,)),
+    "JSON patches": Reader(_json_patch, [PATCH], (StatusError,)),
+    "merge patches": Reader(_patches, [MERGE], (StatusError,)),
+    "answers of Prometheus": Reader(_vector, [VECTOR], (SourceError,)),
+    "answers of extenders": Reader(
+        _answers_of_extenders, [FILTERED, VICTIMS, b'[{"Host":"a","Score":3}]', b'{"Error":"x"}'], ()
+    ),
+    "requests of kube-scheduler": Reader(_requests_of_kube_scheduler, [ARGS, BINDING, POD], ()),
+    "refusals of the API": Reader(lambda data: refusal(409, data), [b'{"kind":"Status","message":"m","code":409}'], ()),
+    "shadow logs": Reader(lambda data: list(read_findings(_text(data).splitlines())), [FINDING], ()),
+    "rewards": Reader(_rewards, [REWARDS], ()),
+    "power models": Reader(_in_a_file(lambda file: read_models({MODEL_FILE: str(file)})), [MODELS], (ValueError,)),
+    "bench reports": Reader(lambda data: load_run(_text(data), "f"), [b'{"workloads": []}'], (NotARunError,)),
+}

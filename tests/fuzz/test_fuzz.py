@@ -1,0 +1,43 @@
+"""A short run of the fuzzer: every reader and every endpoint survives what is thrown at it."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.fuzz.endpoints import ENDPOINTS, run_attack
+from tests.fuzz.mutation import mutated
+from tests.fuzz.readers import READERS
+
+FEW = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.mark.parametrize("name", READERS)
+@FEW
+@given(data=st.data())
+def test_a_reader_refuses_in_its_own_words(name: str, data: st.DataObject) -> None:
+    reader = READERS[name]
+    rng = data.draw(st.randoms(use_true_random=False))
+    text = data.draw(st.binary(max_size=60)) if rng.random() < 0.2 else mutated(rng, reader.seeds)
+    try:
+        reader.read(text)
+    except reader.errors as error:
+        assert str(error)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_reader_reads_the_examples(name: str) -> None:
+    reader = READERS[name]
+    for seed in reader.seeds:
+        try:
+            reader.read(seed)
+        except reader.errors:
+            assert name in ("kubeconfigs", "bench reports", "JSON patches", "selectors in queries", "protobuf")
+
+
+@pytest.mark.parametrize("name", ENDPOINTS)
+def test_an_endpoint_never_fails(name: str) -> None:
+    assert run_attack(name, Random(1), until=lambda count: count >= 300) == 300
