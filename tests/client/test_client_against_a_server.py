@@ -154,7 +154,7 @@ def test_a_certificate_says_who_asks_and_in_which_groups(empty_control_plane: Co
 
 def test_impersonation_is_another_user_to_the_server(empty_control_plane: ControlPlane, tmp_path: Path) -> None:
     plane = empty_control_plane
-    user = {"token": plane.token, "as": "john", "as-groups": ["ops"], "as-user-extra": {"acme.com/x": ["y"]}}
+    user = {"token": plane.token, "as": "john", "as-groups": ["ops"], "as-user-extra": {"acme.com/x": ["why"]}}
 
     async def main() -> None:
         async with Client(load_access(kubeconfig(plane, tmp_path / "c", user))) as client:

@@ -372,3 +372,11 @@ def test_a_key_of_another_certificate_is_told(tmp_path: Path, authority: Certifi
     path = kubeconfig(tmp_path / "c", user=user)
     with pytest.raises(AccessError, match="user 'c': the key does not belong to the certificate"):
         load_access(str(path))
+
+
+@pytest.mark.parametrize("user", ["password: !s3cret", "token: *s3cret", 'token: "s3cret', "token: {s3cret: ]"])
+def test_a_kubeconfig_that_is_not_yaml_is_not_quoted(tmp_path: Path, user: str) -> None:
+    (tmp_path / "config").write_text(f"users:\n- name: u\n  user:\n    {user}\n")
+    with pytest.raises(AccessError, match="the kubeconfig is not YAML: line ") as failed:
+        load_access(str(tmp_path / "config"))
+    assert "s3cret" not in str(failed.value)

@@ -8,6 +8,7 @@ they stand in, so every entry comes with its location. Unknown fields are ignore
 
 import base64
 import binascii
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -105,6 +106,8 @@ class Kubeconfig(KubeconfigEntry):
 
 T = TypeVar("T")
 
+_QUOTED = re.compile(r" ['\"].*['\"]")
+
 
 class EntryLocation(NamedTuple):
     """Where an entry stands: the file and the entry's kind and name."""
@@ -187,7 +190,8 @@ def _read(file: Path) -> Kubeconfig:
     except DocumentError as error:
         line = f"line {error.line}: " if error.line else ""
         what = "is not YAML" if error.language else "cannot be read"
-        raise location.error(f"the kubeconfig {what}: {line}{error.problem}") from None
+        problem = _QUOTED.sub("", error.problem)  # a password that begins with ! is read as a tag, and quoted
+        raise location.error(f"the kubeconfig {what}: {line}{problem}") from None
     if not isinstance(content, dict):
         raise location.error("this is no kubeconfig: it must have clusters, users and contexts")
     if content.get("kind", "Config") != "Config":
