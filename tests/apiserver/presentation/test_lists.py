@@ -117,7 +117,8 @@ def test_the_same_seed_and_the_same_requests_give_the_same_bytes() -> None:
         for number in range(20):
             clock.advance(1.5)
             for path, body in (("pods", pod), ("services", {**service, "metadata": {"name": f"s{number}"}})):
-                request = ApiRequest("POST", f"/api/v1/namespaces/default/{path}", msgspec.json.encode(body))
+                target = f"/api/v1/namespaces/default/{path}"
+                request = ApiRequest("POST", target, msgspec.json.encode(body), "application/json")
                 found = RequestHandler(api).handle(request)
                 assert isinstance(found, ApiResponse) and found.status == 201
                 answers.append(found.body)
