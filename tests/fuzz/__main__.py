@@ -10,6 +10,7 @@ import argparse
 import faulthandler
 import logging
 import resource
+import shutil
 import sys
 import tempfile
 import time
@@ -63,6 +64,8 @@ def main() -> int:
         print(f"{count:>9,} {name}{'  FAILED' if name in failed else ''}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(f"{sum(counts.values()):>9,} inputs, {len(failed)} failures, {peak} MiB at most")
+    if not failed:
+        shutil.rmtree(folder)
     return 1 if failed else 0
 
 

@@ -25,6 +25,7 @@ from podium.apiserver.writes.patches.json_patch import json_patch
 from podium.apiserver.writes.patches.merge_patch import merge_patch
 from podium.bench.report import NotARunError, load_run
 from podium.client.errors import AccessError, refusal
+from podium.client.exec_plugin import ExecCredentials
 from podium.client.loading import load_access
 from podium.config import ConfigError, load_config
 from podium.config.durations import Duration
@@ -42,11 +43,15 @@ from podium.kube.quantity import QuantityError, canonical, milli
 from podium.kube.selector import SelectorError, compile_label_selector, compile_node_selector
 from podium.live.extender_client.messages import binding_result, chosen_victims, filter_result, host_scores
 from podium.live.shadow import read_findings
+from podium.measured.series import Series
 from podium.measured.settings import SourceSettings
 from podium.plugins import load_registry
 from podium.plugins.peaks import MODEL_FILE, read_models
 from podium.plugins.reward.rewards import Rewards
 from podium.plugins.reward.settings import RewardBiasArgs
+from podium.telemetry.kubernetes import MetricsServer
+from podium.telemetry.load_watcher import LoadWatcher
+from podium.telemetry.matching import NodeIndex
 from podium.telemetry.prometheus import read_vector, result_of
 from podium.telemetry.sample import SourceError
 from podium.up.manifests import WorkloadError, read_workload
@@ -119,6 +124,18 @@ VICTIMS = b'{"NodeNameToMetaVictims":{"a":{"Pods":[{"UID":"u"}],"NumPDBViolation
 BINDING = b'{"PodName":"p","PodNamespace":"d","PodUID":"u","Node":"n"}'
 ARGS = b'{"Pod":' + POD + b',"Nodes":null,"NodeNames":["n1"]}'
 PROTOBUF = bytes.fromhex("6b387300") + b'\n\t\n\x02v1\x12\x03Pod\x12\x14\n\x12\n\x03web\x12\x00\x1a\x04shop"\x00*\x00'
+EXEC_CREDENTIAL = (
+    b'{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"t",'
+    b'"expirationTimestamp":"2026-01-31T12:00:00Z"}}'
+)
+LOAD_WATCHER = (
+    b'{"timestamp":1,"window":{"duration":"15m","start":1,"end":2},"source":"x","data":{"NodeMetricsMap":{"n1":'
+    b'{"metrics":[{"name":"host.cpu","type":"CPU","operator":"AVG","rollup":"","value":12.5}],"tags":{}}}}}'
+)
+NODE_METRICS = (
+    b'{"kind":"NodeMetricsList","items":[{"metadata":{"name":"n1"},"timestamp":"2026-01-31T12:00:00Z",'
+    b'"window":"20s","usage":{"cpu":"250m","memory":"1Gi"}}]}'
+)
 PATCH = b'[{"op":"test","path":"/a/0","value":1},{"op":"move","from":"/b","path":"/a/-"},{"op":"remove","path":"/a/0"}]'
 MERGE = b'{"metadata":{"labels":{"a":null}},"spec":{"containers":[{"name":"c","$patch":"delete"}]}}'
 REWARDS = b"web\x00node-a 0.950000 12 2026-01-31T12:00:00Z\nnode-b 1 1 x\n"
@@ -183,6 +200,40 @@ def _vector(data: bytes) -> None:
     asyncio.run(read_vector(samples, lambda labels: labels.get("instance"), "sum", 0.0))
 
 
+class _Answers:
+    """A server and an API that give one answer to everything."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    async def ask(self, _method: str, _path: str) -> tuple[int, bytes]:
+        return 200, self._body
+
+    async def get(self, path: str, *, timeout: float | None = None) -> bytes:
+        return self._body
+
+
+def _load_watcher(data: bytes) -> None:
+    source = SourceSettings(kind="load-watcher", address="http://w:2020")
+    watcher = LoadWatcher(source)
+    watcher._server = _Answers(data)  # type: ignore[assignment]
+    asyncio.run(watcher.ask([Series(source=source, query="CPU/AVG")], _nodes(), 0.0))
+
+
+def _metrics_server(data: bytes) -> None:
+    source = SourceSettings(kind="metrics-server")
+    wanted = [Series(source=source, query=query) for query in ("CPU/Latest", "Memory/Latest")]
+    asyncio.run(MetricsServer(source, _Answers(data)).ask(wanted, _nodes(), 0.0))
+
+
+def _nodes() -> NodeIndex:
+    return NodeIndex([decode_json(Node, NODE)])
+
+
+def _exec_credentials(data: bytes) -> None:
+    ExecCredentials("x", [], origin="f", api_version="client.authentication.k8s.io/v1")._parse(data)
+
+
 def _rewards(data: bytes) -> None:
     name, _, table = _text(data).partition("\x00")
     rewards = Rewards(RewardBiasArgs())
@@ -238,6 +289,9 @@ READERS: dict[str, Reader] = {
     "JSON patches": Reader(_json_patch, [PATCH], (StatusError,)),
     "merge patches": Reader(_patches, [MERGE], (StatusError,)),
     "answers of Prometheus": Reader(_vector, [VECTOR], (SourceError,)),
+    "what credential plugins print": Reader(_exec_credentials, [EXEC_CREDENTIAL], (AccessError,)),
+    "answers of load-watcher": Reader(_load_watcher, [LOAD_WATCHER], (SourceError,)),
+    "answers of metrics-server": Reader(_metrics_server, [NODE_METRICS], (SourceError,)),
     "answers of extenders": Reader(
         _answers_of_extenders, [FILTERED, VICTIMS, b'[{"Host":"a","Score":3}]', b'{"Error":"x"}'], ()
     ),
