@@ -3,7 +3,8 @@
 Percentages of allocation are of what the present nodes offer. `arrived_pct` is the demand of all pods that have
 arrived, as a share of what nodes offered at the start: of GPUs where there are any, else of CPU. CPU fragmentation is
 the share of free CPU on nodes where a pod does not fit, averaged over the requests of the pods that arrived. Figures
-of usage are of the last measurement, `overloaded_node_minutes` is a sum.
+of usage are of the last measurement, `overloaded_node_minutes` is a sum, and `network_imbalance_pct` is the deviation of
+traffic over nodes as a share of its mean.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ COLUMNS = (
     "preempted",
     "evictions",
     "nodes",
+    "empty_nodes",
     "cpu_allocation_pct",
     "memory_allocation_pct",
     "cpu_fragmentation_pct",
@@ -50,9 +52,10 @@ COLUMNS = (
     "cpu_utilisation_pct",
     "cpu_utilisation_sd_pct",
     "cpu_utilisation_max_pct",
+    "network_imbalance_pct",
     "overloaded_node_minutes",
 )
-WHOLE_NUMBERS = frozenset(name for name in COLUMNS if "_" not in name)
+WHOLE_NUMBERS = frozenset(name for name in COLUMNS if "_" not in name) | {"empty_nodes"}
 
 
 class CheckpointFigures:
@@ -148,6 +151,7 @@ class CheckpointFigures:
             api.preempted,
             api.evictions,
             len(present),
+            int(np.count_nonzero(cluster.resources.pod_count[present] == 0)),
             *shares.tolist(),
             self._fragmentation(offered - used),
             *((math.nan,) * 3 if self._gpus is None else self._gpus.percentages()),
@@ -155,6 +159,7 @@ class CheckpointFigures:
             *waits.quantiles(0.5, 0.95, 0.99),
             waits.longest if waits.number else math.nan,
             *_of_nodes(utilisation, (np.mean, np.std, np.max)),
+            math.nan if usage is None else usage.network_imbalance,
             math.nan if usage is None else usage.overloaded_minutes,
         ]
 

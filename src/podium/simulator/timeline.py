@@ -12,6 +12,7 @@ EPOCH = 1_767_225_600.0
 ROUNDING = 5e-7
 """Twice what separates two neighbouring numbers of that size."""
 
+NEVER = float("inf")
 Act = Callable[[Any], None]
 
 
@@ -40,17 +41,15 @@ class EventTimeline:
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, bool, Act, Any]] = []
         self._sequence = 0
+        self.next_time = NEVER
         self.awaited = 0
         """Acts that something may depend on; those of the background (measuring, recurring faults) go on for ever."""
 
     def plan(self, at: float, act: Act, argument: Any = None, *, background: bool = False) -> None:
         self._sequence += 1
         self.awaited += not background
+        self.next_time = min(self.next_time, at)
         heapq.heappush(self._heap, (at, self._sequence, background, act, argument))
-
-    @property
-    def next_time(self) -> float:
-        return self._heap[0][0] if self._heap else float("inf")
 
     def happen(self, now: float) -> None:
         """Do everything that is due."""
@@ -58,4 +57,5 @@ class EventTimeline:
         while heap and heap[0][0] <= now:
             _, _, background, act, argument = heapq.heappop(heap)
             self.awaited -= not background
+            self.next_time = heap[0][0] if heap else NEVER
             act(argument)

@@ -66,6 +66,8 @@ class UsageMeter:
         self.utilisation: Floats = np.zeros(0)
         """float64[present nodes]: share of its CPU that each used at the last measurement, beyond 1 where pods want
         more than there is."""
+        self.network_imbalance = math.nan
+        """Deviation of traffic over nodes, in percent of its mean."""
         self.overloaded_minutes = 0.0
         self.unknown: set[str] = set()
         """Series that plugins follow and nothing here measures."""
@@ -108,6 +110,9 @@ class UsageMeter:
         present = self._cluster.order.rows
         offered = self._cluster.resources.table(RESOURCES, offered=True)[0][present]
         self.utilisation = use[0][present] / np.maximum(offered, 1)
+        traffic = use[2][present]
+        mean = float(traffic.mean()) if len(traffic) else 0.0
+        self.network_imbalance = 100 * float(traffic.std()) / mean if mean else math.nan
         over = int(np.count_nonzero(self.utilisation > self._model.overload))
         self.overloaded_minutes += over * self._model.interval / 60e9
         self._tell(now)

@@ -23,9 +23,11 @@ COURSES = (
     ("memory_allocation_pct", "Memory allocation", "%"),
     ("cpu_utilisation_pct", "CPU utilisation, mean over nodes", "%"),
     ("cpu_utilisation_sd_pct", "CPU utilisation, deviation over nodes", "%"),
+    ("network_imbalance_pct", "Network traffic, deviation over nodes by mean", "%"),
     ("overloaded_node_minutes", "Overloaded node-minutes so far", ""),
     ("gpu_fragmentation_of_total_pct", "Fragmented GPU, of all GPUs", "%"),
     ("cpu_fragmentation_pct", "Fragmented CPU, of free CPU", "%"),
+    ("empty_nodes", "Nodes without pods", ""),
     ("pending", "Pods that wait", ""),
     ("running", "Pods that run", ""),
 )
