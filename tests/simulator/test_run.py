@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import math
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podium.engine.scheduler import Scheduler
 from tests.simulator.scenarios import SMALL, course, last, run_one
 
 ONE_NODE = """
@@ -179,3 +181,13 @@ def test_pods_are_conserved(seed: int, count: int, faults: list[str], drop: bool
         assert conserved(figures)
         assert 0 <= figures["running"] <= figures["placed"]
     assert all(math.isnan(each) or 0 <= each <= 100 for each in course(run, "cpu_allocation_pct"))
+
+
+def test_a_run_that_is_over_is_freed() -> None:
+    def schedulers() -> int:
+        gc.collect()
+        return sum(isinstance(each, Scheduler) for each in gc.get_objects())
+
+    before = schedulers()
+    run_one(SMALL)
+    assert schedulers() == before

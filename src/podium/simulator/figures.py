@@ -3,7 +3,7 @@
 Percentages of allocation are of what the present nodes offer. `arrived_pct` is the demand of all pods that have
 arrived, as a share of what nodes offered at the start: of GPUs where there are any, else of CPU. CPU fragmentation is
 the share of free CPU on nodes where a pod does not fit, averaged over the requests of the pods that arrived. Figures
-of usage are of the last measurement, `overloaded_node_minutes` is a sum, and `network_imbalance_pct` is the deviation of
+of usage are of the last measurement, `overloaded_node_minutes` is a sum; `network_imbalance_pct` is the deviation of
 traffic over nodes as a share of its mean.
 """
 

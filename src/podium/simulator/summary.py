@@ -21,7 +21,7 @@ from podium.simulator.scenario import Scenario
 MOMENTARY = frozenset(
     name
     for name in COLUMNS
-    if (name.endswith("_pct") and name != "arrived_pct") or name in ("running", "pending", "nodes")
+    if (name.endswith("_pct") and name != "arrived_pct") or name in ("running", "pending", "nodes", "empty_nodes")
 )
 USUAL = (
     "gpu_allocation_pct",
