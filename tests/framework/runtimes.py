@@ -44,10 +44,13 @@ def setup(
         registry[sorter.name] = sorter
         bare = (sorter.name, "DefaultBinder")
     binds = any("bind" in registry[name].points for name in names)
+    if default and sorter is not None:
+        names = [sorter.name, *names]
     if not default:
         names = [*(name for name in bare if not (binds and name == "DefaultBinder")), *names]
     enabled = [{"name": name, "weight": (weights or {}).get(name, 0)} for name in names]
-    multi_point = {"enabled": enabled, "disabled": [] if default else [{"name": "*"}]}
+    disabled = "*" if not default else "PrioritySort" if sorter is not None else ""
+    multi_point = {"enabled": enabled, "disabled": [{"name": disabled}] if disabled else []}
     profile = {
         "plugins": {"multiPoint": multi_point},
         "pluginConfig": [{"name": name, "args": given} for name, given in (args or {}).items()],

@@ -16,7 +16,8 @@ from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.engine.answer_cache.store import AnswerCache
 from podium.engine.binding import BindingSteps, PodBinding, run_at_once
-from podium.engine.decide import NO_NODES, decide, make_room
+from podium.engine.decide import NO_NODES, NodeSearch, decide, make_room
+from podium.engine.gangs.gang_cycle import GangCycles
 from podium.engine.intake import Intake, on_node
 from podium.engine.queue.queue_sort import unfailing
 from podium.engine.queue.queueing_hints import build_hints
@@ -24,7 +25,7 @@ from podium.engine.queue.scheduling_queue import SchedulingQueue
 from podium.engine.sampling import Sampling
 from podium.framework.clock import Clock
 from podium.framework.cycle import Cycle
-from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination
+from podium.framework.diagnosis import Diagnosis, Nomination, refused_by_one
 from podium.framework.events import Action, Event, Resource
 from podium.framework.experience import Experience
 from podium.framework.extender import Extender, interested
@@ -111,6 +112,8 @@ class Scheduler:
             name: BindingSteps(runtime, each_plugin_timed=True) for name, runtime in self.profiles.items()
         }
         self._attempt = timer.timed_attempt(self._try)
+        self._gangs = GangCycles(self, timer)
+        self._gang_attempt = timer.timed_attempt(self._gangs.run)
         sorter = unfailing(next(iter(self.profiles.values())).at(Point.QUEUE_SORT)[0], report)
         self.queue = SchedulingQueue(
             sorter,
@@ -144,7 +147,11 @@ class Scheduler:
         if runtime is None or self._to_be_skipped(pod):
             self.queue.done(pod.uid)
             return
-        self._attempt(queued, runtime)
+        gang = self._gangs.find(runtime, queued) if runtime.gang_plugins else None
+        if gang is None:
+            self._attempt(queued, runtime)
+        else:
+            self._gang_attempt(queued, runtime, gang)
 
     def _try(self, queued: QueuedPod, runtime: ProfileRuntime) -> None:
         cycle = Cycle(queued.pod, self.cluster)
@@ -169,36 +176,52 @@ class Scheduler:
         if not len(self.cluster.order.rows):
             self.fail(queued, Status.unresolvable(NO_NODES), CLEAR)
             return None
-        known = None
-        if not self._extenders or not interested(self._extenders, cycle.pod):
-            known = self.answer_cache.decide(runtime, cycle, self.sampling)
-        if isinstance(known, int):
-            return known
-        if known is None:
-            cycle.forget_notes()
-            decision = decide(runtime, cycle, self.sampling)
-            if decision.row is not None:
-                self.answer_cache.decided_without(runtime, cycle)
-                return decision.row
-            known = decision.search
-        diagnosis = known.diagnosis()
+        found = self.search(runtime, cycle)
+        if isinstance(found, int):
+            return found
+        diagnosis = found.diagnosis()
         nomination = make_room(runtime, cycle, diagnosis)
         self.fail(queued, Status.unschedulable(diagnosis.message), nomination, diagnosis)
         return None
 
+    def search(self, runtime: ProfileRuntime, cycle: Cycle) -> int | NodeSearch:
+        """The row of the best node, or why there is none."""
+        known = None
+        if not self._extenders or not interested(self._extenders, cycle.pod):
+            known = self.answer_cache.decide(runtime, cycle, self.sampling)
+        if known is not None:
+            return known
+        cycle.forget_notes()
+        decision = decide(runtime, cycle, self.sampling)
+        if decision.row is None:
+            return decision.search
+        self.answer_cache.decided_without(runtime, cycle)
+        return decision.row
+
     def _place_pod(self, runtime: ProfileRuntime, cycle: Cycle, queued: QueuedPod, node_name: str) -> None:
         """Assume, reserve, ask for permission, and start binding (at once, or when permission comes)."""
-        pod = queued.pod
-        self.cluster.assume(pod, node_name, cycle.facts)
-        self.nominator.remove(pod.uid)
+        waits = self.place(runtime, cycle, node_name)
+        if isinstance(waits, Status):
+            self.take_back(runtime, cycle, node_name)
+            self._fail_on_node(queued, waits)
+        else:
+            self.start_binding(runtime, cycle, queued, node_name, waits)
+
+    def place(self, runtime: ProfileRuntime, cycle: Cycle, node_name: str) -> Status | dict[str, float]:
+        """Assume, reserve and ask for permission: how long plugins want the pod held, or why it may not be there."""
+        self.cluster.assume(cycle.pod, node_name, cycle.facts)
+        self.nominator.remove(cycle.pod.uid)
         try:
             refusal = runtime.run_reserve(cycle, node_name)
-            waits = runtime.run_permit(cycle, node_name) if refusal is None else refusal
+            return runtime.run_permit(cycle, node_name) if refusal is None else refusal
         except PluginError as error:
-            waits = Status.error(str(error))
-        if isinstance(waits, Status):
-            self._give_up(runtime, cycle, queued, node_name, waits)
-            return
+            return Status.error(str(error))
+
+    def start_binding(
+        self, runtime: ProfileRuntime, cycle: Cycle, queued: QueuedPod, node_name: str, waits: dict[str, float]
+    ) -> None:
+        """Bind a placed pod, at once or when the plugins that hold it let go."""
+        pod = queued.pod
         self.activate(cycle)
         steps = (self._timed_steps if runtime.timer.sampled else self._steps)[runtime.name]
         binding = PodBinding(self, steps, cycle, queued, node_name)
@@ -214,11 +237,13 @@ class Scheduler:
         if binding.ready:  # otherwise it goes on by itself once it is
             binding.task = self._launch(binding.run_after(waiting))
 
-    def _give_up(
-        self, runtime: ProfileRuntime, cycle: Cycle, queued: QueuedPod, node_name: str, status: Status
-    ) -> None:
+    def take_back(self, runtime: ProfileRuntime, cycle: Cycle, node_name: str) -> None:
+        """Undo `place`."""
         runtime.run_unreserve(cycle, node_name)
-        self._forget(queued.pod.uid)
+        self._forget(cycle.pod.uid)
+
+    def _fail_on_node(self, queued: QueuedPod, status: Status) -> None:
+        """Put a pod back that a plugin refused on the node chosen for it."""
         if status.rejected:
             diagnosis = refused_by_one(status)
             self.fail(queued, Status(status.code, (diagnosis.message,), status.plugin), CLEAR, diagnosis)
@@ -324,12 +349,3 @@ class Scheduler:
         """Take in many objects at once, as a first list from the API server."""
         for each in objects:
             self.intake.set(each)
-
-
-def refused_by_one(status: Status) -> Diagnosis:
-    """The diagnosis when the one chosen node was refused after the choice, at Reserve or Permit."""
-    statuses = NodeStatuses(1)
-    statuses.set(0, status)
-    diagnosis = Diagnosis(1, statuses)
-    diagnosis.blame(status)
-    return diagnosis

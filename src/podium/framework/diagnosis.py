@@ -256,3 +256,12 @@ class PostFilterResult(NamedTuple):
 
     status: Status | None
     nomination: Nomination | None = None
+
+
+def refused_by_one(status: Status) -> Diagnosis:
+    """The diagnosis when the one chosen node was refused after the choice, at Reserve or Permit."""
+    statuses = NodeStatuses(1)
+    statuses.set(0, status)
+    diagnosis = Diagnosis(1, statuses)
+    diagnosis.blame(status)
+    return diagnosis

@@ -33,6 +33,7 @@ from podium.framework.answers import (
 )
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, PostFilterResult, Refusals, refusal_of
+from podium.framework.gang import GangPlugin
 from podium.framework.handle import Handle
 from podium.framework.methods import FilterMethods, PreEnqueueMethods, PreFilterMethods, PreScoreMethods, ScoreMethods
 from podium.framework.normalize import Scores
@@ -134,6 +135,7 @@ class ProfileRuntime:
             (each.name, each.unreserve) for each in reversed(reserving) if each.unreserve is not None
         )
         self.permits = tuple(methods.permit(plugin, timer) for plugin in at[Point.PERMIT])
+        self.gang_plugins = tuple(plugin for plugin in at[Point.PERMIT] if isinstance(plugin, GangPlugin))
         self.pre_binds = tuple(methods.pre_bind(plugin, timer) for plugin in at[Point.PRE_BIND])
         self.binds = tuple(methods.bind(plugin, timer) for plugin in at[Point.BIND])
         self.post_binds = tuple(methods.post_bind(plugin, timer) for plugin in at[Point.POST_BIND])

@@ -56,6 +56,7 @@ IN_TREE = {
     "GpuClustering": "gpu_share",
     "GpuBestFit": "gpu_share",
     "GpuFGD": "gpu_share",
+    "Coscheduling": "coscheduling",
     "Template": "template",
 }
 """Plugin name → module: kube-scheduler's in its order, then those no profile has by itself."""

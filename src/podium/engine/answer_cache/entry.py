@@ -34,7 +34,7 @@ class CacheMiss(enum.Enum):
     """Why a pod must be decided without the cache."""
 
     THIS_POD = enum.auto()
-    """PreFilter objects to this pod because of its claims; the answers for its signature hold."""
+    """PreFilter objects to this pod because of its claims, or for now; the answers for its signature hold."""
     THIS_SIGNATURE = enum.auto()
     """The answers for pods with this signature cannot be cached."""
 
@@ -135,7 +135,8 @@ class CacheEntry:
             objecting = filters.prepare(cycle)
             if objecting is not None:
                 about_claims = cycle.facts.may_attach and objecting.has_watermark
-                return CacheMiss.THIS_POD if about_claims else CacheMiss.THIS_SIGNATURE
+                for_now = objecting.rejects and self._watermarks.may_move(objecting.plugin)
+                return CacheMiss.THIS_POD if about_claims or for_now else CacheMiss.THIS_SIGNATURE
             if not filters.ask_stale(cycle):
                 return CacheMiss.THIS_SIGNATURE
         cacheable = filters.settle(cycle, changed, all_rows=all_rows, start=start)

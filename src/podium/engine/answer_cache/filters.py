@@ -85,6 +85,7 @@ class CachedFilters:
                 raise failure(Step.PRE_FILTER, plugin.name, error) from error
             cached.skipped = isinstance(answer, Status) and answer.code == Code.SKIP
             if answer is not None and not cached.skipped:
+                cached.rejects = isinstance(answer, Status)
                 return cached
             (self.skipped.add if cached.skipped else self.skipped.discard)(plugin.name)
         return None
@@ -235,6 +236,7 @@ class CachedFilter:
         "has_watermark",
         "plugin",
         "pre_filters",
+        "rejects",
         "scope",
         "skipped",
         "stale",
@@ -252,6 +254,8 @@ class CachedFilter:
         self.pre_filters = pre_filters
         self.filters = filters
         self.scope = plugin.filter_scope
+        self.rejects = False
+        """Whether its last objection at PreFilter was a rejection, and not a set of nodes."""
         self.ask_one = None if filters is None else filters.filter_node
         self.skipped = False
         self.stale = True

@@ -13,6 +13,7 @@ from typing import Any
 from podium.engine.queue.heap import Sorter, sort_key_of
 from podium.framework.answers import describe
 from podium.framework.queued import QueuedPod
+from podium.plugins.coscheduling import Coscheduling
 from podium.plugins.priority_sort import PrioritySort
 
 MOST_REPORTED = 100
@@ -21,7 +22,7 @@ MOST_REPORTED = 100
 
 def unfailing(sorter: Any, report: Callable[[str], None]) -> Sorter:
     """The plugin as the queue may use it: unchanged if it is one of ours."""
-    if type(sorter) is PrioritySort:
+    if isinstance(sorter, PrioritySort | Coscheduling):
         return sorter
     return (_Guarded if sort_key_of(sorter) is None else _GuardedKeys)(sorter, report)
 

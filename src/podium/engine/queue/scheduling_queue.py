@@ -125,6 +125,19 @@ class SchedulingQueue:
                 return queued
         return None
 
+    def take(self, keys: Iterable[str]) -> list[QueuedPod]:
+        """Take out pods, wherever they wait, to be tried together with one that was popped: now in flight as well."""
+        taken = []
+        for key in keys:
+            queued = self._queues.get(key)
+            if queued is not None and not queued.gated:
+                self._queues.take_out(queued)
+                queued.attempts += 1
+                if self.in_flight.start(queued.pod):
+                    self.cycles += 1
+                    taken.append(queued)
+        return taken
+
     def done(self, uid: str) -> None:
         """The pod is placed, or will not come back by `add_unschedulable`."""
         self.in_flight.finish(uid)

@@ -1,0 +1,157 @@
+"""Schedules a gang: takes the popped pod's mates out of the queue, places all, and binds them or takes them back.
+
+    enough members have a node    those that have one are bound, together; the others fail, each for its own reason
+    too few                       nothing is held; every member goes back with its own message
+    too few, but room is made     the same, and members keep their nodes as nominations until the victims are gone
+
+A gang is tried this way only when enough of its members are in the queue. Otherwise the popped pod goes by itself, and
+its plugin holds it at Permit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from podium.engine.decide import NodeSearch, make_room
+from podium.engine.gangs.failed_gangs import FailedGangs, Reason
+from podium.engine.gangs.gang_attempt import GangAttempt, UnplacedMember
+from podium.framework.answers import describe
+from podium.framework.cycle import Cycle
+from podium.framework.diagnosis import Diagnosis, Nomination, refused_by_one
+from podium.framework.gang import Gang, GangPlugin
+from podium.framework.profile import ProfileRuntime
+from podium.framework.queued import QueuedPod
+from podium.framework.status import Status
+from podium.framework.timer import Timer
+
+if TYPE_CHECKING:
+    from podium.engine.scheduler import Scheduler
+
+
+class FoundGang(NamedTuple):
+    """A gang, and the plugin that says that it is one."""
+
+    plugin: GangPlugin
+    gang: Gang
+
+
+class GangCycles:
+    """The scheduling cycles of gangs in one scheduler."""
+
+    def __init__(self, scheduler: Scheduler, timer: Timer) -> None:
+        self._scheduler = scheduler
+        self._timer = timer
+        self._failed = FailedGangs()
+
+    def find(self, runtime: ProfileRuntime, queued: QueuedPod) -> FoundGang | None:
+        """The gang to place the popped pod with; None where it goes by itself."""
+        for plugin in runtime.gang_plugins:
+            try:
+                gang = plugin.gang_of(queued.pod)
+            except Exception as error:
+                runtime.handle.report(f'plugin "{plugin.name}" grouping pod {queued.pod.key}: {describe(error)}')
+                return None
+            if gang is not None:
+                return FoundGang(plugin, gang) if self._enough_queued(gang, queued) else None
+        return None
+
+    def _enough_queued(self, gang: Gang, queued: QueuedPod) -> bool:
+        """Whether the gang could be complete with the members that are in the queue, the popped one among them."""
+        if not len(self._scheduler.cluster.order.rows):
+            return False
+        found, queue = 1, self._scheduler.queue
+        for pod in gang.members:
+            if found >= gang.missing:
+                break
+            mate = queue.get(pod.key)
+            found += mate is not None and not mate.gated and pod.uid != queued.pod.uid
+        return found >= gang.missing
+
+    def run(self, queued: QueuedPod, runtime: ProfileRuntime, found: FoundGang) -> None:
+        """Try the gang of a popped pod."""
+        gang = found.gang
+        known = (
+            None
+            if queued.flushed
+            else self._failed.reason(runtime, gang.key, Cycle(queued.pod, self._scheduler.cluster))
+        )
+        if known is not None:
+            self._scheduler.fail(queued, known[0], Nomination(""), known[1])
+            return
+        members = self._members(gang, queued)
+        attempt = GangAttempt(self._scheduler, runtime, found.plugin, gang)
+        attempt.place_members(members)
+        if attempt.enough:
+            self._failed.forget(runtime, gang.key)
+            self._bind(runtime, found.plugin, attempt)
+        else:
+            self._drop(runtime, gang, attempt)
+
+    def _members(self, gang: Gang, queued: QueuedPod) -> list[QueuedPod]:
+        """The popped pod and its mates, now all in flight, in the order in which the gang has them."""
+        uid = queued.pod.uid
+        mates = self._scheduler.queue.take(pod.key for pod in gang.members if pod.uid != uid)
+        by_uid = {mate.pod.uid: mate for mate in mates}
+        by_uid[uid] = queued
+        for mate in mates:
+            mate.began = queued.began
+        return [by_uid[pod.uid] for pod in gang.members if pod.uid in by_uid]
+
+    def _bind(self, runtime: ProfileRuntime, plugin: GangPlugin, attempt: GangAttempt) -> None:
+        """Start binding all that have a node: the barrier of their plugin is open."""
+        uids = {each.queued.pod.uid for each in attempt.members}
+        for member in attempt.placed:
+            cycle = member.cycle
+            member.waits.pop(plugin.name, None)
+            if cycle.pods_to_activate:
+                awake = cycle.pods_to_activate.items()
+                cycle.pods_to_activate = {key: pod for key, pod in awake if pod.uid not in uids}
+            self._timer.decided(member.queued)
+            self._scheduler.start_binding(runtime, cycle, member.queued, member.node_name, member.waits)
+        for unplaced in attempt.unplaced:
+            status, nomination, diagnosis = self._make_room(runtime, unplaced)
+            self._scheduler.fail(unplaced.queued, status, nomination, diagnosis)
+
+    def _drop(self, runtime: ProfileRuntime, gang: Gang, attempt: GangAttempt) -> None:
+        """Take everything back and have every member fail. Room is made with the placed members in place."""
+        nominator = self._scheduler.nominator
+        failures: list[tuple[QueuedPod, Status, Nomination | None, Diagnosis | None]] = []
+        being_freed = 0
+        for unplaced in attempt.unplaced:
+            pod = unplaced.queued.pod
+            status, nomination, diagnosis = self._make_room(runtime, unplaced)
+            node = nominator.node_of(pod.uid) if nomination is None else nomination.node_name
+            if node:
+                being_freed += 1
+                nominator.nominate(pod, node)  # the next member must look for room elsewhere
+            failures.append((unplaced.queued, status, nomination, diagnosis))
+        keep_room = being_freed > 0 and len(attempt.placed) + being_freed >= gang.missing
+        diagnosis = refused_by_one(gang.refusal)
+        refusal = Status(gang.refusal.code, (diagnosis.message,), gang.refusal.plugin)
+        for member in attempt.placed:
+            nomination = Nomination(member.node_name if keep_room else "")
+            failures.append((member.queued, refusal, nomination, diagnosis))
+        cycles = [each.cycle for each in attempt.members]
+        attempt.take_back()
+        for queued, status, nomination, diagnosis in failures:
+            self._scheduler.fail(queued, status, nomination, diagnosis)
+        if not being_freed:
+            reasons: dict[str, Reason] = {
+                queued.pod.uid: (status, diagnosis) for queued, status, _nomination, diagnosis in failures
+            }
+            self._failed.remember(runtime, gang.key, cycles, reasons)
+
+    @staticmethod
+    def _make_room(
+        runtime: ProfileRuntime, unplaced: UnplacedMember
+    ) -> tuple[Status, Nomination | None, Diagnosis | None]:
+        """How a member fails that no node takes, after PostFilter, or that was refused on its node."""
+        why = unplaced.why
+        if isinstance(why, NodeSearch):
+            diagnosis = why.diagnosis()
+            nomination = make_room(runtime, unplaced.cycle, diagnosis)
+            return Status.unschedulable(diagnosis.message), nomination, diagnosis
+        if not why.rejected:
+            return why, Nomination(""), None
+        diagnosis = refused_by_one(why)
+        return Status(why.code, (diagnosis.message,), why.plugin), Nomination(""), diagnosis

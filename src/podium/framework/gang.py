@@ -1,0 +1,48 @@
+"""Defines a gang: pods that get their nodes together, or none of them does.
+
+A plugin with a Permit barrier that also implements `GangPlugin` lets the engine place all members in one go
+(`podium.engine.gangs`), instead of holding those that came first on their nodes until the last has come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from podium.framework.cycle import Cycle
+from podium.framework.status import Status, Wait
+from podium.kube import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """The members of a group that want a node, and how many must get one before any is bound."""
+
+    key: str
+    """The group's "namespace/name"."""
+    members: Sequence[Pod]
+    """In the order in which they are decided."""
+    missing: int
+    """How many more members must have a node."""
+    refusal: Status
+    """The status of a member that could have had a node while too few others could."""
+    domains: Sequence[str] = ()
+    """Values of a node label, the best first: all members go to one of these domains."""
+    may_spill: bool = False
+    """Whether the members may spread over several domains where no single one takes them all."""
+
+
+@runtime_checkable
+class GangPlugin(Protocol):
+    """A Permit plugin that groups pods. What it answers at Permit holds while members come one by one."""
+
+    name: str
+
+    def gang_of(self, pod: Pod, /) -> Gang | None:
+        """The gang that the pod is to be placed with; None: the pod is placed by itself."""
+
+    def confine(self, gang: Gang, domain: str | None, /) -> None:
+        """From now on the plugin's Filter lets members onto the nodes of this domain only; None: as usual again."""
+
+    def permit(self, cycle: Cycle, node_name: str, /) -> Status | Wait | None: ...
