@@ -27,7 +27,7 @@ from podium.plugins import load_registry
 
 
 class WorkloadRequest(msgspec.Struct, frozen=True):
-    """A workload by name, with its sizes, and the configuration as text; without one, the default configuration."""
+    """A workload by name, with its sizes, and the configuration as text; without one, the workload's."""
 
     workload: str
     sizes: dict[str, int]
@@ -142,13 +142,15 @@ def _child(request: WorkloadRequest) -> Iterator[_Child]:
 def answer(request: WorkloadRequest, on_phase: Callable[[str], None], turn: Callable[[], None]) -> Measurement:
     """What the child does."""
     registry = load_registry(request.plugins)
-    if request.config is None:
-        config = default_config(registry)
-    else:
+    workload = by_name(request.workload).with_sizes(request.sizes)
+    if request.config is not None:
         config = load_config(request.config, request.config_source, registry).config
+    elif workload.config is not None:
+        config = load_config(workload.config, workload.name, registry).config
+    else:
+        config = default_config(registry)
     if request.without:
         config = without_plugin(config, request.without)
-    workload = by_name(request.workload).with_sizes(request.sizes)
     return run_workload(workload, config, registry, on_phase, turn if request.in_turns else None)
 
 

@@ -8,13 +8,14 @@ from fnmatch import fnmatchcase
 from podium.bench.affinity import AFFINITY
 from podium.bench.basic import BASIC
 from podium.bench.events import EVENTS
+from podium.bench.gangs import GANGS
 from podium.bench.preemption import PREEMPTION
 from podium.bench.spreading import SPREADING
 from podium.bench.variety import VARIETY
 from podium.bench.volumes import VOLUMES
 from podium.bench.workload import Workload
 
-WORKLOADS: tuple[Workload, ...] = (*BASIC, *PREEMPTION, *AFFINITY, *SPREADING, *VOLUMES, *EVENTS, *VARIETY)
+WORKLOADS: tuple[Workload, ...] = (*BASIC, *PREEMPTION, *AFFINITY, *SPREADING, *VOLUMES, *EVENTS, *VARIETY, *GANGS)
 
 
 class UnknownWorkloadError(Exception):

@@ -25,6 +25,8 @@ class Workload:
     written_for: int
     """The number of nodes the sizes go with."""
     grows: bool = True
+    config: str | None = None
+    """The configuration it is run with, where none is given; None: the default one."""
 
     @property
     def name(self) -> str:
@@ -54,9 +56,10 @@ def case(
     *,
     written_for: int | None = None,
     grows: bool = True,
+    config: str | None = None,
 ) -> tuple[Workload, ...]:
     """The workloads of a test case, by variant; without `written_for` the size called "nodes" says it."""
     return tuple(
-        Workload(name, variant, tuple(operations), sizes, written_for or sizes["nodes"], grows)
+        Workload(name, variant, tuple(operations), sizes, written_for or sizes["nodes"], grows, config)
         for variant, sizes in variants.items()
     )

@@ -167,6 +167,8 @@ class NodeStatuses:
     def _count(self) -> list[int]:
         """How many rows have each number."""
         if self._counted is None:
+            if not self._statuses:
+                return [len(self._number)]
             self._counted = np.bincount(self._number, minlength=len(self._statuses) + 1).tolist()
         return self._counted
 
@@ -201,7 +203,9 @@ class NodeStatuses:
         version, chosen = self._chosen.get(code, (-1, order.rows))
         if version != order.version:
             has_code = [self.absent.code == code, *(status.code == code for status in self._statuses)]
-            if any(count for has, count in zip(has_code, self._count(), strict=True) if not has):
+            if not self._statuses:
+                chosen = order.rows if has_code[0] else order.rows[:0]
+            elif any(count for has, count in zip(has_code, self._count(), strict=True) if not has):
                 chosen = order.rows[np.array(has_code)[self._number[order.rows]]]
             self._chosen[code] = (order.version, chosen)
         return chosen

@@ -47,6 +47,7 @@ class CachedFilters:
         """Filters to be asked about rows where pods came or went, and about those where the node changed."""
         self.by_node: list[CachedFilter] = []
         self.skipped: set[str] = set()
+        self._objecting: CachedFilter | None = None
         self.doubtful: RowSet = {}
         """Rows that may have become feasible, or no longer be."""
         self.feasible = np.zeros(self._rows, dtype=np.bool_)
@@ -74,8 +75,13 @@ class CachedFilters:
     # Stale filters, about all rows
 
     def prepare(self, cycle: Cycle) -> CachedFilter | None:
-        """PreFilter of all stale filters, before any is asked; the one that objects, if one does."""
-        for cached in self.cached:
+        """PreFilter of all stale filters, before any is asked; the one that objects, if one does.
+
+        The one that objected last time goes first: it may still, and then no other needs to be asked.
+        """
+        last = self._objecting
+        self._objecting = None
+        for cached in self.cached if last is None else (last, *(each for each in self.cached if each is not last)):
             plugin = cached.pre_filters
             if not cached.stale or plugin is None:
                 continue
@@ -86,6 +92,7 @@ class CachedFilters:
             cached.skipped = isinstance(answer, Status) and answer.code == Code.SKIP
             if answer is not None and not cached.skipped:
                 cached.rejects = isinstance(answer, Status)
+                self._objecting = cached
                 return cached
             (self.skipped.add if cached.skipped else self.skipped.discard)(plugin.name)
         return None
