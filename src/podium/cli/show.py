@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from podium.cli.console import console, echo, echo_json, print_table, say, table
 from podium.cli.options import Output
 from podium.engine.explain import Explanation, NodeAnswer, Outcome
+from podium.engine.gangs.explain_gang import GangExplanation
 from podium.engine.unblock import Remedy
 from podium.kube.printable import printable
 
@@ -42,6 +43,8 @@ def verdict(explanation: Explanation) -> str:
         return f"{pod} is held back: {explanation.message}"
     if explanation.outcome is Outcome.WAITS:
         return f"{pod} waits at Permit: {explanation.message}"
+    if explanation.outcome is Outcome.GANG_WAITS:
+        return f"{pod} would fit on {explanation.selected}, but waits for its gang"
     if explanation.selected is None:
         return f"{pod} fits nowhere: {explanation.message}"
     feasible = sum(node.feasible for node in nodes)
@@ -56,6 +59,18 @@ def preemption(explanation: Explanation) -> str | None:
     if eviction is None:
         return None
     return f"Preemption would make room on {eviction.node} by evicting {_some(eviction.victims)}."
+
+
+def gang_line(gang: GangExplanation) -> str:
+    """How the pod's gang stands, in one line."""
+    standing = f"{gang.group}: {gang.members} of at least {gang.minimum} members are there, {gang.assigned} have a node"
+    if gang.objection:
+        return f"{standing}; none is tried now: {gang.objection}"
+    waiting = sum(len(each.pods) for each in gang.obstacles) + gang.would_fit
+    missing = max(0, gang.minimum - gang.assigned)
+    if gang.starts:
+        return f"{standing}; {gang.would_fit} of the other {waiting} fit: it starts"
+    return f"{standing}; {gang.would_fit} of the other {waiting} would fit, {missing} must: none starts"
 
 
 def podium(explanation: Explanation) -> list[NodeAnswer]:
@@ -82,6 +97,15 @@ def _show_tables(explanation: Explanation) -> None:
     making_room = preemption(explanation)
     if making_room:
         say(out, making_room, "yellow")
+    gang = explanation.gang
+    if gang is not None:
+        say(out, gang_line(gang), "green" if gang.starts else "yellow")
+        if gang.obstacles:
+            echo()
+            print_table(out, _obstacle_table(gang))
+        if gang.remedies and not explanation.remedies:
+            echo()
+            print_table(out, _remedy_table(gang.remedies))
     rejected = rejections(explanation.nodes)
     if rejected:
         echo()
@@ -103,6 +127,16 @@ def _rejection_table(groups: Sequence[tuple[str, str, list[str]]]) -> "Table":
     rows.add_column("which", overflow="fold", style="dim")
     for plugin, reason, names in groups:
         rows.add_row(str(len(names)), plugin, reason, _some(names))
+    return rows
+
+
+def _obstacle_table(gang: GangExplanation) -> "Table":
+    rows = table("Members that get no node")
+    rows.add_column("pods", justify="right", no_wrap=True)
+    rows.add_column("reason", overflow="fold")
+    rows.add_column("which", overflow="fold", style="dim")
+    for obstacle in gang.obstacles:
+        rows.add_row(str(len(obstacle.pods)), obstacle.message, _some(obstacle.pods))
     return rows
 
 

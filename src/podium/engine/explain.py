@@ -19,6 +19,7 @@ from podium.config.load import default_config
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.engine.decide import NO_NODES, Decision, decide, make_room
+from podium.engine.gangs.explain_gang import GangExplanation, explain_gang
 from podium.engine.sampling import Sampling
 from podium.engine.unblock import Remedy, remedies
 from podium.framework.clock import Clock, SystemClock
@@ -31,7 +32,7 @@ from podium.framework.preemption.dry_runs import Candidate
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import PluginError, Status
 from podium.framework.waiting import WaitingPods
-from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod
+from podium.kube import CustomObject, Node, PersistentVolume, PersistentVolumeClaim, Pod
 from podium.plugins import load_registry
 
 
@@ -62,6 +63,7 @@ class Outcome(enum.Enum):
     FITS_NOWHERE = "no node takes the pod as things are"
     HELD = "the pod may not enter the queue yet"
     WAITS = "the pod has a node, but a plugin holds it at Permit"
+    GANG_WAITS = "the pod has a node, but too few of its gang have one"
     FAILED = "a plugin failed, so there is no answer"
 
 
@@ -79,11 +81,15 @@ class Explanation:
     outcome: Outcome = Outcome.FITS
     remedies: list[Remedy] = field(default_factory=list)
     """What would have to change, where nothing can be evicted to make room."""
+    gang: GangExplanation | None = None
+    """How the pod's gang stands, where it belongs to one."""
 
     def to_data(self) -> dict[str, Any]:
         """Plain data for JSON or YAML."""
         data = asdict(self)
         del data["preemption_ties"], data["outcome"]
+        if self.gang is None:
+            del data["gang"]
         return data
 
 
@@ -130,7 +136,13 @@ def explain(
         on_failure=on_failure,
     )
     runtime = ProfileRuntime(profile, registry, handle)
-    return explain_in(runtime, unbound, Sampling(config.percentage_of_nodes_to_score, parity))
+    sampling = Sampling(config.percentage_of_nodes_to_score, parity)
+    explanation = explain_in(runtime, unbound, sampling)
+    if explanation.outcome in (Outcome.FITS, Outcome.FITS_NOWHERE) and len(cluster.order.rows):
+        explanation.gang = gang = explain_gang(runtime, unbound, sampling)
+        if gang is not None and not gang.starts and explanation.outcome is Outcome.FITS:
+            explanation.outcome = Outcome.GANG_WAITS
+    return explanation
 
 
 def explain_in(runtime: ProfileRuntime, pod: Pod, sampling: Sampling) -> Explanation:
@@ -175,7 +187,7 @@ def as_unbound(pod: Pod) -> Pod:
 
 
 def build_cluster(objects: Iterable[Any], pod: Pod, served: set[str], nominator: Nominator) -> Cluster:
-    """A cluster with everything in the objects but the pod itself; nodes keep the order they come in."""
+    """A cluster with everything in the objects, the pod without a node; nodes keep the order they come in."""
     cluster = Cluster()
     pods: list[Pod] = []
     for each in objects:
@@ -184,10 +196,13 @@ def build_cluster(objects: Iterable[Any], pod: Pod, served: set[str], nominator:
         elif isinstance(each, Pod):
             if each.key != pod.key and not each.finished:
                 pods.append(_with_uid(each))
+        elif isinstance(each, CustomObject):
+            cluster.objects.custom_store(each.resource).set(each.key, each.data)
         else:
             store = cluster.objects.store_of(type(each))
             if store is not None:
                 store.set(each.key, each)
+    cluster.objects.pending_pods.set(pod.key, pod)
     for each in pods:
         if each.node_name:
             cluster.set_pod(each)

@@ -33,6 +33,24 @@ class Gang:
     """Whether the members may spread over several domains where no single one takes them all."""
 
 
+@dataclass(frozen=True, slots=True)
+class GangState:
+    """How a pod's group stands, for an explanation."""
+
+    kind: str
+    """The kind of the group's object: "PodGroup"."""
+    minimum: int
+    """How many members must have a node before any is bound."""
+    members: int
+    """How many there are."""
+    assigned: int
+    """How many of them have a node."""
+    objection: str
+    """Why no member may be tried now; "" where they may."""
+    gang: Gang
+    """The members that want a node."""
+
+
 @runtime_checkable
 class GangPlugin(Protocol):
     """A Permit plugin that groups pods. What it answers at Permit holds while members come one by one."""
@@ -41,6 +59,9 @@ class GangPlugin(Protocol):
 
     def gang_of(self, pod: Pod, /) -> Gang | None:
         """The gang that the pod is to be placed with; None: the pod is placed by itself."""
+
+    def gang_state(self, pod: Pod, /) -> GangState | None:
+        """How the pod's group stands; None: it has none."""
 
     def confine(self, gang: Gang, domain: str | None, /) -> None:
         """From now on the plugin's Filter lets members onto the nodes of this domain only; None: as usual again."""

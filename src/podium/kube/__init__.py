@@ -12,6 +12,7 @@ from podium.kube.affinity import (
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
 )
+from podium.kube.custom_object import CustomObject
 from podium.kube.decode import KINDS, Decoded, DecodeError, KubeObject, decode_documents, decode_json
 from podium.kube.meta import (
     Amount,
@@ -72,6 +73,7 @@ __all__ = [
     "ContainerImage",
     "ContainerPort",
     "ContainerStatus",
+    "CustomObject",
     "DecodeError",
     "Decoded",
     "KubeObject",

@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from podium.kube.check import problems
+from podium.kube.custom_object import CUSTOM_KINDS, CustomObject
 from podium.kube.documents import FILE, Document, DocumentError, read_documents, read_json
 from podium.kube.namespace import Namespace
 from podium.kube.node import Node
@@ -47,6 +49,7 @@ KubeObject = (
     | VolumeAttachment
     | PodDisruptionBudget
     | PriorityClass
+    | CustomObject
 )
 
 KINDS: Final[dict[tuple[str, str], type[KubeObject]]] = {
@@ -66,6 +69,7 @@ KINDS: Final[dict[tuple[str, str], type[KubeObject]]] = {
     ("storage.k8s.io/v1", "VolumeAttachment"): VolumeAttachment,
     ("policy/v1", "PodDisruptionBudget"): PodDisruptionBudget,
     ("scheduling.k8s.io/v1", "PriorityClass"): PriorityClass,
+    **dict.fromkeys(CUSTOM_KINDS, CustomObject),
 }
 """The types by apiVersion and kind."""
 
@@ -213,6 +217,9 @@ def _object(part: _Part, type_: type[KubeObject], source: str) -> KubeObject:
         raise _error(part, source, path, problem) from None
     for wrong in problems(obj):
         raise _error(part, source, wrong.path, wrong.message)
+    if isinstance(obj, CustomObject) and not obj.kind:  # the item of a list of its kind
+        version, _, kind = part.kind.rpartition(" ")
+        return replace(obj, api_version=version, kind=kind)
     return obj
 
 

@@ -15,9 +15,6 @@ from tests.gang_worlds import GangWorld, make_group, members
 
 ROOM_FOR_ONE = "0/1 nodes are available: 1 Insufficient cpu."
 NO_VICTIMS = (
-    "no new claims to deallocate, "
-    "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
-)
     "no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
 )
 DROPPED = "0/1 nodes are available: 1 optimistic rejection in PostFilter."

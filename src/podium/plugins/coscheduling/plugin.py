@@ -37,7 +37,7 @@ from podium.framework import (
     Verdict,
     Wait,
 )
-from podium.framework.gang import Gang
+from podium.framework.gang import Gang, GangState
 from podium.framework.waiting import WaitingPod
 from podium.kube import Pod
 from podium.plugins.coscheduling.args import CoschedulingArgs
@@ -164,12 +164,22 @@ class Coscheduling(Plugin):
         record = self._records.get(pod)
         if record is None or record.group is None:
             return None
-        group = record.group
-        missing = group.min_member - len(record.placed)
-        packed = bool(group.topology_key) and not record.placed
-        if (missing <= 1 and not packed) or self._objection(pod, record, group):
+        missing = record.group.min_member - len(record.placed)
+        packed = bool(record.group.topology_key) and not record.placed
+        if (missing <= 1 and not packed) or self._objection(pod, record, record.group):
             return None
-        name = pod.spec.scheduler_name
+        return self._gang(pod, record, record.group)
+
+    def gang_state(self, pod: Pod) -> GangState | None:
+        record = self._records.get(pod)
+        if record is None or record.group is None:
+            return None
+        group, objection = record.group, self._objection(pod, record, record.group)
+        gang = self._gang(pod, record, group)
+        return GangState("PodGroup", group.min_member, record.members, len(record.placed), objection, gang)
+
+    def _gang(self, pod: Pod, record: GroupRecord, group: PodGroup) -> Gang:
+        name, missing = pod.spec.scheduler_name, group.min_member - len(record.placed)
         members = [
             each
             for uid, each in record.pending.items()
@@ -177,7 +187,7 @@ class Coscheduling(Plugin):
         ]
         members.sort(key=lambda each: (-each.priority, each.key))
         refusal = Status.unschedulable(REJECTED_IN_POST_FILTER).by(NAME)
-        if not packed:
+        if not group.topology_key or record.placed or not members:
             return Gang(record.key, members, missing, refusal)
         cluster, spill = self.handle.cluster, group.topology_mode == "soft"
         facts = list({id(each): each for each in map(cluster.facts.of, members)}.values())

@@ -1,0 +1,32 @@
+"""Holds custom resources that plugins read, as they were written: nothing but their metadata is typed."""
+
+from typing import Any, Final
+
+import msgspec
+
+from podium.kube.json_object import JsonObject
+from podium.kube.meta import NamespacedObject
+
+CUSTOM_KINDS: Final = {
+    ("scheduling.x-k8s.io/v1alpha1", "PodGroup"): "podgroups.scheduling.x-k8s.io",
+    ("scheduling.x-k8s.io/v1alpha1", "ElasticQuota"): "elasticquotas.scheduling.x-k8s.io",
+}
+"""The custom kinds that are read from files, and what plugins call them."""
+
+
+class CustomObject(NamespacedObject, frozen=True, kw_only=True):
+    api_version: str = ""
+    kind: str = ""
+    spec: dict[str, Any] = msgspec.field(default_factory=dict)
+    status: dict[str, Any] = msgspec.field(default_factory=dict)
+
+    @property
+    def resource(self) -> str:
+        """The "plural.group" that plugins go by."""
+        return CUSTOM_KINDS[self.api_version, self.kind]
+
+    @property
+    def data(self) -> JsonObject:
+        """The object as plugins get it: as the API writes it."""
+        written: JsonObject = msgspec.to_builtins(self)
+        return written
