@@ -16,7 +16,7 @@ import numpy as np
 from podium.cluster import Cluster, Nodes
 from podium.engine.answer_cache.changed_rows import read_changes
 from podium.engine.answer_cache.errors import UnexpectedErrors
-from podium.engine.answer_cache.row_answers import Numbers, RowAnswers, StatusOf, no_status
+from podium.engine.answer_cache.row_answers import Numbers, RowAnswers, StatusOf
 from podium.engine.answer_cache.signatures import SignatureHistory
 from podium.framework import Cycle, PluginError, Scope
 from podium.framework.profile import ProfileRuntime
@@ -82,8 +82,7 @@ class RowAnswerCache:
         """Bring an entry up to date; False where a plugin cannot tell its watermark."""
         cluster, answers, moved = self._cluster, entry.answers, entry.watermarks.moved(cycle)
         if not entry.watermarks.tellable:
-            answers.replace(None, no_status)  # watermarks that moved as well will not be seen to move again
-            return False
+            return False  # once it can, it counts as moved
         changes = read_changes(entry.cursor, cluster)
         if moved or changes is None or answers.numbers is None or len(answers.numbers) != cluster.columns.rows:
             answers.replace(*self._ask(cycle, Nodes(cluster)))
