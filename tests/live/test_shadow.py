@@ -21,12 +21,12 @@ from tests.testbed import objects as api
 class World:
     """A shadow on an engine, told of pods as the API server would tell it."""
 
-    def __init__(self, *nodes: Node) -> None:
+    def __init__(self, *nodes: Node, percentage: int | None = None) -> None:
         self.findings: list[Finding] = []
         self.shadow = Shadow(self.findings.append)
         registry = load_registry()
         self.engine = Scheduler(
-            default_config(registry),
+            replace(default_config(registry), percentage_of_nodes_to_score=percentage),
             registry,
             clock=ManualClock(),
             writer=ShadowWriter(self.shadow),
@@ -190,3 +190,22 @@ def test_kube_scheduler_is_shadowed_on_a_real_cluster(empty_control_plane: Contr
 
 def _findings(log: str) -> list[Finding]:
     return list(read_findings(log.splitlines()))
+
+
+def test_a_preview_does_not_move_where_the_next_search_starts() -> None:
+    """Where a share of the nodes is scored, each search starts behind the one before: a preview is not one of them."""
+    nodes = [make_node(f"n{number}") for number in range(150)]
+    shadowing, alone = World(*nodes, percentage=1), World(*nodes, percentage=1)
+    for number in range(4):
+        pod = make_pod(f"p{number}")
+        shadowing.decide(pod)
+        alone.engine.intake.set(pod)
+        alone.engine.schedule_one()
+    assert alone.engine.sampling.next_start == 100 * 4 % 150
+    assert shadowing.engine.sampling == alone.engine.sampling
+    assert placements(shadowing) == placements(alone)
+
+
+def placements(world: World) -> dict[str, str]:
+    cluster = world.engine.cluster
+    return {placed.pod.name: cluster.names[placed.row] for placed in cluster.pods.values()}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from logging import DEBUG, INFO
 from typing import NamedTuple
 
@@ -136,12 +137,16 @@ class Shadow:
         return self._engine.cluster
 
     def preview(self, pod: Pod) -> None:
-        """Decide for the pod on the state as it is, and remember it until the scheduler in charge has decided."""
+        """Decide for the pod on the state as it is, and remember it until the scheduler in charge has decided.
+
+        The search starts where the engine's next one will, and leaves that start alone: the engine's own decision
+        for the pod follows.
+        """
         runtime = self._engine.profiles.get(pod.spec.scheduler_name)
         if runtime is None:
             return
         try:
-            decision = decide(runtime, Cycle(pod, self._engine.cluster), self._engine.sampling)
+            decision = decide(runtime, Cycle(pod, self._engine.cluster), replace(self._engine.sampling))
         except PluginError:
             return
         self._waiting.pop(pod.uid, None)
