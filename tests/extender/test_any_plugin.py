@@ -305,3 +305,19 @@ def test_a_plugin_that_declines_to_bind_leaves_it_to_the_next() -> None:
     assert world.ask("/scheduler/bind", BIND) == {"Error": ""}
     binds: Any = world.plugins["Binds"]
     assert binds.bound == ("default/p to n1",)
+
+
+class TwoPods(Plugin):
+    """At most two pods in the whole cluster."""
+
+    def filter_node(self, cycle: Cycle, node: NodeInfo) -> bool:
+        return len(self.handle.cluster.pods) < 2
+
+
+def test_a_quota_counts_pods_from_when_the_watch_shows_them() -> None:
+    """kube-scheduler asks about the next pod while the last is being bound, and does not tell what it has assumed."""
+    world = World("TwoPods", nodes=NODES, extra=[TwoPods])
+    assert [refused(world) for _ in range(3)] == [{}] * 3, "nine pods are let through, all of them unseen"
+    for number in range(2):
+        world.engine.intake.set(make_pod(f"seen-{number}", node="n1"))
+    assert set(refused(world)) == set(NAMES)

@@ -24,6 +24,7 @@ from podium.engine.sampling import Sampling
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination, Refusals
 from podium.framework.extender import EXTENDER, interested
+from podium.framework.notes import SharedNoteError
 from podium.framework.profile import PreFilterOutcome, ProfileRuntime, ScoreTable
 from podium.framework.status import Code, PluginError, Status
 from podium.framework.timer import Step
@@ -141,12 +142,14 @@ def decide(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> Decisio
 
 
 def make_room(runtime: ProfileRuntime, cycle: Cycle, diagnosis: Diagnosis) -> Nomination | None:
-    """Run PostFilter and note its word in the diagnosis; returns the nomination it asks for."""
+    """Run PostFilter and write its message into the diagnosis; returns the nomination it asks for."""
     if not runtime.post_filters:
         return Nomination("")
     try:
         result = runtime.run_post_filter(cycle, diagnosis)
     except PluginError as error:
+        if isinstance(error.__cause__, SharedNoteError):
+            raise error.__cause__ from None  # the diagnosis may rest on the note that was changed
         diagnosis.post_filter_message = str(error)
         return None
     if result.status is not None:

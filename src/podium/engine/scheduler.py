@@ -158,6 +158,7 @@ class Scheduler:
         try:
             row = self._choose(runtime, cycle, queued)
         except PluginError as error:
+            self.answer_cache.drop(runtime, cycle)  # its notes may be what was wrong
             self.fail(queued, Status.error(str(error)), CLEAR)
             return
         if row is not None:

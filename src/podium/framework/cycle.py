@@ -2,7 +2,7 @@
 
 Plugins keep their notes in `data` under their own name (or a name they share). A dry run works on a clone: notes that
 have a `clone()` are copied by it, all others are shared, as nothing but `add_pod` and `remove_pod` changes notes after
-PreFilter and PreScore.
+PreFilter and PreScore (`notes` finds plugins that change shared ones).
 """
 
 from __future__ import annotations
@@ -41,12 +41,22 @@ class Cycle:
         self.skipped_filters = set()
         self.skipped_scores = set()
 
-    def clone(self) -> Cycle:
+    def clone(self) -> DryRunCycle:
         """A copy for a dry run: changes to its data leave the original alone."""
-        copy = Cycle.__new__(Cycle)
+        copy = DryRunCycle.__new__(DryRunCycle)
+        copy.original = self.data
         copy.pod, copy.cluster, copy.facts = self.pod, self.cluster, self.facts
         copy.data = {name: note.clone() if hasattr(note, "clone") else note for name, note in self.data.items()}
         copy.skipped_filters = self.skipped_filters
         copy.skipped_scores = self.skipped_scores
         copy.pods_to_activate = {}
         return copy
+
+
+class DryRunCycle(Cycle):
+    """A cycle in which pods are tried on a node, or taken off it, without effect on the decision."""
+
+    __slots__ = ("original",)
+
+    original: dict[str, Any]
+    """The notes it was cloned from."""

@@ -37,6 +37,7 @@ from podium.framework.gang import GangPlugin
 from podium.framework.handle import Handle
 from podium.framework.methods import FilterMethods, PreEnqueueMethods, PreFilterMethods, PreScoreMethods, ScoreMethods
 from podium.framework.normalize import Scores
+from podium.framework.notes import check_notes, shared_notes
 from podium.framework.plugin import Plugin, Scope
 from podium.framework.plugin_failures import PluginFailure
 from podium.framework.protocols import AdjustPods
@@ -338,10 +339,13 @@ class ProfileRuntime:
                 self._adjust(Step.REMOVE_POD, plugin.name, plugin.remove_pod, cycle, placed)
 
     def _adjust(self, step: Step, plugin: str, method: AdjustPods, cycle: Cycle, placed: PlacedPod) -> None:
+        notes = shared_notes(cycle, plugin)
         try:
             answer = method(cycle, placed)
         except Exception as error:
             raise self.failed(step, plugin, error, cycle.pod) from error
+        if notes:
+            check_notes(cycle, plugin, notes)
         status = status_of(step, plugin, answer)
         if status is not None:
             raise PluginError(f"{running(step, plugin)}: {status.message}")

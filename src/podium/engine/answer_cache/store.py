@@ -83,6 +83,12 @@ class AnswerCache:
         """The entry for the cycle's pod."""
         return self._entries.get((runtime.name, cycle.facts.signature))
 
+    def drop(self, runtime: ProfileRuntime, cycle: Cycle) -> None:
+        """Drop the entry for the cycle's pod, if there is one."""
+        key = (runtime.name, cycle.facts.signature)
+        if key in self._entries:
+            self._drop(key)
+
     def _add(self, key: Key, entry: CacheEntry) -> CacheEntry:
         self._entries[key] = entry
         self.bytes += entry.bytes

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from podium.cluster import Cluster, Mask, PlacedPod, PodFacts, Rows
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, NodeStatuses
+from podium.framework.notes import SharedNoteError
 from podium.framework.preemption.dry_runs import HARMLESS, UNKNOWN, VIOLATING, Candidate, DryRuns, Harm
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import Code, PluginError, Status
@@ -134,6 +135,8 @@ def _victims_on(
             victims += [placed for placed in harmless if not trial.reprieve(placed)]
             if violating and harmless:
                 victims = by_importance(victims)
+        except SharedNoteError:
+            raise  # what was found on other nodes may rest on the note, too
         except PluginError as error:
             return Status.error(str(error))
         finally:
@@ -182,6 +185,8 @@ class _Trial:
         try:
             if self.refusal(only_moving=True) is None:
                 return True
+        except SharedNoteError:
+            raise
         except PluginError:
             pass
         self.take_off(placed)
