@@ -28,6 +28,7 @@ from podium.apiserver.messages import Query, integer
 from podium.apiserver.store.collection import ForgottenError, Stored
 from podium.apiserver.store.object_store import ObjectStore
 from podium.apiserver.store.selection import selection
+from podium.kube.decimal_text import parse_int64
 
 LIST_OPTIONS: Final = Kind("meta.k8s.io", "v1", "ListOptions", "listoptions", "listoptions", False)
 _MATCHES: Final = ("Exact", "NotOlderThan", "")
@@ -108,7 +109,7 @@ def parsed_revision(text: str) -> int:
         raise _bad_revision(text, "invalid syntax")
     if len(text.lstrip("0")) > _LONGEST_REVISION:
         raise _bad_revision(text, "value out of range")
-    return int(text)
+    return parse_int64(text) or 0
 
 
 def _bad_revision(text: str, why: str) -> StatusError:

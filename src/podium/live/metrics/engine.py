@@ -174,13 +174,13 @@ class MetricsTimer:
             if began >= self._next_sample and self._rng.random() < SAMPLED:
                 self._next_sample = began + SAMPLES_APART
                 self._sampled = self._profiles[queued.pod.spec.scheduler_name]
-                self._sampled.sample(True)
+                self._sampled.sampled = True
             try:
                 run(queued, *args, **kwargs)
             finally:
                 self._deciding = None
                 if self._sampled is not None:
-                    self._sampled.sample(False)
+                    self._sampled.sampled = False
                     self._sampled = None
                 self._tidy()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import PostFilterResult
@@ -43,8 +43,7 @@ class ProfileMetricsTimer:
         self._now = now
         self._points = points
         self._plugins = plugins
-        self._times_next = False
-        """Whether the next plugin's call is timed: the attempt is sampled, and no other call is under way."""
+        self._in_plugin = False
         self._plugins_at: dict[Step, dict[str, None]] = {step: {} for step in DECIDING}
         self._decisions: dict[Step, dict[tuple[str, ...], int]] = {step: {} for step in DECIDING}
         """How many decisions skipped which plugins, in whatever order: they are summed up later."""
@@ -104,24 +103,24 @@ class ProfileMetricsTimer:
         return timed
 
     def timed_plugin(self, step: Step, plugin: str, method: Callable[P, R]) -> Callable[P, R]:
-        now, plain = self._now, cast("Callable[..., R]", method)
+        now = self._now
         if step in DECIDING:
             self._plugins_at[step][plugin] = None
 
-        def timed(*args: Any) -> R:  # plugins' methods are called by position, and most calls are not timed
-            if not self._times_next:
-                return plain(*args)
-            self._times_next = False
+        def timed(*args: P.args, **kwargs: P.kwargs) -> R:
+            if not self.sampled or self._in_plugin:
+                return method(*args, **kwargs)
+            self._in_plugin = True
             began, code = now(), ERROR
             try:
-                answer = plain(*args)
+                answer = method(*args, **kwargs)
                 code = code_of_answer(answer)
                 return answer
             finally:
-                self._times_next = self.sampled
+                self._in_plugin = False
                 self._plugin_took(plugin, step, code, began)
 
-        return cast("Callable[P, R]", timed)
+        return timed
 
     def timed_effect(self, step: Step, plugin: str, method: Callable[P, Any]) -> Callable[P, Any]:
         now = self._now
@@ -138,10 +137,6 @@ class ProfileMetricsTimer:
                 self._plugin_took(plugin, step, code, began)
 
         return timed
-
-    def sample(self, sampled: bool) -> None:
-        """Whether plugins are timed one by one from here on."""
-        self.sampled = self._times_next = sampled
 
     def evaluations(self) -> dict[tuple[str, str], int]:
         """(plugin, extension point) → decisions that rest on it."""

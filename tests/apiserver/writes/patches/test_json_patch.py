@@ -102,3 +102,10 @@ def test_a_failing_patch_leaves_the_document_alone(document: dict[str, Any]) -> 
     with pytest.raises(StatusError):
         json_patch(document, [{"op": "add", "path": "/new", "value": 1}, {"op": "test", "path": "/new", "value": 2}])
     assert document == before
+
+
+@pytest.mark.parametrize("index", ["9" * 5000, "-" + "9" * 5000, "²"])
+def test_an_index_of_any_length_is_refused_in_the_apis_words(index: str) -> None:
+    with pytest.raises(StatusError) as error:
+        json_patch({"a": [1, 2]}, [{"op": "add", "path": f"/a/{index}", "value": 1}])
+    assert error.value.code == 422

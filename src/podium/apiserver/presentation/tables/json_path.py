@@ -9,12 +9,14 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from podium.kube.decimal_text import parse_int64
+
 Step = Callable[[Any], Iterable[Any]]
 
 _FIELD: Final = re.compile(r"\.((?:\\.|[^.\[\]\\])+)")
 _QUOTED: Final = re.compile(r"\[(['\"])((?:\\.|(?!\1).)*)\1\]")
-_INDEX: Final = re.compile(r"\[(-?\d+)\]")
-_SLICE: Final = re.compile(r"\[(-?\d*):(-?\d*)(?::(-?\d+))?\]")
+_INDEX: Final = re.compile(r"\[(-?[0-9]+)\]")
+_SLICE: Final = re.compile(r"\[(-?[0-9]*):(-?[0-9]*)(?::(-?[0-9]+))?\]")
 _EVERY: Final = re.compile(r"\[\*\]|\.\*")
 _FILTER: Final = re.compile(r"\[\?\(\s*@(?P<path>[^=!<>]*?)\s*(?:(?P<sign>==|!=|<=|>=|<|>)\s*(?P<value>.+?)\s*)?\)\]")
 _COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
@@ -64,12 +66,12 @@ def _field(match: re.Match[str]) -> Step:
 
 
 def _index(match: re.Match[str]) -> Step:
-    index = int(match[1])
+    index = parse_int64(match[1]) or 0
     return lambda value: value[index : index + 1 or None] if isinstance(value, list) else []
 
 
 def _slice(match: re.Match[str]) -> Step:
-    part = slice(*(int(text) if text else None for text in match.groups()))
+    part = slice(*(parse_int64(text) if text else None for text in match.groups()))
     return lambda value: value[part] if isinstance(value, list) else []
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import msgspec
 
+from podium.kube.decimal_text import parse_int64
+
 Path = tuple[str, ...]
 Paths = frozenset[Path]
 
@@ -97,7 +99,7 @@ def _step_order(step: str) -> tuple[Any, ...]:
         return (1, tuple((name, _value_order(value)) for name, value in keys.items()))
     if kind == "v:":
         return (2, _value_order(msgspec.json.decode(rest)))
-    return (3, int(rest))
+    return (3, parse_int64(rest) or 0)
 
 
 def _value_order(value: Any) -> tuple[int, Any]:

@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 
 from podium.apiserver.errors import StatusError
+from podium.kube.decimal_text import parse_int64
 
 MOST_OPERATIONS = 10_000
 MOST_COPIED_BYTES = 3 * 1024 * 1024
 REJECTED = "the server rejected our request due to an error in our request"
-INDEX = re.compile(r"[+-]?[0-9]+")
 
 
 class _DoesNotApplyError(Exception):
@@ -159,9 +159,9 @@ def _existing(container: list[Any], key: str) -> int:
 
 
 def _index(key: str, length: int) -> int:
-    if not INDEX.fullmatch(key):
+    index = parse_int64(key)
+    if index is None:
         raise _DoesNotApplyError("not an index")
-    index = int(key)
     if not -length <= index < length:
         raise _DoesNotApplyError("no such index")
     return index + length if index < 0 else index

@@ -4,6 +4,7 @@ from typing import Final
 
 from podium.apiserver.writes.context import WriteContext
 from podium.apiserver.writes.rules.rule import KindRules
+from podium.kube.decimal_text import parse_int64
 from podium.kube.json_object import JsonObject
 
 GENERATION: Final = "deprecated.daemonset.template.generation"
@@ -11,11 +12,11 @@ GENERATION: Final = "deprecated.daemonset.template.generation"
 
 def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
     given = (obj["metadata"].get("annotations") or {}).get(GENERATION, "")
-    _set(obj, int(given) if given.isdigit() and int(given) >= 1 else 1)
+    _set(obj, max(parse_int64(given) or 1, 1))
 
 
 def _prepare_for_update(new: JsonObject, old: JsonObject, context: WriteContext) -> None:
-    before = int((old["metadata"].get("annotations") or {}).get(GENERATION, "1"))
+    before = parse_int64((old["metadata"].get("annotations") or {}).get(GENERATION, "")) or 1
     changed = (new.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template")
     _set(new, before + changed)
 

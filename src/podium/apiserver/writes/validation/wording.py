@@ -8,6 +8,7 @@ from ipaddress import ip_address
 from typing import Any, Final
 
 from podium.apiserver.errors import Cause, invalid_value, required, shown
+from podium.kube.decimal_text import parse_int64
 from podium.kube.validation import dns_label_errors, dns_subdomain_errors, label_value_errors, qualified_name_errors
 
 NEGATIVE: Final = "must be greater than or equal to 0"
@@ -122,14 +123,14 @@ def int_or_percent(field: str, value: int | str) -> Causes:
 
 
 def at_most_all(field: str, value: int | str) -> Causes:
-    if isinstance(value, str) and _PERCENT.fullmatch(value) and int(value[:-1]) > 100:
+    if isinstance(value, str) and _PERCENT.fullmatch(value) and amount(value) > 100:
         yield invalid_value(field, value, "must not be greater than 100%")
 
 
 def amount(value: int | str | None) -> int:
     """An integer or the number of a percentage; 0 for what is neither."""
     if isinstance(value, str):
-        return int(value[:-1]) if _PERCENT.fullmatch(value) else 0
+        return (parse_int64(value[:-1]) or 0) if _PERCENT.fullmatch(value) else 0
     return value or 0
 
 
