@@ -12,7 +12,7 @@ from html import escape
 from typing import NamedTuple
 
 WIDTH, HEIGHT = 520, 260
-LEFT, RIGHT, TOP, BOTTOM = 56, 12, 12, 30
+LEFT, RIGHT, TOP, BOTTOM = 56, 14, 12, 34
 COLOURS = 8
 
 Scale = Callable[[float], float]
@@ -70,7 +70,7 @@ def dot_chart(dots: Sequence[Dot], unit: str) -> str:
     ends = [end for dot in dots for end in (dot.mean - _finite(dot.margin), dot.mean + _finite(dot.margin))]
     low, high = min(ends), max(ends)
     pad = (high - low) * 0.08 or abs(high) * 0.05 or 1.0
-    left, step = 150, 26
+    left, step = 190, 26
     height = TOP + step * len(dots) + BOTTOM
     x_of, ticks = _axis(low - pad, high + pad, left, WIDTH - RIGHT, count=4)
     parts = [
@@ -82,7 +82,7 @@ def dot_chart(dots: Sequence[Dot], unit: str) -> str:
         y = TOP + step * (i + 0.5)
         paint, margin = colour(dot.colour), _finite(dot.margin)
         title = f"{dot.name}: {_number(dot.mean)}{unit}" + (f" ± {_number(margin)}" if margin else "")
-        name = escape(_short(dot.name, 20))
+        name = escape(_short(dot.name, 27))
         parts.append(
             f'<text class="name" x="{left - 10}" y="{y + 4:.1f}" text-anchor="end">{name}</text>'
             f'<line x1="{x_of(dot.mean - margin):.1f}" x2="{x_of(dot.mean + margin):.1f}" y1="{y}" y2="{y}"'
@@ -157,9 +157,9 @@ def _grid(y_of: Scale, ticks: Sequence[float], unit: str) -> str:
 
 def _x_axis(x_of: Scale, ticks: Sequence[float], label: str) -> str:
     labels = [
-        f'<text x="{x_of(tick):.1f}" y="{HEIGHT - 12}" text-anchor="middle">{_number(tick)}</text>' for tick in ticks
+        f'<text x="{x_of(tick):.1f}" y="{HEIGHT - 16}" text-anchor="middle">{_number(tick)}</text>' for tick in ticks
     ]
-    return "".join(labels) + f'<text x="{WIDTH - RIGHT}" y="{HEIGHT}" text-anchor="end">{escape(label)}</text>'
+    return "".join(labels) + f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 2}" text-anchor="end">{escape(label)}</text>'
 
 
 def _points(points: Sequence[tuple[float, float]]) -> str:

@@ -1,7 +1,7 @@
 """Styles the report: one sheet, light and dark, nothing fetched."""
 
-LIGHT = ("#2a78d6", "#eb6834", "#1baf7a", "#4a3aa7", "#e34948", "#eda100", "#008300", "#e87ba4")
-DARK = ("#3987e5", "#d95926", "#199e70", "#9085e9", "#e66767", "#c98500", "#3fa34d", "#d55181")
+LIGHT = ("#2a78d6", "#eb6834", "#1baf7a", "#4a3aa7", "#eda100", "#e87ba4", "#008300", "#e34948")
+DARK = ("#3987e5", "#d95926", "#199e70", "#9085e9", "#c98500", "#d55181", "#3fa34d", "#e66767")
 """The colours of profiles, in their order; different also to people who do not see all colours."""
 
 

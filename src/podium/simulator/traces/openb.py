@@ -2,7 +2,7 @@
 
 All pods sorted by name and shuffled; then clones of pods drawn from the whole list, until the next one would pass the
 target, or pods drawn and taken out until the list does not exceed it. The stop test counts one GPU's share of a pod
-that asks for several, as the authors' does. Pods arrive one second apart and never end.
+that asks for several, as the authors' does. Pods arrive one by one and never end.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from podium.simulator.scenario import OpenbPods
 from podium.simulator.seeds import generator
 
 COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+APART = 0.01
+"""Seconds between arrivals; no figure depends on it."""
 
 
 class OpenbPod(NamedTuple):
@@ -43,7 +45,7 @@ def arrivals(given: OpenbPods, path: Path, seed: int, capacity: int) -> Iterator
             yield PodArrival(pod.created, pod.name, pod.template, max(0.0, pod.deleted - pod.created))
         return
     for number, (pod, name) in enumerate(submitted(pods, given.target * capacity, seed)):
-        yield PodArrival(float(number + 1), name, pod.template, FOREVER)
+        yield PodArrival(APART * (number + 1), name, pod.template, FOREVER)
 
 
 def submitted(pods: tuple[OpenbPod, ...], target: float, seed: int) -> Iterator[tuple[OpenbPod, str]]:
