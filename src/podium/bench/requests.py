@@ -24,7 +24,9 @@ class RefusedError(Exception):
 def request(method: str, path: str, body: object = None, content_type: str = "application/json") -> bytes:
     """One request, ready to send on a connection that is kept."""
     data = b"" if body is None else msgspec.json.encode(body)
-    head = f"{method} {path} HTTP/1.1\r\nHost: bench\r\nAccept: application/json\r\nContent-Type: {content_type}\r\n"
+    head = (
+        f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\nContent-Type: {content_type}\r\n"
+    )
     return f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data
 
 

@@ -51,10 +51,10 @@ def definition(group: str, **spec: Any) -> Object:
     }
 
 
-def defined(api: Session) -> tuple[str, str]:
-    """Defines the kind and waits until it is served; its group and the path of its collection."""
+def defined(api: Session, **fields: Any) -> tuple[str, str]:
+    """Defines the kind, with these fields too, and waits until it is served; its group and its collection's path."""
     group = f"{api.namespace}.example.com"
-    assert api.create(DEFINITIONS, definition(group), note=False).code == 201
+    assert api.create(DEFINITIONS, with_fields(definition(group), fields), note=False).code == 201
     path = f"/apis/{group}/v1/namespaces/{{ns}}/things"
     for _ in range(200):
         if api.get(path, note=False).code == 200:
@@ -62,6 +62,11 @@ def defined(api: Session) -> tuple[str, str]:
     else:
         raise AssertionError("the kind was never served")
     return group, path
+
+
+def with_fields(made: Object, fields: Object) -> Object:
+    made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"].update(fields)
+    return made
 
 
 def thing(group: str, name: str = "t", **spec: Any) -> Object:
@@ -163,3 +168,71 @@ def test_definitions_that_make_no_sense(api: Session) -> None:
     without = definition(group)
     del without["spec"]["versions"][0]["schema"]
     api.create(DEFINITIONS, without)
+
+
+WRONG_PATTERNS = (
+    "(a",
+    "a)",
+    "a**",
+    "*a",
+    "[a",
+    "[z-a]",
+    r"\y",
+    r"(a)\1",
+    "(?=a)",
+    "(?<=a)",
+    "(?<!a)",
+    "(?#a)",
+    "(?P<n",
+    "(?P<>a)",
+    "(?P=n)",
+    "a{1001}",
+    "a{2,1}",
+    "(a{100}){100}",
+    "a\\",
+    "[[:letters:]]",
+    r"\pX",
+    r"\p{^}",
+    r"\8",
+    r"\x{110000}",
+    r"\xg",
+    "a{3}{3}",
+    "a+*",
+    "(?z)",
+    "(|*)",
+    "[\\",
+)
+
+
+@contract
+def test_a_pattern_that_is_none_is_refused(api: Session) -> None:
+    for number, pattern in enumerate(WRONG_PATTERNS):
+        field = {"name": {"type": "string", "pattern": pattern}}
+        made = with_fields(definition(f"p{number}.{api.namespace}.example.com"), field)
+        assert api.create(DEFINITIONS, made).code == 422
+
+
+PATTERNS = (
+    (r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", ("a", "a-b", "-a", "a\n", "")),
+    (r"^(a+)+$", ("aaa", "aab")),
+    (r"^\pL+\d$", ("é1", "é٣", "1")),
+    (r"(?m)^b$", ("a\nb\nc", "ab")),
+    (r"(?i)straße", ("STRASSE", "STRAßE", "x")),
+    (r"\bfoo\b", ("a foo", "afoo", "éfoo")),
+    (r"^[\w-]+@[^\s]+\.\D{2,3}$", ("a-b@x.com", "a@x.c", "ä@x.com")),
+    (r"^\Qa.b\E{2}$", ("a.bb", "a.ba.b")),
+    (r"^a{,2}$", ("a{,2}", "aa")),
+    (r"^[[:upper:][:^ascii:]]+$", ("Aé", "a")),
+    (r"a|^$", ("", "b")),
+    (r"^.$", ("😀", "\n", "ab")),
+)
+
+
+@contract
+def test_patterns_mean_what_they_mean_in_go(api: Session) -> None:
+    fields = {f"f{number}": {"type": "string", "pattern": pattern} for number, (pattern, _) in enumerate(PATTERNS)}
+    group, path = defined(api, **fields)
+    for number, (_, values) in enumerate(PATTERNS):
+        for value in values:
+            api.create(path, thing(group, **{f"f{number}": value}), query={"dryRun": "All"})
+    api.delete(f"{DEFINITIONS}/things.{group}", note=False)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
-from functools import lru_cache
 from ipaddress import ip_network
 from itertools import islice
 from typing import Any, Final
@@ -19,6 +18,7 @@ from podium.apiserver.errors import Cause, duplicate, invalid_value, required, s
 from podium.apiserver.schema.custom_fields import known_field
 from podium.kube.json_object import JsonObject
 from podium.kube.quantity import QuantityError, parse
+from podium.kube.re2 import CostError, compile_pattern
 
 Causes = Iterator[Cause]
 
@@ -82,8 +82,16 @@ def _string(value: str, schema: JsonObject, path: str) -> Causes:
         yield Cause("FieldValueTooLong", f"Too long: may not be more than {schema['maxLength']} bytes", path)
     elif length < schema.get("minLength", 0):
         yield invalid_value(path, value, f"{path} in body should be at least {schema['minLength']} chars long")
-    elif "pattern" in schema and not compiled(schema["pattern"]).search(value):
-        yield invalid_value(path, value, f"{path} in body should match '{schema['pattern']}'")
+    elif "pattern" in schema:
+        yield from _pattern(value, schema["pattern"], path)
+
+
+def _pattern(value: str, pattern: str, path: str) -> Causes:
+    try:
+        if not compile_pattern(pattern).search(value):
+            yield invalid_value(path, value, f"{path} in body should match '{pattern}'")
+    except CostError as error:
+        yield invalid_value(path, f"{value[:100]}…", f"{path} in body is too long for its pattern: {error}")
 
 
 def _range(value: Any, schema: JsonObject, path: str) -> Causes:
@@ -177,12 +185,6 @@ def _alternatives(value: Any, schema: JsonObject, path: str) -> Causes:
         yield _without_field(f'"{path}" must not validate the schema (not)')
 
 
-@lru_cache(maxsize=1000)
-def compiled(pattern: str) -> re.Pattern[str]:
-    """The pattern in Python's syntax, which knows Go's except for `\\z`."""
-    return re.compile(pattern.replace(r"\z", r"\Z"))
-
-
 def _date_time(text: str) -> bool:
     return _parses(lambda: datetime.fromisoformat(text.upper())) and "T" in text.upper() and len(text) >= 20
 
@@ -196,6 +198,8 @@ def _parses(read: Callable[[], object]) -> bool:
 
 
 _DURATION: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))*|0")
+_LABEL: Final = "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOSTNAME: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*\.?")
 _UUID: Final = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "date-time": _date_time,
@@ -209,7 +213,7 @@ FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "byte": lambda text: bool(re.fullmatch(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", text)),
     "email": lambda text: bool(re.fullmatch(r"[^@\s]+@[^@\s]+", text)),
     "uri": lambda text: bool(re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", text) or text.startswith("/")),
-    "hostname": lambda text: bool(re.fullmatch(r"([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.?)+", text)),
+    "hostname": lambda text: bool(_HOSTNAME.fullmatch(text)),
     "k8s-short-name": lambda text: bool(re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", text)),
     "quantity": lambda text: _parses(lambda: parse(text)),
 }

@@ -1,21 +1,20 @@
 """Checks that the schema of a custom kind is structural, as kube-apiserver demands and words it.
 
 Structural means that each field's type is said once, outside of anyOf and its like, so that pruning and defaulting
-know what they look at. The usual mistakes are worded as the server words them; that a pattern does not compile is in
-Python's words.
+know what they look at. The usual mistakes are worded as the server words them.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from copy import deepcopy
 from typing import Final
 
 from podium.apiserver.errors import Cause, field_forbidden, invalid_value, not_supported, required
 from podium.apiserver.schema.custom_fields import prune
-from podium.apiserver.schema.custom_values import compiled, problems_of
+from podium.apiserver.schema.custom_values import problems_of
 from podium.kube.json_object import JsonObject
+from podium.kube.re2 import PatternError, compile_pattern
 
 Causes = Iterator[Cause]
 
@@ -134,8 +133,8 @@ def _extension_problems(schema: JsonObject, field: str) -> Causes:
 
 def _pattern_problem(pattern: str, field: str) -> Causes:
     try:
-        compiled(pattern)
-    except re.error as problem:
+        compile_pattern(pattern)
+    except PatternError as problem:
         message = f"must be a valid regular expression, but isn't: error parsing regexp: {problem}"
         yield invalid_value(field, pattern, message)
 
