@@ -71,10 +71,10 @@ class ScenarioOutcome(NamedTuple):
 def run_scenario(seed: int, workload: PodMixture | None, registry: Registry) -> ScenarioOutcome:
     config = default_config(registry)
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(Scenario(seed, workload, config, registry).run())
+        return runner.run(FaultScenario(seed, workload, config, registry).run())
 
 
-class Scenario:
+class FaultScenario:
     """What one seed makes, and its run."""
 
     def __init__(self, seed: int, workload: PodMixture | None, config: SchedulerConfig, registry: Registry) -> None:

@@ -1,4 +1,4 @@
-"""`podium simulate`: profiles compared on a scenario, in virtual time."""
+"""Compares profiles on a scenario, in virtual time (`podium simulate`)."""
 
 import sys
 import time
