@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from podium.kube.re2 import characters
 from podium.kube.re2.characters import Ranges
-from podium.kube.re2.syntax import Assertion, Characters, Choice, Node, PatternError, Sequence, parse
+from podium.kube.re2.syntax import Alternation, Assertion, Characters, Concatenation, Node, PatternError, parse
 
 MAX_INSTRUCTIONS: Final = 10_000
 MAX_STATES: Final = 1_000
@@ -105,11 +105,11 @@ class Pattern:
             return self._add(_Take(node.ranges, after))
         if isinstance(node, Assertion):
             return self._add(_Check(node.name, after))
-        if isinstance(node, Sequence):
+        if isinstance(node, Concatenation):
             for part in reversed(node.parts):
                 after = self._emit(part, after)
             return after
-        if isinstance(node, Choice):
+        if isinstance(node, Alternation):
             starts = [self._emit(part, after) for part in node.parts]
             while len(starts) > 1:
                 second = starts.pop()

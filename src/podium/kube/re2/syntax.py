@@ -38,11 +38,11 @@ class Assertion(NamedTuple):
     name: str
 
 
-class Sequence(NamedTuple):
+class Concatenation(NamedTuple):
     parts: tuple[Node, ...]
 
 
-class Choice(NamedTuple):
+class Alternation(NamedTuple):
     parts: tuple[Node, ...]
 
 
@@ -54,7 +54,7 @@ class Repeat(NamedTuple):
     most: int | None
 
 
-Node = Characters | Assertion | Sequence | Choice | Repeat
+Node = Characters | Assertion | Concatenation | Alternation | Repeat
 
 
 class _Flags(NamedTuple):
@@ -92,7 +92,7 @@ class _Parser:
                 break
             self._at += 1
         self._depth -= 1
-        return (branches[0] if len(branches) == 1 else Choice(tuple(branches))), flags
+        return (branches[0] if len(branches) == 1 else Alternation(tuple(branches))), flags
 
     def _sequence(self, flags: _Flags) -> tuple[Node, _Flags]:
         parts: list[Node] = []
@@ -129,7 +129,7 @@ class _Parser:
                 parts += [_one(ord(each), flags) for each in quoted]
             else:
                 parts.append(self._single(flags))
-        return (parts[0] if len(parts) == 1 else Sequence(tuple(parts))), flags
+        return (parts[0] if len(parts) == 1 else Concatenation(tuple(parts))), flags
 
     def _group(self, flags: _Flags) -> tuple[Node | None, _Flags]:
         text, start, inner = self._text, self._at, flags
@@ -324,6 +324,6 @@ def _repeats_are_few(node: Node, allowed: int) -> bool:
         if copies > allowed:
             return False
         return _repeats_are_few(node.part, allowed // copies if copies else allowed)
-    if isinstance(node, Sequence | Choice):
+    if isinstance(node, Concatenation | Alternation):
         return all(_repeats_are_few(part, allowed) for part in node.parts)
     return True
