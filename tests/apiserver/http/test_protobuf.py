@@ -130,3 +130,18 @@ def test_the_numbers_are_those_of_the_pinned_version(testbed_programs: None) -> 
     assert written == json.loads(json.dumps(wire_numbers())), (
         "write it anew with `python -m tests.testbed.wire_numbers`"
     )
+
+
+@pytest.mark.parametrize(
+    "envelope",
+    [
+        b"\x0a\x09\x0a\x02v1\x09" + b"\x0a\x02v1\x09"[:4],  # a string given as 64 bits
+        b"\x08\x01",  # the type given as a number
+        b"\x0a\x0d\x0a\x02v1\x12\x07ConfigM",  # cut short
+        b"\x0a\x09\x0a\x02v1\x12\x03Pod\x12\x04\x0a\x02\x08\x01",  # a name given as a number
+        b"\x0a\x09\x0a\x02v1\x12\x03Pod\x10\x05",  # the object given as a number
+    ],
+)
+def test_fields_that_do_not_hold_what_their_type_says_are_refused(envelope: bytes) -> None:
+    with pytest.raises(ProtobufError):
+        decode(b"k8s\x00" + envelope)

@@ -26,6 +26,8 @@ _TYPE_META: Final = {1: ("apiVersion", "string"), 2: ("kind", "string")}
 
 Fields = dict[int, tuple[str, str]]
 
+_BROKEN = (IndexError, TypeError, ValueError, OverflowError, struct.error, msgspec.DecodeError, RecursionError)
+
 
 class ProtobufError(ValueError):
     """Bytes that are not the message they should be."""
@@ -35,15 +37,20 @@ def decode(data: bytes) -> dict[str, Any]:
     """The object in an envelope, kind and apiVersion included."""
     if not data.startswith(_MAGIC):
         raise ProtobufError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
+    envelope = _read(memoryview(data)[4:], "Unknown")
+    type_meta = envelope.get("typeMeta", {})
+    api_version, kind = type_meta.get("apiVersion", ""), type_meta.get("kind", "")
+    name = message_name(api_version, kind)
+    if name is None:
+        raise ProtobufError(f'no kind "{kind}" is registered for version "{api_version}"')
+    return {"kind": kind, "apiVersion": api_version, **_read(envelope.get("raw", memoryview(b"")), name)}
+
+
+def _read(data: memoryview, name: str) -> Any:
+    """A message; whatever it is that a field does not hold what its type says, the message is broken."""
     try:
-        envelope = _message(memoryview(data)[4:], "Unknown")
-        type_meta = envelope.get("typeMeta", {})
-        api_version, kind = type_meta.get("apiVersion", ""), type_meta.get("kind", "")
-        name = message_name(api_version, kind)
-        if name is None:
-            raise ProtobufError(f'no kind "{kind}" is registered for version "{api_version}"')
-        return {"kind": kind, "apiVersion": api_version, **_message(envelope.get("raw", memoryview(b"")), name)}
-    except (IndexError, struct.error, UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
+        return _message(data, name)
+    except _BROKEN as error:
         raise ProtobufError(f"the message is broken: {error}") from None
 
 
