@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
     from podium.simulator.sweep import Plan
 
 
+class SweepEngine(StrEnum):
+    """Where the runs of a sweep are done."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
 def simulate(
     scenario: Annotated[
         str | None, typer.Argument(metavar="SCENARIO", help="A scenario file.", show_default=False)
@@ -30,6 +38,9 @@ def simulate(
         str | None, typer.Option("--seeds", metavar="A-B", help="Other seeds than the scenario's.")
     ] = None,
     workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Runs at a time.")] = 1,
+    engine: Annotated[
+        SweepEngine, typer.Option("--engine", help="Where runs are done: on this machine, or on Ray (podium[ray]).")
+    ] = SweepEngine.LOCAL,
     data: Annotated[
         str | None, typer.Option("--data", metavar="DIR", help="Where the files are that the scenario names.")
     ] = None,
@@ -73,7 +84,7 @@ def simulate(
         return
     began = time.perf_counter()
     with _progress(planned, began) as bar:
-        results = sweep.complete(planned, workers, finished=bar.finished, progress=bar.arrived)
+        results = sweep.complete(planned, workers, engine.value, finished=bar.finished, progress=bar.arrived)
     folder = _folder(scenario, out, json)
     written = [] if folder is None else _write(results, folder)
     if json:

@@ -13,17 +13,20 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from podium.config import Registry
 from podium.plugins import load_registry
 from podium.simulator.errors import ScenarioError
 from podium.simulator.profiles import configuration
+from podium.simulator.ray_engine import perform_on_ray
 from podium.simulator.reading import LoadedScenario, Source, read_scenario
 from podium.simulator.results import SimulationResults
 from podium.simulator.run import Progress, RunResult, SimulatedRun
 from podium.simulator.scenario import Contender, Scenario
 from podium.simulator.seeds import parse_seeds
+
+Engine = Literal["local", "ray"]
 
 
 class Job(NamedTuple):
@@ -52,22 +55,26 @@ def simulate(
     profiles: Sequence[str] | None = None,
     seeds: int | str | Sequence[int] | None = None,
     workers: int = 1,
+    engine: Engine = "local",
     data: str | Path | None = None,
     sets: Sequence[str] = (),
     plugins: Sequence[str] = (),
     finished: Finished = lambda _number, _run: None,
     progress: Progress = lambda _arrived: None,
 ) -> SimulationResults:
-    """Simulates a scenario: a file, or one that was made in Python. `sets` are `key=value` texts that override values
-    of a file; `plugins` are `module:Class` texts. Raises ScenarioError for what is wrong with the input.
+    """Simulates a scenario: a file, or one that was made in Python.
+
+    `sets` are `key=value` texts that override values of a file; `plugins` are `module:Class` texts; the engine "ray" runs
+    on many machines. Raises ScenarioError for what is wrong with the input.
     """
     planned = plan(load(scenario, data, sets), profiles, seeds, plugins)
-    return complete(planned, workers, finished=finished, progress=progress)
+    return complete(planned, workers, engine, finished=finished, progress=progress)
 
 
 def complete(
     planned: Plan,
     workers: int,
+    engine: Engine = "local",
     *,
     finished: Finished = lambda _number, _run: None,
     progress: Progress = lambda _arrived: None,
@@ -75,7 +82,8 @@ def complete(
     """Does all runs, or those that finish before an interrupt."""
     runs: dict[int, RunResult] = {}
     try:
-        for number, run in perform(planned, workers, progress):
+        running = perform_on_ray(planned) if engine == "ray" else perform(planned, workers, progress)
+        for number, run in running:
             runs[number] = run
             finished(len(runs), run)
     except KeyboardInterrupt:
