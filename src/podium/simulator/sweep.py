@@ -64,8 +64,8 @@ def simulate(
 ) -> SimulationResults:
     """Simulates a scenario: a file, or one that was made in Python.
 
-    `sets` are `key=value` texts that override values of a file; `plugins` are `module:Class` texts; the engine "ray" runs
-    on many machines. Raises ScenarioError for what is wrong with the input.
+    `sets` are `key=value` texts that override values of a file; `plugins` are `module:Class` texts; the engine "ray"
+    runs on many machines. Raises ScenarioError for what is wrong with the input.
     """
     planned = plan(load(scenario, data, sets), profiles, seeds, plugins)
     return complete(planned, workers, engine, finished=finished, progress=progress)
