@@ -102,7 +102,12 @@ def test_each_form_of_value(api_version: str, kind: str, message: bytes, path: t
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"k8s", b"\x00" * 10, enveloped("v1", "Nonsense", b""), enveloped("v1", "Pod", POD)[:-5], b"k8s\x00\xff\xff"],
+    [
+        *(b"", b"k8s", b"\x00" * 10, b"k8s\x00\xff\xff"),
+        *(enveloped("v1", "Nonsense", b""), enveloped("v1", "Pod", POD)[:-5]),
+        enveloped("v1", "Pod", b"\x0a\x02\x08\x01"),  # metadata.name is a number
+        enveloped("v1", "Pod", b"\x08\x01"),  # metadata is a number
+    ],
 )
 def test_what_is_no_message_is_said_to_be_none(data: bytes) -> None:
     with pytest.raises(ProtobufError):
