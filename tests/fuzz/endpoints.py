@@ -147,32 +147,51 @@ class ServerFailedError(AssertionError):
 
 
 async def attack(endpoint: Endpoint, rng: Random, *, until: Callable[[int], bool]) -> int:
-    """Send requests until told to stop by their number; how many were sent."""
+    """Send requests until that holds of their number; how many were sent."""
+    count = 0
+    async with _watched_for_failures() as failures, endpoint.start() as port:
+        while not until(count):
+            sent, whole = hostile(endpoint, rng, port)
+            answer = await _exchange(port, sent, SECONDS if whole else 0.2)
+            if whole and not answer and b"watch" not in sent[:5000]:
+                raise ServerFailedError("did not answer", sent)
+            _check(endpoint, answer, failures, sent)
+            count += 1
+            if count % 50 == 0:
+                alive = await _exchange(port, _request(Sent("GET", endpoint.health), port), SECONDS)
+                if b" 200 " not in alive[:20]:
+                    raise ServerFailedError(f"is not well: {alive[:500]!r}", sent)
+    return count
+
+
+async def attack_with(endpoint: Endpoint, sent: bytes, patience: float = SECONDS) -> bytes:
+    """What the server answers to one input; it must not fail, and live on."""
+    async with _watched_for_failures() as failures, endpoint.start() as port:
+        answer = await _exchange(port, sent, patience)
+        alive = await _exchange(port, _request(Sent("GET", endpoint.health), port), SECONDS)
+        assert b" 200 " in alive[:20]
+        _check(endpoint, answer, failures, sent)
+    return answer
+
+
+@asynccontextmanager
+async def _watched_for_failures() -> AsyncIterator[_Failures]:
     failures = _Failures()
     logging.getLogger().addHandler(failures)
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _loop, context: failures.found.append(str(context.get("exception") or context)))
-    sent, count = b"", 0
     try:
-        async with endpoint.start() as port:
-            while not until(count):
-                sent, whole = hostile(endpoint, rng, port)
-                answer = await _exchange(port, sent, SECONDS if whole else 0.2)
-                if whole and not answer and b"watch" not in sent[:5000]:
-                    raise ServerFailedError("did not answer", sent)
-                status = re.match(rb"HTTP/1\.[01] (\d+)", answer)
-                if status is not None and int(status[1]) == 500 and not endpoint.may_answer_500:
-                    raise ServerFailedError(f"answered {answer[:1500]!r}", sent)
-                if failures.found:
-                    raise ServerFailedError(failures.found[0], sent)
-                count += 1
-                if count % 50 == 0:
-                    alive = await _exchange(port, _request(Sent("GET", endpoint.health), port), SECONDS)
-                    if b" 200 " not in alive[:20]:
-                        raise ServerFailedError(f"is not well: {alive[:500]!r}", sent)
+        yield failures
     finally:
         logging.getLogger().removeHandler(failures)
-    return count
+
+
+def _check(endpoint: Endpoint, answer: bytes, failures: _Failures, sent: bytes) -> None:
+    status = re.match(rb"HTTP/1\.[01] (\d+)", answer)
+    if status is not None and int(status[1]) == 500 and not endpoint.may_answer_500:
+        raise ServerFailedError(f"answered {answer[:1500]!r}", sent)
+    if failures.found:
+        raise ServerFailedError(failures.found[0], sent)
 
 
 def hostile(endpoint: Endpoint, rng: Random, port: int) -> tuple[bytes, bool]:

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import yaml
 
-from podium.kube.bounds import BODY, FILE, SETTINGS, Bounds, DocumentError, too_deep, too_large
+from podium.kube.bounds import BODY, FILE, SETTINGS, UNDECODABLE, Bounds, DocumentError, too_deep, too_large
 from podium.kube.json_depth import nested_too_deeply
 from podium.kube.yaml_nodes import compose, line_of, plain
 
@@ -31,6 +31,7 @@ __all__ = [
     "BODY",
     "FILE",
     "SETTINGS",
+    "UNDECODABLE",
     "Bounds",
     "Document",
     "DocumentError",

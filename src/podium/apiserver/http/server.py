@@ -15,7 +15,7 @@ import ssl
 import zlib
 from typing import Final
 
-from aiohttp import hdrs, web
+from aiohttp import HttpVersion11, hdrs, web
 
 from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.errors import StatusError, internal_error, too_large, too_slow
@@ -161,7 +161,7 @@ class ApiServer:
 
     async def _watch(self, http: web.BaseRequest, request: WatchRequest) -> web.StreamResponse:
         response = web.StreamResponse(headers={**_ALWAYS, hdrs.CONTENT_TYPE: "application/json"})
-        response.enable_chunked_encoding()
+        _chunk(response, http)
         watcher = Watcher(self._api.store, request)
         self._watchers.add(watcher)
         try:
@@ -205,7 +205,7 @@ class ApiServer:
             response.content_length = len(found.body)
         else:
             response.headers[hdrs.CONTENT_ENCODING] = "gzip"
-            response.enable_chunked_encoding()
+            _chunk(response, http)
         whole = memoryview(found.body)
         try:
             await response.prepare(http)
@@ -241,3 +241,9 @@ def _written(found: ApiResponse) -> web.Response:
     if found.retry_after:
         response.headers[hdrs.RETRY_AFTER] = str(found.retry_after)
     return response
+
+
+def _chunk(response: web.StreamResponse, http: web.BaseRequest) -> None:
+    """Send in chunks, as HTTP/1.1 can; to older clients the end is where the connection ends."""
+    if http.version >= HttpVersion11:
+        response.enable_chunked_encoding()
