@@ -5,8 +5,10 @@ from __future__ import annotations
 from itertools import islice
 
 from podium.config.field import FieldPath
+from podium.kube import decode_documents
 from podium.simulator.errors import ScenarioError
 from podium.simulator.nodes import gpu_capacity, make_nodes
+from podium.simulator.objects import read_custom
 from podium.simulator.reading import listed
 from podium.simulator.sweep import Plan
 from podium.simulator.workload import arrivals
@@ -23,6 +25,11 @@ def check_files(planned: Plan) -> tuple[str, int]:
     ]
     if not nodes:
         raise ScenarioError(f"{loaded.position_of('nodes')}: nodes: expected at least one node")
+    for name in loaded.scenario.objects:
+        path = loaded.source.find(name)
+        text = path.read_text(encoding="utf-8-sig")
+        decode_documents(text, str(path))
+        list(read_custom(text, str(path)))
     for fault in loaded.scenario.faults:
         if fault.group is not None:
             make_nodes(fault.group, loaded.source)

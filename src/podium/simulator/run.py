@@ -31,6 +31,7 @@ from podium.simulator.faults import NodeFaults
 from podium.simulator.figures import COLUMNS, CheckpointFigures
 from podium.simulator.gpu_figures import GpuFigures
 from podium.simulator.nodes import gpu_capacity, make_nodes
+from podium.simulator.objects import set_objects
 from podium.simulator.pods import PodArrival
 from podium.simulator.reading import LoadedScenario, listed
 from podium.simulator.reasons import main_reason
@@ -136,6 +137,8 @@ class SimulatedRun:
             nodes = [nodes[i] for i in generator(self._seed, "order").permutation(len(nodes))]
         for node in nodes:
             scheduler.intake.set(node)
+        for name in scenario.objects:
+            set_objects(loaded.source.find(name), scheduler.intake)
         if not nodes:
             raise ScenarioError(f"{loaded.position_of('nodes')}: nodes: expected at least one node")
         gpus = None

@@ -219,6 +219,8 @@ class Scenario(_Part, frozen=True):
     description: str = ""
     seeds: int | str | list[int] = 1
     """One (7), a range ("42-51") or several."""
+    objects: list[str] = field(default_factory=list)
+    """Files with what the cluster has beside nodes and pods: PodGroups, quotas, volumes, services, budgets."""
     profiles: list[Contender] = field(default_factory=lambda: [Contender(name="default")])
     duration: Duration | None = None
     """When to stop; without it, when no pod can arrive, start or end any more."""

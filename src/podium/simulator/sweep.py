@@ -138,14 +138,17 @@ def perform(planned: Plan, workers: int, progress: Progress = lambda _arrived: N
         return
     context = multiprocessing.get_context("forkserver")
     number = min(workers, len(planned.jobs))
+    others = set(multiprocessing.active_children())
     with ProcessPoolExecutor(number, mp_context=context, initializer=_leave_signals_to_the_parent) as pool:
         running = [pool.submit(run_alone, planned.loaded, job, planned.plugins) for job in planned.jobs]
         try:
             for done in as_completed(running):
                 yield done.result()
-        finally:
-            for each in running:
-                each.cancel()
+        except BaseException:  # an interrupt, or a mistake in the input: nothing else is waited for
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in set(multiprocessing.active_children()) - others:
+                child.terminate()
+            raise
 
 
 def run_job(

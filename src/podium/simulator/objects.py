@@ -1,0 +1,51 @@
+"""Reads what a cluster has beside nodes and pods: PodGroups, quotas, volumes, services, budgets.
+
+Kinds that the engine knows are decoded; objects of other groups are custom resources, which plugins follow by name
+("podgroups.scheduling.x-k8s.io").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from podium.engine.intake import Intake
+from podium.kube import Node, Pod, decode_documents
+from podium.kube.documents import read_documents
+from podium.simulator.errors import ScenarioError
+
+
+class CustomObject(NamedTuple):
+    """An object of a kind that only some plugin knows."""
+
+    resource: str
+    key: str
+    value: dict[str, Any]
+
+
+def set_objects(path: Path, intake: Intake) -> None:
+    """Takes in the objects of a file; nodes and pods in it are left out, because they come from elsewhere."""
+    text = path.read_text(encoding="utf-8-sig")
+    for known in decode_documents(text, str(path)).objects:
+        if not isinstance(known, (Node, Pod)):
+            intake.set(known)
+    for custom in read_custom(text, str(path)):
+        intake.set_custom(custom.resource, custom.key, custom.value)
+
+
+def read_custom(text: str, source: str) -> Iterator[CustomObject]:
+    """The custom resources of a file."""
+    for document in read_documents(text, source):
+        value = msgspec.json.decode(document.data)
+        for item in value.get("items", ()) if str(value.get("kind", "")).endswith("List") else (value,):
+            group, _, version = str(item.get("apiVersion", "")).rpartition("/")
+            if not version or "." not in group or (group.endswith(".k8s.io") and not group.endswith(".x-k8s.io")):
+                continue
+            metadata = item.get("metadata") or {}
+            if not isinstance(metadata, dict) or not metadata.get("name"):
+                raise ScenarioError(f"{source}:{document.line_of('$')}: {item.get('kind')}: expected metadata.name")
+            key = f"{metadata.get('namespace') or 'default'}/{metadata['name']}"
+            yield CustomObject(f"{str(item.get('kind', '')).lower()}s.{group}", key, item)

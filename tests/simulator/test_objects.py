@@ -1,0 +1,50 @@
+"""Objects beside nodes and pods: gangs come all or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from podium.simulator import ScenarioError
+from podium.simulator.objects import read_custom
+from tests.simulator.scenarios import last, run_one
+
+GROUP = """
+apiVersion: scheduling.x-k8s.io/v1alpha1
+kind: PodGroup
+metadata: {name: gang, namespace: default, creationTimestamp: "2026-01-01T00:00:00Z"}
+spec: {minMember: 3}
+"""
+SCENARIO = """
+nodes: {{count: 1, allocatable: {{cpu: {cpu}, memory: 8Gi}}}}
+objects: [{file}]
+workload:
+  generate:
+    count: 3
+    lifetime: 60s
+    shapes: [{{requests: {{cpu: 1}}, labels: {{scheduling.x-k8s.io/pod-group: gang}}}}]
+duration: 10m
+profiles:
+- name: gangs
+  profile:
+    plugins: {{multiPoint: {{enabled: [{{name: Coscheduling}}], disabled: [{{name: PrioritySort}}]}}}}
+"""
+
+
+@pytest.mark.parametrize(("cpu", "ended", "pending"), [(3, 3, 0), (2, 0, 3)])
+def test_a_gang_is_placed_whole_or_waits_whole(cpu: int, ended: int, pending: int, tmp_path: Path) -> None:
+    file = tmp_path / "groups.yaml"
+    file.write_text(GROUP)
+    end = last(run_one(SCENARIO.format(cpu=cpu, file=file)))
+    assert (end["ended"], end["pending"], end["running"]) == (ended, pending, 0)
+
+
+def test_kinds_of_kubernetes_are_no_custom_resources() -> None:
+    text = GROUP + "---\napiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: a}\n"
+    assert [each.resource for each in read_custom(text, "f")] == ["podgroups.scheduling.x-k8s.io"]
+
+
+def test_a_custom_resource_without_a_name_is_told() -> None:
+    with pytest.raises(ScenarioError, match=r"f:\d+: PodGroup: expected metadata\.name"):
+        list(read_custom("apiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\n", "f"))
