@@ -54,8 +54,9 @@ class Watermarks:
         """Whether, at the last look, each plugin could tell its watermark."""
 
     def may_move(self, plugin: Plugin) -> bool:
-        """Whether the plugin has a watermark that another look may find moved."""
-        return any(each.plugin is plugin for each in self._seen)
+        """Whether the plugin has a watermark of its own that another look may find moved."""
+        own = type(plugin).watermark is not Plugin.watermark
+        return own and any(each.plugin is plugin for each in self._seen)
 
     def moved(self, cycle: Cycle) -> list[Plugin]:
         """The plugins whose watermark for this pod is another than at the last look, or that cannot tell."""
