@@ -9,7 +9,7 @@ from podium.kube import decode_documents
 from podium.simulator.errors import ScenarioError
 from podium.simulator.nodes import gpu_capacity, make_nodes
 from podium.simulator.objects import read_custom
-from podium.simulator.reading import listed
+from podium.simulator.rules import listed
 from podium.simulator.sweep import Plan
 from podium.simulator.workload import arrivals
 

@@ -18,7 +18,7 @@ from podium.kube.documents import read_documents
 from podium.simulator.errors import ScenarioError
 
 
-class CustomObject(NamedTuple):
+class CustomItem(NamedTuple):
     """An object of a kind that only some plugin knows."""
 
     resource: str
@@ -36,7 +36,7 @@ def set_objects(path: Path, intake: Intake) -> None:
         intake.set_custom(custom.resource, custom.key, custom.value)
 
 
-def read_custom(text: str, source: str) -> Iterator[CustomObject]:
+def read_custom(text: str, source: str) -> Iterator[CustomItem]:
     """The custom resources of a file."""
     for document in read_documents(text, source):
         value = msgspec.json.decode(document.data)
@@ -48,4 +48,4 @@ def read_custom(text: str, source: str) -> Iterator[CustomObject]:
             if not isinstance(metadata, dict) or not metadata.get("name"):
                 raise ScenarioError(f"{source}:{document.line_of('$')}: {item.get('kind')}: expected metadata.name")
             key = f"{metadata.get('namespace') or 'default'}/{metadata['name']}"
-            yield CustomObject(f"{str(item.get('kind', '')).lower()}s.{group}", key, item)
+            yield CustomItem(f"{str(item.get('kind', '')).lower()}s.{group}", key, item)

@@ -33,8 +33,9 @@ from podium.simulator.gpu_figures import GpuFigures
 from podium.simulator.nodes import gpu_capacity, make_nodes
 from podium.simulator.objects import set_objects
 from podium.simulator.pods import PodArrival
-from podium.simulator.reading import LoadedScenario, listed
+from podium.simulator.reading import LoadedScenario
 from podium.simulator.reasons import main_reason
+from podium.simulator.rules import listed
 from podium.simulator.seeds import generator
 from podium.simulator.timeline import NEVER, EventTimeline, SimulatedClock
 from podium.simulator.usage import UsageMeter, traits_sampler

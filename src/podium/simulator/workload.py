@@ -11,7 +11,8 @@ from podium.placement.gpu.typical_pods import PodType
 from podium.simulator.csv_rows import header_of
 from podium.simulator.errors import ScenarioError
 from podium.simulator.pods import PodArrival
-from podium.simulator.reading import LoadedScenario, Source, listed
+from podium.simulator.reading import LoadedScenario, Source
+from podium.simulator.rules import listed
 from podium.simulator.scenario import AzurePods, BrokerPods, OpenbPods, PodSource, Scenario
 from podium.simulator.traces import azure, broker, dump, generated, openb
 
