@@ -110,3 +110,11 @@ def test_an_interrupt_leaves_what_is_finished(scenario: Path) -> None:
     rows = Path("part/results.csv").read_text().splitlines()
     assert len(rows) > 10
     assert len({row.count(",") for row in rows}) == 1
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_anything_runs(scenario: Path) -> None:
+    Path("taken").write_text("")
+    ran = podium("simulate", str(scenario), "--out", "taken/results")
+    assert ran.code == 2
+    assert "taken" in ran.err
+    assert not ran.out

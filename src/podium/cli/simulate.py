@@ -82,10 +82,10 @@ def simulate(
     if check:
         _check(planned, scenario)
         return
+    folder = _folder(scenario, out, json)  # before the runs: a folder that cannot be made must not cost them
     began = time.perf_counter()
     with _progress(planned, began) as bar:
         results = sweep.complete(planned, workers, engine.value, finished=bar.finished, progress=bar.arrived)
-    folder = _folder(scenario, out, json)
     written = [] if folder is None else _write(results, folder)
     if json:
         echo_json(list(results.rows()))
@@ -100,7 +100,11 @@ def _check(planned: "Plan", scenario: str) -> None:
     from podium.simulator.check import check_files
 
     pods, nodes = check_files(planned)
-    echo(f"{scenario}: fine: {nodes:,} nodes, {pods} in the first run, {len(planned.jobs)} runs")
+    echo(f"{scenario}: fine: {_some(nodes, 'node')}, {pods} in the first run, {_some(len(planned.jobs), 'run')}")
+
+
+def _some(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _folder(scenario: str, out: str | None, json: bool) -> Path | None:
@@ -140,8 +144,7 @@ def _print_summary(results: "SimulationResults", seconds: float, written: list[P
         lines.add_row(row.profile, *at, *(number(row.figures.get(name)) for name in figures))
     print_table(console(), lines)
     pods = sum(int(run.table[-1][1]) for run in results.runs if len(run.table))
-    runs = "1 run" if len(results.runs) == 1 else f"{len(results.runs)} runs"
-    echo(f"\n{runs}, {pods:,} pods in {seconds:.1f} s")
+    echo(f"\n{_some(len(results.runs), 'run')}, {pods:,} pods in {seconds:.1f} s")
     if written:
         echo(f"report: {written[-1]}")
 
