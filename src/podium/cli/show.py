@@ -94,6 +94,8 @@ def rejections(nodes: Iterable[NodeAnswer]) -> list[tuple[str, str, list[str]]]:
 def _show_tables(explanation: Explanation) -> None:
     out = console()
     say(out, verdict(explanation), "bold green" if explanation.outcome is Outcome.FITS else "bold red")
+    for note in explanation.notes:
+        say(out, note, "yellow")
     making_room = preemption(explanation)
     if making_room:
         say(out, making_room, "yellow")

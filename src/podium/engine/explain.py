@@ -24,12 +24,15 @@ from podium.engine.sampling import Sampling
 from podium.engine.unblock import Remedy, remedies
 from podium.framework.clock import Clock, SystemClock
 from podium.framework.cycle import Cycle
+from podium.framework.diagnosis import Diagnosis
 from podium.framework.handle import Handle
 from podium.framework.load import LoadSource
 from podium.framework.nominator import Nominator
 from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.preemption.dry_runs import Candidate
+from podium.framework.preemption.evictions import CANDIDATES
 from podium.framework.profile import ProfileRuntime
+from podium.framework.protocols import ExplainingPlugin
 from podium.framework.status import PluginError, Status
 from podium.framework.waiting import WaitingPods
 from podium.kube import CustomObject, Node, PersistentVolume, PersistentVolumeClaim, Pod
@@ -83,6 +86,8 @@ class Explanation:
     """What would have to change, where nothing can be evicted to make room."""
     gang: GangExplanation | None = None
     """How the pod's gang stands, where it belongs to one."""
+    notes: list[str] = field(default_factory=list)
+    """What plugins that rejected the pod add for people."""
 
     def to_data(self) -> dict[str, Any]:
         """Plain data for JSON or YAML."""
@@ -168,15 +173,26 @@ def explain_in(runtime: ProfileRuntime, pod: Pod, sampling: Sampling) -> Explana
         explanation.selected = cluster.names[decision.row]
         return explanation
     diagnosis = decision.search.diagnosis()
+    notes = _notes(runtime, pod, diagnosis)
     make_room(runtime, cycle, diagnosis)
     explanation = verdict(Outcome.FITS_NOWHERE, diagnosis.message, answers)
-    evictions = [_eviction(candidate) for candidate in cycle.data.get("DefaultPreemption", ())]
+    explanation.notes = notes
+    evictions = [_eviction(candidate) for candidate in cycle.data.get(CANDIDATES, ())]
     if evictions:
         explanation.preemption = evictions[0]
         explanation.preemption_ties = evictions
     else:
         explanation.remedies = remedies(runtime, pod, sampling)
     return explanation
+
+
+def _notes(runtime: ProfileRuntime, pod: Pod, diagnosis: Diagnosis) -> list[str]:
+    notes: list[str] = []
+    for name in sorted(diagnosis.unschedulable_plugins):
+        plugin = runtime.plugins.get(name)
+        if isinstance(plugin, ExplainingPlugin):
+            notes += plugin.explain(pod)
+    return notes
 
 
 def as_unbound(pod: Pod) -> Pod:

@@ -137,3 +137,11 @@ class BindPlugin(Protocol):
 @runtime_checkable
 class PostBindPlugin(Protocol):
     def post_bind(self, cycle: Cycle, node_name: str, /) -> None: ...
+
+
+@runtime_checkable
+class ExplainingPlugin(Protocol):
+    """A plugin that has more to say than its reasons about a pod that it rejects, when it is asked."""
+
+    def explain(self, pod: Pod, /) -> list[str]:
+        """Sentences for people; none where there is nothing to add."""

@@ -49,6 +49,7 @@ IN_TREE = {
     "PigeonHoling": "pigeon",
     "RewardBias": "reward",
     "MeasuredLoad": "measured_load",
+    "CapacityScheduling": "capacity_scheduling",
     "GpuShare": "gpu_share",
     "GpuRandom": "gpu_share",
     "GpuDotProd": "gpu_share",

@@ -24,6 +24,7 @@ from podium.engine.scheduler import Scheduler
 from podium.framework import Cycle, Handle, ManualClock, Nomination, PluginError, Status
 from podium.framework.nominator import Nominator
 from podium.framework.preemption.dry_runs import Candidate
+from podium.framework.preemption.evictions import CANDIDATES
 from podium.framework.profile import ProfileRuntime
 from podium.framework.waiting import WaitingPods
 from podium.kube import Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, Service
@@ -334,7 +335,7 @@ def failure(runtime: ProfileRuntime, cycle: Cycle, search: NodeSearch) -> dict[s
     runtime.handle.rng.seed(1)
     diagnosis = search.diagnosis()
     make_room(runtime, cycle, diagnosis)
-    evictions: list[Candidate] = cycle.data.get("DefaultPreemption", [])
+    evictions: list[Candidate] = cycle.data.get(CANDIDATES, [])
     return {
         "message": diagnosis.message,
         "evictions": [(each.node_name, [victim.key for victim in each.victims]) for each in evictions],

@@ -15,6 +15,7 @@ from podium.cluster import NodeInfo
 from podium.engine.decide import decide, make_room
 from podium.engine.sampling import Sampling
 from podium.framework import Cycle, Plugin, Scope, Status
+from podium.framework.preemption.evictions import CANDIDATES
 from podium.framework.preemption.search import by_importance
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Pod, PodDisruptionBudget
@@ -89,7 +90,7 @@ class Trial:
         assert decision.row is None, "the pod fits without evicting anybody"
         diagnosis = decision.search.diagnosis()
         make_room(self.runtime, cycle, diagnosis)
-        best = cycle.data.get("DefaultPreemption")
+        best = cycle.data.get(CANDIDATES)
         if best is None:
             return [], [], 0, diagnosis.post_filter_message
         assert diagnosis.post_filter_message == ""

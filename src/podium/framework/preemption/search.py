@@ -6,12 +6,13 @@ would be violated before the others). What cannot be put back are the victims. A
 hurts least is chosen: fewest budget violations, then lowest highest priority, lowest sum of priorities, fewest
 victims, and latest start.
 
-What differs between preemption plugins is passed in: who may be evicted, and how the search is bounded.
+What differs between preemption plugins is passed in: the rule by which pods may be evicted and may stay
+(`podium.framework.preemption.rules`), and how the search is bounded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from typing import NamedTuple
 
@@ -22,7 +23,8 @@ from podium.cluster import Cluster, Mask, PlacedPod, PodFacts, Rows
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, NodeStatuses
 from podium.framework.notes import SharedNoteError
-from podium.framework.preemption.dry_runs import HARMLESS, UNKNOWN, VIOLATING, Candidate, DryRuns, Harm
+from podium.framework.preemption.dry_runs import HARMLESS, UNKNOWN, VIOLATING, Candidate, DryRuns, Harm, Results
+from podium.framework.preemption.rules import EvictionRule
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import Code, PluginError, Status
 from podium.kube import Pod, PodDisruptionBudget, parse_time
@@ -31,9 +33,6 @@ from podium.kube.selector import Selector, SelectorError, compile_label_selector
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NOTHING_TO_EVICT = Status.unresolvable(NO_VICTIMS)
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
-
-MayEvict = Callable[[PlacedPod, Pod], bool]
-"""(pod on a node, preemptor) → may it be evicted for the preemptor?"""
 
 
 class PreemptionSearch(NamedTuple):
@@ -49,22 +48,23 @@ def find_candidates(
     runtime: ProfileRuntime,
     cycle: Cycle,
     rows: Rows,
-    may_evict: MayEvict,
+    rule: EvictionRule,
     hopeless: Mask,
     offset: int,
     wanted: int,
-    known: DryRuns,
+    known: DryRuns | None,
     *,
     all_candidates: bool = False,
 ) -> PreemptionSearch:
     """Dry-run nodes from `offset` on, until enough candidates are found and one of them violates no budget.
 
-    `hopeless`: bool[rows of the cluster], where it is known that no pod may be evicted. With `all_candidates` the
-    `best` of the result are all that were found, the harmless first.
+    `hopeless`: bool[rows of the cluster], where it is known that no pod may be evicted. `known` is where results are
+    cached; None, where the rule depends on more than the preemptor and the node. With `all_candidates` the `best` of
+    the result are all that were found, the harmless first.
     """
     if not len(rows) or (hopeless[rows[offset]] and hopeless[rows].all()):
         return PreemptionSearch((), [(NOTHING_TO_EVICT, rows)], [])
-    results = known.refreshed(runtime, cycle)
+    results = Results(cycle.cluster.columns.rows) if known is None else known.refreshed(runtime, cycle)
     results.refuse_unknown(hopeless, NOTHING_TO_EVICT)
     budgets = Budgets(cycle.cluster.objects.budgets)
     codes = results.codes[rows]  # in visiting order from here on
@@ -77,7 +77,7 @@ def find_candidates(
             break
         for position in unknown.tolist():
             row = int(rows[(position + offset) % len(rows)])
-            codes[position] = results.note(row, _victims_on(runtime, cycle, row, may_evict, budgets))
+            codes[position] = results.note(row, _victims_on(runtime, cycle, row, rule, budgets))
     harmless, violating = (candidates[found == code][:wanted] for code in (HARMLESS, VIOLATING))
     if len(harmless) or len(violating):
         if all_candidates:
@@ -113,26 +113,37 @@ def no_candidates_message(cluster: Cluster, search: PreemptionSearch) -> str:
 
 
 def _victims_on(
-    runtime: ProfileRuntime, cycle: Cycle, row: int, may_evict: MayEvict, budgets: Budgets
+    runtime: ProfileRuntime, cycle: Cycle, row: int, rule: EvictionRule, budgets: Budgets
 ) -> Candidate | Status:
     cluster = cycle.cluster
-    evictable = [placed for placed in cluster.pods_on[row].values() if may_evict(placed, cycle.pod)]
+    try:
+        ruling = rule(cluster.pods_on[row].values(), cycle.pod)
+    except PluginError as error:
+        return Status.error(str(error))
+    evictable = ruling.evictable
     if not evictable:
         return NOTHING_TO_EVICT
+
+    def stays(placed: PlacedPod) -> bool:
+        if not ruling.may_stay(placed) or not trial.reprieve(placed):
+            return False
+        ruling.put_back(placed)
+        return True
+
     sums_only = runtime.in_force(cycle).sums_only
     with nullcontext() if sums_only else cluster.dry_run():
         trial: _Trial = _TrialOfSums(runtime, cycle, row) if sums_only else _Trial(runtime, cycle, row)
         try:
             for placed in evictable:
                 trial.take_off(placed)
-            refusal = trial.refusal()
+            refusal = trial.refusal() or ruling.objection()
             if refusal is not None:
                 return refusal
             ranked = by_importance(evictable)
             violating, harmless = budgets.split(ranked)
-            victims = [placed for placed in violating if not trial.reprieve(placed)]
+            victims = [placed for placed in violating if not stays(placed)]
             violations = len(victims)
-            victims += [placed for placed in harmless if not trial.reprieve(placed)]
+            victims += [placed for placed in harmless if not stays(placed)]
             if violating and harmless:
                 victims = by_importance(victims)
         except SharedNoteError:

@@ -1,0 +1,147 @@
+"""Makes room for a pod: searches, lets extenders have their say, and evicts; all preemption plugins share this.
+
+The pod is nominated to the node that is freed and tried again when its victims are gone; until the evictions are under
+way it stays out of the queue.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podium.cluster import Mask, Rows
+from podium.framework.cycle import Cycle
+from podium.framework.diagnosis import Diagnosis, Nomination, PostFilterResult
+from podium.framework.handle import Handle
+from podium.framework.preemption.dry_runs import Candidate, DryRuns
+from podium.framework.preemption.extenders import least_harmful, left_by_extenders, preemption_extenders
+from podium.framework.preemption.rules import EvictionRule
+from podium.framework.preemption.search import find_candidates, no_candidates_message
+from podium.framework.status import Code, PluginError, Status
+from podium.framework.timer import Done
+from podium.kube import Pod
+
+NEVER: Final = "not eligible due to preemptionPolicy=Never."
+VICTIM_LEAVING: Final = "not eligible due to a terminating pod on the nominated node."
+STILL_EVICTING: Final = "waiting for the preemption for this pod to be finished"
+NO_CANDIDATE: Final = "no candidate node for preemption"
+CANDIDATES: Final = "preemption candidates"
+"""Under this name the cycle's notes hold the candidates among which chance decided."""
+
+
+class Evictions:
+    """The evictions of one preemption plugin."""
+
+    def __init__(self, plugin: str, handle: Handle) -> None:
+        self._plugin = plugin
+        self._handle = handle
+        self._evicting: dict[str, list[Pod]] = {}
+
+    def hold_back(self, pod: Pod) -> Status | None:
+        """Hold the pod back while its victims are being evicted; news that the last is going may come before the end
+        of that, and nothing would wake the pod afterwards."""
+        victims = self._evicting.get(pod.uid)
+        if victims is None or all(self._going(victim) for victim in victims):
+            return None
+        return Status.unresolvable(STILL_EVICTING)
+
+    def _going(self, victim: Pod) -> bool:
+        placed = self._handle.cluster.pods.get(victim.uid)
+        return placed is None or placed.pod.terminating
+
+    def make_room(
+        self,
+        cycle: Cycle,
+        rows: Rows,
+        rule: EvictionRule,
+        hopeless: Mask,
+        *,
+        offset: int,
+        wanted: int,
+        known: DryRuns | None,
+    ) -> PostFilterResult:
+        """Evict on the node where it hurts least; the arguments are those of `find_candidates`."""
+        handle = self._handle
+        extenders = preemption_extenders(handle, cycle.pod) if handle.extenders else []
+        search = find_candidates(
+            handle.runtime, cycle, rows, rule, hopeless, offset, wanted, known, all_candidates=bool(extenders)
+        )
+        if not search.best:
+            if search.errors:
+                return PostFilterResult(Status.error(f"preemption: {_aggregate(search.errors)}"))
+            message = no_candidates_message(cycle.cluster, search)
+            return PostFilterResult(Status.unschedulable(f"preemption: {message}"), Nomination(""))
+        best = search.best
+        if extenders:
+            try:
+                best = least_harmful(left_by_extenders(handle, extenders, cycle.pod, best))
+            except PluginError as error:
+                return PostFilterResult(Status.error(f"preemption: {error}"))
+            if not best:
+                return refused(NO_CANDIDATE)
+        cycle.data[CANDIDATES] = best
+        chosen = best[0]
+        self._evict(cycle.pod, chosen)
+        return PostFilterResult(None, Nomination(chosen.node_name))
+
+    def _evict(self, pod: Pod, chosen: Candidate) -> None:
+        """Evict the victims; those not bound yet are let go in memory, those terminating are left alone."""
+        staying = [victim for victim in chosen.victims if not victim.terminating]
+        if not staying:
+            return
+        over = self._handle.timer.preempting(len(chosen.victims))
+        for other in self._handle.nominator.on(chosen.node_name):
+            if other.priority < pod.priority and other.status.nominated_node_name:
+                self._handle.writer.clear_nomination(other)
+        victims = [victim for victim in staying if not self._taken_back(victim, pod, chosen.node_name)]
+        if victims:
+            self._evicting[pod.uid] = victims
+            self._handle.writer.evict(victims, pod, chosen.node_name, lambda error: self._finish(pod, error, over))
+        else:
+            over(None)
+
+    def _taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> bool:
+        """Whether the victim was held at Permit or prepared for binding, so that nothing but our memory must change."""
+        handle = self._handle
+        waiting, call_off = handle.waiting.get(victim.uid), handle.pre_binding.get(victim.uid)
+        if waiting is not None:
+            if not waiting.preempt(self._plugin, "preempted"):
+                return False
+        elif call_off is not None:
+            call_off(f"preempted by {self._plugin}")
+        else:
+            return False
+        handle.writer.taken_back(victim, preemptor, node_name)
+        return True
+
+    def _finish(self, pod: Pod, error: str | None, over: Done) -> None:
+        over(error)
+        self._evicting.pop(pod.uid, None)
+        if error is not None:
+            self._handle.report(f"evicting pods for {pod.key}: {error}")
+            self._handle.activate([pod])
+
+
+def nominated_row(cycle: Cycle, diagnosis: Diagnosis) -> int | None:
+    """The row that the pod was nominated to, where evicting there may still help."""
+    row = cycle.cluster.row_of.get(cycle.pod.status.nominated_node_name)
+    if row is None or cycle.cluster.nodes[row] is None or diagnosis.statuses.get(row).code == Code.UNRESOLVABLE:
+        return None
+    return row
+
+
+def was_evicted(pod: Pod) -> bool:
+    """Whether a pod is terminating because the scheduler evicted it."""
+    if not pod.terminating:
+        return False
+    target = next((c for c in pod.status.conditions if c.type == "DisruptionTarget"), None)
+    return target is not None and target.status == "True" and target.reason == "PreemptionByScheduler"
+
+
+def refused(reason: str) -> PostFilterResult:
+    """The result where the pod may not, or cannot, make room."""
+    return PostFilterResult(Status.unschedulable(f"preemption: {reason}"))
+
+
+def _aggregate(errors: list[str]) -> str:
+    distinct = list(dict.fromkeys(errors))
+    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"

@@ -1,0 +1,53 @@
+"""Defines by which rule a preemption plugin evicts: who may go, and who may stay after all.
+
+The search asks the rule about one node at a time. All pods that may be evicted are taken off first; then each is put
+back, the most important first, if the preemptor still fits beside it and the rule lets it stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Protocol
+
+from podium.cluster import PlacedPod
+from podium.framework.status import Status
+from podium.kube import Pod
+
+
+class Ruling(Protocol):
+    """What a rule says about one node, in a dry run."""
+
+    evictable: Sequence[PlacedPod]
+    """The pods that may be evicted."""
+
+    def objection(self) -> Status | None:
+        """Why the preemptor may not come although all of these are gone."""
+
+    def may_stay(self, placed: PlacedPod, /) -> bool:
+        """Whether the preemptor may still come if this one is put back, after all that were put back already."""
+
+    def put_back(self, placed: PlacedPod, /) -> None:
+        """Count this one as staying."""
+
+
+EvictionRule = Callable[[Collection[PlacedPod], Pod], Ruling]
+"""(the pods of a node, the preemptor) → the ruling; raises PluginError where there can be none."""
+
+
+class ByPriority:
+    """The usual ruling: pods of lower priority may be evicted, and any of them may stay."""
+
+    __slots__ = ("evictable",)
+
+    def __init__(self, pods: Collection[PlacedPod], preemptor: Pod) -> None:
+        priority = preemptor.priority
+        self.evictable: Sequence[PlacedPod] = [placed for placed in pods if placed.pod.priority < priority]
+
+    def objection(self) -> Status | None:
+        return None
+
+    def may_stay(self, _placed: PlacedPod) -> bool:
+        return True
+
+    def put_back(self, _placed: PlacedPod) -> None:
+        return None
