@@ -2,7 +2,7 @@
 
 In a page, a `console` block holds commands ("$ …") with what they print, where "…" stands for anything. A block after
 `<!-- write: PATH -->` is a file, one after `<!-- run -->` is Python that must work. Commands run one after the other,
-as a reader would type them, in a folder of their own in which `src` is the project's.
+as a reader would type them, in a folder of their own in which `src` and `examples` are the project's.
 """
 
 import os
@@ -54,7 +54,8 @@ class Reader:
 
     def __init__(self, folder: Path) -> None:
         self.home = self.cwd = folder
-        (folder / "src").symlink_to(ROOT / "src")
+        for part in ("src", "examples"):
+            (folder / part).symlink_to(ROOT / part)
         self.site = folder / "site"
         self.environment = {
             **os.environ,

@@ -11,10 +11,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from podium.chaos.gangs import GANGS_WHOLE, NO_RESERVATION_LEAKED
 from podium.client import ApiError, Client, Reflector, Unreachable
 from podium.client.listing import list_all
 from podium.client.replica import Replica
 from podium.cluster import Cluster
+from podium.engine.gangs.gang_attempt import GangAttempt
+from podium.engine.gangs.gang_cycle import GangCycles
 from podium.engine.intake import Intake
 from podium.engine.queue.scheduling_queue import SchedulingQueue
 from podium.engine.scheduler import Scheduler
@@ -30,6 +33,10 @@ class Variant(NamedTuple):
     make: Callable[[pytest.MonkeyPatch], None]
     from_seed: int
     """Where to begin: at the first that shows it, so that the tests are quick."""
+    workload: str | None = None
+    """The workload that shows it, where a drawn one may not."""
+    invariant: str | None = None
+    """The invariant that must be violated; None: any."""
 
 
 def _gives_up_unanswered_bindings(patch: pytest.MonkeyPatch) -> None:
@@ -144,6 +151,28 @@ def _leaves_without_a_word(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Intake, "_delete_pod", delete)
 
 
+def _binds_half_a_gang(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(GangAttempt, "enough", property(lambda self: bool(self.placed)))
+
+
+def _keeps_what_a_gang_held(patch: pytest.MonkeyPatch) -> None:
+    def take_back(self: Any) -> None:
+        self.placed.clear()
+        self.unplaced = []
+
+    patch.setattr(GangAttempt, "take_back", take_back)
+
+
+def _loses_the_mates(patch: pytest.MonkeyPatch) -> None:
+    original = GangCycles._members
+
+    def members(self: Any, gang: Any, queued: Any) -> list[Any]:
+        original(self, gang, queued)
+        return [queued]
+
+    patch.setattr(GangCycles, "_members", members)
+
+
 VARIANTS = [
     Variant("a binding without an answer is taken for one that failed", _gives_up_unanswered_bindings, 2),
     Variant("a conflict is taken for success", _takes_a_conflict_for_success, 2),
@@ -159,4 +188,7 @@ VARIANTS = [
     Variant("nominations stay", _keeps_nominations, 2),
     Variant("events do not bring pods back", _brings_nothing_back, 2),
     Variant("a deleted pod leaves without a word", _leaves_without_a_word, 2),
+    Variant("half a gang is bound", _binds_half_a_gang, 2, "gangs", GANGS_WHOLE),
+    Variant("what a gang held is not given back", _keeps_what_a_gang_held, 2, "gangs", NO_RESERVATION_LEAKED),
+    Variant("the mates of a gang's first member are lost", _loses_the_mates, 1, "gangs"),
 ]

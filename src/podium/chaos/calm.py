@@ -28,6 +28,7 @@ from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.engine.decide import decide
 from podium.engine.explain import Unwritten
+from podium.engine.gangs.explain_gang import explain_gang
 from podium.engine.sampling import Sampling
 from podium.engine.scheduler import Scheduler
 from podium.framework.clock import Clock
@@ -37,7 +38,9 @@ from podium.framework.nominator import Nominator
 from podium.framework.profile import ProfileRuntime
 from podium.framework.waiting import WaitingPods
 from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
+from podium.kube.json_object import JsonObject
 from podium.live.process import SchedulerProcess
+from podium.plugins.coscheduling.pod_group import RESOURCE, group_key
 
 NO_POD_LOST = "no pod is lost"
 SAME_CLUSTER = "the scheduler's cluster is the API server's"
@@ -69,6 +72,10 @@ class Truth:
             for kind, (version, name) in OTHERS.items()
             for stored in api.store.items(kind_of(api, version, name))
         ]
+        groups = api.kinds.by_kind("scheduling.x-k8s.io/v1alpha1", "PodGroup")
+        self.groups: dict[str, JsonObject] = {}
+        if groups is not None:
+            self.groups = {f"{each.namespace}/{each.name}": each.decode() for each in api.store.items(groups)}
         self.waiting = {uid: pod for uid, pod in self.pods.items() if not pod.node_name and not pod.finished}
         self.placed = {uid: pod for uid, pod in self.pods.items() if pod.node_name and not pod.finished}
         self.sums: dict[str, Amounts] = {}
@@ -176,6 +183,8 @@ def placeable_pods(truth: Truth, config: SchedulerConfig, registry: Registry, cl
         store = cluster.objects.store_of(type(each))
         assert store is not None
         store.set(each.key, each)
+    for key, group in truth.groups.items():
+        cluster.objects.custom_store(RESOURCE).set(key, group)
     for pod in truth.pods.values():
         if pod.uid in truth.placed:
             cluster.set_pod(pod)
@@ -188,7 +197,16 @@ def placeable_pods(truth: Truth, config: SchedulerConfig, registry: Registry, cl
     runtime = ProfileRuntime(config.profiles[0], registry, handle)
     sampling = Sampling(config.percentage_of_nodes_to_score, False)
     try:
+        gangs: dict[str, bool] = {}
         for pod in truth.waiting.values():
+            key = group_key(pod)
+            if key in truth.groups:
+                if key not in gangs:
+                    found = explain_gang(runtime, pod, sampling)
+                    gangs[key] = found is not None and found.starts and found.would_fit > 0
+                    if gangs[key]:
+                        yield f"gang {key} waits, but it would fit"
+                continue
             decision = decide(runtime, Cycle(pod, cluster), sampling)
             if decision.row is not None:
                 yield f"pod {pod.key} waits, but {cluster.names[decision.row]} would take it"

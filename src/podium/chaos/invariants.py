@@ -10,8 +10,7 @@
 A scheduler decides on what it has heard. A node may have shrunk, or taken pods of another leader, before it
 hears of that. It can then place too much; that lies in the nature of the API, and kube-scheduler does the same. A node
 is overcommitted only where the pods that the sender knew of or had bound itself are too much for what it knew the node
-to have. `calm.py` checks what must hold after the faults. Gangs (all of a group or none) have no invariant
-yet, because there is no gang scheduling yet: `Invariants._bound` is where one would look.
+to have. `calm.py` checks what must hold after the faults, `gangs.py` what must hold for gangs.
 """
 
 from __future__ import annotations
@@ -25,11 +24,13 @@ import msgspec
 
 from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.store.collection import ObjectChange
+from podium.chaos.gangs import GANGS_WHOLE, GoneMembers
 from podium.chaos.machines import kind_of
 from podium.chaos.network import Link
 from podium.chaos.virtual_time import VirtualProcess
 from podium.cluster import PlacedPod
 from podium.cluster.facts import PodFacts
+from podium.framework.handle import Effect
 from podium.kube import Node, Pod
 from podium.kube.quantity import milli, units
 from podium.live.process import SchedulerProcess
@@ -96,6 +97,7 @@ class Invariants:
         self._offered: dict[str, Amounts] = {}
         self._knowledge: dict[tuple[str, VirtualProcess], tuple[frozenset[str], Amounts | None]] = {}
         """By pod and process: which pods it knew to be on the node it chose, and what it knew that node to have."""
+        self._gangs = GoneMembers()
         self._last_binder: dict[str, VirtualProcess] = {}  # by uid: the process that last sent a binding
         api.store.listen(self._pod_changed, kind_of(api, "v1", "Pod"))
         api.store.listen(self._node_changed, kind_of(api, "v1", "Node"))
@@ -117,6 +119,19 @@ class Invariants:
             return assume(pod, node_name, facts)
 
         cluster.assume = assumed  # type: ignore[method-assign]
+        bind = scheduler.live.writer.bind
+
+        def binding(pod: Pod, node_name: str) -> Effect:
+            self._gang_is_whole(process, scheduler, pod)
+            return bind(pod, node_name)
+
+        scheduler.live.writer.bind = binding  # type: ignore[method-assign]
+
+    def _gang_is_whole(self, process: VirtualProcess, scheduler: SchedulerProcess, pod: Pod) -> None:
+        self.checked[GANGS_WHOLE] += 1
+        what = self._gangs.half_bound(scheduler.live.engine, pod, asyncio.get_running_loop().time())
+        if what is not None:
+            self.violated(GANGS_WHOLE, f"{process.name}: {what}")
 
     def sent(self, link: Link, data: bytes) -> None:
         """For `Network.sent`."""
@@ -161,6 +176,7 @@ class Invariants:
         uid = change.new.uid
         if change.type == "DELETED":
             self._pods.pop(uid, None)
+            self._gangs.gone(change.new.decode(), asyncio.get_running_loop().time())
             return
         pod = change.new.decode()
         node = pod["spec"].get("nodeName")
@@ -168,6 +184,7 @@ class Invariants:
             return
         if pod["status"].get("phase") in ENDED:
             self._pods.pop(uid, None)
+            self._gangs.gone(pod, asyncio.get_running_loop().time())
         known = self._ever.get(uid)
         if known is None:
             self._bound(pod, node)

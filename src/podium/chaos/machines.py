@@ -20,6 +20,7 @@ from podium.apiserver.kinds import Kind
 from podium.apiserver.store.collection import ObjectChange, Stored
 from podium.chaos.transcript import Transcript
 from podium.chaos.workloads import FIXED, LASTS, MADE, NAMESPACE, PRIORITIES, Arrival, claim_of
+from podium.controllers.crds import definitions
 from podium.kube.json_object import JsonObject
 
 ORPHANED = 8.0
@@ -56,6 +57,14 @@ class Machines:
             self._api.create(classes, {"metadata": {"name": name}, "value": value})
         for node in nodes:
             self._create_node(node)
+
+    def define_groups(self, groups: list[JsonObject]) -> None:
+        """The PodGroups, which need their definition first."""
+        if groups:
+            definition = definitions()["podgroups"]
+            self._api.create(kind_of(self._api, "apiextensions.k8s.io/v1", "CustomResourceDefinition"), definition)
+            for group in groups:
+                self._api.create(kind_of(self._api, "scheduling.x-k8s.io/v1alpha1", "PodGroup"), group)
 
     def expect(self, arrivals: list[Arrival], start: float, end: float) -> None:
         """Have the pods come, and go, between these times."""

@@ -30,6 +30,8 @@ from podium.chaos.calm import (
     too_many_tasks,
     under_way,
 )
+from podium.chaos.gangs import CONFIG as GANG_CONFIG
+from podium.chaos.gangs import NO_RESERVATION_LEAKED, leaked_reservations
 from podium.chaos.invariants import Invariants, Violation
 from podium.chaos.machines import Machines
 from podium.chaos.network import End, Network
@@ -38,10 +40,19 @@ from podium.chaos.request_faults import Handler, RequestFaults
 from podium.chaos.timed_faults import TimedFaults
 from podium.chaos.transcript import LogToTranscript, Transcript
 from podium.chaos.virtual_time import VirtualLoop, outside
-from podium.chaos.workloads import PodMixture, draw_arrivals, draw_nodes, draw_volumes, draw_workload
-from podium.config.load import default_config
+from podium.chaos.workloads import (
+    EVERY_SEED_WITH_GANGS,
+    WORKLOADS,
+    PodMixture,
+    draw_arrivals,
+    draw_groups,
+    draw_nodes,
+    draw_volumes,
+    draw_workload,
+    in_gang,
+)
+from podium.config.load import default_config, load_config
 from podium.config.registry import Registry
-from podium.config.resolved import SchedulerConfig
 from podium.serving.log import LOG
 
 SETTLE = 240.0
@@ -69,20 +80,22 @@ class ScenarioOutcome(NamedTuple):
 
 
 def run_scenario(seed: int, workload: PodMixture | None, registry: Registry) -> ScenarioOutcome:
-    config = default_config(registry)
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(FaultScenario(seed, workload, config, registry).run())
+        return runner.run(FaultScenario(seed, workload, registry).run())
 
 
 class FaultScenario:
     """What one seed makes, and its run."""
 
-    def __init__(self, seed: int, workload: PodMixture | None, config: SchedulerConfig, registry: Registry) -> None:
+    def __init__(self, seed: int, workload: PodMixture | None, registry: Registry) -> None:
         self.seed = seed
-        self.config = config
         self.registry = registry
         self.transcript = Transcript()
+        if workload is None and seed % EVERY_SEED_WITH_GANGS == 0:
+            workload = WORKLOADS["gangs"]
         self.workload = workload or draw_workload(self._rng("workload"))
+        with_gangs = in_gang in self.workload.pods
+        self.config = load_config(GANG_CONFIG, "gangs", registry).config if with_gangs else default_config(registry)
 
     def _rng(self, purpose: str) -> random.Random:
         """A generator for each purpose, so that a change in one leaves the others as they were.
@@ -125,10 +138,11 @@ class FaultScenario:
         controller = outside(volumes.work())
         answer = self._noted(faults.over(ApiServer(api, host=SERVER_NAME, rng=self._rng("server")).answer))
         network.listen("api", 80, web.Server(answer, handler_cancellation=True, access_log=None))
-        replicas.start()
 
         calm, faulty = rng.uniform(3, 8), rng.uniform(40, 90)
         arrivals = draw_arrivals(self._rng("pods"), self.workload, nodes, calm + faulty - 5)
+        machines.define_groups(draw_groups(arrivals))
+        replicas.start()
         machines.expect(arrivals, 1.0, calm + faulty)
         timed_faults = TimedFaults(
             self._rng("storm"),
@@ -187,7 +201,7 @@ class FaultScenario:
             first = next(problems, None)
             if first is None or loop.time() >= end:
                 break
-        for invariant in (NO_POD_LOST, SAME_CLUSTER, NOTHING_LEFT):
+        for invariant in (NO_POD_LOST, SAME_CLUSTER, NOTHING_LEFT, NO_RESERVATION_LEAKED):
             invariants.checked[invariant] += 1
         if first is not None:
             for invariant, what in (first, *problems):
@@ -210,6 +224,8 @@ class FaultScenario:
         for process, scheduler in schedulers.items():
             for what in leftovers(truth, scheduler.live.engine):
                 yield NOTHING_LEFT, f"{process.name}: {what}"
+            for what in leaked_reservations(truth.placed.values(), scheduler.live.engine):
+                yield NO_RESERVATION_LEAKED, f"{process.name}: {what}"
             for what in differences(truth, scheduler.live.engine):
                 yield SAME_CLUSTER, f"{process.name}: {what}"
             for what in too_many_tasks(process):

@@ -20,6 +20,8 @@ LASTS = "podium.dev/lasts"
 """The annotation that says after how many seconds a pod ends by itself."""
 FIXED, MADE = "fixed", "made"
 """Storage classes: of local volumes that are there from the start, and of volumes made on the chosen node."""
+GANG = "scheduling.x-k8s.io/pod-group"
+"""The label that names a pod's PodGroup."""
 PRIORITIES = {"low": 10, "high": 1000, "urgent": 100_000}
 
 Draw = Callable[[random.Random, JsonObject], None]
@@ -68,6 +70,19 @@ def draw_arrivals(rng: random.Random, workload: PodMixture, nodes: list[JsonObje
         back = rng.uniform(0.0, 5.0) if goes is not None and rng.random() < workload.returning else None
         arrivals.append(Arrival(rng.choice(moments) + rng.uniform(0, 2), pod, goes, back))
     return sorted(arrivals, key=lambda arrival: arrival.at)
+
+
+def draw_groups(arrivals: list[Arrival]) -> list[JsonObject]:
+    """The PodGroups of the pods; three quarters of the members must have a node before any starts."""
+    sizes: dict[str, int] = {}
+    for arrival in arrivals:
+        name = arrival.pod["metadata"]["labels"].get(GANG)
+        if name:
+            sizes[name] = sizes.get(name, 0) + 1
+    return [
+        {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": {"minMember": max(2, size * 3 // 4)}}
+        for name, size in sorted(sizes.items())
+    ]
 
 
 def draw_volumes(rng: random.Random, nodes: list[JsonObject]) -> list[JsonObject]:
@@ -193,6 +208,14 @@ def with_volume(rng: random.Random, pod: JsonObject) -> None:
     pod["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
 
 
+def in_gang(rng: random.Random, pod: JsonObject) -> None:
+    """One of a PodGroup, all of which ask for the same."""
+    number = rng.randrange(6)
+    pod["metadata"]["labels"] = {"app": "gang", GANG: f"gang-{number}"}
+    requests = {"cpu": f"{(250, 500, 1000)[number % 3]}m", "memory": "128Mi"}
+    pod["spec"]["containers"][0]["resources"]["requests"] = requests
+
+
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -219,9 +242,14 @@ WORKLOADS = {
         PodMixture(
             "volumes", {with_volume: 2, plain: 3, important: 1, large: 1}, ending=0.1, deleted=0.3, returning=0.8
         ),
+        PodMixture("gangs", {in_gang: 6, plain: 3, important: 1}, ending=0.1, deleted=0.15, returning=0.8),
         PodMixture("mixed", {**dict.fromkeys(EVERY, 1.0), **RARE, plain: 4.0, important: 3.0}, deleted=0.2),
     )
 }
+
+
+EVERY_SEED_WITH_GANGS = 8
+"""Of the seeds without a workload of their own every eighth has gangs."""
 
 
 def draw_workload(rng: random.Random) -> PodMixture:

@@ -92,6 +92,10 @@ class Coscheduling(Plugin):
             ours = after.spec.scheduler_name == self.handle.scheduler_name
             self._records.set_elsewhere(after, None if ours or after.node_name or after.finished else after)
 
+    def record(self, key: str) -> GroupRecord | None:
+        """What is counted of a group ("namespace/name")."""
+        return self._records.by_key(key)
+
     # The order of the queue
 
     def less(self, a: QueuedPod, b: QueuedPod) -> bool:
