@@ -171,6 +171,7 @@ def test_of_two_gangs_that_need_60_percent_each_one_starts_and_the_other_waits(p
     time.sleep(2)
     started = {name[0] for name in placed(plane)}
     assert (len(placed(plane)), len(started)) == (30, 1)
-    plane.client.for_each(lambda name: plane.client.delete("Pod", name), list(placed(plane)))
+    for name in placed(plane):
+        plane.client.delete("Pod", name)
     until_placed(plane, 30, podium)
     assert {name[0] for name in placed(plane)} == {"a", "b"} - started

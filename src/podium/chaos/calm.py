@@ -183,8 +183,8 @@ def placeable_pods(truth: Truth, config: SchedulerConfig, registry: Registry, cl
         store = cluster.objects.store_of(type(each))
         assert store is not None
         store.set(each.key, each)
-    for key, group in truth.groups.items():
-        cluster.objects.custom_store(RESOURCE).set(key, group)
+    for name, group in truth.groups.items():
+        cluster.objects.custom_store(RESOURCE).set(name, group)
     for pod in truth.pods.values():
         if pod.uid in truth.placed:
             cluster.set_pod(pod)
@@ -197,14 +197,14 @@ def placeable_pods(truth: Truth, config: SchedulerConfig, registry: Registry, cl
     runtime = ProfileRuntime(config.profiles[0], registry, handle)
     sampling = Sampling(config.percentage_of_nodes_to_score, False)
     try:
-        gangs: dict[str, bool] = {}
+        gangs: set[str] = set()
         for pod in truth.waiting.values():
             key = group_key(pod)
-            if key in truth.groups:
+            if key is not None and key in truth.groups:
                 if key not in gangs:
+                    gangs.add(key)
                     found = explain_gang(runtime, pod, sampling)
-                    gangs[key] = found is not None and found.starts and found.would_fit > 0
-                    if gangs[key]:
+                    if found is not None and found.starts and found.would_fit:
                         yield f"gang {key} waits, but it would fit"
                 continue
             decision = decide(runtime, Cycle(pod, cluster), sampling)

@@ -24,13 +24,15 @@ import msgspec
 
 from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.store.collection import ObjectChange
-from podium.chaos.gangs import GANGS_WHOLE, GoneMembers
+from podium.chaos.gangs import GANGS_WHOLE, half_bound
 from podium.chaos.machines import kind_of
 from podium.chaos.network import Link
 from podium.chaos.virtual_time import VirtualProcess
 from podium.cluster import PlacedPod
 from podium.cluster.facts import PodFacts
-from podium.framework.handle import Effect
+from podium.framework.cycle import Cycle
+from podium.framework.profile import ProfileRuntime
+from podium.framework.queued import QueuedPod
 from podium.kube import Node, Pod
 from podium.kube.quantity import milli, units
 from podium.live.process import SchedulerProcess
@@ -97,7 +99,6 @@ class Invariants:
         self._offered: dict[str, Amounts] = {}
         self._knowledge: dict[tuple[str, VirtualProcess], tuple[frozenset[str], Amounts | None]] = {}
         """By pod and process: which pods it knew to be on the node it chose, and what it knew that node to have."""
-        self._gangs = GoneMembers()
         self._last_binder: dict[str, VirtualProcess] = {}  # by uid: the process that last sent a binding
         api.store.listen(self._pod_changed, kind_of(api, "v1", "Pod"))
         api.store.listen(self._node_changed, kind_of(api, "v1", "Node"))
@@ -119,19 +120,19 @@ class Invariants:
             return assume(pod, node_name, facts)
 
         cluster.assume = assumed  # type: ignore[method-assign]
-        bind = scheduler.live.writer.bind
+        engine = scheduler.live.engine
+        start_binding = engine.start_binding
 
-        def binding(pod: Pod, node_name: str) -> Effect:
-            self._gang_is_whole(process, scheduler, pod)
-            return bind(pod, node_name)
+        def starting(
+            runtime: ProfileRuntime, cycle: Cycle, queued: QueuedPod, node_name: str, waits: dict[str, float]
+        ) -> None:
+            self.checked[GANGS_WHOLE] += 1
+            wrong = None if waits else half_bound(engine, cycle.pod)
+            if wrong is not None:
+                self.violated(GANGS_WHOLE, f"{process.name}: {wrong}")
+            start_binding(runtime, cycle, queued, node_name, waits)
 
-        scheduler.live.writer.bind = binding  # type: ignore[method-assign]
-
-    def _gang_is_whole(self, process: VirtualProcess, scheduler: SchedulerProcess, pod: Pod) -> None:
-        self.checked[GANGS_WHOLE] += 1
-        what = self._gangs.half_bound(scheduler.live.engine, pod, asyncio.get_running_loop().time())
-        if what is not None:
-            self.violated(GANGS_WHOLE, f"{process.name}: {what}")
+        engine.start_binding = starting  # type: ignore[method-assign]
 
     def sent(self, link: Link, data: bytes) -> None:
         """For `Network.sent`."""
@@ -176,7 +177,6 @@ class Invariants:
         uid = change.new.uid
         if change.type == "DELETED":
             self._pods.pop(uid, None)
-            self._gangs.gone(change.new.decode(), asyncio.get_running_loop().time())
             return
         pod = change.new.decode()
         node = pod["spec"].get("nodeName")
@@ -184,7 +184,6 @@ class Invariants:
             return
         if pod["status"].get("phase") in ENDED:
             self._pods.pop(uid, None)
-            self._gangs.gone(pod, asyncio.get_running_loop().time())
         known = self._ever.get(uid)
         if known is None:
             self._bound(pod, node)
