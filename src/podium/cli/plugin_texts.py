@@ -47,13 +47,40 @@ class NAME(Plugin):
         return 100 if node.labels.get(self.args.label) == "true" else 0
 '''
 
-TEST = '''\
-"""NAME in a real decision: two nodes that differ in nothing but the label."""
-
+_IMPORTS = """\
 from pathlib import Path
 
 from podium import Pod, decode_documents, explain, load_config, load_registry
 
+"""
+
+_POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec: {containers: [{name: web, image: nginx}]}
+"""
+
+_DECISION = """\
+    registry = load_registry(["MODULE:NAME"])
+    scheduler = Path(__file__).parent.parent / "scheduler.yaml"
+    config = load_config(scheduler.read_text(), str(scheduler), registry).config
+    objects = decode_documents(CLUSTER, "CLUSTER").objects
+    pod = next(each for each in objects if isinstance(each, Pod))
+
+    answer = explain(objects, pod, config, registry)
+"""
+
+
+def _test(text: str) -> str:
+    """A test with what all of them have in common."""
+    return text.replace("IMPORTS\n", _IMPORTS).replace("POD_OF_THE_TEST\n", _POD).replace("DECISION\n", _DECISION)
+
+
+TEST = _test('''\
+"""NAME in a real decision: two nodes that differ in nothing but the label."""
+
+IMPORTS
 CLUSTER = """
 apiVersion: v1
 kind: Node
@@ -65,26 +92,16 @@ kind: Node
 metadata: {name: labelled, labels: {PACKAGE: "true"}}
 status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110}}
 ---
-apiVersion: v1
-kind: Pod
-metadata: {name: web}
-spec: {containers: [{name: web, image: nginx}]}
+POD_OF_THE_TEST
 """
 
 
 def test_the_labelled_node_wins() -> None:
-    registry = load_registry(["MODULE:NAME"])
-    scheduler = Path(__file__).parent.parent / "scheduler.yaml"
-    config = load_config(scheduler.read_text(), str(scheduler), registry).config
-    objects = decode_documents(CLUSTER, "CLUSTER").objects
-    pod = next(each for each in objects if isinstance(each, Pod))
-
-    answer = explain(objects, pod, config, registry)
-
+DECISION
     assert answer.selected == "labelled"
     weighted = {node.name: node.scores["NAME"] for node in answer.nodes}
     assert weighted == {"plain": 0, "labelled": 5 * 100}
-'''
+''')
 
 SCHEDULER = """\
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -107,13 +124,10 @@ AGENT_ABOUT = '''\
 
 '''
 
-AGENT_TEST = '''\
+AGENT_TEST = _test('''\
 """NAME in a real decision: two nodes, each with the points that the configuration says."""
 
-from pathlib import Path
-
-from podium import Pod, decode_documents, explain, load_config, load_registry
-
+IMPORTS
 CLUSTER = """
 apiVersion: v1
 kind: Node
@@ -125,26 +139,16 @@ kind: Node
 metadata: {name: other}
 status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110}}
 ---
-apiVersion: v1
-kind: Pod
-metadata: {name: web}
-spec: {containers: [{name: web, image: nginx}]}
+POD_OF_THE_TEST
 """
 
 
 def test_every_node_may_have_the_pod_and_gets_its_points() -> None:
-    registry = load_registry(["MODULE:NAME"])
-    scheduler = Path(__file__).parent.parent / "scheduler.yaml"
-    config = load_config(scheduler.read_text(), str(scheduler), registry).config
-    objects = decode_documents(CLUSTER, "CLUSTER").objects
-    pod = next(each for each in objects if isinstance(each, Pod))
-
-    answer = explain(objects, pod, config, registry)
-
+DECISION
     assert all(node.feasible for node in answer.nodes)
     # Three points count 30, five times.
     assert {node.name: node.scores["NAME"] for node in answer.nodes} == {"one": 150, "other": 150}
-'''
+''')
 
 AGENT_SCHEDULER = """\
 apiVersion: kubescheduler.config.k8s.io/v1

@@ -18,6 +18,7 @@ import msgspec
 from podium.client.errors import AccessError
 from podium.kube.documents import SETTINGS, DocumentError, read_yaml
 from podium.kube.files import read_file
+from podium.kube.nulls import without_null_fields
 
 
 class KubeconfigEntry(msgspec.Struct, rename="kebab", kw_only=True):
@@ -197,18 +198,10 @@ def _read(file: Path) -> Kubeconfig:
     if content.get("kind", "Config") != "Config":
         raise location.error(f"this is no kubeconfig: kind is {content['kind']!r} and must be Config")
     try:
-        return msgspec.convert(_without_nulls(content), Kubeconfig)
+        return msgspec.convert(without_null_fields(content), Kubeconfig)
     except msgspec.ValidationError as error:
         what, _, where = str(error).partition(" - at `$.")
         raise location.error(f"{where.rstrip('`') or 'the file'}: {_lowered(what)}") from None
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
-    if isinstance(value, list):
-        return [_without_nulls(inner) for inner in value]
-    return value
 
 
 def _lowered(sentence: str) -> str:

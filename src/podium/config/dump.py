@@ -12,11 +12,12 @@ import yaml
 from podium.config.durations import encode_hook
 from podium.config.resolved import Profile, SchedulerConfig
 from podium.config.types import API_VERSION, KIND, PluginSet
+from podium.kube.nulls import without_null_fields
 
 
 def to_dict(config: SchedulerConfig) -> dict[str, Any]:
     """The configuration as plain values, ready for JSON or YAML."""
-    whole: dict[str, Any] = _without_nulls(
+    whole: dict[str, Any] = without_null_fields(
         {
             "apiVersion": API_VERSION,
             "kind": KIND,
@@ -59,13 +60,3 @@ def _plugin_set(plugins: PluginSet) -> dict[str, Any] | None:
 
 def _plain(value: Any) -> Any:
     return msgspec.to_builtins(value, enc_hook=encode_hook)
-
-
-def _without_nulls(value: Any) -> Any:
-    match value:
-        case dict():
-            return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-        case list() | tuple():
-            return [_without_nulls(item) for item in value]
-        case _:
-            return value

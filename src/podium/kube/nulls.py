@@ -10,6 +10,15 @@ from typing import Any
 from msgspec import inspect
 
 
+def without_null_fields(value: Any) -> Any:
+    """The value with all fields that are null left out; in lists null keeps its place."""
+    if isinstance(value, dict):
+        return {key: without_null_fields(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, list | tuple):
+        return [without_null_fields(inner) for inner in value]
+    return value
+
+
 def without_nulls(value: Any, type_: type) -> Any:
     """The decoded JSON value with every null replaced by what it means for the type."""
     return _clean(value, _inspected(type_))

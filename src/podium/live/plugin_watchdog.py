@@ -19,6 +19,7 @@ from podium.framework.answers import filter_by_node, score_by_node
 from podium.framework.cycle import Cycle
 from podium.framework.plugin import POINT_METHODS, Plugin
 from podium.kube import Pod
+from podium.live.side_thread import SideThread
 
 SLOW = 0.1
 """Seconds from which on a call is slow."""
@@ -54,23 +55,16 @@ class PluginWatchdog:
         self._sums: dict[Call, tuple[int, float]] = {}
         self.seconds: dict[Call, float] = {}
         """What slow calls took so far, by plugin and method."""
-        self._thread: threading.Thread | None = None
-        self._ended = threading.Event()
+        self._thread = SideThread("plugin-watchdog")
 
     def start(self) -> None:
-        watched = threading.get_ident()
-        self._ended.clear()
-        self._thread = threading.Thread(target=self._run, args=(watched,), name="plugin-watchdog", daemon=True)
-        self._thread.start()
+        self._thread.start(self._run, threading.get_ident())
 
     def stop(self) -> None:
-        self._ended.set()
-        if self._thread is not None:
-            self._thread.join(1.0)
-            self._thread = None
+        self._thread.stop()
 
     def _run(self, watched: int) -> None:
-        while not self._ended.wait(LOOK_EVERY):
+        while not self._thread.ended.wait(LOOK_EVERY):
             self.look(sys._current_frames().get(watched), time.monotonic())
         self._forget_all()
 

@@ -15,20 +15,18 @@ others; where nothing is known of any, all get the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
 
-from podium.cluster import NodeInfo, Nodes
 from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
-from podium.framework import Cycle, Handle, Plugin, PluginError, Scope, Scores
+from podium.framework import Handle, PluginError
 from podium.framework.environment import filled
 from podium.framework.load import GenerationCounter, follow
-from podium.kube import Pod
-from podium.measured.named_scores import NamedScores
+from podium.measured.named_scores import NamedScorePlugin, NamedScores
 from podium.measured.promql import by, rate, selector
 from podium.measured.scaling import Better, Missing, where_missing
 from podium.measured.series import NodeMatch, Series
@@ -143,20 +141,18 @@ def shares(values: Mapping[str, float], metric: Metric) -> dict[str, float]:
     return {name: 1 - share for name, share in found.items()} if metric.direction == "lower" else found
 
 
-class MeasuredLoad(Plugin):
+class MeasuredLoad(NamedScorePlugin):
     name = NAME
     Args = MeasuredLoadArgs
-    score_scope = Scope.NODE
-    sees_claims = False
 
     def __init__(self, args: MeasuredLoadArgs, handle: Handle) -> None:
         super().__init__(filled(args, VARIABLES), handle)
         source: SourceSettings = self.args.effective_source
         if not source.address:
             raise PluginError("set prometheusAddress, or environment variable PROMETHEUS_ADDRESS, to Prometheus' URL")
-        self._generation = GenerationCounter()
-        self._readings = [follow(handle, metric.series(source), self._generation) for metric in self.args.metrics]
-        self._scores = NamedScores(self._generation, self._find)
+        generation = GenerationCounter()
+        self._readings = [follow(handle, metric.series(source), generation) for metric in self.args.metrics]
+        self.scores = NamedScores(generation, self._find)
 
     @property
     def unready(self) -> str | None:
@@ -165,15 +161,6 @@ class MeasuredLoad(Plugin):
             return None
         problem = next((each.problem for each in self._readings if each.problem), "it has not been asked yet")
         return f"nothing has been measured yet: {problem}"
-
-    def watermark(self, pod: Pod) -> Hashable:
-        return self._generation.count
-
-    def score(self, cycle: Cycle, nodes: Nodes) -> Scores | int:
-        return self._scores.over(nodes)
-
-    def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
-        return self._scores.of(node.name)
 
     def _find(self) -> tuple[dict[str, int], int]:
         known = self._combined()

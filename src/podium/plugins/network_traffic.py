@@ -14,20 +14,18 @@ is known of any node, or nothing is sent, all get the same. So a lack of measure
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from podium.cluster import NodeInfo, Nodes
 from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
-from podium.framework import Cycle, Handle, Normalizer, Plugin, Scope, Scores
+from podium.framework import Handle, Normalizer
 from podium.framework.load import GenerationCounter, follow
-from podium.kube import Pod
-from podium.measured.named_scores import NamedScores
+from podium.measured.named_scores import NamedScorePlugin, NamedScores
 from podium.measured.promql import by, over_time, rate, selector
 from podium.measured.scaling import Missing
 from podium.measured.series import NodeMatch, Series
@@ -102,30 +100,19 @@ def query_of(args: NetworkTrafficArgs) -> str:
     return by("sum", args.node_label, rates) if args.node_label else f"sum without (device) ({rates})"
 
 
-class NetworkTraffic(Plugin):
+class NetworkTraffic(NamedScorePlugin):
     name = NAME
     Args = NetworkTrafficArgs
-    score_scope = Scope.NODE
     normalizer = Normalizer.REVERSED
-    sees_claims = False
 
     def __init__(self, args: NetworkTrafficArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         series = Series(
             source=args.effective_source, query=query_of(args), match=NodeMatch(label=args.node_label), combine="sum"
         )
-        self._generation = GenerationCounter()
-        self._readings = follow(handle, series, self._generation)
-        self._scores = NamedScores(self._generation, self._find)
-
-    def watermark(self, pod: Pod) -> Hashable:
-        return self._generation.count
-
-    def score(self, cycle: Cycle, nodes: Nodes) -> Scores | int:
-        return self._scores.over(nodes)
-
-    def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
-        return self._scores.of(node.name)
+        generation = GenerationCounter()
+        self._readings = follow(handle, series, generation)
+        self.scores = NamedScores(generation, self._find)
 
     def _find(self) -> tuple[dict[str, int], int]:
         """Whole bytes, and what nodes are taken to have that nothing is known of."""

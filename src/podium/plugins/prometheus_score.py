@@ -15,16 +15,14 @@ is known of any node, all get the same, so that the other plugins decide.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 
 import msgspec
 
-from podium.cluster import NodeInfo, Nodes
 from podium.config.field import FieldError, FieldPath
-from podium.framework import Cycle, Handle, Plugin, Scope, Scores
+from podium.framework import Handle
 from podium.framework.load import GenerationCounter, follow
-from podium.kube import Pod
-from podium.measured.named_scores import NamedScores
+from podium.measured.named_scores import NamedScorePlugin, NamedScores
 from podium.measured.scaling import Better, Missing, Scale, scaled, where_missing
 from podium.measured.series import Combine, NodeMatch, Series
 from podium.measured.settings import SourceSettings
@@ -62,27 +60,16 @@ class PrometheusScoreArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=T
             yield FieldError.invalid(path.child("high"), self.high, "must be greater than low")
 
 
-class PrometheusScore(Plugin):
+class PrometheusScore(NamedScorePlugin):
     name = NAME
     Args = PrometheusScoreArgs
-    score_scope = Scope.NODE
-    sees_claims = False
 
     def __init__(self, args: PrometheusScoreArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         series = Series(source=args.source, query=args.query, match=args.match, combine=args.combine)
-        self._generation = GenerationCounter()
-        self._readings = follow(handle, series, self._generation)
-        self._scores = NamedScores(self._generation, self._find)
-
-    def watermark(self, pod: Pod) -> Hashable:
-        return self._generation.count
-
-    def score(self, cycle: Cycle, nodes: Nodes) -> Scores | int:
-        return self._scores.over(nodes)
-
-    def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
-        return self._scores.of(node.name)
+        generation = GenerationCounter()
+        self._readings = follow(handle, series, generation)
+        self.scores = NamedScores(generation, self._find)
 
     def _find(self) -> tuple[dict[str, int], int]:
         args = self.args

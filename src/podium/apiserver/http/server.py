@@ -13,6 +13,7 @@ import os
 import random
 import ssl
 import zlib
+from collections.abc import Iterator
 from typing import Final
 
 from aiohttp import HttpVersion11, hdrs, web
@@ -165,15 +166,10 @@ class ApiServer:
         watcher = Watcher(self._api.store, request)
         self._watchers.add(watcher)
         try:
-            await response.prepare(http)
-            await self._send(watcher, request, response)
-            with contextlib.suppress(ConnectionError):
+            with _until_it_leaves(http):
+                await response.prepare(http)
+                await self._send(watcher, request, response)
                 await response.write_eof()
-        except ConnectionError:
-            pass  # The client has left.
-        except TimeoutError:  # It is there and does not read.
-            if http.transport is not None:
-                http.transport.abort()
         finally:
             watcher.close()
             self._watchers.discard(watcher)
@@ -207,7 +203,7 @@ class ApiServer:
             response.headers[hdrs.CONTENT_ENCODING] = "gzip"
             _chunk(response, http)
         whole = memoryview(found.body)
-        try:
+        with _until_it_leaves(http):
             await response.prepare(http)
             for start in range(0, len(whole), _PIECE):
                 piece = whole[start : start + _PIECE]
@@ -216,16 +212,23 @@ class ApiServer:
             if packer is not None:
                 await self._write(response, packer.flush())
             await response.write_eof()
-        except ConnectionError:
-            pass  # The client has left.
-        except TimeoutError:  # It is there and does not read.
-            if http.transport is not None:
-                http.transport.abort()
         return response
 
     async def _write(self, response: web.StreamResponse, data: bytes | memoryview) -> None:
         async with asyncio.timeout(self._stall_seconds):
             await response.write(data)
+
+
+@contextlib.contextmanager
+def _until_it_leaves(http: web.BaseRequest) -> Iterator[None]:
+    """Write to a client for as long as it is there, and reads."""
+    try:
+        yield
+    except ConnectionError:
+        pass
+    except TimeoutError:
+        if http.transport is not None:
+            http.transport.abort()
 
 
 def _why(error: OSError) -> str:

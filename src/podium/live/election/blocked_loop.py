@@ -8,12 +8,12 @@ process that was stopped finds its lease run out, in this thread as well.
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable
 
 from podium.client import Client
 from podium.live.election.election import Election
+from podium.live.side_thread import SideThread
 
 
 class BlockedLoopRenewal:
@@ -23,22 +23,15 @@ class BlockedLoopRenewal:
         self._election = election
         self._connect = connect
         self._report = report
-        self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread = SideThread("lease-renewal")
         self._turned_at = 0.0
 
     def start(self) -> None:
-        self._ended.clear()
         self._turn()
-        loop = asyncio.get_running_loop()
-        self._thread = threading.Thread(target=self._run, args=(loop,), name="lease-renewal", daemon=True)
-        self._thread.start()
+        self._thread.start(self._run, asyncio.get_running_loop())
 
     def stop(self) -> None:
-        self._ended.set()
-        if self._thread is not None:
-            self._thread.join(1.0)
-            self._thread = None
+        self._thread.stop()
 
     def _turn(self) -> None:
         self._turned_at = time.monotonic()
@@ -46,7 +39,7 @@ class BlockedLoopRenewal:
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         period = self._election.retry_period
         reported = False
-        while not self._ended.wait(period / 2):
+        while not self._thread.ended.wait(period / 2):
             blocked = time.monotonic() - self._turned_at
             if blocked > 2 * period:
                 if self._renewed() and not reported:

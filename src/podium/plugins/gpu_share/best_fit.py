@@ -9,24 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from podium.cluster import NodeInfo, Nodes
-from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scope, Scores, truncated_divide
-from podium.placement.gpu.devices import GpuDevices
-from podium.plugins.gpu_share.room import FULL_CPU, FULL_GPU, MOST_CPU, cpu_left, cpu_left_on, wanted_by
+from podium.framework import MAX_SCORE, Cycle, Scores, truncated_divide
+from podium.plugins.gpu_share.room import FULL_CPU, FULL_GPU, MOST_CPU, GpuScorePlugin, cpu_left, cpu_left_on, wanted_by
 
 _CPU_WEIGHT = MAX_SCORE // 2
 _GPU_WEIGHT = MAX_SCORE // 2 * FULL_CPU // FULL_GPU
 """raw = (100·FULL_CPU − _CPU_WEIGHT·(C − c) − _GPU_WEIGHT·(R − k·d)) / FULL_CPU"""
 
 
-class GpuBestFit(Plugin):
-    score_scope = Scope.PODS
-    sees_claims = False
-    first_of_equals = True
-
-    def __init__(self, args: None, handle: Handle) -> None:
-        super().__init__(args, handle)
-        self._devices = GpuDevices.of(handle.cluster)
-
+class GpuBestFit(GpuScorePlugin):
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         cpu, request = wanted_by(cycle)
         left = _CPU_WEIGHT * np.clip(cpu_left(nodes) - cpu, -MOST_CPU, MOST_CPU)

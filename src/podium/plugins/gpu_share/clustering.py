@@ -15,22 +15,13 @@ from __future__ import annotations
 import numpy as np
 
 from podium.cluster import NodeInfo, Nodes
-from podium.framework import Cycle, Handle, Plugin, Scope, Scores
-from podium.placement.gpu.devices import GpuDevices
-from podium.plugins.gpu_share.room import FULL_GPU, wanted_by
+from podium.framework import Cycle, Scores
+from podium.plugins.gpu_share.room import FULL_GPU, GpuScorePlugin, wanted_by
 
 ONLY_THIS_SIZE, THIS_AND_OTHERS, NONE, FULL = 75, 50, 25, 25
 
 
-class GpuClustering(Plugin):
-    score_scope = Scope.PODS
-    sees_claims = False
-    first_of_equals = True
-
-    def __init__(self, args: None, handle: Handle) -> None:
-        super().__init__(args, handle)
-        self._devices = GpuDevices.of(handle.cluster)
-
+class GpuClustering(GpuScorePlugin):
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         request = wanted_by(cycle).request
         if not request.gpus:

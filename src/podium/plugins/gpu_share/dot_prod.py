@@ -11,24 +11,15 @@ from __future__ import annotations
 import numpy as np
 
 from podium.cluster import NodeInfo, Nodes
-from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scope, Scores
-from podium.placement.gpu.devices import GpuDevices
-from podium.plugins.gpu_share.room import FULL_CPU, FULL_GPU, MOST_CPU, cpu_left, cpu_left_on, wanted_by
+from podium.framework import MAX_SCORE, Cycle, Scores
+from podium.plugins.gpu_share.room import FULL_CPU, FULL_GPU, MOST_CPU, GpuScorePlugin, cpu_left, cpu_left_on, wanted_by
 
 _UNIT = FULL_CPU**2
 _GPU_WEIGHT = _UNIT // FULL_GPU**2
 """x = (C·c + _GPU_WEIGHT·R·k·d) / _UNIT"""
 
 
-class GpuDotProd(Plugin):
-    score_scope = Scope.PODS
-    sees_claims = False
-    first_of_equals = True
-
-    def __init__(self, args: None, handle: Handle) -> None:
-        super().__init__(args, handle)
-        self._devices = GpuDevices.of(handle.cluster)
-
+class GpuDotProd(GpuScorePlugin):
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         cpu, request = wanted_by(cycle)
         room = np.clip(cpu_left(nodes), 0, MOST_CPU) * min(cpu, MOST_CPU)

@@ -21,13 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import NodeInfo, Nodes
-from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scope, Scores
+from podium.framework import MAX_SCORE, Cycle, Handle, Scores
 from podium.placement.gpu.choice import best_devices, sufficient
-from podium.placement.gpu.devices import GpuDevices
 from podium.placement.gpu.fragmentation import Amounts, Fragmentation
 from podium.placement.gpu.request import WHOLE, GpuRequest
 from podium.plugins.gpu_share.args import GpuFGDArgs
-from podium.plugins.gpu_share.room import cpu_left, cpu_left_on, wanted_by
+from podium.plugins.gpu_share.room import GpuScorePlugin, cpu_left, cpu_left_on, wanted_by
 
 FEW = 2000
 """Up to so many nodes, looking up states one by one is quicker than computing with arrays."""
@@ -37,15 +36,11 @@ MOST_STATES = 500_000
 _State = tuple[GpuRequest, int, int, str, tuple[int, ...]]
 
 
-class GpuFGD(Plugin):
+class GpuFGD(GpuScorePlugin):
     Args = GpuFGDArgs
-    score_scope = Scope.PODS
-    sees_claims = False
-    first_of_equals = True
 
     def __init__(self, args: GpuFGDArgs, handle: Handle) -> None:
         super().__init__(args, handle)
-        self._devices = GpuDevices.of(handle.cluster)
         self._fragmentation = Fragmentation(each.pod_type() for each in args.typical_pods)
         self._limits = score_limits(self._fragmentation.pods)
         self._known: dict[_State, int] = {}

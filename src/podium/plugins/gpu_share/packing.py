@@ -14,25 +14,16 @@ from __future__ import annotations
 import numpy as np
 
 from podium.cluster import NodeInfo, Nodes
-from podium.framework import Cycle, Handle, Plugin, Scope, Scores
+from podium.framework import Cycle, Scores
 from podium.placement.gpu.choice import fits
-from podium.placement.gpu.devices import GpuDevices
 from podium.placement.gpu.request import WHOLE
-from podium.plugins.gpu_share.room import wanted_by
+from podium.plugins.gpu_share.room import GpuScorePlugin, wanted_by
 
 IN_USE, NODE_IN_USE, FREE_NODE = 100, 50, 33
 """The highest score of each kind of room."""
 
 
-class GpuPacking(Plugin):
-    score_scope = Scope.PODS
-    sees_claims = False
-    first_of_equals = True
-
-    def __init__(self, args: None, handle: Handle) -> None:
-        super().__init__(args, handle)
-        self._devices = GpuDevices.of(handle.cluster)
-
+class GpuPacking(GpuScorePlugin):
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         request = wanted_by(cycle).request
         if not request.gpus:

@@ -8,19 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from podium.cluster import Nodes
-from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scores
+from podium.framework import MAX_SCORE, Cycle, Scope, Scores
 from podium.placement.gpu.choice import sufficient
-from podium.placement.gpu.devices import GpuDevices
-from podium.plugins.gpu_share.room import wanted_by
+from podium.plugins.gpu_share.room import GpuScorePlugin, wanted_by
 
 
-class GpuRandom(Plugin):
-    sees_claims = False
-    first_of_equals = True
-
-    def __init__(self, args: None, handle: Handle) -> None:
-        super().__init__(args, handle)
-        self._devices = GpuDevices.of(handle.cluster)
+class GpuRandom(GpuScorePlugin):
+    score_scope = Scope.CLUSTER
 
     def score(self, _cycle: Cycle, nodes: Nodes) -> Scores:
         scores: Scores = np.zeros(len(nodes), dtype=np.int64)

@@ -8,18 +8,30 @@ Scores relate them to a large node of the cluster they were made for: 128 cores 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from podium.cluster import Cluster, Nodes
 from podium.cluster.resources import ALLOCATABLE, CPU, REQUESTED, Amounts
-from podium.framework import Cycle
-from podium.placement.gpu.devices import request_of
+from podium.framework import Cycle, Handle, Plugin, Scope
+from podium.placement.gpu.devices import GpuDevices, request_of
 from podium.placement.gpu.request import NO_GPU, GpuRequest
 
 FULL_CPU = 128_000
 FULL_GPU = 8_000
 MOST_CPU = 10**8
 """More thousandths of cpu than any node has: larger amounts count as this, so that products fit into 64 bits."""
+
+
+class GpuScorePlugin(Plugin):
+    """A plugin that scores by the devices of nodes; of equal nodes the first is taken."""
+
+    score_scope = Scope.PODS
+    sees_claims = False
+    first_of_equals = True
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._devices = GpuDevices.of(handle.cluster)
 
 
 class Wanted(NamedTuple):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from podium.kube.nulls import without_null_fields
+
 
 def merge_patch(obj: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
     """The object with the patch merged in; neither argument is changed."""
@@ -26,14 +28,5 @@ def _merged(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
         elif isinstance(current, dict):
             target[key] = value
         else:
-            target[key] = _without_nulls(value)
+            target[key] = without_null_fields(value)
     return target
-
-
-def _without_nulls(value: Any) -> Any:
-    """Nulls cannot be removed from what is not there yet: their keys fall away. In lists they keep their place."""
-    if isinstance(value, dict):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
-    if isinstance(value, list):
-        return [_without_nulls(inner) for inner in value]
-    return value
