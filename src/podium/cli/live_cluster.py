@@ -1,7 +1,7 @@
 """Asks a live cluster for all that an explanation needs."""
 
 import asyncio
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from podium.cli.console import echo
 from podium.cli.errors import InputError
@@ -9,6 +9,7 @@ from podium.cli.errors import InputError
 if TYPE_CHECKING:
     from podium.client import Access
     from podium.config import Registry, SchedulerConfig
+    from podium.framework import Plugin
     from podium.kube import KubeObject
     from podium.telemetry import Telemetry
 
@@ -44,10 +45,13 @@ async def _ask(access: "Access", config: "SchedulerConfig", registry: "Registry"
     from podium.kube import Node, Pod
     from podium.live.measure_once import measure
     from podium.live.permit_events import permit_wait
-    from podium.live.snapshot import fetch_objects
+    from podium.live.snapshot import fetch_custom_objects, fetch_objects
 
     async with Client(access) as client:
         objects = await fetch_objects(client, _warn)
+        enabled = {name for profile in config.profiles for names in profile.plugins.values() for name in names}
+        plugins = [cast("type[Plugin]", registry[name]) for name in sorted(enabled)]
+        objects += await fetch_custom_objects(client, plugins, _warn)
         nodes = [each for each in objects if isinstance(each, Node)]
         pod = next((each for each in objects if isinstance(each, Pod) and each.key == pod_key), None)
         held = None if pod is None else await permit_wait(client, pod)

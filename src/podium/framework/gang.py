@@ -6,9 +6,9 @@ A plugin with a Permit barrier that also implements `GangPlugin` lets the engine
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from podium.framework.cycle import Cycle
 from podium.framework.status import Status, Wait
@@ -51,6 +51,15 @@ class GangState:
     """The members that want a node."""
 
 
+class GangCount(NamedTuple):
+    """How many members a group has, and needs, with and without a node."""
+
+    key: str
+    minimum: int
+    members: int
+    assigned: int
+
+
 @runtime_checkable
 class GangPlugin(Protocol):
     """A Permit plugin that groups pods. What it answers at Permit holds while members come one by one."""
@@ -62,6 +71,9 @@ class GangPlugin(Protocol):
 
     def gang_state(self, pod: Pod, /) -> GangState | None:
         """How the pod's group stands; None: it has none."""
+
+    def gangs(self) -> Iterable[GangCount]:
+        """Every group that has members."""
 
     def confine(self, gang: Gang, domain: str | None, /) -> None:
         """From now on the plugin's Filter lets members onto the nodes of this domain only; None: as usual again."""

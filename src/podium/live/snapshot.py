@@ -7,19 +7,37 @@ withheld is reported, and the answer is given without it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
+
+import msgspec
 
 from podium.client import RESOURCES, ApiError, ApiResource, Client
 from podium.client.listing import list_all
 from podium.client.reading import Reader
-from podium.kube import KubeObject, Node, Pod
+from podium.framework import Plugin
+from podium.kube import CustomObject, KubeObject, Node, Pod
+from podium.kube.custom_object import CUSTOM_KINDS
 
 
 async def fetch_objects(client: Client, tell: Callable[[str], None]) -> list[KubeObject]:
     """Everything that scheduling reads; raises ClientError where the server cannot be asked."""
     lists = await asyncio.gather(*(_listed(client, resource, tell) for resource in RESOURCES.values()))
     return [each for items in lists for each in items]
+
+
+async def fetch_custom_objects(
+    client: Client, plugins: Iterable[type[Plugin]], tell: Callable[[str], None]
+) -> list[CustomObject]:
+    """The custom resources that these plugins read, as far as the server has them."""
+    wanted = {resource.partition("/")[0] for plugin in plugins for resource in plugin.resources}
+    found: list[CustomObject] = []
+    for (version, kind), name in CUSTOM_KINDS.items():
+        if name in wanted:
+            resource: ApiResource[Any] = ApiResource(f"/apis/{version}/{name.partition('.')[0]}", None)
+            for item in await _listed(client, resource, tell):
+                found.append(msgspec.convert({**item, "apiVersion": version, "kind": kind}, CustomObject))
+    return found
 
 
 async def fetch_nodes(client: Client) -> list[Node]:
@@ -29,7 +47,7 @@ async def fetch_nodes(client: Client) -> list[Node]:
     return [each.object for each in found if each.object is not None]
 
 
-async def _listed(client: Client, resource: ApiResource[Any], tell: Callable[[str], None]) -> list[KubeObject]:
+async def _listed(client: Client, resource: ApiResource[Any], tell: Callable[[str], None]) -> list[Any]:
     try:
         found, _version = await list_all(client, resource, Reader(resource))
     except ApiError as error:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from podium.engine.queue.scheduling_queue import Pending
 from podium.engine.scheduler import Scheduler
+from podium.framework.gang import GangCount
 from podium.up.pod_tracker import PodDecision, PodTracker
 
 
@@ -33,6 +34,8 @@ class Picture(NamedTuple):
     """Those of the pods that wait because no node takes them."""
     decisions: list[PodDecision]
     """The newest first."""
+    gangs: list[GangCount]
+    """Groups of pods that start together, those that wait first."""
 
 
 def take_picture(engine: Scheduler, tracker: PodTracker, address: str, uptime: float) -> Picture:
@@ -47,7 +50,18 @@ def take_picture(engine: Scheduler, tracker: PodTracker, address: str, uptime: f
         engine.queue.pending(),
         tracker.refused(),
         list(reversed(tracker.decisions)),
+        _gangs(engine),
     )
+
+
+def _gangs(engine: Scheduler) -> list[GangCount]:
+    found = {
+        gang.key: gang
+        for runtime in engine.profiles.values()
+        for plugin in runtime.gang_plugins
+        for gang in plugin.gangs()
+    }
+    return sorted(found.values(), key=lambda gang: (gang.assigned >= gang.minimum, gang.key))
 
 
 def _bars(engine: Scheduler) -> list[NodeBar]:

@@ -1,11 +1,13 @@
 """Draws the live view: every node as two bars, what waits, and the last decisions, as much as fits the terminal."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from podium.framework.gang import GangCount
 from podium.kube.printable import printable
 from podium.up.picture import NodeBar, Picture
 from podium.up.pod_tracker import PodDecision
@@ -24,13 +26,14 @@ def draw(picture: Picture, height: int) -> RenderableType:
     """The picture for a terminal of that many lines."""
     decisions = picture.decisions[: min(_DECISIONS, max(3, height // 4))]
     refused = picture.refused[: max(1, height // _EACH_REFUSED)]
-    room = max(3, height - _AROUND - len(decisions) - len(refused))
+    room = max(3, height - _AROUND - len(decisions) - len(refused) - bool(picture.gangs))
     parts: list[RenderableType] = [
         _headline(picture),
         Text(),
         _nodes(picture.nodes, room),
         Text(),
         _queue(picture),
+        *([Text(gang_line(picture.gangs), no_wrap=True, overflow="ellipsis")] if picture.gangs else []),
         *map(_decision, refused),
     ]
     return Group(*parts, Text(), *map(_decision, decisions))
@@ -115,6 +118,21 @@ def _queue(picture: Picture) -> Text:
     }
     counts = ", ".join(f"{count} {what}" for what, count in parts.items() if count)
     return Text(f"waiting: {counts or 'no pods'}", style="bold")
+
+
+def gang_line(gangs: Sequence[GangCount]) -> str:
+    """How many groups have started, and how those that wait stand.
+
+    >>> gang_line([GangCount("default/b", 5, 4, 0), GangCount("default/a", 3, 3, 3)])
+    'gangs: 1 started, 1 waits: default/b (0 of 5 have a node, 4 are there)'
+    """
+    waiting = [gang for gang in gangs if gang.assigned < gang.minimum]
+    standing = ", ".join(
+        f"{printable(gang.key)} ({gang.assigned} of {gang.minimum} have a node, {gang.members} are there)"
+        for gang in waiting
+    )
+    verb = "waits" if len(waiting) == 1 else "wait"
+    return f"gangs: {len(gangs) - len(waiting)} started" + (f", {len(waiting)} {verb}: {standing}" if waiting else "")
 
 
 def _decision(decision: PodDecision) -> Text:

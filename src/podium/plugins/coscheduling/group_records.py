@@ -6,7 +6,7 @@ restart, and whoever bound them. Records are shared by all profiles of a schedul
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from podium.cluster import Cluster, PlacedPod
@@ -100,6 +100,9 @@ class GroupRecords:
         """The record that the pod counts in."""
         key = group_key(pod)
         return None if key is None else self._of(key)
+
+    def __iter__(self) -> Iterator[GroupRecord]:
+        return iter(list(self._records.values()))
 
     def by_key(self, key: str) -> GroupRecord | None:
         return self._records.get(key)

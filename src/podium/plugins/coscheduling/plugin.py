@@ -37,7 +37,7 @@ from podium.framework import (
     Verdict,
     Wait,
 )
-from podium.framework.gang import Gang, GangState
+from podium.framework.gang import Gang, GangCount, GangState
 from podium.framework.waiting import WaitingPod
 from podium.kube import Pod
 from podium.plugins.coscheduling.args import CoschedulingArgs
@@ -197,6 +197,11 @@ class Coscheduling(Plugin):
         facts = list({id(each): each for each in map(cluster.facts.of, members)}.values())
         order = domains(cluster, group.topology_key, facts, missing, spill=spill)
         return Gang(record.key, members, missing, refusal, order or ([] if spill else [""]), spill)
+
+    def gangs(self) -> Iterable[GangCount]:
+        for record in self._records:
+            if record.group is not None and record.group.min_member and record.members:
+                yield GangCount(record.key, record.group.min_member, record.members, len(record.placed))
 
     def confine(self, gang: Gang, domain: str | None) -> None:
         record = self._records.by_key(gang.key)
