@@ -66,6 +66,9 @@ class GangPlugin(Protocol):
 
     name: str
 
+    def gang_key(self, pod: Pod, /) -> str | None:
+        """The "namespace/name" of the group that the pod names; None: it names none."""
+
     def gang_of(self, pod: Pod, /) -> Gang | None:
         """The gang that the pod is to be placed with; None: the pod is placed by itself."""
 

@@ -137,6 +137,22 @@ def test_a_kind_that_pre_filter_decides_on_is_tried_once_and_never_again(answer:
     assert asked == 1
 
 
+def test_a_rejection_by_pre_filter_that_may_change_leaves_the_answers_of_others_cached() -> None:
+    class Patient(Plugin):
+        waits = True
+
+        def watermark(self, _pod: Pod) -> bool:
+            return self.waits
+
+        def pre_filter(self, _cycle: Cycle) -> Status | None:
+            return Status.unresolvable("not yet") if self.waits else None
+
+    runtime, remembered = rooms({}, {}, plugins=(Patient, Doors, Rooms)), AnswerCache()
+    assert [ask(remembered, runtime) for _ in range(4)] == [None] * 4
+    runtime.plugins["Patient"].waits = False  # type: ignore[attr-defined]
+    assert ask(remembered, runtime) is not None
+
+
 def with_claim(name: str) -> Pod:
     return pod_with(claim_volume(name, "data"))
 

@@ -155,6 +155,20 @@ def test_min_resources_do_not_count_the_groups_own_pods_and_are_remembered_for_a
     assert pre_filter(world, pods[1]) == "resource gap: map[cpu:1]"
 
 
+def test_a_group_starts_when_its_min_resources_are_free() -> None:
+    world = GangWorld(nodes=[make_node("n1", cpu=4)])
+    world.set_group(make_group(minimum=2, minResources={"cpu": 4}))
+    other = make_pod("other", requests={"cpu": 1}, node="n1")
+    world.add(other, *members(2))
+    world.run()
+    assert world.bound == []
+    assert world.message.startswith("0/1 nodes are available: resource gap: map[cpu:1].")
+    world.delete(other)
+    world.pass_time(2)
+    world.run()
+    assert sorted(world.bound) == [("pg-0", "n1"), ("pg-1", "n1")]
+
+
 # PostFilter: the worked example
 
 

@@ -16,6 +16,7 @@ from podium.framework.diagnosis import Diagnosis
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import PluginError, Status
 from podium.framework.watermarks import Watermarks
+from podium.kube import Pod
 
 MOST_GANGS = 1000
 
@@ -39,13 +40,13 @@ class FailedGangs:
             if len(self._failures) > MOST_GANGS:
                 self._failures.popitem(last=False)
 
-    def reason(self, runtime: ProfileRuntime, key: str, cycle: Cycle) -> Reason | None:
+    def reason(self, runtime: ProfileRuntime, key: str, pod: Pod) -> Reason | None:
         """Why the pod would fail again with its gang; None where that is not known, or no longer."""
         failure = self._failures.get((runtime.name, key))
         if failure is None:
             return None
-        if failure.is_fresh(cycle):
-            return failure.reasons.get(cycle.pod.uid)
+        if failure.is_fresh(Cycle(pod, runtime.handle.cluster)):
+            return failure.reasons.get(pod.uid)
         del self._failures[runtime.name, key]
         return None
 

@@ -16,7 +16,6 @@ from podium.engine.decide import NodeSearch, make_room
 from podium.engine.gangs.failed_gangs import FailedGangs, Reason
 from podium.engine.gangs.gang_attempt import GangAttempt, UnplacedMember
 from podium.framework.answers import describe
-from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, Nomination, refused_by_one
 from podium.framework.gang import Gang, GangPlugin
 from podium.framework.profile import ProfileRuntime
@@ -29,10 +28,11 @@ if TYPE_CHECKING:
 
 
 class FoundGang(NamedTuple):
-    """A gang, and the plugin that says that it is one."""
+    """A gang, and the plugin that says that it is one; or why the popped pod would fail with it again."""
 
     plugin: GangPlugin
-    gang: Gang
+    gang: Gang | None
+    known: Reason | None = None
 
 
 class GangCycles:
@@ -47,6 +47,12 @@ class GangCycles:
         """The gang to place the popped pod with; None where it goes by itself."""
         for plugin in runtime.gang_plugins:
             try:
+                key = plugin.gang_key(queued.pod)
+                if key is None:
+                    continue
+                known = None if queued.flushed else self._failed.reason(runtime, key, queued.pod)
+                if known is not None:
+                    return FoundGang(plugin, None, known)
                 gang = plugin.gang_of(queued.pod)
             except Exception as error:
                 runtime.handle.report(f'plugin "{plugin.name}" grouping pod {queued.pod.key}: {describe(error)}')
@@ -70,13 +76,9 @@ class GangCycles:
     def run(self, queued: QueuedPod, runtime: ProfileRuntime, found: FoundGang) -> None:
         """Try the gang of a popped pod."""
         gang = found.gang
-        known = (
-            None
-            if queued.flushed
-            else self._failed.reason(runtime, gang.key, Cycle(queued.pod, self._scheduler.cluster))
-        )
-        if known is not None:
-            self._scheduler.fail(queued, known[0], Nomination(""), known[1])
+        if gang is None:
+            assert found.known is not None
+            self._scheduler.fail(queued, found.known[0], Nomination(""), found.known[1])
             return
         members = self._members(gang, queued)
         attempt = GangAttempt(self._scheduler, runtime, found.plugin, gang)

@@ -157,12 +157,16 @@ class Coscheduling(Plugin):
         record = self._records.get(pod)
         if record is None:
             return None
-        now, group = self.handle.clock.now(), record.group
+        now, group, changes = self.handle.clock.now(), record.group, (0, 0)
         if group is not None and group.min_resources is not None and now >= record.permitted_until:
-            return None
-        return record.version, now < record.backed_off_until, self._domain(record)
+            cluster = self.handle.cluster
+            changes = cluster.node_changes.version, cluster.pod_changes.version
+        return record.version, now < record.backed_off_until, self._domain(record), changes
 
     # One domain
+
+    def gang_key(self, pod: Pod) -> str | None:
+        return group_key(pod)
 
     def gang_of(self, pod: Pod) -> Gang | None:
         record = self._records.get(pod)
