@@ -239,7 +239,7 @@ def test_victims_at_permit_and_on_nodes_go_together() -> None:
 )
 def test_how_many_candidates_are_enough(nodes: int, percentage: int, absolute: int, wanted: int) -> None:
     args = {"minCandidateNodesPercentage": percentage, "minCandidateNodesAbsolute": absolute}
-    assert make_plugin(DefaultPreemption, make_cluster([]), **args)._wanted(nodes) == wanted
+    assert make_plugin(DefaultPreemption, make_cluster([]), **args).args.wanted(nodes) == wanted
 
 
 @pytest.mark.parametrize(

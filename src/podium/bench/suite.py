@@ -10,12 +10,23 @@ from podium.bench.basic import BASIC
 from podium.bench.events import EVENTS
 from podium.bench.gangs import GANGS
 from podium.bench.preemption import PREEMPTION
+from podium.bench.quotas import QUOTAS
 from podium.bench.spreading import SPREADING
 from podium.bench.variety import VARIETY
 from podium.bench.volumes import VOLUMES
 from podium.bench.workload import Workload
 
-WORKLOADS: tuple[Workload, ...] = (*BASIC, *PREEMPTION, *AFFINITY, *SPREADING, *VOLUMES, *EVENTS, *VARIETY, *GANGS)
+WORKLOADS: tuple[Workload, ...] = (
+    *BASIC,
+    *PREEMPTION,
+    *AFFINITY,
+    *SPREADING,
+    *VOLUMES,
+    *EVENTS,
+    *VARIETY,
+    *GANGS,
+    *QUOTAS,
+)
 
 
 class UnknownWorkloadError(Exception):

@@ -16,7 +16,7 @@ import msgspec
 
 from podium.client.client import Client
 from podium.client.errors import ApiError, ClientError
-from podium.client.kinds import WATCHED
+from podium.client.kinds import RESOURCES, WATCHED
 from podium.client.reflector import Reflector
 from podium.client.resource import ApiResource
 from podium.engine.intake import Intake
@@ -168,6 +168,13 @@ class Informers:
                 self._report(f"plugins that read {name} see none of it for now: {problem}")
                 reported = True
             await asyncio.sleep(RETRY if answered else UNANSWERED)
+
+
+def watched_kinds(runtimes: Iterable[ProfileRuntime]) -> list[ApiResource[Any]]:
+    """What every scheduler watches, and the other built-in kinds that plugins of these profiles look at."""
+    plugins = [plugin for runtime in runtimes for plugin in runtime.plugins.values()]
+    looked_at = dict.fromkeys(RESOURCES[kind] for plugin in plugins for kind in plugin.looks_at or ())
+    return list(dict.fromkeys((*WATCHED, *looked_at)))
 
 
 def custom_kinds(runtimes: Iterable[ProfileRuntime]) -> set[str]:

@@ -95,6 +95,8 @@ class Explanation:
         del data["preemption_ties"], data["outcome"]
         if self.gang is None:
             del data["gang"]
+        if not self.notes:
+            del data["notes"]
         return data
 
 

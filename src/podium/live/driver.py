@@ -14,7 +14,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from podium.client import Client
-from podium.client.informers import Informers, custom_kinds
+from podium.client.informers import Informers, custom_kinds, watched_kinds
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.engine.scheduler import Scheduler
@@ -112,6 +112,7 @@ class LiveScheduler:
             client,
             self.engine.intake,
             custom=custom_kinds(self.engine.profiles.values()),
+            resources=watched_kinds(self.engine.profiles.values()),
             changed=self._work.set,
             follower=shadow,
             rng=rng,

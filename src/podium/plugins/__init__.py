@@ -50,6 +50,7 @@ IN_TREE = {
     "RewardBias": "reward",
     "MeasuredLoad": "measured_load",
     "CapacityScheduling": "capacity_scheduling",
+    "PreemptionToleration": "preemption_toleration",
     "GpuShare": "gpu_share",
     "GpuRandom": "gpu_share",
     "GpuDotProd": "gpu_share",

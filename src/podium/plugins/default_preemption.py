@@ -10,9 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
-
-from podium.config.field import FieldError, FieldPath
 from podium.framework import (
     Action,
     Code,
@@ -25,29 +22,17 @@ from podium.framework import (
     Resource,
     Status,
 )
+from podium.framework.preemption.by_priority import CandidateNodesArgs, objection
 from podium.framework.preemption.dry_runs import DryRuns, LowestPriorities
-from podium.framework.preemption.evictions import NEVER, VICTIM_LEAVING, Evictions, nominated_row, refused, was_evicted
+from podium.framework.preemption.evictions import Evictions, refused
 from podium.framework.preemption.rules import ByPriority
 from podium.kube import Pod
 
 NAME = "DefaultPreemption"
 
 
-class DefaultPreemptionArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
-    min_candidate_nodes_percentage: int = 10
-    min_candidate_nodes_absolute: int = 100
-
-    def validate(self, path: FieldPath) -> Iterable[FieldError]:
-        percentage, absolute = self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute
-        percentage_path = path.child("minCandidateNodesPercentage")
-        absolute_path = path.child("minCandidateNodesAbsolute")
-        if not 0 <= percentage <= 100:
-            yield FieldError.invalid(percentage_path, percentage, "not in valid range [0, 100]")
-        if absolute < 0:
-            yield FieldError.invalid(absolute_path, absolute, "not in valid range [0, inf)")
-        if percentage == 0 and absolute == 0:
-            for here, other in ((percentage_path, absolute_path), (absolute_path, percentage_path)):
-                yield FieldError.invalid(here, 0, f"cannot be zero at the same time as {other.steps[-1]}")
+class DefaultPreemptionArgs(CandidateNodesArgs, frozen=True):
+    """How many nodes are tried."""
 
 
 class DefaultPreemption(Plugin):
@@ -69,34 +54,17 @@ class DefaultPreemption(Plugin):
 
     def post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
         self.handle.timer.preemption_attempted()
-        objection = self._objection(cycle, diagnosis)
-        if objection:
-            return refused(objection)
+        why_not = objection(cycle, diagnosis)
+        if why_not:
+            return refused(why_not)
         rows = diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cycle.cluster)
         offset = self.handle.rng.randrange(len(rows)) if len(rows) else 0
         fruitless: PostFilterResult | None = diagnosis.notes.get(NAME)
         if fruitless is not None:
             return fruitless
         hopeless = self._lowest.refreshed() >= cycle.pod.priority
-        wanted, known = self._wanted(len(rows)), self._dry_runs
+        wanted, known = self.args.wanted(len(rows)), self._dry_runs
         result = self._evictions.make_room(cycle, rows, ByPriority, hopeless, offset=offset, wanted=wanted, known=known)
         if result.nomination is not None and not result.nomination.node_name:
             diagnosis.notes[NAME] = result  # nothing was found, wherever the search begins
         return result
-
-    def _objection(self, cycle: Cycle, diagnosis: Diagnosis) -> str:
-        """Why the pod may not evict others now; "" when it may."""
-        pod = cycle.pod
-        if pod.spec.preemption_policy == "Never":
-            return NEVER
-        row = nominated_row(cycle, diagnosis)
-        if row is None:
-            return ""
-        there = cycle.cluster.pods_on[row].values()
-        leaving = any(placed.pod.priority < pod.priority and was_evicted(placed.pod) for placed in there)
-        return VICTIM_LEAVING if leaving else ""
-
-    def _wanted(self, nodes: int) -> int:
-        args: DefaultPreemptionArgs = self.args
-        share = nodes * args.min_candidate_nodes_percentage // 100
-        return min(nodes, max(share, args.min_candidate_nodes_absolute))

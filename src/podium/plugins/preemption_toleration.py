@@ -1,0 +1,136 @@
+"""Evicts pods of lower priority, but spares those whose class tolerates it for a while (PreemptionToleration).
+
+The victim's PriorityClass says with annotations up to which priority of the preemptor it tolerates, and for how long
+after the pod was scheduled:
+
+    preemption-toleration.scheduling.x-k8s.io/minimum-preemptable-priority   (the class's value + 1)
+    preemption-toleration.scheduling.x-k8s.io/toleration-seconds             (0: not at all; below 0: forever)
+
+Enable it at postFilter in place of DefaultPreemption. What was found is never cached, because it changes with time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Final, NamedTuple
+
+from podium.cluster import PlacedPod
+from podium.framework import (
+    Action,
+    Code,
+    Cycle,
+    Diagnosis,
+    Handle,
+    Interest,
+    Plugin,
+    PluginError,
+    PostFilterResult,
+    Resource,
+    Status,
+)
+from podium.framework.annotated import whole
+from podium.framework.preemption.by_priority import CandidateNodesArgs, objection
+from podium.framework.preemption.dry_runs import LowestPriorities
+from podium.framework.preemption.evictions import Evictions, refused
+from podium.framework.preemption.rules import ByPriority
+from podium.kube import Pod, PriorityClass, parse_time
+
+NAME: Final = "PreemptionToleration"
+PREFIX: Final = "preemption-toleration.scheduling.x-k8s.io/"
+MINIMUM_PREEMPTABLE_PRIORITY: Final = f"{PREFIX}minimum-preemptable-priority"
+TOLERATION_SECONDS: Final = f"{PREFIX}toleration-seconds"
+
+
+class PreemptionTolerationArgs(CandidateNodesArgs, frozen=True):
+    """How many nodes are tried."""
+
+
+class PreemptionToleration(Plugin):
+    name = NAME
+    Args = PreemptionTolerationArgs
+    looks_at = (PriorityClass,)
+
+    def __init__(self, args: PreemptionTolerationArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._evictions = Evictions(NAME, handle)
+        self._lowest = LowestPriorities(handle.cluster)
+        self._reported: set[str] = set()
+
+    def interests(self) -> Iterable[Interest]:
+        """Evictions only lift the gate; whether the pod fits then is for the plugins that refused it to say."""
+        return [Interest(Resource.POD, Action.DELETE, lambda _pod, _before, _after: False, by_signature=True)]
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        return self._evictions.hold_back(pod)
+
+    def post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
+        self.handle.timer.preemption_attempted()
+        why_not = objection(cycle, diagnosis)
+        if why_not:
+            return refused(why_not)
+        rows = diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cycle.cluster)
+        offset = self.handle.rng.randrange(len(rows)) if len(rows) else 0
+        hopeless = self._lowest.refreshed() >= cycle.pod.priority
+        now = self.handle.clock.now()
+
+        def rule(pods: Collection[PlacedPod], preemptor: Pod) -> ByPriority:
+            return ByPriority([each for each in pods if not self._spared(each.pod, preemptor, now)], preemptor)
+
+        wanted = self.args.wanted(len(rows))
+        return self._evictions.make_room(cycle, rows, rule, hopeless, offset=offset, wanted=wanted, known=None)
+
+    def _spared(self, victim: Pod, preemptor: Pod, now: float) -> bool:
+        name = victim.spec.priority_class_name
+        if victim.priority >= preemptor.priority or not name:
+            return False
+        priority_class = self.handle.cluster.objects.priority_classes.get(name)
+        if priority_class is None:
+            raise PluginError(f'priorityclass.scheduling.k8s.io "{name}" not found')
+        toleration = read_toleration(priority_class)
+        if isinstance(toleration, str):
+            if toleration not in self._reported:
+                self._reported.add(toleration)
+                self.handle.report(toleration)
+            return False
+        return tolerates(toleration, victim, preemptor, now)
+
+
+class ClassToleration(NamedTuple):
+    """What a PriorityClass tolerates."""
+
+    minimum_preemptable_priority: int
+    seconds: int
+
+
+def read_toleration(priority_class: PriorityClass) -> ClassToleration | str:
+    """The toleration of a class, or what is wrong with it."""
+    written = priority_class.metadata.annotations
+    numbers = [priority_class.value + 1, 0]
+    for place, (name, bits) in enumerate(((MINIMUM_PREEMPTABLE_PRIORITY, 31), (TOLERATION_SECONDS, 63))):
+        if name in written:
+            number = whole(written[name])
+            if number is None or not -(2**bits) <= number < 2**bits:
+                problem = f'annotation {name}: "{written[name]}" is no whole number of {bits + 1} bits'
+                return f"PriorityClass {priority_class.name}: {problem}; its pods tolerate no preemption"
+            numbers[place] = number
+    return ClassToleration(*numbers)
+
+
+def tolerates(toleration: ClassToleration, victim: Pod, preemptor: Pod, now: float) -> bool:
+    """Whether a pod of lower priority is spared.
+
+    >>> from podium.kube import PodSpec
+    >>> low, high = (Pod(spec=PodSpec(priority=each)) for each in (8000, 9000))
+    >>> tolerates(ClassToleration(10000, -1), low, high, 0.0), tolerates(ClassToleration(9000, -1), low, high, 0.0)
+    (True, False)
+    """
+    if preemptor.spec.preemption_policy == "Never":
+        return True
+    if preemptor.priority >= toleration.minimum_preemptable_priority:
+        return False
+    if toleration.seconds < 0:
+        return True
+    scheduled = next((each for each in victim.status.conditions if each.type == "PodScheduled"), None)
+    if scheduled is None or scheduled.status != "True" or scheduled.last_transition_time is None:
+        return True
+    return parse_time(scheduled.last_transition_time) + toleration.seconds > now
