@@ -42,9 +42,9 @@ def scheduler_perf(
 ) -> None:
     """Run the workloads of scheduler_perf, Kubernetes' own scheduler benchmark, against the engine in process.
 
-    Measured are queueing, deciding, assuming, binding and taking in the bound pod; there is no API server. Two more
-    workloads are AllDifferent (each pod has a signature of its own) and Turnover (pods and nodes come and go as fast
-    as pods arrive).
+    Measured are queueing, deciding, assuming, binding and taking in the bound pod; there is no API server. Podium's
+    own workloads are AllDifferent (each pod has a signature of its own), Turnover (pods and nodes come and go as fast
+    as pods arrive), Gangs and GangThatNeverFits (PodGroups, with Coscheduling enabled unless --config says otherwise).
 
     Example: podium bench scheduler-perf --workload SchedulingBasic --nodes 500
     """
