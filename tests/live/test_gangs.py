@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from podium.controllers.crds import definitions
+from tests.cli.command import podium as podium_cli
 from tests.live.crowd import until
 from tests.testbed import Component, ControlPlane
 from tests.testbed.apiclient import Object
@@ -25,6 +26,7 @@ CONFIG: dict[str, Any] = {
     ]
 }
 SIZE = 50
+EXAMPLE = Path(__file__).parents[2] / "examples" / "config" / "coscheduling.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +108,12 @@ def test_a_gang_of_50_waits_and_then_starts_whole(plane: ControlPlane) -> None:
     create_members(plane)
     until(lambda: refused(plane) == SIZE, "all are refused", podium)
     assert placed(plane) == {}
+    explained = podium_cli("explain", "gang-07", "--kubeconfig", str(plane.kubeconfig_path), "--config", str(EXAMPLE))
+    assert explained.code == 1
+    assert (
+        "PodGroup default/gang: 50 of at least 50 members are there, 0 have a node; 40 of the other 50 would fit, "
+        "50 must: none starts"
+    ) in explained.out
     create_nodes(plane, 10, "late")
     until_placed(plane, SIZE, podium)
     assert_no_node_is_overfull(plane)

@@ -11,7 +11,7 @@ from podium.framework import Cycle, Plugin, Status
 from tests.builders import make_node, make_pod
 from tests.engine.schedulers import Launched, on
 from tests.framework.runtimes import answering
-from tests.gang_worlds import GangWorld, make_group, members
+from tests.gang_worlds import GangWorld, make_group, member, members
 
 ROOM_FOR_ONE = "0/1 nodes are available: 1 Insufficient cpu."
 NO_VICTIMS = (
@@ -82,6 +82,14 @@ def test_a_failed_gang_starts_when_a_node_comes() -> None:
     world.pass_time(2)
     world.run()
     assert sorted(name for name, _node in world.bound) == ["pg-0", "pg-1", "pg-2"]
+
+
+def test_members_of_different_priority_start_together() -> None:
+    world = GangWorld(nodes=[make_node("n1", cpu=3)])
+    world.set_group(make_group(minimum=3))
+    world.add(*members(2), member("pg-9", requests={"cpu": 1}, priority=10))
+    world.try_next()
+    assert [name for name, _node in world.bound] == ["pg-9", "pg-0", "pg-1"]
 
 
 def test_pods_without_a_gang_are_not_held_up_by_one() -> None:
