@@ -173,8 +173,8 @@ class Informers:
 def watched_kinds(runtimes: Iterable[ProfileRuntime]) -> list[ApiResource[Any]]:
     """What every scheduler watches, and the other built-in kinds that plugins of these profiles look at."""
     plugins = [plugin for runtime in runtimes for plugin in runtime.plugins.values()]
-    looked_at = dict.fromkeys(RESOURCES[kind] for plugin in plugins for kind in plugin.looks_at or ())
-    return list(dict.fromkeys((*WATCHED, *looked_at)))
+    kinds = {kind for plugin in plugins for kind in plugin.looks_at or ()}
+    return [resource for kind, resource in RESOURCES.items() if kind in kinds or resource in WATCHED]
 
 
 def custom_kinds(runtimes: Iterable[ProfileRuntime]) -> set[str]:
