@@ -1,6 +1,6 @@
 """Orders the domains of a node label (zones, racks) by how well a gang fits: the fullest that has room goes first.
 
-Room is counted as if every member asked for no more than the least of them: a domain that has too little even so cannot
+Room is counted as if every member needed no more than the least of them: a domain that has too little even so cannot
 take the gang and is left out. Taints, affinity and the like are for the filters to say.
 """
 
@@ -36,10 +36,10 @@ def _room(cluster: Cluster, members: Sequence[PodFacts]) -> NDArray[np.int64]:
     resources = cluster.resources
     room: NDArray[np.int64] = resources.allowed_pods - resources.pod_count
     least = np.min([facts.counted[: len(CORE_RESOURCES)] for facts in members], axis=0).tolist()
-    asked = dict(zip(CORE_RESOURCES, least, strict=True))
+    needed = dict(zip(CORE_RESOURCES, least, strict=True))
     for name in {name for facts in members for name, _amount in facts.scarce}:
-        asked[name] = min(dict(facts.scarce).get(name, 0) for facts in members)
-    for name, amount in asked.items():
+        needed[name] = min(dict(facts.scarce).get(name, 0) for facts in members)
+    for name, amount in needed.items():
         if amount:
             room = np.minimum(room, (resources.allocatable_of(name) - resources.requested_of(name)) // amount)
     return np.maximum(room, 0)
