@@ -22,7 +22,7 @@ MOST_REPORTED = 100
 
 def unfailing(sorter: Any, report: Callable[[str], None]) -> Sorter:
     """The plugin as the queue may use it: unchanged if it is one of ours."""
-    if isinstance(sorter, PrioritySort | Coscheduling):
+    if type(sorter) is PrioritySort or type(sorter) is Coscheduling:
         return sorter
     return (_Guarded if sort_key_of(sorter) is None else _GuardedKeys)(sorter, report)
 
