@@ -148,9 +148,10 @@ def _sum(pod: Pod, use_status: bool, pod_level: bool, defaults: Mapping[str, int
     pod_level = pod_level and pod.spec.resources is not None
     if not use_status and all(_asks_for_defaults(each) for each in (*pod.spec.containers, *pod.spec.init_containers)):
         defaults = {}
-    if _latest[0] is not pod:
-        _latest = pod, {}
-    sums, way = _latest[1], (use_status, pod_level, *defaults)
+    latest = _latest  # another thread may replace it
+    if latest[0] is not pod:
+        latest = _latest = pod, {}
+    sums, way = latest[1], (use_status, pod_level, *defaults)
     total = sums.get(way)
     if total is None:
         total = sums[way] = _add_up(pod, use_status, pod_level, defaults)

@@ -113,7 +113,7 @@ def build_process(
         ("plugin", "method"),
     )
     threads: list[WatchingThread] = [watchdog]
-    if election is not None and not options.server_in_process:
+    if election is not None:
 
         def connect() -> Client:
             return Client(access, user_agent=options.user_agent)

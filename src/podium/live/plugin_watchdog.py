@@ -133,7 +133,7 @@ def _first_words(call: Call, frame: FrameType, innermost: FrameType | None) -> s
     at = f", now in {innermost.f_code.co_filename}:{innermost.f_lineno}" if innermost is not None else ""
     return (
         f'plugin "{plugin}" blocks: {method} has taken more than {1000 * SLOW:.0f} ms{f" for pod {pod}" if pod else ""}'
-        f"{at}; nothing else is scheduled or answered meanwhile"
+        f"{at}; nothing else is scheduled meanwhile"
     )
 
 

@@ -1,7 +1,8 @@
-"""Runs a cluster in one process on one event loop: the API, the controllers, the nodes, the scheduler, a workload.
+"""Runs a cluster in one process: the API, the controllers, the nodes, the scheduler, a workload.
 
 The scheduler is the very process that `podium run` starts, and it reaches the API over HTTP on the loopback, as any
-scheduler would; controllers and nodes work on the API directly. The order is that of a cluster coming up: first the
+scheduler would; controllers and nodes work on the API directly. They share an event loop, and the scheduler has its
+own in a thread, so that a plugin that blocks does not stop the API. The order is that of a cluster coming up: first the
 API, then nodes and controllers, then the workload, then the scheduler. They stop in the reverse order.
 """
 
@@ -27,17 +28,17 @@ from podium.config.resolved import SchedulerConfig
 from podium.framework.clock import SystemClock
 from podium.live.assembly import RunOptions, build_process
 from podium.live.endpoints.options import ServingOptions
-from podium.live.process import SchedulerProcess
 from podium.serving.signals import stop_on_signals
 from podium.up.creation import create
 from podium.up.demonstration import demonstrate
 from podium.up.errors import UpError
 from podium.up.kubeconfig import write_kubeconfig
 from podium.up.manifests import Manifest
-from podium.up.picture import take_picture
+from podium.up.picture import Picture, take_picture
 from podium.up.pod_tracker import PodTracker
 from podium.up.process_age import process_age
 from podium.up.sample_nodes import sample_shapes
+from podium.up.scheduler_thread import SchedulerThread
 from podium.up.screen import Screen
 
 HOST: Final = "127.0.0.1"
@@ -72,12 +73,9 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
         kubeconfig = write_kubeconfig(server.url, server.port)
         stack.callback(kubeconfig.unlink, missing_ok=True)
         screen.say(_welcome(server.url, kubeconfig, api, created))
-        scheduler = build_process(
-            config,
-            registry,
-            Access(server.url),
-            RunOptions(user_agent="podium-up", serving=ServingOptions(secure_port=0), server_in_process=True),
-            stack,
+        run_options = RunOptions(user_agent="podium-up", serving=ServingOptions(secure_port=0), server_in_process=True)
+        scheduler = SchedulerThread(
+            lambda connections: build_process(config, registry, Access(server.url), run_options, connections)
         )
 
         async def show_demonstration() -> None:
@@ -85,16 +83,17 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
             if not options.stays:
                 stop.set()
 
-        shown = [
-            screen.run(lambda: take_picture(scheduler.live.engine, tracker, server.url, time.monotonic() - started)),
-            _say_first_placed(tracker, screen),
-        ]
+        async def picture() -> Picture:
+            engine = await scheduler.engine_picture()
+            return take_picture(engine, tracker, server.url, time.monotonic() - started)
+
+        shown = [screen.run(picture), _say_first_placed(tracker, screen)]
         if options.demo:
             shown.append(show_demonstration())
         return await _run(scheduler, shown, stop)
 
 
-async def _run(scheduler: SchedulerProcess, shown: list[Coroutine[Any, Any, None]], stop: asyncio.Event) -> int:
+async def _run(scheduler: SchedulerThread, shown: list[Coroutine[Any, Any, None]], stop: asyncio.Event) -> int:
     """The scheduler until it ends; meanwhile, what is shown."""
     tasks = [asyncio.create_task(each) for each in shown]
     try:

@@ -1,6 +1,6 @@
 """Takes the picture that the live view shows: plain values from the engine and the pod tracker, ready to be drawn."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from podium.engine.queue.scheduling_queue import Pending
 from podium.engine.scheduler import Scheduler
@@ -17,6 +17,16 @@ class NodeBar(NamedTuple):
     memory: float
     pods: int
     cordoned: bool
+
+
+class EnginePicture(NamedTuple):
+    """What of the picture the engine knows."""
+
+    nodes: list[NodeBar]
+    queue: Pending
+
+
+EMPTY_ENGINE: Final = EnginePicture([], Pending(0, 0, 0, 0))
 
 
 class Picture(NamedTuple):
@@ -38,16 +48,22 @@ class Picture(NamedTuple):
     """Groups of pods that start together, those that wait first."""
 
 
-def take_picture(engine: Scheduler, tracker: PodTracker, address: str, uptime: float) -> Picture:
+def take_engine_picture(engine: Scheduler) -> EnginePicture:
+    """To be called on the scheduler's loop."""
+    return EnginePicture(_bars(engine), engine.queue.pending())
+
+
+def take_picture(engine: EnginePicture, tracker: PodTracker, address: str, uptime: float) -> Picture:
+    """To be called on the API's loop, like all that has to do with the tracker."""
     return Picture(
         address,
         uptime,
-        _bars(engine),
+        engine.nodes,
         tracker.pods,
         tracker.phases["Running"],
         tracker.phases["Succeeded"],
         tracker.placed,
-        engine.queue.pending(),
+        engine.queue,
         tracker.refused(),
         list(reversed(tracker.decisions)),
         _gangs(engine),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
 from rich.console import Console
@@ -30,7 +30,7 @@ class Screen(Protocol):
 
     def show_decision(self, decision: PodDecision) -> None: ...
 
-    async def run(self, picture: Callable[[], Picture]) -> None:
+    async def run(self, picture: Callable[[], Awaitable[Picture]]) -> None:
         """Show the picture until cancelled."""
 
 
@@ -46,7 +46,7 @@ class PlainScreen:
     def show_decision(self, decision: PodDecision) -> None:
         self._console.print(printable(line(decision)))
 
-    async def run(self, picture: Callable[[], Picture]) -> None:
+    async def run(self, picture: Callable[[], Awaitable[Picture]]) -> None:
         await asyncio.Event().wait()
 
 
@@ -62,13 +62,13 @@ class LiveScreen:
     def show_decision(self, decision: PodDecision) -> None:
         """Nothing: the picture has them."""
 
-    async def run(self, picture: Callable[[], Picture]) -> None:
+    async def run(self, picture: Callable[[], Awaitable[Picture]]) -> None:
         with Live(console=self._console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live:
             before = list(LOG.handlers)
             LOG.handlers[:] = [_Above(self)]
             try:
                 while True:
-                    live.update(draw(picture(), self._console.height), refresh=True)
+                    live.update(draw(await picture(), self._console.height), refresh=True)
                     await asyncio.sleep(REDRAWN)
             finally:
                 LOG.handlers[:] = before

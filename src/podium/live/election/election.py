@@ -12,7 +12,7 @@ nothing but the clock, so it is right also at the first instant after a long pau
 
 Where the API server runs in this very process (`podium up`), it is stopped together with the scheduler, and no peer can
 have taken the lease meanwhile. Then a pause does not end leading: the lease is renewed late, and only another holder
-ends it.
+ends it. While only the scheduler's loop is blocked, a thread renews (blocked_loop.py).
 
     await election.acquire()          # until we lead
     client.guard = election.guard     # no write leaves this process unless it leads

@@ -1,0 +1,88 @@
+"""Runs the scheduler of `podium up` in a thread, on an event loop of its own.
+
+A plugin that blocks then holds up the scheduler alone: the API, the controllers and the nodes go on. What belongs to
+one loop is never touched from the other: a stop and the wish for a picture are handed over to the scheduler's loop, and
+what comes of them returns in a future.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import AsyncExitStack, suppress
+from typing import Final
+
+from podium.live.process import SchedulerProcess
+from podium.serving.event_loop import new_event_loop
+from podium.serving.log import LOG
+from podium.up.picture import EMPTY_ENGINE, EnginePicture, take_engine_picture
+
+PATIENCE: Final = 0.1
+"""Seconds that the view waits for a picture of the engine."""
+PROMPT: Final = 2.0
+"""Seconds after which a stop that takes long is explained."""
+
+
+class SchedulerThread:
+    """A scheduler process in a thread; `build` makes it there, and the stack closes its connections."""
+
+    def __init__(self, build: Callable[[AsyncExitStack], SchedulerProcess]) -> None:
+        self._build = build
+        self._loop = new_event_loop()
+        self._stop = asyncio.Event()
+        self._process: SchedulerProcess | None = None
+        self._ended: Future[int] = Future()
+        self._picture = EMPTY_ENGINE
+        self._next_picture: asyncio.Future[EnginePicture] | None = None
+
+    async def run(self, stop: asyncio.Event) -> int:
+        """Schedule until `stop` is set; the exit code of the process, or its error."""
+        threading.Thread(target=self._run, name="scheduler", daemon=True).start()
+        ended = asyncio.wrap_future(self._ended)
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait((ended, stopping), return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        self._hand_over(self._stop.set)
+        await asyncio.wait((ended,), timeout=PROMPT)
+        if not ended.done():
+            LOG.warning("stopping: the scheduler still finishes what is under way; a second signal ends it at once")
+        return await ended
+
+    async def engine_picture(self) -> EnginePicture:
+        """The engine as it is now, or as it was last seen where a plugin blocks it."""
+        if self._next_picture is None:
+            wanted: Future[EnginePicture] = Future()
+            self._hand_over(lambda: self._take_picture(wanted))
+            self._next_picture = asyncio.wrap_future(wanted)
+        await asyncio.wait((self._next_picture,), timeout=PATIENCE)
+        if self._next_picture.done():
+            self._picture, self._next_picture = self._next_picture.result(), None
+        return self._picture
+
+    def _hand_over(self, call: Callable[[], object]) -> None:
+        with suppress(RuntimeError):  # the loop is closed: the process has ended
+            self._loop.call_soon_threadsafe(call)
+
+    # On the scheduler's thread
+
+    def _run(self) -> None:
+        try:
+            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+                code = runner.run(self._schedule())
+        except BaseException as error:  # also what asks the process to exit: the main thread does
+            self._ended.set_exception(error)
+        else:
+            self._ended.set_result(code)
+
+    async def _schedule(self) -> int:
+        async with AsyncExitStack() as stack:
+            self._process = self._build(stack)
+            return await self._process.run(self._stop)
+
+    def _take_picture(self, wanted: Future[EnginePicture]) -> None:
+        try:
+            wanted.set_result(EMPTY_ENGINE if self._process is None else take_engine_picture(self._process.live.engine))
+        except Exception as error:
+            wanted.set_exception(error)
