@@ -21,6 +21,7 @@ def test_a_cluster_that_was_stopped_for_longer_than_its_lease_loses_nothing(tmp_
         assert up.stop() == 0
     assert seen["pods"] > 20
     assert "not renewed" not in up.output
+    assert "has been blocked" not in up.output, "a pause of all is not a blocked loop"
 
 
 def test_a_lease_that_another_scheduler_has_taken_is_waited_for(tmp_path: Path) -> None:

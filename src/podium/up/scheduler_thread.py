@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from contextlib import AsyncExitStack, suppress
 from typing import Final
 
+from podium.kube.type_info import read_types
 from podium.live.process import SchedulerProcess
 from podium.serving.event_loop import new_event_loop
 from podium.serving.log import LOG
@@ -39,6 +40,7 @@ class SchedulerThread:
 
     async def run(self, stop: asyncio.Event) -> int:
         """Schedule until `stop` is set; the exit code of the process, or its error."""
+        read_types()
         threading.Thread(target=self._run, name="scheduler", daemon=True).start()
         ended = asyncio.wrap_future(self._ended)
         stopping = asyncio.create_task(stop.wait())
