@@ -24,9 +24,11 @@ class EnginePicture(NamedTuple):
 
     nodes: list[NodeBar]
     queue: Pending
+    gangs: list[GangCount]
+    """Groups of pods that start together, those that wait first."""
 
 
-EMPTY_ENGINE: Final = EnginePicture([], Pending(0, 0, 0, 0))
+EMPTY_ENGINE: Final = EnginePicture([], Pending(0, 0, 0, 0), [])
 
 
 class Picture(NamedTuple):
@@ -45,12 +47,11 @@ class Picture(NamedTuple):
     decisions: list[PodDecision]
     """The newest first."""
     gangs: list[GangCount]
-    """Groups of pods that start together, those that wait first."""
 
 
 def take_engine_picture(engine: Scheduler) -> EnginePicture:
     """To be called on the scheduler's loop."""
-    return EnginePicture(_bars(engine), engine.queue.pending())
+    return EnginePicture(_bars(engine), engine.queue.pending(), _gangs(engine))
 
 
 def take_picture(engine: EnginePicture, tracker: PodTracker, address: str, uptime: float) -> Picture:
@@ -66,7 +67,7 @@ def take_picture(engine: EnginePicture, tracker: PodTracker, address: str, uptim
         engine.queue,
         tracker.refused(),
         list(reversed(tracker.decisions)),
-        _gangs(engine),
+        engine.gangs,
     )
 
 
