@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from podium.client import WATCHED
+from podium.client.informers import watched_kinds
 from podium.config.field import FieldPath
 from podium.kube import Pod, PriorityClass
 from podium.kube.meta import format_time
@@ -153,3 +155,9 @@ def test_a_pod_that_never_preempts_says_so() -> None:
 def test_arguments_out_of_range(args: dict[str, int], errors: list[str]) -> None:
     found = [error.body for error in PreemptionTolerationArgs(**args).validate(FieldPath())]
     assert [any(text.endswith(error) for text in found) for error in errors] == [True] * len(errors)
+
+
+def test_a_scheduler_watches_priority_classes_only_where_a_plugin_looks_at_them() -> None:
+    plain, tolerant = World("NodeResourcesFit", "DefaultPreemption"), world()
+    watched = [[each.type for each in watched_kinds(found.scheduler.profiles.values())] for found in (plain, tolerant)]
+    assert watched == [[each.type for each in WATCHED], [*(each.type for each in WATCHED), PriorityClass]]

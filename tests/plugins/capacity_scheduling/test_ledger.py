@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.cluster import Cluster
 from podium.kube.requests import requested
+from podium.plugins.capacity_scheduling import CapacityScheduling
+from podium.plugins.capacity_scheduling.admission import QuotaAnswer
 from podium.plugins.capacity_scheduling.amounts import QuotaAmounts
 from podium.plugins.capacity_scheduling.ledger import QuotaLedger
 from podium.plugins.capacity_scheduling.quota import RESOURCE
@@ -112,3 +115,42 @@ def test_preemption_leaves_no_trace_in_the_ledger(pods: list[Any], namespace: st
     found.attempt(quota_pod("preemptor", namespace, cpu, priority=2))
     if not found.bound:
         assert ([used(ledger, each) for each in NAMESPACES], nonzero(ledger.total_used)) == before
+
+
+BOUNDS = {"q1": (4, 8), "q2": (6, 7)}
+
+lives = st.lists(
+    st.tuples(st.sampled_from(("q1", "q2")), st.integers(1, 4), st.integers(0, 3), st.booleans()), max_size=25
+)
+
+
+def most_used(life: list[Any]) -> list[str]:
+    """Let pods come and, some of them, end; gives each bound that was exceeded."""
+    found = QuotaWorld(nodes={"n1": 8, "n2": 8})
+    for namespace, (least, most) in BOUNDS.items():
+        found.set_quota(namespace, {"cpu": least}, {"cpu": most})
+    exceeded: list[str] = []
+    for number, (namespace, cpu, priority, ends) in enumerate(life):
+        found.add(quota_pod(f"p{number}", namespace, cpu, priority=priority))
+        while found.scheduler.schedule_one() is not None:
+            used_now = {each: sum_over_pods(found.cluster, each).get("cpu", 0) // 1000 for each in BOUNDS}
+            exceeded += [each for each, (_least, most) in BOUNDS.items() if used_now[each] > most]
+            exceeded += ["all"] * (sum(used_now.values()) > sum(least for least, _most in BOUNDS.values()))
+        if ends and found.cluster.pods:
+            found.delete(next(iter(found.cluster.pods.values())).pod)
+        for name in found.evicted:
+            found.delete(*(placed.pod for placed in list(found.cluster.pods.values()) if placed.pod.name == name))
+        found.evicted.clear()
+        found.pass_time(20)
+    return exceeded
+
+
+@settings(max_examples=60, deadline=None)
+@given(lives)
+def test_no_quota_is_ever_exceeded(life: list[Any]) -> None:
+    assert most_used(life) == []
+
+
+def test_a_scheduler_that_does_not_look_exceeds_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CapacityScheduling, "_answer", lambda _plugin, _pod: QuotaAnswer.WITHIN)
+    assert {*most_used([("q1", 4, 0, False)] * 3), *most_used([("q2", 4, 0, False)] * 3)} == {"q1", "q2", "all"}
