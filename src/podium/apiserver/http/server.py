@@ -14,6 +14,7 @@ import random
 import ssl
 import zlib
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from aiohttp import HttpVersion11, hdrs, web
@@ -65,7 +66,7 @@ class ApiServer:
     ) -> None:
         self._api = api
         self._handler = RequestHandler(api)
-        self._guard = BrowserGuard(host)
+        self._refusal = lru_cache(maxsize=256)(BrowserGuard(host).refusal)
         self._host = host
         self._tls = tls
         self._body_limit = body_limit
@@ -115,7 +116,7 @@ class ApiServer:
         """The answer to one HTTP request."""
         headers = http.headers
         method = http.method
-        refusal = self._guard.refusal(headers.get(hdrs.HOST), headers.get(hdrs.ORIGIN), headers.get("Sec-Fetch-Site"))
+        refusal = self._refusal(headers.get(hdrs.HOST), headers.get(hdrs.ORIGIN), headers.get("Sec-Fetch-Site"))
         if refusal is not None:
             return _written(failure(StatusError(403, "Forbidden", refusal, {})))
         try:
@@ -147,6 +148,8 @@ class ApiServer:
         limit = self._body_limit
         if (http.content_length or 0) > limit:
             raise too_large(limit)
+        if http.content.is_eof() and http.content.total_bytes <= limit:  # It came with the head, as most do.
+            return http.content.read_nowait()
         pieces: list[bytes] = []
         size = 0
         try:
