@@ -17,7 +17,7 @@ T = TypeVar("T")
 class ApiResource(Generic[T]):
     """A collection; `type` None leaves its objects plain dictionaries; `params` are selectors ("fieldSelector": …).
 
-    >>> Resource("/apis/storage.k8s.io/v1/csinodes").name
+    >>> ApiResource("/apis/storage.k8s.io/v1/csinodes").name
     'csinodes.storage.k8s.io'
     """
 
