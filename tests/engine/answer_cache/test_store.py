@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Hashable
 from itertools import count
 from typing import Any
@@ -376,3 +378,19 @@ def test_ties_go_to_the_first_node_where_a_score_wants_that(nodes: list[tuple[st
         answer = ask(remembered, runtime, sampling=Sampling(next_start=start))
         assert (None if isinstance(answer, NodeSearch) else answer) == first
         assert decide(runtime, cycle_of(runtime, make_pod()), Sampling(next_start=start)).row == first
+
+
+def test_an_entry_that_is_dropped_is_freed_at_once() -> None:
+    """Its arrays are large: they must not wait for the garbage collector."""
+    cache, runtime = AnswerCache(), rooms({}, {"rooms": "2"})
+    for _ in range(2):
+        ask(cache, runtime)
+    ((key, entry),) = cache._entries.items()
+    filters, scores = weakref.ref(entry._filters), weakref.ref(entry._scores)
+    del entry
+    gc.disable()
+    try:
+        cache._drop(key)
+        assert (filters(), scores()) == (None, None)
+    finally:
+        gc.enable()

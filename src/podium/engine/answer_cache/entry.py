@@ -93,6 +93,14 @@ class CacheEntry:
         self._failed = None
         return self._refresh_filters(cycle, start)
 
+    def release(self) -> None:
+        """Let go of everything; the entry cannot be used any more.
+
+        Its timed steps refer back to it, so that its arrays would stay until the garbage collector comes by.
+        """
+        self._filters.failure.release()
+        self.__dict__.clear()
+
     def table(self) -> tuple[Rows, ScoreTable]:
         """The feasible rows in visiting order with their weighted scores, as of the last choice."""
         rows = self._filters.feasible_rows

@@ -32,6 +32,10 @@ class CachedFailure:
         self._statuses: NodeStatuses | None = None
         self._stale: RowSet = {}
 
+    def release(self) -> None:
+        """Let go of the filters, which refer to this object, too."""
+        self._verdicts = tuple
+
     def make_stale(self, rows: Collection[int] | None) -> None:
         """These rows may have other statuses from now on; None: any row may."""
         if self._statuses is None:

@@ -97,4 +97,6 @@ class AnswerCache:
         return entry
 
     def _drop(self, key: Key) -> None:
-        self.bytes -= self._entries.pop(key).bytes
+        entry = self._entries.pop(key)
+        self.bytes -= entry.bytes
+        entry.release()
