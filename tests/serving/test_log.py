@@ -42,7 +42,10 @@ def test_a_message_is_one_line_that_cannot_act_on_a_terminal(written: io.StringI
 
 
 def test_half_characters_do_not_break_the_log(written: io.StringIO) -> None:
-    LOG.warning("path %s", "\udcff", extra={"fields": {"path": "\udcff"}})
+    """Handed to the handler itself: pytest would capture the record, and could not send it from process to process."""
+    (handler,) = LOG.handlers
+    fields = {"msg": "path %s", "args": ("\udcff",), "levelno": logging.WARNING, "levelname": "WARNING"}
+    handler.handle(logging.makeLogRecord({**fields, "fields": {"path": "\udcff"}}))
     assert "udcff" in written.getvalue()
 
 
