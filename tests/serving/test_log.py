@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp.http_exceptions import BadHttpMessage
 
-from podium.serving.log import FORMATS, LOG, set_up
+from podium.serving.log import FORMATS, LOG, PodiumHandler, set_up
 
 SECRET = "pl4nted-s3cret"
 
@@ -43,7 +43,7 @@ def test_a_message_is_one_line_that_cannot_act_on_a_terminal(written: io.StringI
 
 def test_half_characters_do_not_break_the_log(written: io.StringIO) -> None:
     """Handed to the handler itself: pytest would capture the record, and could not send it from process to process."""
-    (handler,) = LOG.handlers
+    handler = next(each for each in LOG.handlers if isinstance(each, PodiumHandler))
     fields = {"msg": "path %s", "args": ("\udcff",), "levelno": logging.WARNING, "levelname": "WARNING"}
     handler.handle(logging.makeLogRecord({**fields, "fields": {"path": "\udcff"}}))
     assert "udcff" in written.getvalue()
