@@ -9,6 +9,7 @@ import pytest
 from podium.cluster import facts as facts_module
 from podium.cluster.facts import FactsCache, full_signature
 from podium.kube import Pod
+from podium.kube.decode import decode_json
 from tests.builders import make_pod
 from tests.storage import claim_volume, ephemeral_volume, pod_using, pod_with
 
@@ -74,3 +75,9 @@ def test_the_oldest_facts_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [cache.of(pod) is known for pod, known in zip(pods[1:], before[1:], strict=True)] == [True, True]
     again = cache.of(pods[0])
     assert again is not before[0] and again.signature == before[0].signature
+
+
+def test_amounts_beyond_64_bits_have_a_signature_too() -> None:
+    container = b'{"name":"c","resources":{"requests":{"memory":-9223372036854775809}}}'
+    pod = decode_json(Pod, b'{"metadata":{"name":"a"},"spec":{"containers":[' + container + b"]}}")
+    assert full_signature(pod) != full_signature(make_pod("a"))

@@ -28,7 +28,15 @@ from podium.kube.validation import joined
 
 MOST_FACTS = 20_000
 
-_encode = msgspec.msgpack.Encoder().encode
+_pack = msgspec.msgpack.Encoder().encode
+
+
+def _encode(facts: object) -> bytes:
+    """Bytes that are equal for equal facts."""
+    try:
+        return _pack(facts)
+    except OverflowError:  # an amount beyond 64 bits, which JSON can hold
+        return repr(facts).encode()
 
 
 class HostPort(NamedTuple):

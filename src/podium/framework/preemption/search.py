@@ -24,7 +24,7 @@ from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, NodeStatuses
 from podium.framework.notes import SharedNoteError
 from podium.framework.preemption.dry_runs import HARMLESS, UNKNOWN, VIOLATING, Candidate, DryRuns, Harm, Results
-from podium.framework.preemption.rules import EvictionRule
+from podium.framework.preemption.rules import ByPriority, EvictionRule
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import Code, PluginError, Status
 from podium.kube import Pod, PodDisruptionBudget, parse_time
@@ -124,7 +124,7 @@ def _victims_on(
     if not evictable:
         return NOTHING_TO_EVICT
 
-    def stays(placed: PlacedPod) -> bool:
+    def stays_by_rule(placed: PlacedPod) -> bool:
         if not ruling.may_stay(placed) or not trial.reprieve(placed):
             return False
         ruling.put_back(placed)
@@ -133,6 +133,7 @@ def _victims_on(
     sums_only = runtime.in_force(cycle).sums_only
     with nullcontext() if sums_only else cluster.dry_run():
         trial: _Trial = _TrialOfSums(runtime, cycle, row) if sums_only else _Trial(runtime, cycle, row)
+        stays = trial.reprieve if type(ruling) is ByPriority else stays_by_rule  # by priority, any may stay
         try:
             for placed in evictable:
                 trial.take_off(placed)
