@@ -217,7 +217,11 @@ def test_it_can_be_enabled_at_one_point_only(installed: Installed) -> None:
 @pytest.mark.parametrize(
     ("plugin", "sentence"),
     [
-        ("Raises", 'default/web cannot be judged: running "Raises" filter plugin: LookupError: the rack has no door'),
+        (
+            "Raises",
+            'default/web cannot be judged: running "Raises" filter plugin: LookupError: the rack has no door; '
+            "-v shows where it failed",
+        ),
         ("RaisesAtStart", 'initializing plugin "RaisesAtStart": LookupError: the rack has no door'),
         (
             "GivesNaN",
