@@ -7,8 +7,9 @@ from typing import Any
 
 from podium.framework import Plugin
 from podium.kube import Pod
+from podium.kube.custom_object import POD_GROUP_LABEL
 from podium.plugins.coscheduling import Coscheduling
-from podium.plugins.coscheduling.pod_group import LABEL, RESOURCE
+from podium.plugins.coscheduling.pod_group import RESOURCE
 from tests.builders import make_pod
 from tests.engine.schedulers import World
 
@@ -29,7 +30,7 @@ def make_group(
 
 
 def member(name: str, group: str = "pg", **options: Any) -> Pod:
-    return make_pod(name, labels={LABEL: group, **options.pop("labels", {})}, **options)
+    return make_pod(name, labels={POD_GROUP_LABEL: group, **options.pop("labels", {})}, **options)
 
 
 def members(number: int, group: str = "pg", cpu: int = 1, **options: Any) -> list[Pod]:

@@ -15,7 +15,8 @@ from podium.bench.operations import Count, CreateNodes, CreatePods, Step, Worklo
 from podium.bench.templates import CREATED, POD, Maker, pod_template, small_pod
 from podium.bench.workload import case
 from podium.kube import Pod
-from podium.plugins.coscheduling.pod_group import LABEL, RESOURCE
+from podium.kube.custom_object import POD_GROUP_LABEL
+from podium.plugins.coscheduling.pod_group import RESOURCE
 
 GANG = "gang"
 
@@ -29,9 +30,9 @@ profiles:
       disabled: [{name: PrioritySort}]
 """
 
-MEMBER = small_pod(labels={LABEL: GANG})
+MEMBER = small_pod(labels={POD_GROUP_LABEL: GANG})
 HUGE = {"cpu": "1000"}
-HUGE_MEMBER = pod_template("huge-<index>", requests=HUGE, limits=HUGE, labels={LABEL: GANG})
+HUGE_MEMBER = pod_template("huge-<index>", requests=HUGE, limits=HUGE, labels={POD_GROUP_LABEL: GANG})
 
 
 @dataclass(frozen=True)

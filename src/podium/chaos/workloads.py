@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable
 from typing import NamedTuple
 
+from podium.kube.custom_object import POD_GROUP_LABEL
 from podium.kube.json_object import JsonObject
 
 ZONES = ("a", "b", "c")
@@ -20,8 +21,6 @@ LASTS = "podium.dev/lasts"
 """The annotation that says after how many seconds a pod ends by itself."""
 FIXED, MADE = "fixed", "made"
 """Storage classes: of local volumes that are there from the start, and of volumes made on the chosen node."""
-GANG = "scheduling.x-k8s.io/pod-group"
-"""The label that names a pod's PodGroup."""
 PRIORITIES = {"low": 10, "high": 1000, "urgent": 100_000}
 
 Draw = Callable[[random.Random, JsonObject], None]
@@ -76,7 +75,7 @@ def draw_groups(arrivals: list[Arrival]) -> list[JsonObject]:
     """The PodGroups of the pods; three quarters of the members must have a node before any starts."""
     sizes: dict[str, int] = {}
     for arrival in arrivals:
-        name = arrival.pod["metadata"]["labels"].get(GANG)
+        name = arrival.pod["metadata"]["labels"].get(POD_GROUP_LABEL)
         if name:
             sizes[name] = sizes.get(name, 0) + 1
     return [
@@ -211,7 +210,7 @@ def with_volume(rng: random.Random, pod: JsonObject) -> None:
 def in_gang(rng: random.Random, pod: JsonObject) -> None:
     """One of a PodGroup, all of which ask for the same."""
     number = rng.randrange(6)
-    pod["metadata"]["labels"] = {"app": "gang", GANG: f"gang-{number}"}
+    pod["metadata"]["labels"] = {"app": "gang", POD_GROUP_LABEL: f"gang-{number}"}
     requests = {"cpu": f"{(250, 500, 1000)[number % 3]}m", "memory": "128Mi"}
     pod["spec"]["containers"][0]["resources"]["requests"] = requests
 

@@ -21,11 +21,9 @@ from podium.client import ApiResource
 from podium.controllers.reconcile import Key
 from podium.framework.clock import Clock
 from podium.kube import Pod
+from podium.kube.custom_object import POD_GROUP_LABEL
 from podium.kube.json_object import JsonObject
 from podium.kube.meta import format_time
-
-LABEL: Final = "scheduling.x-k8s.io/pod-group"
-"""The label by which a pod belongs to the PodGroup of its namespace with that name."""
 
 PENDING: Final = "Pending"
 SCHEDULING: Final = "Scheduling"
@@ -101,13 +99,13 @@ class PodGroupController:
 
     name = "podgroup"
     resource: ApiResource[JsonObject] = ApiResource("/apis/scheduling.x-k8s.io/v1alpha1/podgroups")
-    pods = ApiResource("/api/v1/pods", Pod, {"labelSelector": LABEL})
+    pods = ApiResource("/api/v1/pods", Pod, {"labelSelector": POD_GROUP_LABEL})
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
     def group_of_pod(self, pod: Pod) -> Key:
-        return pod.namespace, pod.metadata.labels.get(LABEL, "")
+        return pod.namespace, pod.metadata.labels.get(POD_GROUP_LABEL, "")
 
     def group_of(self, item: JsonObject) -> Key:
         return item["metadata"]["namespace"], item["metadata"]["name"]

@@ -13,6 +13,9 @@ CUSTOM_KINDS: Final = {
 }
 """The custom kinds that are read from files, and what plugins call them."""
 
+POD_GROUP_LABEL: Final = "scheduling.x-k8s.io/pod-group"
+"""The label by which a pod belongs to the PodGroup of its namespace with that name."""
+
 
 class CustomObject(NamespacedObject, frozen=True, kw_only=True):
     api_version: str = ""

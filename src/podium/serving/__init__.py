@@ -1,4 +1,4 @@
-"""What all processes that serve share: logs, certificates, TLS, health checks, metrics, signals.
+"""Serves what all processes share: logs, certificates, TLS, health checks, metrics, signals.
 
 The drivers do not import each other; what they share about serving stands here.
 """

@@ -1,1 +1,1 @@
-"""What clients see: objects, lists and tables in the form they accept, discovery and OpenAPI documents."""
+"""Presents objects, lists and tables in the form that clients accept; discovery and OpenAPI documents."""

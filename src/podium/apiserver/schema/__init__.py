@@ -1,4 +1,4 @@
-"""What fields objects have, and everything that follows: strict decoding, defaults, OpenAPI, custom resources."""
+"""Describes the fields of objects: strict decoding, defaults, OpenAPI and custom resources follow from them."""
 
 from podium.apiserver.schema.custom import CustomKind
 from podium.apiserver.schema.fields import FieldType

@@ -1,1 +1,1 @@
-"""What is stored: objects with revisions and history, selections of them, watches, and the file they survive in."""
+"""Stores objects with revisions and history, selects and watches them, and writes them to a file."""

@@ -40,11 +40,12 @@ from podium.framework import (
 from podium.framework.gang import Gang, GangCount, GangState
 from podium.framework.waiting import WaitingPod
 from podium.kube import Pod
+from podium.kube.custom_object import POD_GROUP_LABEL
 from podium.plugins.coscheduling.args import CoschedulingArgs
 from podium.plugins.coscheduling.group_records import GroupRecord, GroupRecords
 from podium.plugins.coscheduling.hints import WaitsForGroup, made_room, pod_helps, spec_changed
 from podium.plugins.coscheduling.min_resources import resource_gap
-from podium.plugins.coscheduling.pod_group import LABEL, RESOURCE, PodGroup, group_key
+from podium.plugins.coscheduling.pod_group import RESOURCE, PodGroup, group_key
 from podium.plugins.coscheduling.topology import domains
 
 NAME: Final = "Coscheduling"
@@ -152,7 +153,7 @@ class Coscheduling(Plugin):
         return ""
 
     def watermark(self, pod: Pod) -> Hashable:
-        if LABEL not in pod.labels:
+        if POD_GROUP_LABEL not in pod.labels:
             return ()
         record = self._records.get(pod)
         if record is None:

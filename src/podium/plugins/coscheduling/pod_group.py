@@ -10,10 +10,9 @@ from typing import Any, Final, Literal
 import msgspec
 
 from podium.kube import Pod
+from podium.kube.custom_object import POD_GROUP_LABEL
 from podium.kube.meta import ObjectMeta, Resources, parse_time
 
-LABEL: Final = "scheduling.x-k8s.io/pod-group"
-"""The label by which a pod belongs to the PodGroup of its namespace with that name."""
 RESOURCE: Final = "podgroups.scheduling.x-k8s.io"
 TOPOLOGY_KEY: Final = "podium.io/topology-key"
 """The annotation of a group that names a node label: all members go to nodes with one value of it."""
@@ -46,7 +45,7 @@ class PodGroup(msgspec.Struct, frozen=True):
 
 def group_key(pod: Pod) -> str | None:
     """The "namespace/name" of the pod's group; None where it has none."""
-    name = pod.metadata.labels.get(LABEL)
+    name = pod.metadata.labels.get(POD_GROUP_LABEL)
     return f"{pod.namespace}/{name}" if name else None
 
 
