@@ -149,7 +149,9 @@ async def served(
     world: World, *, max_body: int = MAX_BODY, **options: Any
 ) -> AsyncIterator[tuple[ExtenderServer, Asking]]:
     """A world behind a port."""
-    metrics = ExtenderMetrics(lambda: len(world.cluster.order.rows), lambda: world.shared.unready() is None)
+    cache_errors = options.pop("cache_errors", lambda: 0)
+    nodes, synced = (lambda: len(world.cluster.order.rows)), (lambda: world.shared.unready() is None)
+    metrics = ExtenderMetrics(nodes, synced, cache_errors)
     handler = ExtenderHandler(world.routes, metrics, max_body=max_body)
     options.setdefault("readyz", {"watch": world.shared.unready})
     in_flight = options.pop("in_flight", None) or InFlightLimits(2 * max_body)

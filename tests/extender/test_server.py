@@ -481,10 +481,11 @@ def test_metrics_count_and_time_requests_by_agent_and_verb() -> None:
             'podium_extender_rejected_total{reason="path"} 1.0',
             "podium_extender_nodes 2.0",
             "podium_extender_synced 1.0",
+            "podium_answer_cache_errors_total 3.0",
         ):
             assert line in text.splitlines()
 
-    talk(work)
+    talk(work, cache_errors=lambda: 3)
 
 
 def test_a_port_that_is_taken_is_told() -> None:

@@ -3,7 +3,7 @@
 podium_extender_requests_total{agent, verb, outcome}             outcome: answered, refused (bad input), failed
 podium_extender_request_duration_seconds{agent, verb}            from the whole request here to its answer sent off
 podium_extender_rejected_total{reason}                           requests that reached no agent: size, path, …
-podium_extender_nodes, podium_extender_synced, podium_build_info
+podium_extender_nodes, podium_extender_synced, podium_answer_cache_errors_total, podium_build_info
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from podium.serving.families import (
     MetricFamily,
     ReadFamily,
     Reading,
+    counters,
     exponential,
     gauges,
 )
@@ -34,7 +35,9 @@ SECONDS = exponential(0.00002, 1.5, 34)
 class ExtenderMetrics:
     """The metrics of one process."""
 
-    def __init__(self, nodes: Callable[[], int], synced: Callable[[], bool]) -> None:
+    def __init__(
+        self, nodes: Callable[[], int], synced: Callable[[], bool], cache_errors: Callable[[], int] = lambda: 0
+    ) -> None:
         self._requests = Counters(
             "podium_extender_requests_total", "Requests answered, by outcome.", ("agent", "verb", "outcome")
         )
@@ -54,6 +57,12 @@ class ExtenderMetrics:
             self._rejected,
             ReadFamily(gauges, "podium_extender_nodes", "Nodes known.", lambda: float(nodes())),
             ReadFamily(gauges, "podium_extender_synced", "Whether the watch has listed all.", lambda: float(synced())),
+            ReadFamily(
+                counters,
+                "podium_answer_cache_errors_total",
+                "Unexpected exceptions in the answer cache; the requests were answered without it.",
+                lambda: float(cache_errors()),
+            ),
             ReadFamily(gauges, "podium_build_info", "Always 1.", lambda: build, ("version", "python")),
         ]
         self._registry = CollectorRegistry()

@@ -77,7 +77,11 @@ def build_process(
         experience=experience,
         sync=sync,
         context=AgentContext(engine, watched=client is not None, unready=sync.missing),
-        metrics=ExtenderMetrics(lambda: len(engine.cluster.order.rows), lambda: sync.missing() is None),
+        metrics=ExtenderMetrics(
+            lambda: len(engine.cluster.order.rows),
+            lambda: sync.missing() is None,
+            lambda: engine.answer_cache.errors.count,
+        ),
     )
 
 
