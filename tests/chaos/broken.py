@@ -23,9 +23,9 @@ from podium.engine.queue.scheduling_queue import SchedulingQueue
 from podium.engine.scheduler import Scheduler
 from podium.framework import Status
 from podium.framework.nominator import Nominator
-from podium.live.election.election import Election
 from podium.live.pod_status import PodStatuses
 from podium.live.writer import LiveWriter
+from podium.serving.election.election import Election
 
 
 class Variant(NamedTuple):

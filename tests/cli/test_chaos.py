@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from podium.live.election.election import Election
+from podium.serving.election.election import Election
 from tests.cli.command import podium
 
 

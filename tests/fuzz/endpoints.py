@@ -20,7 +20,7 @@ from tests.extender.questions import World, node
 from tests.extender.questions import served as served_extender
 from tests.fuzz.mutation import mutated
 from tests.fuzz.readers import ARGS, BINDING, MANIFESTS, MERGE, NODE, PATCH, POD, PROTOBUF
-from tests.live.endpoints.servings import served as served_endpoints
+from tests.serving.endpoints.servings import served as served_endpoints
 
 LOOPBACK = "127.0.0.1"
 SECONDS = 20.0

@@ -16,7 +16,7 @@ from podium.framework import Plugin, Status, SystemClock
 from podium.framework.cycle import Cycle
 from podium.kube import Pod
 from podium.live.driver import LiveScheduler
-from podium.live.events.recorder import EventRecorder
+from podium.serving.events.recorder import EventRecorder
 from tests.builders import make_node, make_pod
 from tests.client.asking import new_client
 from tests.client.servers import Handler, serving

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from podium.client import Client
 from podium.framework import ManualClock, Nomination, Status
 from podium.kube import Pod
-from podium.live.events.recorder import EventRecorder
 from podium.live.pod_status import PodStatuses
 from podium.live.write_failures import WriteFailures
 from podium.live.writer import LiveWriter
+from podium.serving.events.recorder import EventRecorder
 from tests.builders import make_pod
 from tests.client.asking import new_client
 from tests.client.servers import serving

@@ -11,7 +11,7 @@ import pytest
 
 from podium.serving.certificate import CertificateError, PairOfFiles, SelfSigned, certificate_of
 from podium.serving.tls import ServingTls
-from tests.live.endpoints.servings import LOOPBACK, ask, served
+from tests.serving.endpoints.servings import LOOPBACK, ask, served
 from tests.testbed.certificates import CertificateAuthority
 
 

@@ -16,8 +16,8 @@ from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.engine.scheduler import Scheduler
 from podium.live.assembly import RunOptions, build_process
-from podium.live.environment import ProcessEnvironment
 from podium.live.process import SchedulerProcess
+from podium.serving.environment import ProcessEnvironment
 
 EPOCH = 1_800_000_000.0
 SERVER_NAME = "api"

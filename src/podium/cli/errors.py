@@ -30,11 +30,11 @@ def _input_errors() -> tuple[type[Exception], ...]:
     from podium.extender.agents import AgentError
     from podium.framework import PluginError
     from podium.kube import DecodeError
-    from podium.live.endpoints.client_certificates import LookupFailedError
     from podium.live.extender_client.tls import ExtenderSettingsError
     from podium.plugins import PluginLoadError
     from podium.serving import ServingError
     from podium.serving.certificate import CertificateError
+    from podium.serving.endpoints.client_certificates import LookupFailedError
     from podium.simulator.errors import ScenarioError
 
     return (

@@ -97,8 +97,8 @@ def run(
     from podium.client import load_access
     from podium.config.flags import with_leader_flags
     from podium.live.assembly import RunOptions
-    from podium.live.endpoints.options import ServingOptions
     from podium.live.run import run as run_scheduler
+    from podium.serving.endpoints.options import ServingOptions
 
     set_up_log(log_format, log_level)
     registry = registry_with(plugin)

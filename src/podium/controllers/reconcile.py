@@ -11,10 +11,10 @@ import random
 from collections.abc import Callable, Collection, Hashable
 from typing import Protocol, TypeVar
 
-from podium.apiserver.builtin_controllers.work_queue import WorkQueue
 from podium.client import MERGE_PATCH, ApiError, ApiResource, Client, ClientError, Reflector, missing_rule
 from podium.kube import Pod
 from podium.kube.json_object import JsonObject
+from podium.serving.work_queue import WorkQueue
 
 Key = tuple[str, str]
 K = TypeVar("K", bound=Hashable)

@@ -19,18 +19,18 @@ from podium.config.resolved import SchedulerConfig
 from podium.config.secrets import without_secrets
 from podium.kube import Node, Pod
 from podium.live.driver import LiveScheduler
-from podium.live.election.blocked_loop import BlockedLoopRenewal
-from podium.live.election.election import Election
-from podium.live.endpoints.options import ServingOptions, build_endpoint_access
-from podium.live.endpoints.server import EndpointServer
-from podium.live.environment import ProcessEnvironment, this_machine
-from podium.live.events.recorder import EventRecorder
 from podium.live.metrics.load import show_load
 from podium.live.metrics.registry import Metrics
 from podium.live.metrics.resources import resource_metrics
 from podium.live.plugin_watchdog import PluginWatchdog
 from podium.live.process import SchedulerProcess, WatchingThread
 from podium.live.shadow import Shadow, log_finding
+from podium.serving.election.blocked_loop import BlockedLoopRenewal
+from podium.serving.election.election import Election
+from podium.serving.endpoints.options import ServingOptions, build_endpoint_access
+from podium.serving.endpoints.server import EndpointServer
+from podium.serving.environment import ProcessEnvironment, this_machine
+from podium.serving.events.recorder import EventRecorder
 from podium.serving.log import LOG
 from podium.telemetry import Telemetry
 

@@ -27,13 +27,13 @@ from podium.framework.queued import QueuedPod
 from podium.framework.timer import UNTIMED
 from podium.framework.waiting import WaitingPod
 from podium.kube import Node, Pod
-from podium.live.events.recorder import EventRecorder, failed_scheduling, scheduled, waiting_on_permit
 from podium.live.extender_client.http_extender import build_extenders
 from podium.live.metrics.registry import Metrics
 from podium.live.pod_status import PodStatuses
 from podium.live.shadow import Shadow, ShadowWriter
 from podium.live.write_failures import WriteFailures
 from podium.live.writer import LiveWriter
+from podium.serving.events.recorder import EventRecorder, failed_scheduling, scheduled, waiting_on_permit
 from podium.serving.log import LOG
 
 BURST = 16

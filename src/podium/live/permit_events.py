@@ -10,7 +10,7 @@ import msgspec
 
 from podium.client import ApiError, Client
 from podium.kube import Pod
-from podium.live.events.recorder import WAITING_ON_PERMIT
+from podium.serving.events.recorder import WAITING_ON_PERMIT
 
 
 class _Series(msgspec.Struct, rename="camel"):

@@ -16,9 +16,9 @@ from typing import Any, Protocol
 from podium.client import Client, WatchedExperience
 from podium.config.resolved import SchedulerConfig
 from podium.live.driver import LiveScheduler
-from podium.live.election.election import Election, LeadershipLost
-from podium.live.events.recorder import EventRecorder
 from podium.live.metrics.registry import Metrics
+from podium.serving.election.election import Election, LeadershipLost
+from podium.serving.events.recorder import EventRecorder
 from podium.serving.log import LOG
 from podium.telemetry import Telemetry
 

@@ -21,9 +21,9 @@ from podium.framework.clock import Clock
 from podium.framework.handle import Effect
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
 from podium.kube.meta import format_time
-from podium.live.events.recorder import EventRecorder, preempted
 from podium.live.pod_status import PodStatuses, worth_repeating
 from podium.live.write_failures import WriteFailures
+from podium.serving.events.recorder import EventRecorder, preempted
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 """Seconds between attempts to learn what became of a binding."""

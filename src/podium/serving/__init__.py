@@ -1,4 +1,4 @@
-"""Serves what all processes share: logs, certificates, TLS, health checks, metrics, signals.
+"""Serves what all processes share: election, events, endpoints, logs, certificates, health, metrics, signals.
 
 The drivers do not import each other; what they share about serving stands here.
 """

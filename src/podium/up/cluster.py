@@ -27,7 +27,7 @@ from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.framework.clock import SystemClock
 from podium.live.assembly import RunOptions, build_process
-from podium.live.endpoints.options import ServingOptions
+from podium.serving.endpoints.options import ServingOptions
 from podium.serving.signals import stop_on_signals
 from podium.up.creation import create
 from podium.up.demonstration import demonstrate

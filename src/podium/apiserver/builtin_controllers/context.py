@@ -16,7 +16,6 @@ import msgspec
 
 from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.builtin_controllers.pods import Key, PodIndex, PodView, view
-from podium.apiserver.builtin_controllers.work_queue import WorkQueue
 from podium.apiserver.errors import StatusError
 from podium.apiserver.event_recorder import ComponentEventRecorder
 from podium.apiserver.kinds import Kind, built_in
@@ -26,6 +25,7 @@ from podium.kube.decode import decode_json
 from podium.kube.json_object import JsonObject
 from podium.kube.meta import format_time
 from podium.kube.node import Node
+from podium.serving.work_queue import WorkQueue
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Elects one leader among several schedulers, by a Lease, as client-go's leaderelection does.
+"""Elects one leader among several processes, by a Lease, as client-go's leaderelection does.
 
 No clocks are compared. A candidate that sees the Lease change waits, on its own monotonic clock, the whole duration
 written in it, and takes over only if it saw no change meanwhile. The leader in turn counts from before it *asked* for
@@ -31,8 +31,8 @@ from podium.client import ApiError, Client, ClientError
 from podium.framework.clock import Clock
 from podium.kube.bounds import UNDECODABLE
 from podium.kube.meta import ObjectReference
-from podium.live.election.lease import LeaseLock, LeaseSpec, whole_seconds
-from podium.live.events.event_object import micro_time
+from podium.serving.election.lease import LeaseLock, LeaseSpec, whole_seconds
+from podium.serving.events.event_object import micro_time
 
 JITTER: Final = 1.2
 TOLERATED_EXPIRY: Final = 20.0

@@ -27,9 +27,9 @@ from aiohttp import web
 from podium.client import Client, ClientError
 from podium.framework.report_limit import ReportLimit
 from podium.kube.bounds import UNDECODABLE
-from podium.live.endpoints.client_certificates import ClientAuthorities, FrontProxy, certificates_in
-from podium.live.endpoints.rate_limit import RateLimit
-from podium.live.endpoints.review_cache import ReviewCache
+from podium.serving.endpoints.client_certificates import ClientAuthorities, FrontProxy, certificates_in
+from podium.serving.endpoints.rate_limit import RateLimit
+from podium.serving.endpoints.review_cache import ReviewCache
 from podium.serving.tls import anchor_of
 
 ALWAYS_ALLOWED = ("/healthz", "/readyz", "/livez")

@@ -20,7 +20,7 @@ from podium.framework.clock import Clock
 from podium.framework.waiting import WaitingPod
 from podium.kube import Pod
 from podium.kube.meta import DEFAULT_NAMESPACE, ObjectReference
-from podium.live.events.event_object import (
+from podium.serving.events.event_object import (
     INSTANCE_LIMIT,
     EventMeta,
     EventObject,
@@ -29,7 +29,7 @@ from podium.live.events.event_object import (
     micro_time,
     reference,
 )
-from podium.live.events.sender import QUEUE_LIMIT, EventEntry, EventSender
+from podium.serving.events.sender import QUEUE_LIMIT, EventEntry, EventSender
 
 NORMAL: Final = "Normal"
 WARNING: Final = "Warning"

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from podium.client import Access, Client, load_access
-from podium.live.endpoints.access import ALWAYS_ALLOWED, DelegatedAccessControl
-from podium.live.endpoints.client_certificates import ClientAuthorities
 from podium.serving.certificate import certificate_of
+from podium.serving.endpoints.access import ALWAYS_ALLOWED, DelegatedAccessControl
+from podium.serving.endpoints.client_certificates import ClientAuthorities
 from podium.serving.log import LOG
 from podium.serving.tls import ServingTls
 

@@ -1,4 +1,4 @@
-"""Serves the endpoints of a running scheduler, on kube-scheduler's paths, over HTTPS.
+"""Serves the endpoints of a running process, on kube-scheduler's paths, over HTTPS.
 
     /healthz /livez /readyz   is it well?
     /metrics                  what it does, for Prometheus
@@ -6,7 +6,7 @@
     /metrics/resources        what the pods it knows request; empty unless this process leads
     /configz                  the configuration in force
 
-Every request passes access control first. They are answered on the scheduler's own event loop, so nothing here may take
+Every request passes access control first. They are answered on the process's own event loop, so nothing here may take
 long: the one answer that grows with the cluster is written in pieces.
 """
 
@@ -22,10 +22,10 @@ import msgspec
 from aiohttp import web
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 
-from podium.live.metrics.registry import CONTENT_TYPE, Metrics
 from podium.serving import ServingError
 from podium.serving.families import Collector
 from podium.serving.health import Check, Health, HealthAnswer, HealthResults
+from podium.serving.process_metrics import CONTENT_TYPE, ProcessMetrics
 
 PORT = 10259
 LARGEST_REQUEST = 64 << 10
@@ -57,7 +57,7 @@ class EndpointServer:
 
     def __init__(
         self,
-        metrics: Metrics,
+        metrics: ProcessMetrics,
         configuration: Callable[[], Mapping[str, Any]],
         access: AccessControl,
         *,

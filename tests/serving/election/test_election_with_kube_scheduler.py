@@ -17,9 +17,9 @@ import podium
 from podium.client import Access, Client, load_access
 from podium.framework import SystemClock
 from podium.kube.meta import ObjectReference
-from podium.live.election.blocked_loop import BlockedLoopRenewal
-from podium.live.election.election import Election
-from podium.live.events.recorder import EventRecorder
+from podium.serving.election.blocked_loop import BlockedLoopRenewal
+from podium.serving.election.election import Election
+from podium.serving.events.recorder import EventRecorder
 from tests.testbed import ControlPlane
 from tests.testbed.apiclient import ApiError
 from tests.testbed.processes import Component
@@ -167,7 +167,7 @@ def test_a_process_that_was_stopped_sends_nothing_when_it_goes_on(plane: Control
     paths = [str(Path(podium.__file__).parents[1]), str(Path(__file__).parents[3])]
     holder = Component(
         "holder",
-        [sys.executable, "-m", "tests.live.election.holder", plane.kubeconfig_path, "podium"],
+        [sys.executable, "-m", "tests.serving.election.holder", plane.kubeconfig_path, "podium"],
         tmp_path / "holder.log",
         environment={"PYTHONPATH": os.pathsep.join(paths)},
     )

@@ -15,11 +15,11 @@ import pytest
 from aiohttp import web
 
 from podium.client import Access, Client
-from podium.live.endpoints.access import UNKNOWN_TOKENS_AT_ONCE, UNKNOWN_TOKENS_PER_SECOND, DelegatedAccessControl
-from podium.live.endpoints.client_certificates import CONFIG_MAP, ClientAuthorities, LookupFailedError
 from podium.serving.certificate import SelfSigned
+from podium.serving.endpoints.access import UNKNOWN_TOKENS_AT_ONCE, UNKNOWN_TOKENS_PER_SECOND, DelegatedAccessControl
+from podium.serving.endpoints.client_certificates import CONFIG_MAP, ClientAuthorities, LookupFailedError
 from podium.serving.tls import ServingTls
-from tests.live.endpoints.servings import LOOPBACK, Reply, ask, served
+from tests.serving.endpoints.servings import LOOPBACK, Reply, ask, served
 from tests.testbed import ControlPlane
 from tests.testbed.certificates import CertificateAuthority, KeyPair
 

@@ -21,7 +21,7 @@ import msgspec
 from podium.client import ApiError, Client, ClientError, Unreachable
 from podium.framework.clock import Clock
 from podium.framework.report_limit import ReportLimit
-from podium.live.events.event_object import EventObject, EventSeries, SeriesPatch, encode, micro_time
+from podium.serving.events.event_object import EventObject, EventSeries, SeriesPatch, encode, micro_time
 
 SENDERS: Final = 4
 QUEUE_LIMIT: Final = 20_000

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 
 from podium.client import Client
-from podium.live.election.election import Election
-from podium.live.side_thread import SideThread
+from podium.serving.election.election import Election
+from podium.serving.side_thread import SideThread
 
 
 class BlockedLoopRenewal:

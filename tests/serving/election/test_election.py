@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from podium.chaos.virtual_time import VirtualProcess, outside, run_virtually
 from podium.client import Client
-from podium.live.election.election import Election, LeadershipLost, NotLeading
-from tests.live.election.lease_server import LeaseServer, Network
+from podium.serving.election.election import Election, LeadershipLost, NotLeading
+from tests.serving.election.lease_server import LeaseServer, Network
 
 LEASE, RENEW, RETRY = 15.0, 10.0, 2.0
 

@@ -11,8 +11,8 @@ import aiohttp
 from aiohttp import web
 
 from podium.framework import ManualClock
-from podium.live.endpoints.server import AccessControl, EndpointServer
 from podium.live.metrics.registry import Metrics
+from podium.serving.endpoints.server import AccessControl, EndpointServer
 from tests.testbed.certificates import KeyPair
 
 LOOPBACK = "127.0.0.1"

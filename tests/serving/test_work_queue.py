@@ -1,7 +1,7 @@
 import asyncio
 
-from podium.apiserver.builtin_controllers.work_queue import WorkQueue
 from podium.chaos.virtual_time import run_virtually
+from podium.serving.work_queue import WorkQueue
 
 
 def test_keys_come_out_in_the_order_they_went_in_and_only_once() -> None:

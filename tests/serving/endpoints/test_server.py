@@ -16,8 +16,8 @@ from podium.live.metrics.registry import Metrics
 from podium.live.metrics.resources import resource_metrics
 from podium.serving import ServingError
 from tests.builders import make_pod
-from tests.live.endpoints.servings import CONFIGURATION, Reply, ask, served
 from tests.live.metrics.exposition import families_of
+from tests.serving.endpoints.servings import CONFIGURATION, Reply, ask, served
 
 
 def get(path: str, **options: Any) -> Reply:

@@ -15,10 +15,10 @@ from aiohttp import web
 from podium.client import Access, Client, load_access
 from podium.framework import ManualClock
 from podium.kube import Pod
-from podium.live.events import recorder as events
-from podium.live.events import sender as event_sender
-from podium.live.events.event_object import cut_note
-from podium.live.events.recorder import EventRecorder, failed_scheduling, preempted, scheduled
+from podium.serving.events import recorder as events
+from podium.serving.events import sender as event_sender
+from podium.serving.events.event_object import cut_note
+from podium.serving.events.recorder import EventRecorder, failed_scheduling, preempted, scheduled
 from tests.builders import make_node, make_pod
 from tests.testbed import ControlPlane
 from tests.testbed.apiclient import ApiClient

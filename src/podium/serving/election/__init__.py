@@ -1,0 +1,1 @@
+"""Elects one leader among several processes by a Lease."""

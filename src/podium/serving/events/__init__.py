@@ -1,0 +1,1 @@
+"""Writes Kubernetes Events about pods and other objects."""

@@ -1,0 +1,112 @@
+"""Collects what `/metrics` of any process shows, in a registry of its own.
+
+Under `rest_client_`, `leader_election_` and `process_` stands what Kubernetes' own components say under these names,
+with their labels and buckets. Numbers that are kept anyway (the size of a store) are read at each
+scrape, and cost nothing until then.
+
+    metrics = ProcessMetrics()
+    metrics.follow(informers.by_kind.values())
+    client.on_request = metrics.on_request
+    metrics.gauge("podium_…", "What it counts.", lambda: …)
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterable
+from importlib.metadata import version
+from typing import Any
+
+from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, generate_latest
+
+from podium.client import Reflector
+from podium.serving.families import (
+    Collector,
+    Counters,
+    Histograms,
+    Labels,
+    MetricFamily,
+    ReadFamily,
+    Reading,
+    counters,
+    gauges,
+)
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_REQUEST_SECONDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+
+
+class ProcessMetrics:
+    """The metrics that every process has: its requests, watches, lease and memory. `families` come first."""
+
+    def __init__(self, families: Iterable[MetricFamily] = ()) -> None:
+        self._requests = Counters(
+            "rest_client_requests_total", "Requests to the API server.", ("code", "method", "host")
+        )
+        self._request_seconds = Histograms(
+            "rest_client_request_duration_seconds",
+            "How long the API server took to begin its answer.",
+            _REQUEST_SECONDS,
+            ("verb", "host"),
+        )
+        self.families: list[MetricFamily] = [*families, self._requests, self._request_seconds]
+        build: Reading = {(version("podium"), platform.python_version()): 1.0}
+        self.gauge("podium_build_info", "Always 1.", lambda: build, ("version", "python"))
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        GCCollector(registry=self.registry)
+        self.registry.register(Collector(self.families))
+
+    def follow(self, reflectors: Iterable[Reflector[Any]]) -> None:
+        """Show how the watches fare that a process lives by."""
+        followed = {(each.resource.name,): each for each in reflectors}
+
+        def read(value: Callable[[Reflector[Any]], float]) -> Callable[[], Reading]:
+            return lambda: {labels: value(each) for labels, each in followed.items()}
+
+        by_resource = ("resource",)
+        self.counter(
+            "podium_lists_total", "How often a whole collection was listed.", read(lambda each: each.lists), by_resource
+        )
+        self.counter(
+            "podium_watch_restarts_total",
+            "Watches that were begun because the one before had ended.",
+            read(lambda each: max(0, each.watches - 1)),
+            by_resource,
+        )
+        self.gauge(
+            "podium_watch_trouble",
+            "Whether a collection can be neither listed nor watched at the moment (1); the log says why.",
+            read(lambda each: float(each.problem is not None)),
+            by_resource,
+        )
+        self.gauge(
+            "podium_watched_objects", "Objects known by watching.", read(lambda each: len(each.store)), by_resource
+        )
+
+    def gauge(self, name: str, text: str, read: Callable[[], Reading], labels: Labels = ()) -> None:
+        """Show a number, or one by label values, read at every scrape."""
+        self.families.append(ReadFamily(gauges, name, text, read, labels))
+
+    def counter(self, name: str, text: str, read: Callable[[], Reading], labels: Labels = ()) -> None:
+        """The same for numbers that only grow; the name ends in `_total`."""
+        self.families.append(ReadFamily(counters, name, text, read, labels))
+
+    def on_request(self, verb: str, host: str, code: str, seconds: float) -> None:
+        """To be set as a client's `on_request`."""
+        self._requests.add(code, verb, host)
+        self._request_seconds.of(verb, host).record(seconds)
+
+    def leads(self, lease: str, leading: Callable[[], bool]) -> None:
+        """Show whether this process holds a lease."""
+        self.gauge(
+            "leader_election_master_status",
+            "Whether this process leads (1) or not (0), by the name of the lease.",
+            lambda: {(lease,): float(leading())},
+            ("name",),
+        )
+
+    def render(self) -> bytes:
+        """All of it in the text format of Prometheus."""
+        return generate_latest(self.registry)
