@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from podium.chaos.gangs import GANGS_WHOLE, NO_RESERVATION_LEAKED
+from podium.chaos.quotas import QUOTAS_HELD
 from podium.client import ApiError, Client, Reflector, Unreachable
 from podium.client.listing import list_all
 from podium.client.replica import Replica
@@ -25,6 +26,10 @@ from podium.framework import Status
 from podium.framework.nominator import Nominator
 from podium.live.pod_status import PodStatuses
 from podium.live.writer import LiveWriter
+from podium.plugins.capacity_scheduling import plugin as capacity_scheduling
+from podium.plugins.capacity_scheduling.admission import QuotaAnswer, over_max, over_total
+from podium.plugins.capacity_scheduling.amounts import request_of
+from podium.plugins.capacity_scheduling.ledger import QuotaLedger
 from podium.serving.election.election import Election
 
 
@@ -173,6 +178,29 @@ def _loses_the_mates(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(GangCycles, "_members", members)
 
 
+def _counts_bound_pods_only(patch: pytest.MonkeyPatch) -> None:
+    def answer(ledger: Any, demand: Any) -> QuotaAnswer:
+        used, total = demand.use.used.copy(), ledger.total_used.copy()
+        for placed in demand.use.placed.values():
+            if placed.assumed:
+                for amounts in (used, total):
+                    amounts.add(request_of(placed.facts), -1)
+        over = over_max(demand.own, used, demand.quota) or over_total(demand.all, total, ledger)
+        return QuotaAnswer.OVER_MAX if over else QuotaAnswer.WITHIN
+
+    patch.setattr(capacity_scheduling, "answer", answer)
+
+
+def _counts_no_pod_that_goes(patch: pytest.MonkeyPatch) -> None:
+    original = QuotaLedger._count
+
+    def count(self: Any, use: Any, placed: Any, sign: int) -> None:
+        if sign > 0:
+            original(self, use, placed, sign)
+
+    patch.setattr(QuotaLedger, "_count", count)
+
+
 VARIANTS = [
     Variant("a binding without an answer is taken for one that failed", _gives_up_unanswered_bindings, 2),
     Variant("a conflict is taken for success", _takes_a_conflict_for_success, 2),
@@ -191,4 +219,6 @@ VARIANTS = [
     Variant("half a gang is bound", _binds_half_a_gang, 2, "gangs", GANGS_WHOLE),
     Variant("what a gang held is not given back", _keeps_what_a_gang_held, 2, "gangs", NO_RESERVATION_LEAKED),
     Variant("the mates of a gang's first member are lost", _loses_the_mates, 1, "gangs"),
+    Variant("a pod counts for its quota when it is bound", _counts_bound_pods_only, 1, "quotas", QUOTAS_HELD),
+    Variant("a pod that goes still counts for its quota", _counts_no_pod_that_goes, 1, "quotas", QUOTAS_HELD),
 ]

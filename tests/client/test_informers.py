@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 
+import pytest
 from aiohttp import web
 
 from podium.client.informers import Informers, custom_kinds
@@ -30,8 +31,11 @@ def start(
     reports: list[str] = []
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        if request.path in discovery:
-            return web.json_response(discovery[request.path])
+        found = discovery.get(request.path)
+        if isinstance(found, int):
+            return web.json_response({"kind": "Status", "message": f"answered {found}"}, status=found)
+        if found is not None:
+            return web.json_response(found)
         if request.path == "/apis/example.test":
             return web.json_response({"message": "not here"}, status=404)
         if "watch" in request.query:
@@ -80,6 +84,24 @@ def test_a_custom_kind_that_is_not_served_is_not_waited_for() -> None:
 
     [report] = start({}, story)
     assert report == f"plugins that read {NAME} see none of it for now: the API server does not serve example.test"
+
+
+def test_a_server_that_fails_is_waited_for_and_one_that_says_no_is_not() -> None:
+    async def waits(informers: Informers, _world: World) -> None:
+        await informers.by_kind[Pod].synced.wait()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(2.5):  # longer than it takes to ask again
+                await informers.synced()
+        assert informers.waiting_for == [NAME]
+
+    async def goes_on(informers: Informers, _world: World) -> None:
+        await informers.synced()
+
+    for path in ("/apis/example.test", "/apis/example.test/v1/widgets"):
+        [report, *_] = start({**FOUND, path: 503}, waits)
+        assert "503" in report or "answered" in report
+        [report, *_] = start({**FOUND, path: 403}, goes_on)
+        assert "403" in report or "answered" in report
 
 
 def test_discovery_that_says_nonsense_is_told_and_stops_nothing() -> None:

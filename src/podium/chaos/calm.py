@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from podium.apiserver.api import EmbeddedApi
-from podium.chaos.invariants import Amounts, allocatable_of, requests_of
+from podium.chaos.amounts import Amounts, allocatable_of, requests_of
 from podium.chaos.machines import kind_of
 from podium.chaos.replicas import dismantle
 from podium.chaos.virtual_time import VirtualProcess
@@ -40,7 +40,9 @@ from podium.framework.waiting import WaitingPods
 from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from podium.kube.json_object import JsonObject
 from podium.live.process import SchedulerProcess
-from podium.plugins.coscheduling.pod_group import RESOURCE, group_key
+from podium.plugins.capacity_scheduling.quota import RESOURCE as ELASTIC_QUOTAS
+from podium.plugins.coscheduling.pod_group import RESOURCE as POD_GROUPS
+from podium.plugins.coscheduling.pod_group import group_key
 
 NO_POD_LOST = "no pod is lost"
 SAME_CLUSTER = "the scheduler's cluster is the API server's"
@@ -72,10 +74,7 @@ class Truth:
             for kind, (version, name) in OTHERS.items()
             for stored in api.store.items(kind_of(api, version, name))
         ]
-        groups = api.kinds.by_kind("scheduling.x-k8s.io/v1alpha1", "PodGroup")
-        self.groups: dict[str, JsonObject] = {}
-        if groups is not None:
-            self.groups = {f"{each.namespace}/{each.name}": each.decode() for each in api.store.items(groups)}
+        self.groups, self.quotas = _custom(api, "PodGroup"), _custom(api, "ElasticQuota")
         self.waiting = {uid: pod for uid, pod in self.pods.items() if not pod.node_name and not pod.finished}
         self.placed = {uid: pod for uid, pod in self.pods.items() if pod.node_name and not pod.finished}
         self.sums: dict[str, Amounts] = {}
@@ -83,6 +82,12 @@ class Truth:
             if stored.uid in self.placed:
                 node = self.placed[stored.uid].node_name
                 self.sums[node] = self.sums.get(node, Amounts(0, 0, 0)).plus(requests_of(stored.decode()))
+
+
+def _custom(api: EmbeddedApi, name: str) -> dict[str, JsonObject]:
+    """The objects of a custom kind by "namespace/name"; none where it is not defined."""
+    kind = api.kinds.by_kind("scheduling.x-k8s.io/v1alpha1", name)
+    return {f"{each.namespace}/{each.name}": each.decode() for each in api.store.items(kind)} if kind else {}
 
 
 def differences(truth: Truth, engine: Scheduler) -> Iterator[str]:
@@ -184,7 +189,9 @@ def placeable_pods(truth: Truth, config: SchedulerConfig, registry: Registry, cl
         assert store is not None
         store.set(each.key, each)
     for name, group in truth.groups.items():
-        cluster.objects.custom_store(RESOURCE).set(name, group)
+        cluster.objects.custom_store(POD_GROUPS).set(name, group)
+    for name, quota in truth.quotas.items():
+        cluster.objects.custom_store(ELASTIC_QUOTAS).set(name, quota)
     for pod in truth.pods.values():
         if pod.uid in truth.placed:
             cluster.set_pod(pod)

@@ -5,6 +5,7 @@
     only the leader writes               as it sends, the API server's lease names it and has not run out
     no node is overcommitted             as far as the sender could know: see below
     every volume has one claim           what was given to one is never given to another
+    no quota is exceeded                 in the same way: see `quotas.py`
     nothing breaks                       no process ends by an error of its own, nothing is logged with a traceback
 
 A scheduler decides on what it has heard. A node may have shrunk, or taken pods of another leader, before it
@@ -24,9 +25,11 @@ import msgspec
 
 from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.store.collection import ObjectChange
+from podium.chaos.amounts import Amounts, allocatable_of, requests_of, sum_of
 from podium.chaos.gangs import GANGS_WHOLE, half_bound
 from podium.chaos.machines import kind_of
 from podium.chaos.network import Link
+from podium.chaos.quotas import QUOTAS_HELD, QuotaChecks
 from podium.chaos.virtual_time import VirtualProcess
 from podium.cluster import PlacedPod
 from podium.cluster.facts import PodFacts
@@ -34,7 +37,7 @@ from podium.framework.cycle import Cycle
 from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
 from podium.kube import Node, Pod
-from podium.kube.quantity import milli, units
+from podium.kube.json_object import JsonObject
 from podium.live.process import SchedulerProcess
 
 ONE_BINDING = "every pod has one binding"
@@ -59,20 +62,6 @@ class Violation(NamedTuple):
         return f"{self.invariant}: {self.what}"
 
 
-class Amounts(NamedTuple):
-    """CPU in thousandths, bytes, and a number of pods."""
-
-    cpu: int
-    memory: int
-    pods: int
-
-    def plus(self, other: Amounts) -> Amounts:
-        return Amounts(self.cpu + other.cpu, self.memory + other.memory, self.pods + other.pods)
-
-    def within(self, other: Amounts) -> bool:
-        return self.cpu <= other.cpu and self.memory <= other.memory and self.pods <= other.pods
-
-
 class Bound(NamedTuple):
     """A pod on a node, and who put it there when."""
 
@@ -93,7 +82,8 @@ class Invariants:
         self.checked: Counter[str] = Counter()
         self.violations: list[Violation] = []
         self.excused = 0
-        """Nodes overcommitted in a way that the sender could not know of."""
+        """Nodes overcommitted, and quotas exceeded, in a way that the sender could not know of."""
+        self._quotas: QuotaChecks | None = None
         self._pods: dict[str, Bound] = {}  # that have a node and have not ended, by uid
         self._ever: dict[str, Bound] = {}
         self._offered: dict[str, Amounts] = {}
@@ -104,6 +94,10 @@ class Invariants:
         api.store.listen(self._node_changed, kind_of(api, "v1", "Node"))
         api.store.listen(self._volume_changed, kind_of(api, "v1", "PersistentVolume"))
         api.store.listen(self._lease_changed, kind_of(api, "coordination.k8s.io/v1", "Lease"))
+
+    def hold_quotas(self, quotas: list[JsonObject]) -> None:
+        """Check these quotas, too."""
+        self._quotas = QuotaChecks(self._api, (quota["metadata"]["namespace"] for quota in quotas))
 
     def violated(self, invariant: str, what: str) -> None:
         self.violations.append(Violation(asyncio.get_running_loop().time(), invariant, what))
@@ -199,13 +193,28 @@ class Invariants:
         self.checked[NOT_OVERCOMMITTED] += 1
         on_node = {uid: each for uid, each in self._pods.items() if each.node == node}
         offered = self._offered.get(node)
-        total = _sum(on_node.values())
+        total = sum_of(each.asks for each in on_node.values())
+        self._quotas_hold(bound, meta["uid"])
         if offered is None or total.within(offered):
             return
         if by is not None and self._knowingly(by, bound, meta["uid"], on_node):
             self.violated(
                 NOT_OVERCOMMITTED, f"{by.name} puts {bound.key} on {node}: {total} asked for, {offered} there"
             )
+        else:
+            self.excused += 1
+
+    def _quotas_hold(self, bound: Bound, uid: str) -> None:
+        if self._quotas is None:
+            return
+        self.checked[QUOTAS_HELD] += 1
+        pods = {other: (each.key.partition("/")[0], each.asks, each.by) for other, each in self._pods.items()}
+        exceeded = self._quotas.exceeded(bound.by, uid, pods)
+        if exceeded is None:
+            return
+        knowingly, what = exceeded
+        if knowingly:
+            self.violated(QUOTAS_HELD, f"{'' if bound.by is None else bound.by.name} binds {bound.key}: {what}")
         else:
             self.excused += 1
 
@@ -221,12 +230,14 @@ class Invariants:
         offer = None if node is None else allocatable_of(node.status.allocatable)
         there = frozenset(each.uid for each in heard.values() if each.node_name == node_name)
         self._knowledge[pod.uid, process] = (there, offer)
+        if self._quotas is not None:
+            self._quotas.decided(process, scheduler.live.engine, heard.values(), pod)
 
     def _knowingly(self, by: VirtualProcess, bound: Bound, uid: str, on_node: dict[str, Bound]) -> bool:
         """Whether the sender had to know, when it chose the node, that there is no room for the pod."""
         there, offer = self._knowledge.get((uid, by), (frozenset(), None))
         known = [each for other, each in on_node.items() if each.by is by or other in there]
-        return offer is not None and not _sum(known).within(offer)
+        return offer is not None and not sum_of(each.asks for each in known).within(offer)
 
     def _node_changed(self, change: ObjectChange) -> None:
         if change.type == "DELETED":
@@ -247,22 +258,3 @@ class Invariants:
         self.checked[NOTHING_BREAKS] += 1
         for what in failures:
             self.violated(NOTHING_BREAKS, what)
-
-
-def requests_of(pod: dict[str, Any]) -> Amounts:
-    total = Amounts(0, 0, 1)
-    for container in pod["spec"]["containers"]:
-        requests = container.get("resources", {}).get("requests", {})
-        total = total.plus(Amounts(milli(requests.get("cpu", "0")), units(requests.get("memory", "0")), 0))
-    return total
-
-
-def allocatable_of(allocatable: Any) -> Amounts:
-    return Amounts(milli(allocatable["cpu"]), units(allocatable["memory"]), units(allocatable["pods"]))
-
-
-def _sum(pods: Any) -> Amounts:
-    total = Amounts(0, 0, 0)
-    for each in pods:
-        total = total.plus(each.asks)
-    return total

@@ -19,7 +19,7 @@ from podium.apiserver.errors import StatusError
 from podium.apiserver.kinds import Kind
 from podium.apiserver.store.collection import ObjectChange, Stored
 from podium.chaos.transcript import Transcript
-from podium.chaos.workloads import FIXED, LASTS, MADE, NAMESPACE, PRIORITIES, Arrival, claim_of
+from podium.chaos.workloads import FIXED, LASTS, MADE, PRIORITIES, Arrival, claim_of
 from podium.controllers.crds import definitions
 from podium.kube.json_object import JsonObject
 
@@ -61,10 +61,30 @@ class Machines:
     def define_groups(self, groups: list[JsonObject]) -> None:
         """The PodGroups, which need their definition first."""
         if groups:
-            definition = definitions()["podgroups"]
-            self._api.create(kind_of(self._api, "apiextensions.k8s.io/v1", "CustomResourceDefinition"), definition)
+            self._define("podgroups")
             for group in groups:
                 self._api.create(kind_of(self._api, "scheduling.x-k8s.io/v1alpha1", "PodGroup"), group)
+
+    def define_quotas(self, quotas: list[JsonObject], edits: list[tuple[float, JsonObject]], start: float) -> None:
+        """The ElasticQuotas with their namespaces and their definition, and what becomes of them later."""
+        self._define("elasticquotas")
+        for quota in quotas:
+            self._api.create(
+                kind_of(self._api, "v1", "Namespace"), {"metadata": {"name": quota["metadata"]["namespace"]}}
+            )
+            self._api.create(kind_of(self._api, "scheduling.x-k8s.io/v1alpha1", "ElasticQuota"), quota)
+        for at, quota in edits:
+            self._at(start + at, self._edit_quota, quota)
+
+    def _edit_quota(self, quota: JsonObject) -> None:
+        kind, meta = kind_of(self._api, "scheduling.x-k8s.io/v1alpha1", "ElasticQuota"), quota["metadata"]
+        self._transcript.note("user", f"edits the quota of {meta['namespace']}: {quota['spec']}")
+        stored = self._api.get(kind, meta["namespace"], meta["name"])
+        self._api.update(kind, {**stored, "spec": quota["spec"]})
+
+    def _define(self, plural: str) -> None:
+        definition = definitions()[plural]
+        self._api.create(kind_of(self._api, "apiextensions.k8s.io/v1", "CustomResourceDefinition"), definition)
 
     def expect(self, arrivals: list[Arrival], start: float, end: float) -> None:
         """Have the pods come, and go, between these times."""
@@ -74,7 +94,7 @@ class Machines:
             if arrival.deleted_after is None or came + arrival.deleted_after >= end:
                 continue
             gone = came + arrival.deleted_after
-            self._at(gone, self._delete_pod, arrival.pod["metadata"]["name"])
+            self._at(gone, self._delete_pod, arrival.pod["metadata"]["namespace"], arrival.pod["metadata"]["name"])
             if arrival.back_after is not None:
                 self._at(gone + arrival.back_after, self._recreate_pod, arrival.pod, 20)
 
@@ -150,10 +170,10 @@ class Machines:
             if error.reason == "AlreadyExists" and attempts:  # not gone yet
                 self._later(0.5, self._recreate_pod, pod, attempts - 1)
 
-    def _delete_pod(self, name: str) -> None:
-        if self._api.store.get(self.pods, NAMESPACE, name) is not None:
+    def _delete_pod(self, namespace: str, name: str) -> None:
+        if self._api.store.get(self.pods, namespace, name) is not None:
             self._transcript.note("user", f"deletes {name}")
-            self._api.delete(self.pods, NAMESPACE, name)
+            self._api.delete(self.pods, namespace, name)
 
     def _pod_changed(self, change: ObjectChange) -> None:
         if change.type == "DELETED":

@@ -35,21 +35,25 @@ from podium.chaos.gangs import NO_RESERVATION_LEAKED, leaked_reservations
 from podium.chaos.invariants import Invariants, Violation
 from podium.chaos.machines import Machines
 from podium.chaos.network import End, Network
+from podium.chaos.quotas import CONFIG as QUOTA_CONFIG
+from podium.chaos.quotas import QUOTAS_HELD, wrong_accounts
 from podium.chaos.replicas import SERVER_NAME, Replicas, VirtualClock
 from podium.chaos.request_faults import Handler, RequestFaults
 from podium.chaos.timed_faults import TimedFaults
 from podium.chaos.transcript import LogToTranscript, Transcript
 from podium.chaos.virtual_time import VirtualLoop, outside
 from podium.chaos.workloads import (
-    EVERY_SEED_WITH_GANGS,
-    WORKLOADS,
     PodMixture,
     draw_arrivals,
     draw_groups,
     draw_nodes,
+    draw_quota_edits,
+    draw_quotas,
     draw_volumes,
     draw_workload,
     in_gang,
+    in_team,
+    workload_of,
 )
 from podium.config.load import default_config, load_config
 from podium.config.registry import Registry
@@ -91,11 +95,14 @@ class FaultScenario:
         self.seed = seed
         self.registry = registry
         self.transcript = Transcript()
-        if workload is None and seed % EVERY_SEED_WITH_GANGS == 0:
-            workload = WORKLOADS["gangs"]
-        self.workload = workload or draw_workload(self._rng("workload"))
-        with_gangs = in_gang in self.workload.pods
-        self.config = load_config(GANG_CONFIG, "gangs", registry).config if with_gangs else default_config(registry)
+        self.workload = workload or workload_of(seed) or draw_workload(self._rng("workload"))
+        self.with_quotas = in_team in self.workload.pods
+        if in_gang in self.workload.pods:
+            self.config = load_config(GANG_CONFIG, "gangs", registry).config
+        elif self.with_quotas:
+            self.config = load_config(QUOTA_CONFIG, "quotas", registry).config
+        else:
+            self.config = default_config(registry)
 
     def _rng(self, purpose: str) -> random.Random:
         """A generator for each purpose, so that a change in one leaves the others as they were.
@@ -142,6 +149,10 @@ class FaultScenario:
         calm, faulty = rng.uniform(3, 8), rng.uniform(40, 90)
         arrivals = draw_arrivals(self._rng("pods"), self.workload, nodes, calm + faulty - 5)
         machines.define_groups(draw_groups(arrivals))
+        if self.with_quotas:
+            quotas = draw_quotas(self._rng("quotas"), nodes)
+            invariants.hold_quotas(quotas)
+            machines.define_quotas(quotas, draw_quota_edits(self._rng("edits"), quotas, calm + faulty), 1.0)
         replicas.start()
         machines.expect(arrivals, 1.0, calm + faulty)
         timed_faults = TimedFaults(
@@ -201,7 +212,7 @@ class FaultScenario:
             first = next(problems, None)
             if first is None or loop.time() >= end:
                 break
-        for invariant in (NO_POD_LOST, SAME_CLUSTER, NOTHING_LEFT, NO_RESERVATION_LEAKED):
+        for invariant in (NO_POD_LOST, SAME_CLUSTER, NOTHING_LEFT, NO_RESERVATION_LEAKED, QUOTAS_HELD):
             invariants.checked[invariant] += 1
         if first is not None:
             for invariant, what in (first, *problems):
@@ -226,6 +237,8 @@ class FaultScenario:
                 yield NOTHING_LEFT, f"{process.name}: {what}"
             for what in leaked_reservations(truth.placed.values(), scheduler.live.engine):
                 yield NO_RESERVATION_LEAKED, f"{process.name}: {what}"
+            for what in wrong_accounts(truth.placed.values(), scheduler.live.engine):
+                yield QUOTAS_HELD, f"{process.name}: {what}"
             for what in differences(truth, scheduler.live.engine):
                 yield SAME_CLUSTER, f"{process.name}: {what}"
             for what in too_many_tasks(process):

@@ -16,6 +16,8 @@ from podium.kube.json_object import JsonObject
 
 ZONES = ("a", "b", "c")
 NAMESPACE = "default"
+TEAMS = ("team-a", "team-b", "team-c")
+"""Namespaces that have an ElasticQuota each, in workloads with quotas."""
 HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 LASTS = "podium.dev/lasts"
 """The annotation that says after how many seconds a pod ends by itself."""
@@ -84,6 +86,29 @@ def draw_groups(arrivals: list[Arrival]) -> list[JsonObject]:
     ]
 
 
+def draw_quotas(rng: random.Random, nodes: list[JsonObject]) -> list[JsonObject]:
+    """An ElasticQuota for each team; all min together are less than is wanted, so that teams borrow."""
+    offered = sum(int(node["status"]["allocatable"]["cpu"]) for node in nodes)
+    return [_quota(team, rng.uniform(0.08, 0.25) * offered, rng.uniform(1.0, 2.0)) for team in TEAMS]
+
+
+def draw_quota_edits(rng: random.Random, quotas: list[JsonObject], seconds: float) -> list[tuple[float, JsonObject]]:
+    """Quotas that are given other bounds within the first `seconds`: (when, what it is then)."""
+    edits: list[tuple[float, JsonObject]] = []
+    for _ in range(rng.randint(0, 3)):
+        quota = rng.choice(quotas)
+        least = int(quota["spec"]["min"]["cpu"].removesuffix("m")) / 1000 * rng.uniform(0.6, 1.4)
+        edited = _quota(quota["metadata"]["namespace"], least, rng.uniform(1.0, 2.0))
+        edits.append((rng.uniform(0, seconds), edited))
+    return edits
+
+
+def _quota(team: str, least: float, times: float) -> JsonObject:
+    bounds = {"min": least, "max": least * times}
+    spec = {name: {"cpu": f"{round(cpus * 1000)}m", "memory": f"{round(cpus * 8)}Gi"} for name, cpus in bounds.items()}
+    return {"metadata": {"name": "quota", "namespace": team}, "spec": spec}
+
+
 def draw_volumes(rng: random.Random, nodes: list[JsonObject]) -> list[JsonObject]:
     """Local volumes of the class FIXED, on some of the nodes."""
     chosen = [node["metadata"]["name"] for node in nodes for _ in range(2) if rng.random() < 0.2]
@@ -97,7 +122,7 @@ def claim_of(pod: JsonObject, name: str) -> JsonObject:
         "storageClassName": pod["metadata"]["labels"]["app"],
         "resources": {"requests": {"storage": "1Gi"}},
     }
-    return {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec}
+    return {"metadata": {"name": name, "namespace": pod["metadata"]["namespace"]}, "spec": spec}
 
 
 def cpu_of(pod: JsonObject) -> int:
@@ -215,6 +240,12 @@ def in_gang(rng: random.Random, pod: JsonObject) -> None:
     pod["spec"]["containers"][0]["resources"]["requests"] = requests
 
 
+def in_team(rng: random.Random, pod: JsonObject) -> None:
+    """One of a namespace with a quota, now and then one of some priority."""
+    rng.choice([plain, plain, large, important])(rng, pod)
+    pod["metadata"]["namespace"] = rng.choice(TEAMS)
+
+
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -242,13 +273,22 @@ WORKLOADS = {
             "volumes", {with_volume: 2, plain: 3, important: 1, large: 1}, ending=0.1, deleted=0.3, returning=0.8
         ),
         PodMixture("gangs", {in_gang: 6, plain: 3, important: 1}, ending=0.1, deleted=0.15, returning=0.8),
+        PodMixture("quotas", {in_team: 8, plain: 1, important: 1}, ending=0.2, deleted=0.2, returning=0.8),
         PodMixture("mixed", {**dict.fromkeys(EVERY, 1.0), **RARE, plain: 4.0, important: 3.0}, deleted=0.2),
     )
 }
 
 
 EVERY_SEED_WITH_GANGS = 8
-"""Of the seeds without a workload of their own every eighth has gangs."""
+EVERY_SEED_WITH_QUOTAS = 4
+"""Of the seeds without a workload of their own every eighth has gangs, and of the odd ones every second has quotas."""
+
+
+def workload_of(seed: int) -> PodMixture | None:
+    """The workload that some of the seeds have; None: one of their own."""
+    if seed % EVERY_SEED_WITH_GANGS == 0:
+        return WORKLOADS["gangs"]
+    return WORKLOADS["quotas"] if seed % EVERY_SEED_WITH_QUOTAS == 1 else None
 
 
 def draw_workload(rng: random.Random) -> PodMixture:

@@ -59,6 +59,11 @@ class ApiError(ClientError):
         return self.status == 401
 
     @property
+    def final(self) -> bool:
+        """Whether asking again is of no use until rights change or what is missing is installed."""
+        return self.not_found or self.forbidden or self.unauthorized
+
+    @property
     def gone(self) -> bool:
         """The resource version asked for is too old (410 Gone or Expired)."""
         return self.status == 410

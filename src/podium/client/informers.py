@@ -2,7 +2,8 @@
 
 Kinds that only a plugin asks about (custom resources, named "plural.group") are looked up in the API server's
 discovery first. Scheduling begins when they have been listed too; while the server does not know one, or does not show
-it, the plugin sees none of it, and scheduling goes on.
+it, the plugin sees none of it, and scheduling goes on. A server that is away or fails is waited for: pods must not be
+bound past a quota because its list came with a 503.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ class Informers:
         )
         async with asyncio.TaskGroup() as group:
             group.create_task(reflector.run())
-            while not (reflector.synced.is_set() or reflector.problem):
+            while not (reflector.synced.is_set() or reflector.refused):
                 await asyncio.sleep(GLANCE)
             self._custom[name].set()
 
@@ -157,7 +158,8 @@ class Informers:
                     return ApiResource(f"/apis/{version}/{plural}", None)
                 problem = f"the API server has no {plural} in {version}"
             except ApiError as error:
-                problem = f"the API server does not serve {group}" if error.not_found else error.message
+                problem = f"the API server does not serve {group}" if error.not_found else str(error)
+                answered = error.final
             except ClientError as error:
                 problem, answered = str(error), False
             except (*UNDECODABLE, LookupError, TypeError):

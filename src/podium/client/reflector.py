@@ -85,6 +85,8 @@ class Reflector(Generic[T]):
         self._idle = idle
         self._longest_line = longest_line
         self._version = ""  # where the next watch begins; empty when the collection has to be listed first
+        self.refused = False
+        """Whether the server last said that it has no such kind, or does not show it; more than a fault that passes."""
         self._well = False  # whether this watch brought something new, or has stood for a while
         self._fruitless = 0
 
@@ -143,6 +145,7 @@ class Reflector(Generic[T]):
         await self._replica.replace(objects, version)
         self.lists += 1
         self._version = version
+        self.refused = False
         self.synced.set()
 
     async def _watch(self) -> None:
@@ -199,6 +202,7 @@ class Reflector(Generic[T]):
     # How to go on: each gives the seconds to wait.
 
     def _after_refusal(self, error: ApiError, listing: bool) -> float:
+        self.refused = error.final
         if error.gone and self._version:
             self._version = ""
             if self._well or not listing:
