@@ -21,6 +21,7 @@ from podium.bench.embedded import EmbeddedFigures
 from podium.bench.extender import ExtenderFigures
 from podium.bench.growth import Growth
 from podium.bench.runner import Measurement
+from podium.bench.simulation import SimulationCost
 from podium.kube.documents import FILE, DocumentError, read_json
 
 T = TypeVar("T")
@@ -126,6 +127,22 @@ def run_table(measurements: Sequence[Measurement]) -> Table:
             Text(f"{each.pods_per_s:,.0f}", style="bold"),
             f"{each.p50_us:,.0f}",
             f"{each.p99_us:,.0f}",
+            f"{each.peak_mb:,.0f}",
+        )
+    return table
+
+
+def simulation_table(costs: Sequence[SimulationCost]) -> Table:
+    table = _table("scenario", "profile", "seed", "placed", "seconds", "CPU s", "placements/s", "peak MB")
+    for each in costs:
+        table.add_row(
+            Text(each.scenario),
+            Text(each.profile),
+            str(each.seed),
+            f"{each.placed:,}",
+            f"{each.seconds:,.1f}",
+            f"{each.cpu_s:,.1f}",
+            Text(f"{each.placements_per_s:,.0f}", style="bold"),
             f"{each.peak_mb:,.0f}",
         )
     return table

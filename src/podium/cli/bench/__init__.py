@@ -8,6 +8,7 @@ from podium.cli.bench.embedded import embedded
 from podium.cli.bench.extender import extender
 from podium.cli.bench.growth import growth
 from podium.cli.bench.scheduler_perf import scheduler_perf
+from podium.cli.bench.simulate import simulate
 
 app = typer.Typer(name="bench", rich_markup_mode=None)
 
@@ -23,5 +24,5 @@ def bench(context: typer.Context) -> None:
 
 
 app.command("scheduler-perf")(scheduler_perf)
-for command in (growth, cost, e2e, embedded, extender):
+for command in (growth, cost, e2e, embedded, extender, simulate):
     app.command()(command)

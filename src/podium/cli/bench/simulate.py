@@ -1,0 +1,52 @@
+"""Measures how fast simulations run (`podium bench simulate`)."""
+
+from typing import Annotated
+
+import typer
+
+from podium.cli.bench.measuring import failing, print_table, progress_bar
+from podium.cli.console import echo
+
+
+def simulate(
+    scenario: Annotated[
+        str | None, typer.Argument(metavar="[SCENARIO]", help="A scenario to run; without one, generated pods.")
+    ] = None,
+    nodes: Annotated[int, typer.Option("--nodes", min=1, help="Nodes for generated pods.")] = 1000,
+    pods: Annotated[int, typer.Option("--pods", min=1, help="How many pods are generated.")] = 100_000,
+    profiles: Annotated[
+        str | None, typer.Option("--profiles", metavar="A,B", help="Profiles of the scenario to run; all without it.")
+    ] = None,
+    seeds: Annotated[str | None, typer.Option("--seeds", help='Seeds, as "42-51" or "1,5".')] = None,
+    data: Annotated[
+        str | None, typer.Option("--data", metavar="DIR", help="Where the files are that the scenario names.")
+    ] = None,
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a value of the scenario.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print data instead of a table.")] = False,
+) -> None:
+    """Measure simulations: seconds, placements per second of CPU time, and memory, of each run in its own process.
+
+    Example: podium bench simulate --nodes 1000 --pods 20000
+    """
+    from podium.bench.report import simulation_table, to_json
+    from podium.bench.simulation import SimulationFailedError, measure_generated, measure_scenario
+    from podium.simulator import ScenarioError
+    from podium.simulator.sweep import load, plan
+
+    with failing(SimulationFailedError, bad_input=ScenarioError):
+        if scenario is None:
+            with progress_bar(2, "runs") as report:
+                found = measure_generated(nodes, pods, report)
+        else:
+            chosen = None if profiles is None else profiles.split(",")
+            jobs = plan(load(scenario, data, sets or ()), chosen, seeds).jobs
+            names = list(dict.fromkeys(job.contender.name for job in jobs))
+            numbers = list(dict.fromkeys(job.seed for job in jobs))
+            with progress_bar(len(jobs), "runs") as report:
+                found = measure_scenario(scenario, data, sets or (), names, numbers, report)
+    if json:
+        echo(to_json(found, None))
+    else:
+        print_table(simulation_table(found))
