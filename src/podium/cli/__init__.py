@@ -20,6 +20,7 @@ from podium.cli import (
     extender,
     plugins,
     run,
+    scheduler_manifest,
     shadow,
     simulate,
     telemetry,
@@ -67,6 +68,7 @@ app.add_typer(annotate.app)
 app.add_typer(bench.app)
 app.command()(chaos.chaos)
 app.command()(crds.crds)
+app.command()(scheduler_manifest.manifest)
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:

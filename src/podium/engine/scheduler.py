@@ -32,6 +32,7 @@ from podium.framework.extender import Extender, interested
 from podium.framework.handle import Handle, Writer
 from podium.framework.load import LoadSource
 from podium.framework.nominator import Nominator
+from podium.framework.object_problems import ObjectProblems
 from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
@@ -78,6 +79,7 @@ class Scheduler:
         self.cluster = Cluster()
         self.nominator = Nominator()
         self.waiting = WaitingPods()
+        self.problems = ObjectProblems(report)
         self.sampling = Sampling(config.percentage_of_nodes_to_score, parity)
         self._clock = clock
         self._listener = listener
@@ -101,6 +103,7 @@ class Scheduler:
                 load=load,
                 experience=experience,
                 report=report,
+                problems=self.problems,
                 timer=timer,
                 on_failure=on_failure,
                 extenders=extenders,

@@ -16,6 +16,7 @@ from podium.framework.experience import Experience
 from podium.framework.extender import Extender
 from podium.framework.load import LoadSource
 from podium.framework.nominator import Nominator
+from podium.framework.object_problems import ObjectProblems
 from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.status import Status
 from podium.framework.timer import UNTIMED, Timer
@@ -72,6 +73,7 @@ class Handle:
         load: LoadSource | None = None,
         experience: Experience | None = None,
         report: Callable[[str], None] = lambda _message: None,
+        problems: ObjectProblems | None = None,
         timer: Timer = UNTIMED,
         on_failure: OnPluginFailure = ignore_failure,
         scheduler_name: str = "default-scheduler",
@@ -88,6 +90,8 @@ class Handle:
         self.load = load
         self.experience = experience
         self.report = report
+        self.problems = ObjectProblems(report) if problems is None else problems
+        """Where plugins say what is wrong with an object that they read."""
         self.timer = timer
         self.on_failure = on_failure
         """Hears of every exception that a plugin raises."""

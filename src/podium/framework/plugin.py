@@ -111,6 +111,8 @@ class Plugin:
     """With a scope of CLUSTER: the kinds that it reads, other than nodes and pods; None: it may be any."""
     resources: ClassVar[tuple[str, ...]] = ()
     """Custom resources ("plural.group/version") the plugin reads from `cluster.objects.custom`."""
+    annotates_pods: ClassVar[bool] = False
+    """Whether it writes annotations of the pods that it places, which needs the right to."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

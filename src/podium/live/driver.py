@@ -22,6 +22,7 @@ from podium.framework import Nomination, Status
 from podium.framework.clock import Clock
 from podium.framework.experience import Experience
 from podium.framework.load import LoadSource
+from podium.framework.object_problems import ObjectProblem
 from podium.framework.plugin_failures import FirstFailures, PluginFailure
 from podium.framework.queued import QueuedPod
 from podium.framework.timer import UNTIMED
@@ -33,7 +34,7 @@ from podium.live.pod_status import PodStatuses
 from podium.live.shadow import Shadow, ShadowWriter
 from podium.live.write_failures import WriteFailures
 from podium.live.writer import LiveWriter
-from podium.serving.events.recorder import EventRecorder, failed_scheduling, scheduled, waiting_on_permit
+from podium.serving.events.recorder import WARNING, EventRecorder, failed_scheduling, scheduled, waiting_on_permit
 from podium.serving.log import LOG
 
 BURST = 16
@@ -96,8 +97,10 @@ class LiveScheduler:
                 guard=lambda: None if client.guard is None else client.guard(),
             ),
         )
+        self._schedules = False
         if shadow is None:
             self.engine.waiting.on_wait = self._waits
+            self.engine.problems.listener = self._object_is_wrong
         if metrics is not None:
             metrics.attach(self.engine, lambda: self.writer.binding)
             metrics.counter(
@@ -132,6 +135,10 @@ class LiveScheduler:
         """Decide and bind, until `finish`; then only write what is still to be written, until cancelled.
 
         The informers must have synced."""
+        self._schedules = True
+        if self._shadow is None:
+            for problem in self.engine.problems:
+                self._object_is_wrong(problem)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.statuses.run())
             while not self._stopping:
@@ -246,6 +253,13 @@ class LiveScheduler:
 
     def _waits(self, waiting: WaitingPod) -> None:
         self._recorder.record(*waiting_on_permit(waiting))
+
+    def _object_is_wrong(self, problem: ObjectProblem) -> None:
+        """Write an event, unless another scheduler leads: that one writes it."""
+        if self._schedules:
+            regarding, reason, note = problem
+            controller = next(iter(self.engine.profiles))
+            self._recorder.record_on(regarding, None, WARNING, reason, "Scheduling", note, controller)
 
     def failed(self, pod: Pod, reason: str, message: str, nomination: Nomination | None) -> None:
         self._recorder.record(*failed_scheduling(pod, message))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.cluster import Cluster
+from podium.framework.object_problems import ObjectProblems
 from podium.kube.requests import requested
 from podium.plugins.capacity_scheduling import CapacityScheduling
 from podium.plugins.capacity_scheduling.admission import QuotaAnswer
@@ -56,8 +57,9 @@ def sum_over_pods(cluster: Cluster, namespace: str) -> dict[str, int]:
 @given(steps)
 def test_what_is_used_is_the_sum_over_placed_pods_after_any_sequence(sequence: list[Any]) -> None:
     cluster = make_cluster([make_node("n1"), make_node("n2")])
-    ledger = QuotaLedger.of(cluster, lambda _message: None)
-    assert QuotaLedger.of(cluster, lambda _message: None) is ledger
+    problems = ObjectProblems(lambda _message: None)
+    ledger = QuotaLedger.of(cluster, problems)
+    assert QuotaLedger.of(cluster, problems) is ledger
     quotas = cluster.objects.custom_store(RESOURCE)
     for what, number, amounts, node in sequence:
         namespace = NAMESPACES[number % 3]

@@ -8,7 +8,8 @@ import pytest
 
 from podium.framework import Nomination, Status
 from podium.kube import Pod
-from tests.quota_worlds import QuotaWorld, quota_pod
+from podium.plugins.capacity_scheduling.quota import RESOURCE
+from tests.quota_worlds import QuotaWorld, make_quota, quota_pod
 
 OVER_TOTAL = "Pod {} is rejected in PreFilter because total ElasticQuota used is more than min"
 OVER_MAX = "Pod {} is rejected in PreFilter because ElasticQuota {} is more than Max"
@@ -258,8 +259,43 @@ def test_of_two_quotas_in_a_namespace_the_oldest_counts() -> None:
     found.set_quota("q1", {"cpu": 1}, {"cpu": 1}, name="old", created="2026-01-01T00:00:00Z")
     found.attempt(quota_pod("a", "q1", 2))
     assert found.bound == []
-    assert found.reports == ["ElasticQuota q1/old counts for its namespace, being the oldest; ignored: q1/young"]
+    ignored = "it is ignored: a namespace has one quota, and q1/old is older; delete one of them"
+    assert found.reports == [f"ElasticQuota q1/young: {ignored}"]
+    assert [(each.regarding.name, each.reason) for each in found.scheduler.problems] == [
+        ("young", "IgnoredElasticQuota")
+    ]
     found.drop_quota("q1", "old")
+    assert list(found.scheduler.problems) == []
     found.pass_time(20)
     found.try_next()
     assert found.bound == [("a", "n1")]
+
+
+def test_what_is_wrong_with_a_quota_is_said_once_and_again_when_it_is_something_else() -> None:
+    found = QuotaWorld()
+    for status in ({}, {"used": {"cpu": 1}}):
+        quota = {**make_quota("q1", {"cpu": -1}), "status": status}
+        found.intake.set_custom(RESOURCE, "q1/q1", quota)
+    assert len(found.reports) == 1
+    found.set_quota("q1", {"cpu": -2})
+    assert len(found.reports) == 2
+    found.set_quota("q1", {"cpu": 2})
+    assert list(found.scheduler.problems) == []
+    found.set_quota("q1", {"cpu": -2})
+    assert len(found.reports) == 3
+
+
+def test_a_quota_deleted_under_its_pods_is_said_and_bounds_nothing_any_more() -> None:
+    found = QuotaWorld()
+    found.set_quota("q1", {"cpu": 2}, {"cpu": 2})
+    found.attempt(quota_pod("a", "q1", 2), quota_pod("b", "q1", 2))
+    assert found.bound == [("a", "n1")]
+    found.drop_quota("q1")
+    gone = "it was deleted while 1 pods of its namespace have a node; no quota bounds the namespace now"
+    assert found.reports == [f"ElasticQuota q1/q1: {gone}"]
+    found.pass_time(20)
+    found.try_next()
+    assert found.bound == [("a", "n1"), ("b", "n1")]
+    found.set_quota("q2", {"cpu": 2})
+    found.drop_quota("q2")
+    assert len(found.reports) == 1  # no pods, no problem

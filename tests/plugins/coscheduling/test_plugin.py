@@ -294,6 +294,7 @@ def test_a_member_whose_mate_is_kept_from_the_queue_waits_for_it_at_permit(comes
     [
         ({"minMember": "three"}, "Expected `int`, got `str` - at `$.spec.minMember`"),
         ({"minMember": -1}, "spec.minMember must be at least 1, got -1"),
+        ({"minMember": 0}, "spec.minMember must be at least 1, got 0"),
     ],
 )
 def test_a_group_that_cannot_be_read_is_reported_and_has_no_effect(spec: dict[str, Any], complaint: str) -> None:
@@ -326,6 +327,8 @@ def test_a_group_deleted_under_its_pods_and_made_again() -> None:
     world.add(*members(2))
     world.run()
     world.set_group(make_group(), gone=True)
+    deleted = "it was deleted while 2 of its pods have no node; they wait until there is one again"
+    assert world.reports == [f"PodGroup default/pg: {deleted}"]
     world.add(make_node("n2", cpu=1))
     world.pass_time(2)
     world.run()

@@ -10,14 +10,17 @@ the others are reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from podium.cluster import Cluster, PlacedPod
+from podium.framework.object_problems import ObjectProblems
 from podium.plugins.capacity_scheduling.amounts import QuotaAmounts, exceed, request_of
 from podium.plugins.capacity_scheduling.quota import RESOURCE, Quota, read_quota
 
 NOTHING = QuotaAmounts()
+INVALID, IGNORED, DELETED = "InvalidElasticQuota", "IgnoredElasticQuota", "ElasticQuotaDeleted"
+"""Reasons of events on quotas."""
 
 
 class NamespaceUse:
@@ -41,8 +44,8 @@ class NamespaceUse:
 class QuotaLedger:
     """The account of all namespaces; one serves all profiles."""
 
-    def __init__(self, cluster: Cluster, report: Callable[[str], None]) -> None:
-        self._report = report
+    def __init__(self, cluster: Cluster, problems: ObjectProblems) -> None:
+        self._problems = problems
         self._uses: dict[str, NamespaceUse] = {}
         self.total_used = QuotaAmounts()
         """What the namespaces that have a quota use together."""
@@ -52,8 +55,8 @@ class QuotaLedger:
         cluster.objects.custom_store(RESOURCE).follow(self._quota_changed)
 
     @classmethod
-    def of(cls, cluster: Cluster, report: Callable[[str], None]) -> QuotaLedger:
-        return cluster.account(cls) or cls(cluster, report)
+    def of(cls, cluster: Cluster, problems: ObjectProblems) -> QuotaLedger:
+        return cluster.account(cls) or cls(cluster, problems)
 
     def use(self, namespace: str) -> NamespaceUse | None:
         """What a namespace uses, where it has a quota."""
@@ -102,14 +105,16 @@ class QuotaLedger:
     def _quota_changed(self, key: str, _before: Any | None, after: Any | None) -> None:
         namespace = key.partition("/")[0]
         use = self._uses.setdefault(namespace, NamespaceUse())
-        others = [quota for quota in use.quotas if quota.key != key]
+        before = next((quota for quota in use.quotas if quota.key == key), None)
+        others = [quota for quota in use.quotas if quota is not before]
         quota = None if after is None else read_quota(key, after)
         use.quotas = sorted(others if quota is None else [*others, quota], key=lambda each: (each.created, each.key))
         self._choose(use)
+        if quota is None and before is not None:
+            self._gone(before, use)
+        self._say_what_is_wrong(use)
         if not use.placed and not use.quotas:
             del self._uses[namespace]
-        if quota is not None:
-            self._tell(quota, use)
 
     def _choose(self, use: NamespaceUse) -> None:
         """Let the first quota of the namespace count, and no other."""
@@ -122,15 +127,23 @@ class QuotaLedger:
                 broken = first is not None and bool(first.problem)
                 use.quota, use.unusable = (None, first) if broken else (first, None)
 
-    def _tell(self, quota: Quota, use: NamespaceUse) -> None:
-        if quota.problem:
-            self._report(
-                f"ElasticQuota {quota.key}: {quota.problem}; pods of its namespace wait until that is corrected"
-            )
-        elif quota.warning:
-            self._report(f"ElasticQuota {quota.key}: {quota.warning}")
-        if len(use.quotas) > 1:
-            first, *others = (each.key for each in use.quotas)
-            self._report(
-                f"ElasticQuota {first} counts for its namespace, being the oldest; ignored: {', '.join(others)}"
-            )
+    def _say_what_is_wrong(self, use: NamespaceUse) -> None:
+        for quota in use.quotas:
+            first = use.quotas[0]
+            if quota.problem:
+                note = f"{quota.problem}; pods of its namespace wait until that is corrected"
+                self._problems.set(quota.regarding, INVALID, note)
+            elif quota is not first:
+                note = f"it is ignored: a namespace has one quota, and {first.key} is older; delete one of them"
+                self._problems.set(quota.regarding, IGNORED, note)
+            elif quota.warning:
+                self._problems.set(quota.regarding, INVALID, quota.warning)
+            else:
+                self._problems.clear(quota.regarding)
+
+    def _gone(self, quota: Quota, use: NamespaceUse) -> None:
+        self._problems.clear(quota.regarding)
+        pods = sum(not placed.pod.terminating for placed in use.placed.values())
+        if pods and not use.quotas:
+            note = f"it was deleted while {pods} pods of its namespace have a node; no quota bounds the namespace now"
+            self._problems.mention(quota.regarding, DELETED, note)

@@ -49,7 +49,7 @@ class CapacityScheduling(Plugin):
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
-        self._ledger = QuotaLedger.of(handle.cluster, handle.report)
+        self._ledger = QuotaLedger.of(handle.cluster, handle.problems)
         self._evictions = Evictions(NAME, handle)
         self._lowest = LowestPriorities(handle.cluster)
 

@@ -11,12 +11,14 @@ from typing import Any, Final
 
 import msgspec
 
+from podium.framework.object_problems import custom_reference
 from podium.kube import Resources
-from podium.kube.meta import ObjectMeta
+from podium.kube.meta import ObjectMeta, ObjectReference
 from podium.kube.quantity import QuantityError, milli_of, parse, units_of
 from podium.kube.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_scalar_resource_name
 from podium.plugins.capacity_scheduling.amounts import UNLIMITED, QuotaAmounts
 
+API_VERSION: Final = "scheduling.x-k8s.io/v1alpha1"
 RESOURCE: Final = "elasticquotas.scheduling.x-k8s.io"
 NO_CEILING: Final = QuotaAmounts(UNLIMITED, UNLIMITED, UNLIMITED)
 
@@ -34,8 +36,7 @@ class _ElasticQuota(msgspec.Struct, frozen=True):
 class Quota(msgspec.Struct, frozen=True, eq=False):
     """What scheduling reads of an ElasticQuota."""
 
-    key: str
-    """Its "namespace/name"."""
+    regarding: ObjectReference
     created: str
     min: QuotaAmounts
     max: QuotaAmounts
@@ -44,21 +45,26 @@ class Quota(msgspec.Struct, frozen=True, eq=False):
     warning: str = ""
     """What is odd about it, although it can be used."""
 
+    @property
+    def key(self) -> str:
+        """Its "namespace/name"."""
+        return f"{self.regarding.namespace}/{self.regarding.name}"
+
 
 def read_quota(key: str, item: Any) -> Quota:
     """An ElasticQuota from the API's data."""
-    created = ""
+    created, regarding = "", custom_reference(API_VERSION, "ElasticQuota", key, item)
     try:
         quota = msgspec.convert(item, _ElasticQuota)
         created = quota.metadata.creation_timestamp or ""
         spec = quota.spec or _Spec()
         guaranteed, ceiling = _amounts("min", spec.min), _amounts("max", spec.max)
     except (msgspec.ValidationError, ValueError) as error:
-        return Quota(key, created, QuotaAmounts(), NO_CEILING, problem=str(error))
+        return Quota(regarding, created, QuotaAmounts(), NO_CEILING, problem=str(error))
     most = ceiling if spec.max is not None else NO_CEILING
     below = [name for name, amount in guaranteed.named().items() if amount > most.named().get(name, UNLIMITED)]
     odd = f"spec.min is more than spec.max for {', '.join(below)}: the pods never get all of it" if below else ""
-    return Quota(key, created, guaranteed, most, warning=odd)
+    return Quota(regarding, created, guaranteed, most, warning=odd)
 
 
 def _amounts(bound: str, resources: Resources | None) -> QuotaAmounts:

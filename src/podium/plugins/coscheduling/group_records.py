@@ -6,12 +6,16 @@ restart, and whoever bound them. Records are shared by all profiles of a schedul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from podium.cluster import Cluster, PlacedPod
+from podium.framework.object_problems import ObjectProblems, custom_reference
 from podium.kube import Pod
-from podium.plugins.coscheduling.pod_group import RESOURCE, PodGroup, group_key, read_group
+from podium.plugins.coscheduling.pod_group import API_VERSION, RESOURCE, PodGroup, group_key, read_group
+
+INVALID, DELETED = "InvalidPodGroup", "PodGroupDeleted"
+"""Reasons of events on groups."""
 
 
 class GroupRecord:
@@ -80,16 +84,16 @@ class GroupRecord:
 class GroupRecords:
     """The records of one cluster, by "namespace/name"; a `PodAccount`: `GroupRecords.of(cluster)`."""
 
-    def __init__(self, cluster: Cluster, report: Callable[[str], None]) -> None:
+    def __init__(self, cluster: Cluster, problems: ObjectProblems) -> None:
         self._records: dict[str, GroupRecord] = {}
-        self._report = report
+        self._problems = problems
         cluster.follow_pods(self)
         cluster.objects.pending_pods.follow(self._pending)
         cluster.objects.custom_store(RESOURCE).follow(self._group)
 
     @staticmethod
-    def of(cluster: Cluster, report: Callable[[str], None]) -> GroupRecords:
-        return cluster.account(GroupRecords) or GroupRecords(cluster, report)
+    def of(cluster: Cluster, problems: ObjectProblems) -> GroupRecords:
+        return cluster.account(GroupRecords) or GroupRecords(cluster, problems)
 
     def get(self, pod: Pod) -> GroupRecord | None:
         """The record of the pod's group; None for a pod without one, or of which nothing is known."""
@@ -156,12 +160,20 @@ class GroupRecords:
             record.change(record.elsewhere, pod.uid, value)
             self._drop_if_empty(record)
 
-    def _group(self, key: str, _before: Any, after: Any) -> None:
+    def _group(self, key: str, before: Any, after: Any) -> None:
         record = self._of(key)
+        regarding = custom_reference(API_VERSION, "PodGroup", key, before if after is None else after)
         found = None if after is None else read_group(after)
         if isinstance(found, str):
-            self._report(f"PodGroup {key}: {found}; its pods are scheduled one by one until that is put right")
+            note = f"{found}; its pods are scheduled one by one until that is put right"
+            self._problems.set(regarding, INVALID, note)
             found = PodGroup(min_member=0, created=None)
+        else:
+            self._problems.clear(regarding)
+        waiting = [pod for uid, pod in record.pending.items() if uid not in record.placed and not pod.terminating]
+        if found is None and record.group is not None and waiting:
+            note = f"it was deleted while {len(waiting)} of its pods have no node; they wait until there is one again"
+            self._problems.mention(regarding, DELETED, note)
         if found != record.group:
             record.group = found
             record.version += 1

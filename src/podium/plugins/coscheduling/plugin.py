@@ -70,7 +70,7 @@ class Coscheduling(Plugin):
     def __init__(self, args: CoschedulingArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         self.args: CoschedulingArgs = args
-        self._records = GroupRecords.of(handle.cluster, handle.report)
+        self._records = GroupRecords.of(handle.cluster, handle.problems)
 
     def interests(self) -> Iterable[Interest]:
         records, clock = self._records, self.handle.clock

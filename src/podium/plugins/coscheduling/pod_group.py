@@ -13,6 +13,7 @@ from podium.kube import Pod
 from podium.kube.custom_object import POD_GROUP_LABEL
 from podium.kube.meta import ObjectMeta, Resources, parse_time
 
+API_VERSION: Final = "scheduling.x-k8s.io/v1alpha1"
 RESOURCE: Final = "podgroups.scheduling.x-k8s.io"
 TOPOLOGY_KEY: Final = "podium.io/topology-key"
 """The annotation of a group that names a node label: all members go to nodes with one value of it."""
@@ -21,7 +22,7 @@ TOPOLOGY_MODE: Final = "podium.io/topology-mode"
 
 
 class _Spec(msgspec.Struct, frozen=True, rename="camel"):
-    min_member: int = 0
+    min_member: int | msgspec.UnsetType = msgspec.UNSET
     min_resources: Resources | None = None
     schedule_timeout_seconds: int | None = None
 
@@ -57,14 +58,16 @@ def read_group(item: Any) -> PodGroup | str:
         at = None if created is None else parse_time(created)
     except (msgspec.ValidationError, ValueError) as error:
         return str(error)
-    if group.spec.min_member < 0:
-        return f"spec.minMember must be at least 1, got {group.spec.min_member}"
+    given = group.spec.min_member
+    minimum = 0 if given is msgspec.UNSET else given
+    if given is not msgspec.UNSET and given < 1:
+        return f"spec.minMember must be at least 1, got {minimum}"
     annotations = group.metadata.annotations
     key, mode = annotations.get(TOPOLOGY_KEY, ""), annotations.get(TOPOLOGY_MODE, "hard")
     if mode not in ("hard", "soft"):
         return f'annotation {TOPOLOGY_MODE} must be "hard" or "soft", got "{mode}"'
     return PodGroup(
-        min_member=group.spec.min_member,
+        min_member=minimum,
         created=at,
         min_resources=group.spec.min_resources,
         timeout=group.spec.schedule_timeout_seconds,

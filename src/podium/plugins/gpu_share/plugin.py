@@ -45,6 +45,7 @@ class GpuShare(Plugin):
     name = NAME
     filter_scope = Scope.PODS
     sees_claims = False
+    annotates_pods = True
 
     def __init__(self, args: None, handle: Handle) -> None:
         super().__init__(args, handle)
