@@ -14,7 +14,10 @@ from typing import Any, NamedTuple
 from podium.apiserver.errors import StatusError
 from podium.apiserver.http.protobuf import ProtobufError
 from podium.apiserver.http.protobuf import decode as decode_protobuf
+from podium.apiserver.kinds import POD as POD_KIND
+from podium.apiserver.presentation.tables.json_path import JsonPath, JsonPathError
 from podium.apiserver.store.label_selector import parse_label_selector
+from podium.apiserver.store.selection import selection
 from podium.apiserver.writes.patches.decoding import (
     applied_configuration,
     json_operations,
@@ -284,6 +287,14 @@ READERS: dict[str, Reader] = {
     ),
     "selectors in queries": Reader(
         lambda data: parse_label_selector(_text(data)), [b"a=b,c!=d,e in (f,g),!h", b"x notin (y),z>1"], (StatusError,)
+    ),
+    "field selectors in queries": Reader(
+        lambda data: selection(POD_KIND, "", _text(data)), [b"spec.nodeName=a,metadata.name!=b\\,c"], (StatusError,)
+    ),
+    "JSON paths": Reader(
+        lambda data: JsonPath(_text(data)).find({"a": [{"b": 1}]}),
+        [b".a[?(@.b == 1)].b", b".a['b\\.c'][0][1:2:3].*[*]"],
+        (JsonPathError,),
     ),
     "protobuf": Reader(decode_protobuf, [PROTOBUF], (ProtobufError,)),
     "JSON patches": Reader(_json_patch, [PATCH], (StatusError,)),

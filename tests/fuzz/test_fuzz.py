@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from random import Random
 
 import pytest
@@ -12,6 +14,8 @@ from tests.fuzz.endpoints import ENDPOINTS, run_attack
 from tests.fuzz.mutation import mutated
 from tests.fuzz.readers import READERS
 
+LONG, SLOW = 60_000, 5.0
+"""Characters; seconds of CPU. A quadratic reader takes over 20 for so many."""
 FEW = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -36,6 +40,19 @@ def test_a_reader_reads_the_examples(name: str) -> None:
             reader.read(seed)
         except reader.errors:
             assert name in ("kubeconfigs", "bench reports", "JSON patches", "selectors in queries", "protobuf")
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_reader_takes_time_in_proportion(name: str) -> None:
+    """A long run of one character, after any part of an example: what backtracks needs a minute for some of these."""
+    reader = READERS[name]
+    for seed in reader.seeds:
+        for character in b" \t\n,.:(['\"\\=<@0a":
+            for prefix in (b"", seed[: len(seed) // 2], seed):
+                began = time.thread_time()
+                with suppress(*reader.errors):
+                    reader.read(prefix + bytes([character]) * LONG)
+                assert time.thread_time() - began < SLOW, (prefix, chr(character))
 
 
 @pytest.mark.parametrize("name", ENDPOINTS)

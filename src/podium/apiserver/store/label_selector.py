@@ -11,7 +11,8 @@ from podium.apiserver.errors import bad_request
 from podium.kube.selector import DOES_NOT_EXIST, EVERYTHING, EXISTS, GT, IN, LT, NOT_IN, Requirement, Selector
 from podium.kube.validation import label_value_errors, parse_int64, qualified_name_errors
 
-_TOKEN: Final = re.compile(r"\s*(==|!=|[=!(),<>]|[^\s=!(),<>]+)")
+_TOKEN: Final = re.compile(r"==|!=|[=!(),<>]|[^\s=!(),<>]+")
+"""A token; what stands between tokens is white space, which no alternative begins with, so that it is read once."""
 _SYMBOLS: Final = frozenset({"=", "==", "!=", "!", "(", ")", ",", "<", ">"})
 _COMPARISONS: Final = {"=": IN, "==": IN, "!=": NOT_IN, ">": GT, "<": LT, "gt": GT, "lt": LT}
 _END: Final = ""

@@ -18,7 +18,7 @@ _QUOTED: Final = re.compile(r"\[(['\"])((?:\\.|(?!\1).)*)\1\]")
 _INDEX: Final = re.compile(r"\[(-?[0-9]+)\]")
 _SLICE: Final = re.compile(r"\[(-?[0-9]*):(-?[0-9]*)(?::(-?[0-9]+))?\]")
 _EVERY: Final = re.compile(r"\[\*\]|\.\*")
-_FILTER: Final = re.compile(r"\[\?\(\s*@(?P<path>[^=!<>]*?)\s*(?:(?P<sign>==|!=|<=|>=|<|>)\s*(?P<value>.+?)\s*)?\)\]")
+_FILTER: Final = re.compile(r"\[\?\(\s*@(?P<path>[^=!<>]*?)(?:(?P<sign>==|!=|<=|>=|<|>)(?P<value>.+?))?\)\]")
 _COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "==": lambda a, b: bool(a == b),
     "!=": lambda a, b: bool(a != b),
@@ -81,7 +81,7 @@ def _every(_: re.Match[str]) -> Step:
 
 def _filter(match: re.Match[str]) -> Step:
     path, sign = JsonPath(match["path"]), match["sign"]
-    wanted = _literal(match["value"]) if sign else None
+    wanted = _literal(match["value"].strip()) if sign else None
 
     def holds(item: Any) -> bool:
         found = path.find(item)
