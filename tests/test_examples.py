@@ -25,8 +25,8 @@ def test_podium_check_finds_nothing_wrong(file: Path) -> None:
 def test_an_example_enables_the_plugin_it_is_named_after(file: Path) -> None:
     profiles = json.loads(podium("check", str(file), "-o", "json").out)["config"]["profiles"]
     points = [point for profile in profiles for point in profile["plugins"].values()]
-    enabled = {entry["name"] for point in points for entry in point.get("enabled", ())}
-    assert "".join(word.capitalize() for word in file.stem.split("-")) in enabled
+    enabled = {entry["name"].lower() for point in points for entry in point.get("enabled", ())}
+    assert file.stem.replace("-", "") in enabled
 
 
 def test_there_are_examples() -> None:

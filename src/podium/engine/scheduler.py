@@ -100,6 +100,7 @@ class Scheduler:
                 self.waiting,
                 writer,
                 activate=self._wake,
+                resort=self._resort,
                 load=load,
                 experience=experience,
                 report=report,
@@ -331,6 +332,9 @@ class Scheduler:
 
     def _wake(self, pods: Iterable[Pod]) -> None:
         self.queue.activate(pods)
+
+    def _resort(self, pods: Iterable[Pod]) -> None:
+        self.queue.resort(pods)
 
     def activate(self, cycle: Cycle) -> None:
         """Wake the pods that plugins asked for during the cycle."""

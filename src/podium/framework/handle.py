@@ -70,6 +70,7 @@ class Handle:
         writer: Writer,
         *,
         activate: Callable[[Iterable[Pod]], None],
+        resort: Callable[[Iterable[Pod]], None] = lambda _pods: None,
         load: LoadSource | None = None,
         experience: Experience | None = None,
         report: Callable[[str], None] = lambda _message: None,
@@ -87,6 +88,8 @@ class Handle:
         self.waiting = waiting
         self.writer = writer
         self.activate = activate
+        self.resort = resort
+        """Puts pods that wait in the queue where QueueSort has them now; for when their keys changed."""
         self.load = load
         self.experience = experience
         self.report = report

@@ -10,6 +10,13 @@ from podium.kube.meta import NamespacedObject
 CUSTOM_KINDS: Final = {
     ("scheduling.x-k8s.io/v1alpha1", "PodGroup"): "podgroups.scheduling.x-k8s.io",
     ("scheduling.x-k8s.io/v1alpha1", "ElasticQuota"): "elasticquotas.scheduling.x-k8s.io",
+    ("appgroup.diktyo.x-k8s.io/v1alpha1", "AppGroup"): "appgroups.appgroup.diktyo.x-k8s.io",
+    ("networktopology.diktyo.x-k8s.io/v1alpha1", "NetworkTopology"): (
+        "networktopologies.networktopology.diktyo.x-k8s.io"
+    ),
+    ("security-profiles-operator.x-k8s.io/v1beta1", "SeccompProfile"): (
+        "seccompprofiles.security-profiles-operator.x-k8s.io"
+    ),
 }
 """The custom kinds that are read from files, and what plugins call them."""
 

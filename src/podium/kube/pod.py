@@ -58,11 +58,23 @@ class RestartRule(Model, frozen=True, kw_only=True):
     exit_codes: RestartExitCodes | None = None
 
 
+class SeccompProfileSource(Model, frozen=True, kw_only=True):
+    """Which system calls are let through; with type Localhost, those of a file on the node."""
+
+    type: str = ""
+    localhost_profile: str = ""
+
+
+class SecurityContext(Model, frozen=True, kw_only=True):
+    seccomp_profile: SeccompProfileSource | None = None
+
+
 class Container(Model, frozen=True, kw_only=True):
     name: str = ""
     image: str = ""
     ports: tuple[ContainerPort, ...] = ()
     resources: ResourceRequirements = ResourceRequirements()
+    security_context: SecurityContext | None = None
     restart_policy: str | None = None
     restart_policy_rules: tuple[RestartRule, ...] = ()
 
@@ -159,6 +171,7 @@ class PodSpec(Model, frozen=True, kw_only=True):
     preemption_policy: str | None = None
     volumes: tuple[Volume, ...] = ()
     resource_claims: tuple[PodResourceClaim, ...] = ()
+    security_context: SecurityContext | None = None
     host_network: bool = False
     host_users: bool | None = None
     host_pid: bool = field(default=False, name="hostPID")

@@ -59,6 +59,12 @@ IN_TREE = {
     "GpuBestFit": "gpu_share",
     "GpuFGD": "gpu_share",
     "Coscheduling": "coscheduling",
+    "NetworkOverhead": "network_overhead",
+    "TopologicalSort": "topological_sort",
+    "SySched": "sy_sched",
+    "NodeMetadata": "node_metadata",
+    "PodState": "pod_state",
+    "QOSSort": "qos_sort",
     "Template": "template",
 }
 """Plugin name → module: kube-scheduler's in its order, then those no profile has by itself."""

@@ -15,15 +15,19 @@ from podium.framework.answers import describe
 from podium.framework.queued import QueuedPod
 from podium.plugins.coscheduling import Coscheduling
 from podium.plugins.priority_sort import PrioritySort
+from podium.plugins.qos_sort import QOSSort
+from podium.plugins.topological_sort import TopologicalSort
 
+UNFAILING = (PrioritySort, Coscheduling, QOSSort, TopologicalSort)
+"""Sorters that have an answer for any two pods."""
 MOST_REPORTED = 100
 """Ways of failing that are reported; one that is different each time would never end."""
 
 
 def unfailing(sorter: Any, report: Callable[[str], None]) -> Sorter:
     """The plugin as the queue may use it: unchanged if it is one of ours."""
-    if type(sorter) is PrioritySort or type(sorter) is Coscheduling:
-        return sorter
+    if type(sorter) in UNFAILING:
+        return sorter  # type: ignore[no-any-return]
     return (_Guarded if sort_key_of(sorter) is None else _GuardedKeys)(sorter, report)
 
 

@@ -97,11 +97,7 @@ class SchedulingQueue:
             return
         queued.pod = after
         self._renominate(before, after)
-        if queued.queue == ACTIVE:
-            self._queues.active.push(queued)
-        elif queued.queue == BACKOFF:
-            self._queues.backoff.resort(queued)
-        else:
+        if not self._resort(queued):
             for event in pod_events(before, after):
                 listeners = self._hints.listeners(event)
                 strategy = self._hints.strategy(queued, listeners, before, after)
@@ -187,6 +183,23 @@ class SchedulingQueue:
                 continue
             if pod.uid in self.in_flight:
                 self.in_flight.record(self._hints.listeners(FORCE_ACTIVATE), None, pod)
+
+    def resort(self, pods: Iterable[Pod]) -> None:
+        """Put pods where QueueSort has them now; those that wait for an event wait on."""
+        for pod in pods:
+            queued = self._queues.get(pod.key)
+            if queued is not None:
+                self._resort(queued)
+
+    def _resort(self, queued: QueuedPod) -> bool:
+        """Whether the pod is in a queue that has an order."""
+        if queued.queue == ACTIVE:
+            self._queues.active.push(queued)
+        elif queued.queue == BACKOFF:
+            self._queues.backoff.resort(queued)
+        else:
+            return False
+        return True
 
     def flush_backoff(self) -> None:
         """Make pods active whose backoff is over."""

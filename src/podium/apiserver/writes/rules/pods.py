@@ -9,10 +9,10 @@ from typing import Final
 
 from podium.apiserver.writes.context import WriteContext
 from podium.apiserver.writes.rules.pod_priority import set_priority
-from podium.apiserver.writes.rules.pod_qos import qos_class
 from podium.apiserver.writes.rules.pod_runtime import set_runtime
 from podium.apiserver.writes.rules.rule import KindRules
 from podium.kube.json_object import JsonObject
+from podium.kube.pod_qos import qos_class
 
 _GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"
 
