@@ -17,7 +17,7 @@ from podium.plugins.preemption_toleration import (
     ClassToleration,
     PreemptionTolerationArgs,
     read_toleration,
-    tolerates,
+    spared_until,
 )
 from tests.builders import build, make_node, make_pod
 from tests.engine.schedulers import World
@@ -74,7 +74,7 @@ EXEMPTIONS: list[tuple[str, PriorityClass, Pod, Pod, bool]] = [
 def test_who_is_spared(of_class: PriorityClass, pod: Pod, by: Pod, spared: bool) -> None:
     toleration = read_toleration(of_class)
     assert isinstance(toleration, ClassToleration)
-    assert tolerates(toleration, pod, by, NOW) is spared
+    assert (spared_until(toleration, pod, by) > NOW) is spared
     if by.spec.preemption_policy != "Never":
         found = world(of_class, pod)
         found.attempt(by)
@@ -98,12 +98,51 @@ def test_a_pod_is_spared_for_its_time_and_evicted_after_it() -> None:
     found.pass_time(60 * 29)
     found.try_next()
     assert found.evicted == []
-    found.pass_time(61 + 5 * 60)
+    found.pass_time(59)
+    assert found.scheduler.schedule_one() is None
+    assert found.scheduler.next_timer() == NOW + 60 * 30
+    found.pass_time(1)
     found.try_next()
     assert found.evicted == ["victim"]
     found.delete(victim())
     found.try_next()
     assert found.bound == [("preemptor", "n1")]
+
+
+def test_the_preemptor_is_woken_when_the_first_toleration_ends_and_by_none_that_lasts_forever() -> None:
+    patient, endless = make_class("patient"), make_class("endless", seconds=-1)
+    pods = [
+        make_pod(
+            name,
+            node=node,
+            priority=8000,
+            requests={"cpu": 4},
+            spec={"priorityClassName": of_class},
+            status={"conditions": [_scheduled(minutes)]},
+        )
+        for name, node, of_class, minutes in (
+            ("late", "n1", "patient", 10),
+            ("soon", "n2", "patient", 50),
+            ("never", "n3", "endless", 500),
+        )
+    ]
+    found = world(patient, endless, *(make_node(name, cpu=4) for name in ("n2", "n3")), *pods)
+    found.attempt(preemptor())
+    assert found.evicted == []
+    assert found.scheduler.queue._wake_times.first() == NOW + 60 * 10
+    found.pass_time(60 * 10)
+    found.try_next()
+    assert found.evicted == ["soon"]
+
+
+def test_a_preemptor_that_only_endless_tolerations_stop_waits_for_events() -> None:
+    found = world(make_class(seconds=-1), victim())
+    found.attempt(preemptor())
+    assert found.scheduler.queue._wake_times.first() is None
+
+
+def _scheduled(minutes: float) -> dict[str, str]:
+    return {"type": "PodScheduled", "status": "True", "lastTransitionTime": format_time(NOW - 60 * minutes)}
 
 
 def test_a_pod_without_a_class_tolerates_nothing() -> None:

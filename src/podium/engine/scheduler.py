@@ -101,6 +101,7 @@ class Scheduler:
                 writer,
                 activate=self._wake,
                 resort=self._resort,
+                wake_at=self._wake_at,
                 load=load,
                 experience=experience,
                 report=report,
@@ -335,6 +336,9 @@ class Scheduler:
 
     def _resort(self, pods: Iterable[Pod]) -> None:
         self.queue.resort(pods)
+
+    def _wake_at(self, pod: Pod, when: float) -> None:
+        self.queue.wake_at(pod, when)
 
     def activate(self, cycle: Cycle) -> None:
         """Wake the pods that plugins asked for during the cycle."""

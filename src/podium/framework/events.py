@@ -140,4 +140,5 @@ def wildcard(label: str) -> Event:
 
 UNSCHEDULABLE_TIMEOUT = wildcard("UnschedulableTimeout")
 FORCE_ACTIVATE = wildcard("ForceActivate")
+PLUGIN_TIMER = wildcard("PluginTimer")
 EVERYTHING = Event(Resource.ANY, Action.ALL)

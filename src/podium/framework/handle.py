@@ -71,6 +71,7 @@ class Handle:
         *,
         activate: Callable[[Iterable[Pod]], None],
         resort: Callable[[Iterable[Pod]], None] = lambda _pods: None,
+        wake_at: Callable[[Pod, float], None] = lambda _pod, _when: None,
         load: LoadSource | None = None,
         experience: Experience | None = None,
         report: Callable[[str], None] = lambda _message: None,
@@ -90,6 +91,8 @@ class Handle:
         self.activate = activate
         self.resort = resort
         """Puts pods that wait in the queue where QueueSort has them now; for when their keys changed."""
+        self.wake_at = wake_at
+        """Has a pod tried again at a time when it is known that time will help it, if it is unschedulable then."""
         self.load = load
         self.experience = experience
         self.report = report

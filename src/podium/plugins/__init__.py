@@ -51,6 +51,7 @@ IN_TREE = {
     "MeasuredLoad": "measured_load",
     "CapacityScheduling": "capacity_scheduling",
     "PreemptionToleration": "preemption_toleration",
+    "CrossNodePreemption": "cross_node_preemption",
     "GpuShare": "gpu_share",
     "GpuRandom": "gpu_share",
     "GpuDotProd": "gpu_share",

@@ -6,7 +6,8 @@ after the pod was scheduled:
     preemption-toleration.scheduling.x-k8s.io/minimum-preemptable-priority   (the class's value + 1)
     preemption-toleration.scheduling.x-k8s.io/toleration-seconds             (0: not at all; below 0: forever)
 
-Enable it at postFilter in place of DefaultPreemption. What was found is never cached, because it changes with time.
+Enable it at postFilter in place of DefaultPreemption. What was found is never cached, because it changes with time; a
+pod that found no victims is tried again when the first toleration ends.
 """
 
 from __future__ import annotations
@@ -34,11 +35,13 @@ from podium.framework.preemption.dry_runs import LowestPriorities
 from podium.framework.preemption.evictions import Evictions, refused
 from podium.framework.preemption.rules import ByPriority
 from podium.kube import Pod, PriorityClass, parse_time
+from podium.kube.meta import ObjectReference
 
 NAME: Final = "PreemptionToleration"
 PREFIX: Final = "preemption-toleration.scheduling.x-k8s.io/"
 MINIMUM_PREEMPTABLE_PRIORITY: Final = f"{PREFIX}minimum-preemptable-priority"
 TOLERATION_SECONDS: Final = f"{PREFIX}toleration-seconds"
+FOREVER: Final = float("inf")
 
 
 class PreemptionTolerationArgs(CandidateNodesArgs, frozen=True):
@@ -54,7 +57,7 @@ class PreemptionToleration(Plugin):
         super().__init__(args, handle)
         self._evictions = Evictions(NAME, handle)
         self._lowest = LowestPriorities(handle.cluster)
-        self._reported: set[str] = set()
+        self._reported: set[tuple[str, str]] = set()
 
     def interests(self) -> Iterable[Interest]:
         """Evictions only lift the gate; whether the pod fits then is for the plugins that refused it to say."""
@@ -72,27 +75,47 @@ class PreemptionToleration(Plugin):
         offset = self.handle.rng.randrange(len(rows)) if len(rows) else 0
         hopeless = self._lowest.refreshed() >= cycle.pod.priority
         now = self.handle.clock.now()
+        ends: list[float] = []
 
         def rule(pods: Collection[PlacedPod], preemptor: Pod) -> ByPriority:
-            return ByPriority([each for each in pods if not self._spared(each.pod, preemptor, now)], preemptor)
+            evictable = []
+            for each in pods:
+                end = self._spared_until(each.pod, preemptor)
+                if end > now:
+                    ends.append(end)
+                else:
+                    evictable.append(each)
+            return ByPriority(evictable, preemptor)
 
         wanted = self.args.wanted(len(rows))
-        return self._evictions.make_room(cycle, rows, rule, hopeless, offset=offset, wanted=wanted, known=None)
+        result = self._evictions.make_room(cycle, rows, rule, hopeless, offset=offset, wanted=wanted, known=None)
+        first = min(ends, default=FOREVER)
+        if first < FOREVER and (result.nomination is None or not result.nomination.node_name):
+            self.handle.wake_at(cycle.pod, first)
+        return result
 
-    def _spared(self, victim: Pod, preemptor: Pod, now: float) -> bool:
+    def _spared_until(self, victim: Pod, preemptor: Pod) -> float:
+        """Until when a pod is spared; minus FOREVER where it is not."""
         name = victim.spec.priority_class_name
         if victim.priority >= preemptor.priority or not name:
-            return False
+            return -FOREVER
         priority_class = self.handle.cluster.objects.priority_classes.get(name)
         if priority_class is None:
             raise PluginError(f'priorityclass.scheduling.k8s.io "{name}" not found')
         toleration = read_toleration(priority_class)
         if isinstance(toleration, str):
-            if toleration not in self._reported:
-                self._reported.add(toleration)
-                self.handle.report(toleration)
-            return False
-        return tolerates(toleration, victim, preemptor, now)
+            if (name, toleration) not in self._reported:
+                self._reported.add((name, toleration))
+                regarding = ObjectReference(
+                    api_version="scheduling.k8s.io/v1",
+                    kind="PriorityClass",
+                    name=name,
+                    uid=priority_class.metadata.uid,
+                    resource_version=priority_class.metadata.resource_version,
+                )
+                self.handle.problems.mention(regarding, "InvalidPreemptionToleration", toleration)
+            return -FOREVER
+        return spared_until(toleration, victim, preemptor)
 
 
 class ClassToleration(NamedTuple):
@@ -111,26 +134,26 @@ def read_toleration(priority_class: PriorityClass) -> ClassToleration | str:
             number = whole(written[name])
             if number is None or not -(2**bits) <= number < 2**bits:
                 problem = f'annotation {name}: "{written[name]}" is no whole number of {bits + 1} bits'
-                return f"PriorityClass {priority_class.name}: {problem}; its pods tolerate no preemption"
+                return f"{problem}; its pods tolerate no preemption"
             numbers[place] = number
     return ClassToleration(*numbers)
 
 
-def tolerates(toleration: ClassToleration, victim: Pod, preemptor: Pod, now: float) -> bool:
-    """Whether a pod of lower priority is spared.
+def spared_until(toleration: ClassToleration, victim: Pod, preemptor: Pod) -> float:
+    """Until when a pod of lower priority is spared; minus FOREVER where it is not.
 
     >>> from podium.kube import PodSpec
     >>> low, high = (Pod(spec=PodSpec(priority=each)) for each in (8000, 9000))
-    >>> tolerates(ClassToleration(10000, -1), low, high, 0.0), tolerates(ClassToleration(9000, -1), low, high, 0.0)
-    (True, False)
+    >>> spared_until(ClassToleration(10000, -1), low, high), spared_until(ClassToleration(9000, -1), low, high)
+    (inf, -inf)
     """
     if preemptor.spec.preemption_policy == "Never":
-        return True
+        return FOREVER
     if preemptor.priority >= toleration.minimum_preemptable_priority:
-        return False
+        return -FOREVER
     if toleration.seconds < 0:
-        return True
+        return FOREVER
     scheduled = next((each for each in victim.status.conditions if each.type == "PodScheduled"), None)
     if scheduled is None or scheduled.status != "True" or scheduled.last_transition_time is None:
-        return True
-    return parse_time(scheduled.last_transition_time) + toleration.seconds > now
+        return FOREVER
+    return parse_time(scheduled.last_transition_time) + toleration.seconds

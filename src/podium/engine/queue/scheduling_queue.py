@@ -21,8 +21,9 @@ from podium.engine.queue.heap import Sorter
 from podium.engine.queue.in_flight import InFlight
 from podium.engine.queue.queueing_hints import Hints, HintsByProfile, Listeners, Strategy
 from podium.engine.queue.sub_queues import ACTIVE, BACKOFF, POD_ADD, POD_UPDATE, UNSCHEDULABLE, PreEnqueue, SubQueues
+from podium.engine.queue.wake_times import WakeTimes
 from podium.framework.clock import Clock
-from podium.framework.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT, Event
+from podium.framework.events import FORCE_ACTIVATE, PLUGIN_TIMER, UNSCHEDULABLE_TIMEOUT, Event
 from podium.framework.nominator import Nominator
 from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.queued import QueuedPod
@@ -75,6 +76,7 @@ class SchedulingQueue:
         )
         self._sequence = 0
         self._flush = UnschedulableFlush(clock.now(), max_in_unschedulable)
+        self._wake_times = WakeTimes()
         self.in_flight = InFlight()
         self.cycles = 0
         """How many pods have been popped."""
@@ -108,6 +110,7 @@ class SchedulingQueue:
     def delete(self, pod: Pod) -> None:
         """The pod is gone or has a node; one in flight is given up by the cycle that tries it."""
         self._nominator.remove(pod.uid)
+        self._wake_times.drop(pod.key)
         queued = self._queues.get(pod.key)
         if queued is not None:
             self._queues.take_out(queued)
@@ -201,6 +204,17 @@ class SchedulingQueue:
             return False
         return True
 
+    def wake_at(self, pod: Pod, when: float) -> None:
+        """Have a pod tried again at a time, if it is unschedulable by then."""
+        self._wake_times.set(pod.key, when)
+
+    def _wake_by_time(self) -> None:
+        for key in self._wake_times.due(self._clock.now()):
+            queued = self._queues.get(key)
+            if queued is not None and queued.queue == UNSCHEDULABLE and not queued.gating_plugin:
+                self._queues.take_out(queued)
+                self._queues.requeue(queued, Strategy.AFTER_BACKOFF, PLUGIN_TIMER.label)
+
     def flush_backoff(self) -> None:
         """Make pods active whose backoff is over."""
         for queued in self._queues.backoff.completed():
@@ -221,13 +235,14 @@ class SchedulingQueue:
     def tick(self) -> None:
         """Do what is due by now; to be called every whole second, or whenever `next_timer` says."""
         self.flush_backoff()
+        self._wake_by_time()
         flush_due = self._flush.last_due(self._clock.now())
         if flush_due is not None:
             self._flush_unschedulable(flush_due)
 
     def next_timer(self) -> float | None:
         """The first time at which `tick` would move a pod, as things are; None when it never would."""
-        times = [self._queues.backoff.next_completion()]
+        times = [self._queues.backoff.next_completion(), self._wake_times.first()]
         oldest = self._queues.unschedulable.oldest()
         if oldest is not None:
             times.append(self._flush.first_that_flushes(oldest))

@@ -79,7 +79,10 @@ class Evictions:
             if not best:
                 return refused(NO_CANDIDATE)
         cycle.data[CANDIDATES] = best
-        chosen = best[0]
+        return self.evict(cycle, best[0])
+
+    def evict(self, cycle: Cycle, chosen: Candidate) -> PostFilterResult:
+        """Evict the victims, wherever they are, and nominate the pod to the node that they make room on."""
         self._evict(cycle.pod, chosen)
         return PostFilterResult(None, Nomination(chosen.node_name))
 
