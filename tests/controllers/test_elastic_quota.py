@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from podium.controllers.elastic_quota import differs, used
+from typing import Any
+
+import pytest
+
+from podium.controllers.controller import Outcome
+from podium.controllers.elastic_quota import ElasticQuotaController, differs, problem_of, used
 from podium.kube import Pod
 from podium.kube.decode import decode_json
 
@@ -35,3 +40,42 @@ def test_amounts_are_compared_by_value() -> None:
     assert differs(quota, {"cpu": "3"})
     assert differs(quota, {"cpu": "2", "memory": "0"})
     assert differs({"status": {"used": {"cpu": "broken"}}}, {"cpu": "2"})
+
+
+def quota(name: str, least: object, most: object, created: str = "2026-01-01T00:00:00Z") -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "q1", "creationTimestamp": created}
+    return {"metadata": metadata, "spec": {"min": {"cpu": least}, "max": {"cpu": most}}}
+
+
+def test_a_status_that_differs_is_written_and_said() -> None:
+    item = quota("q", 4, 6) | {"status": {"used": {"cpu": "9", "nvidia.com/gpu": "1"}}}
+    outcome = ElasticQuotaController().reconcile(item, {"pods": [pod("Running")], "elasticquotas": [item]})
+    assert outcome.status == {"used": {"cpu": "2", "memory": "1Gi", "nvidia.com/gpu": None}}  # null takes it away
+    assert outcome.event == ("Normal", "Synced", "Elastic Quota q1/q synced successfully")
+    right = item | {"status": {"used": {"cpu": "2", "memory": "1Gi"}}}
+    again = ElasticQuotaController().reconcile(right, {"pods": [pod("Running")], "elasticquotas": [right]})
+    assert again == Outcome()
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "problem"),
+    [
+        ("lots", 6, 'spec.min.cpu: quantity "lots"'),
+        (-1, 6, "spec.min.cpu must not be negative, got -1"),
+        (8, 6, "spec.min is more than spec.max for cpu"),
+        ([], 6, "Expected"),
+    ],
+)
+def test_a_quota_that_cannot_be_meant_is_reported_and_still_counted(least: object, most: object, problem: str) -> None:
+    item = quota("q", least, most)
+    outcome = ElasticQuotaController().reconcile(item, {"pods": [pod("Running")], "elasticquotas": [item]})
+    assert outcome.problem is not None
+    assert problem in outcome.problem.note
+    assert outcome.status is not None
+    assert outcome.status["used"]["cpu"] == "2"
+
+
+def test_a_second_quota_of_a_namespace_is_reported_as_ignored() -> None:
+    older, newer = quota("old", 4, 6), quota("new", 4, 6, "2026-02-01T00:00:00Z")
+    assert problem_of(older, [newer, older]) == ""
+    assert problem_of(newer, [newer, older]) == "it is ignored: ElasticQuota old is older; delete one of them"

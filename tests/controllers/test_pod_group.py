@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 import pytest
 
-from podium.controllers.pod_group import PodGroupStatus, next_status, owners
+from podium.controllers.controller import EventNote, Outcome
+from podium.controllers.pod_group import PodGroupController, PodGroupStatus, next_status, owners
+from podium.framework import ManualClock
 from podium.kube import Pod
 from podium.kube.decode import decode_json
 
@@ -56,3 +61,40 @@ def test_a_group_that_has_its_pods_says_who_occupies_it_and_since_when() -> None
 
 def test_a_pod_without_owners_occupies_for_no_one() -> None:
     assert owners(pod("Pending")) == ""
+
+
+DAYS = 24 * 3600.0
+
+
+def reconcile(spec: dict[str, Any], status: dict[str, Any], at: float, *pods: Pod) -> Outcome:
+    item = {"metadata": {"name": "pg", "namespace": "ns"}, "spec": spec, "status": status}
+    return PodGroupController(ManualClock(at)).reconcile(item, {"pods": pods})
+
+
+def test_a_group_that_runs_no_pod_for_48_hours_gets_a_warning() -> None:
+    status = msgspec.to_builtins(PodGroupStatus(phase="Scheduling", schedule_start_time="2023-11-14T22:13:20Z"))
+    pods = [pod("Pending"), pod("Pending")]
+    waiting = reconcile({"minMember": 2}, status, NOW + 1 * DAYS, *pods)
+    assert waiting == Outcome(due=1 * DAYS)
+    late = reconcile({"minMember": 2}, status, NOW + 2 * DAYS, *pods)
+    assert late == Outcome(event=EventNote("Warning", "Timeout", "schedule time longer than 48 hours"))
+    assert reconcile({"minMember": 2}, status, NOW + 2 * DAYS, pod("Running"), *pods).event is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ({}, "spec.minMember is 0: write how many pods start together"),
+        ({"minMember": 0}, "spec.minMember is 0: write how many pods start together"),
+        ({"minMember": -1}, "spec.minMember must be at least 1, got -1"),
+        ({"minMember": "three"}, "Expected `int`, got `str`"),
+    ],
+)
+def test_a_group_without_a_usable_number_is_reported_and_not_finished_at_once(
+    spec: dict[str, Any], problem: str
+) -> None:
+    outcome = reconcile(spec, {"phase": "Scheduling"}, NOW)
+    assert outcome.problem is not None
+    assert problem in outcome.problem.note
+    assert outcome.status is not None
+    assert outcome.status["phase"] == "Pending"

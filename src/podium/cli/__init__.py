@@ -15,6 +15,7 @@ from podium.cli import (
     bench,
     chaos,
     check,
+    controller,
     crds,
     explain,
     extender,
@@ -67,6 +68,7 @@ app.add_typer(telemetry.app)
 app.add_typer(annotate.app)
 app.add_typer(bench.app)
 app.command()(chaos.chaos)
+app.add_typer(controller.app)
 app.command()(crds.crds)
 app.command()(scheduler_manifest.manifest)
 

@@ -26,6 +26,7 @@ def sentence_for(error: Exception) -> str | None:
 def _input_errors() -> tuple[type[Exception], ...]:
     from podium.client.errors import AccessError, ClientError
     from podium.config import ConfigError
+    from podium.controllers.catalog import UnknownControllerError
     from podium.engine.explain import UnknownProfileError
     from podium.extender.agents import AgentError
     from podium.framework import PluginError
@@ -50,6 +51,7 @@ def _input_errors() -> tuple[type[Exception], ...]:
         PluginLoadError,
         ScenarioError,
         ServingError,
+        UnknownControllerError,
         UnknownProfileError,
     )
 

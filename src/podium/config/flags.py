@@ -8,23 +8,32 @@ from podium.config.durations import Duration
 from podium.config.field import FieldPath
 from podium.config.problems import ConfigError, ConfigProblem
 from podium.config.resolved import SchedulerConfig
+from podium.config.types import LeaderElection
 from podium.config.validate import leader_election_errors
 
 SOURCE = "the command line"
 
 
-def with_leader_flags(config: SchedulerConfig, flags: dict[str, str | None]) -> SchedulerConfig:
-    """The configuration with these flags applied; flags are "leader-elect", "leader-elect-lease-duration" and so on,
-    None where not given. Raises ConfigError naming the flag."""
+LeaderFlags = dict[str, str | None]
+"""The text of the flags "leader-elect", "leader-elect-lease-duration" and so on; None where not given."""
+
+
+def with_leader_flags(config: SchedulerConfig, flags: LeaderFlags) -> SchedulerConfig:
+    """The configuration with these flags applied. Raises ConfigError naming the flag."""
+    return msgspec.structs.replace(config, leader_election=apply_leader_flags(config.leader_election, flags))
+
+
+def apply_leader_flags(election: LeaderElection, flags: LeaderFlags) -> LeaderElection:
+    """The settings of an election with these flags applied. Raises ConfigError naming the flag."""
     changes: dict[str, bool | str | Duration] = {}
     for flag, text in flags.items():
         if text is not None:
             changes[_field(flag)] = _value(flag, text)
-    election = msgspec.structs.replace(config.leader_election, **changes)
+    election = msgspec.structs.replace(election, **changes)
     problems = [ConfigProblem(SOURCE, 0, "", str(each)) for each in leader_election_errors(election, FieldPath())]
     if changes and problems:
         raise ConfigError(problems, kube_text=problems[0].message)
-    return msgspec.structs.replace(config, leader_election=election)
+    return election
 
 
 def _field(flag: str) -> str:

@@ -9,13 +9,15 @@ Differs from scheduler-plugins: a pod's overhead and its sidecars count, as they
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from podium.client import ApiResource
+from podium.controllers.controller import NORMAL, EventNote, Outcome, Related, RelatedCollection, invalid
 from podium.kube import Pod
 from podium.kube.json_object import JsonObject
 from podium.kube.quantity import QuantityError, format_nano, parse
 from podium.kube.requests import exact_requests
+from podium.plugins.capacity_scheduling.quota import read_quota
 
 BINARY = frozenset({"memory", "ephemeral-storage"})
 
@@ -45,19 +47,51 @@ def _binary(name: str) -> bool:
     return name in BINARY or name.startswith("hugepages-")
 
 
+def problem_of(quota: JsonObject, quotas: Iterable[JsonObject]) -> str:
+    """What is wrong with a quota, given all of its namespace; empty where nothing is."""
+    metadata = quota["metadata"]
+    found = read_quota(metadata["name"], quota)
+    if found.problem:
+        return f"{found.problem}; pods of the namespace wait until this is corrected"
+    counting = min(quotas, key=_age, default=quota)
+    if counting["metadata"]["name"] != metadata["name"]:
+        return f"it is ignored: ElasticQuota {counting['metadata']['name']} is older; delete one of them"
+    return found.warning
+
+
+def _age(quota: JsonObject) -> tuple[str, str]:
+    """Of several quotas in a namespace the oldest counts, as for the scheduler."""
+    return quota["metadata"].get("creationTimestamp") or "", quota["metadata"]["name"]
+
+
+def _namespace(quota: JsonObject) -> str:
+    return str(quota["metadata"]["namespace"])
+
+
+def _namespace_of_pod(pod: Pod) -> str:
+    return pod.namespace
+
+
 class ElasticQuotaController:
     """A `Controller` of ElasticQuotas."""
 
     name = "elasticquota"
+    kind = "ElasticQuota"
     resource: ApiResource[JsonObject] = ApiResource("/apis/scheduling.x-k8s.io/v1alpha1/elasticquotas")
-    pods = ApiResource("/api/v1/pods", Pod)
+    written = ("elasticquotas/status",)
+    related = (
+        RelatedCollection(ApiResource("/api/v1/pods", Pod), _namespace_of_pod, _namespace),
+        RelatedCollection(resource, _namespace, _namespace),
+    )
+    fetched = None
 
-    def group_of_pod(self, pod: Pod) -> str:
-        return pod.namespace
-
-    def group_of(self, item: JsonObject) -> str:
-        return str(item["metadata"]["namespace"])
-
-    def status(self, item: JsonObject, pods: Collection[Pod]) -> JsonObject | None:
-        amounts = used(item, pods)
-        return {"used": amounts} if differs(item, amounts) else None
+    def reconcile(self, item: JsonObject, related: Related) -> Outcome:
+        problem = problem_of(item, related["elasticquotas"])
+        stated = invalid(problem) if problem else None
+        amounts = used(item, related["pods"])
+        if not differs(item, amounts):
+            return Outcome(problem=stated)
+        name = f"{_namespace(item)}/{item['metadata']['name']}"
+        synced = EventNote(NORMAL, "Synced", f"Elastic Quota {name} synced successfully")
+        gone = dict.fromkeys(((item.get("status") or {}).get("used") or {}).keys() - amounts.keys())
+        return Outcome(status={"used": {**gone, **amounts}}, event=synced, problem=stated)

@@ -4,26 +4,30 @@
                 ↑___________|_________|  ↘ Failed
 
 A group is Pending until it has `minMember` pods, Scheduling until so many run or have succeeded, then Running. It ends
-as Finished when `minMember` pods have succeeded, else as Failed when a pod has failed and as many have run at all.
+as Finished when `minMember` pods have succeeded, else as Failed when a pod has failed and as many have run at all. A
+group that has had its pods for 48 hours and runs none gets the event `Timeout`. Without a usable `minMember`, one pod
+counts as enough.
 
 Differs from scheduler-plugins: pods are counted in the group's own namespace only, so that groups of one name in two
-namespaces do not share pods; `scheduleStartTime` is written when a group first has its pods.
+namespaces do not share pods; `scheduleStartTime` is written when a group first has its pods, so that `Timeout` can
+happen, and a group that had it is still kept up to date.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from podium.client import ApiResource
-from podium.controllers.reconcile import Key
+from podium.controllers.controller import WARNING, EventNote, Outcome, Related, RelatedCollection, invalid
 from podium.framework.clock import Clock
 from podium.kube import Pod
 from podium.kube.custom_object import POD_GROUP_LABEL
 from podium.kube.json_object import JsonObject
-from podium.kube.meta import format_time
+from podium.kube.meta import format_time, parse_time
+from podium.plugins.coscheduling.pod_group import group_key, read_group
 
 PENDING: Final = "Pending"
 SCHEDULING: Final = "Scheduling"
@@ -31,6 +35,9 @@ RUNNING: Final = "Running"
 FINISHED: Final = "Finished"
 FAILED: Final = "Failed"
 ENDED: Final = frozenset({FINISHED, FAILED})
+TIMEOUT: Final = 48 * 3600.0
+"""Seconds after which a group that has its pods and runs none is worth a warning."""
+TIMED_OUT: Final = EventNote(WARNING, "Timeout", "schedule time longer than 48 hours")
 
 
 class PodGroupStatus(msgspec.Struct, frozen=True, rename="camel"):
@@ -88,29 +95,46 @@ def read_status(group: JsonObject) -> PodGroupStatus:
     return msgspec.convert(group.get("status") or {}, PodGroupStatus)
 
 
-def min_member_of(group: JsonObject) -> int:
-    """`spec.minMember`; 0 where it is not given."""
-    value = (group.get("spec") or {}).get("minMember") or 0
-    return value if isinstance(value, int) else 0
+def seconds_until_timeout(status: PodGroupStatus, now: float) -> float | None:
+    """How long a group that has its pods may yet take to start one; None where that does not count."""
+    if status.phase not in (PENDING, SCHEDULING) or status.running or not status.schedule_start_time:
+        return None
+    return parse_time(status.schedule_start_time) + TIMEOUT - now
 
 
 class PodGroupController:
     """A `Controller` of PodGroups."""
 
     name = "podgroup"
+    kind = "PodGroup"
     resource: ApiResource[JsonObject] = ApiResource("/apis/scheduling.x-k8s.io/v1alpha1/podgroups")
-    pods = ApiResource("/api/v1/pods", Pod, {"labelSelector": POD_GROUP_LABEL})
+    written = ("podgroups/status",)
+    fetched = None
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        pods = ApiResource("/api/v1/pods", Pod, {"labelSelector": POD_GROUP_LABEL})
+        self.related = (RelatedCollection(pods, group_key, _key),)
 
-    def group_of_pod(self, pod: Pod) -> Key:
-        return pod.namespace, pod.metadata.labels.get(POD_GROUP_LABEL, "")
+    def reconcile(self, item: JsonObject, related: Related) -> Outcome:
+        group, before, now = read_group(item), read_status(item), self._clock.now()
+        problem = None
+        if isinstance(group, str):
+            problem, least = invalid(f"{group}; its pods are scheduled one by one"), 1
+        elif group.min_member < 1:
+            text = "spec.minMember is 0: write how many pods start together; until then they are scheduled one by one"
+            problem, least = invalid(text), 1
+        else:
+            least = group.min_member
+        after = next_status(before, least, list(related["pods"]), now)
+        left = seconds_until_timeout(after, now)
+        return Outcome(
+            status=None if after == before else msgspec.to_builtins(after),
+            event=TIMED_OUT if left is not None and left <= 0 else None,
+            problem=problem,
+            due=left if left is not None and left > 0 else None,
+        )
 
-    def group_of(self, item: JsonObject) -> Key:
-        return item["metadata"]["namespace"], item["metadata"]["name"]
 
-    def status(self, item: JsonObject, pods: Collection[Pod]) -> JsonObject | None:
-        before = read_status(item)
-        after = next_status(before, min_member_of(item), list(pods), self._clock.now())
-        return None if after == before else msgspec.to_builtins(after)
+def _key(group: JsonObject) -> str:
+    return f"{group['metadata']['namespace']}/{group['metadata']['name']}"

@@ -1,4 +1,5 @@
-"""Watches custom resources and pods, and has a controller bring the status of each resource up to date.
+"""Has a controller look at its custom resources whenever something changes that they depend on, and carries out what it
+gives: patches, events, log lines.
 
 Keys are ("namespace", "name") of the custom resource. A key is reconciled once for however many changes came together,
 and again later where that failed, so a controller only compares what is with what should be.
@@ -6,160 +7,209 @@ and again later where that failed, so a controller only compares what is with wh
 
 from __future__ import annotations
 
-import asyncio
-import random
-from collections.abc import Callable, Collection, Hashable
-from typing import Protocol, TypeVar
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
-from podium.client import MERGE_PATCH, ApiError, ApiResource, Client, ClientError, Reflector, missing_rule
-from podium.kube import Pod
+import msgspec
+
+from podium.client import MERGE_PATCH, ApiError, Client, ClientError, missing_rule
+from podium.controllers.controller import Controller, EventNote, Outcome, Related, invalid, namespaced
+from podium.controllers.members import Members
+from podium.controllers.watches import SharedWatch
+from podium.kube.bounds import UNDECODABLE
 from podium.kube.json_object import JsonObject
+from podium.kube.meta import ObjectReference
+from podium.serving.log import LOG
 from podium.serving.work_queue import WorkQueue
 
 Key = tuple[str, str]
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
+
+UNCHANGED, WRITTEN, FAILED = "unchanged", "written", "failed"
 
 
-class Controller(Protocol):
-    """Keeps the status of one custom resource, which depends on the pods of its group."""
+class Recorder(Protocol):
+    """Records events."""
 
-    name: str
-    resource: ApiResource[JsonObject]
-    pods: ApiResource[Pod]
-    """The pods that any status depends on."""
+    def record_on(
+        self,
+        regarding: ObjectReference,
+        related: ObjectReference | None,
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+        controller: str,
+    ) -> None: ...
 
-    def group_of_pod(self, pod: Pod) -> Hashable:
-        """What a pod and the resources whose status depends on it have in common."""
 
-    def group_of(self, item: JsonObject) -> Hashable:
-        """The same of a resource."""
-
-    def status(self, item: JsonObject, pods: Collection[Pod]) -> JsonObject | None:
-        """The status to write, given the pods of its group; None where it is right as it is."""
+class WriteError(Exception):
+    """An object could not be read or written; the sentence says why."""
 
 
 class Reconciler:
-    """One controller at work on a cluster. `watch` and `work` are to be run as tasks."""
+    """One controller at work on a cluster; `work` is to be run as a task by the process that leads."""
 
     def __init__(
-        self, controller: Controller, client: Client, *, rng: random.Random, report: Callable[[str], None]
+        self,
+        controller: Controller,
+        client: Client,
+        watches: Mapping[str, SharedWatch],
+        recorder: Recorder,
+        *,
+        report: Callable[[str], None],
     ) -> None:
-        self._controller = controller
+        self.controller = controller
+        self.results: Counter[str] = Counter()
+        """How many reconciliations ended how."""
         self._client = client
+        self._recorder = recorder
         self._report = report
-        self._queue: WorkQueue[Key] = WorkQueue()
-        self._keys: dict[Hashable, dict[Key, None]] = {}
-        """The keys of the resources of each group."""
-        self._members: dict[Hashable, dict[str, Pod]] = {}
-        """The pods of each group, by key."""
-        self._group_of: dict[str, Hashable] = {}
-        self._items: Reflector[JsonObject] = Reflector(
-            client, controller.resource, on_set=self._item_set, on_delete=self._item_gone, report=report, rng=rng
-        )
-        self._pods: Reflector[Pod] = Reflector(
-            client, controller.pods, on_set=self._pod_set, on_delete=self._pod_gone, report=report, rng=rng
-        )
-        self._problems: dict[Key, str] = {}
-
-    @property
-    def unsynced(self) -> str | None:
-        """What has not been listed yet; None when all has."""
-        missing = [each.resource.name for each in (self._items, self._pods) if not each.synced.is_set()]
-        return f"{', '.join(missing)} not listed yet" if missing else None
-
-    async def watch(self) -> None:
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._items.run())
-            tasks.create_task(self._pods.run())
+        self.queue: WorkQueue[Key] = WorkQueue()
+        self._items = watches[controller.resource.path]
+        self._members = [Members(each, watches[each.resource.path], self.queue.add) for each in controller.related]
+        self._problems: dict[Key, EventNote | str] = {}
+        """What was last reported of each."""
+        self._items.listen(self._item_set, self._item_gone)
 
     async def work(self) -> None:
-        """Reconcile what changes; a process that does not lead leaves this to the one that does."""
-        await self._items.synced.wait()
-        await self._pods.synced.wait()
+        """Reconcile what changes, one by one."""
+        await self._items.reflector.synced.wait()
+        for each in self._members:
+            await each.watch.settled.wait()
+        LOG.info("controller %s runs: %d %s", self.controller.name, len(self._items.reflector.store), self._plural)
         while True:
-            key = await self._queue.get()
-            problem = await self._reconcile(key)
-            if problem is None:
-                self._queue.succeeded(key)
-                self._problems.pop(key, None)
-                continue
-            if self._problems.get(key) != problem:
-                self._problems[key] = problem
-                self._report(f"{self._controller.resource.plural} {key[0]}/{key[1]}: {problem}")
-            self._queue.retry(key)
+            key = await self.queue.get()
+            try:
+                result = await self._reconcile(key)
+            except WriteError as error:
+                result = FAILED
+                if self._problems.get(key) != str(error):
+                    self._problems[key] = str(error)
+                    self._report(f"{self.controller.kind} {'/'.join(key)}: {error}")
+                self.queue.retry(key)
+            else:
+                self.queue.succeeded(key)
+            self.results[result] += 1
+
+    @property
+    def _plural(self) -> str:
+        return self.controller.resource.plural
 
     # What changes
 
     def _item_set(self, item: JsonObject) -> None:
         key = _key(item)
-        self._keys.setdefault(self._controller.group_of(item), {})[key] = None
-        self._queue.add(key)
+        for each in self._members:
+            each.set_item(key, item)
+        self.queue.add(key)
 
     def _item_gone(self, item: JsonObject) -> None:
-        _remove(self._keys, self._controller.group_of(item), _key(item))
-        self._problems.pop(_key(item), None)
-
-    def _pod_set(self, pod: Pod) -> None:
-        group = self._controller.group_of_pod(pod)
-        if self._group_of.get(pod.key, group) != group:
-            self._pod_gone(pod)
-        self._group_of[pod.key] = group
-        self._members.setdefault(group, {})[pod.key] = pod
-        self._concerns(group)
-
-    def _pod_gone(self, pod: Pod) -> None:
-        group = self._group_of.pop(pod.key)
-        _remove(self._members, group, pod.key)
-        self._concerns(group)
-
-    def _concerns(self, group: Hashable) -> None:
-        for key in self._keys.get(group, ()):
-            self._queue.add(key)
+        key = _key(item)
+        for each in self._members:
+            each.delete_item(key)
+        self._problems.pop(key, None)
 
     # One resource
 
-    async def _reconcile(self, key: Key) -> str | None:
-        """Write the status where it differs; gives what went wrong."""
-        item = self._items.store.get("/".join(key))
+    async def _reconcile(self, key: Key) -> str:
+        item = self._items.reflector.store.get("/".join(key) if key[0] else key[1])
         if item is None:
-            return None
+            return UNCHANGED
+        related = {each.plural: each.of(key) for each in self._members}
+        outcome = self._outcome(item, await self._with_fetched(item, key[0], related))
+        self._state_problem(key, item, outcome.problem)
+        differs = outcome.status is not None or outcome.spec is not None
+        if differs and not await self._write(key, item, outcome):
+            return UNCHANGED  # a newer version is on its way, and with it another attempt
+        if outcome.event is not None:
+            self._record(item, outcome.event)
+        if outcome.due is not None:
+            self.queue.add_after(key, outcome.due)
+        return WRITTEN if differs else UNCHANGED
+
+    def _outcome(self, item: JsonObject, related: Related) -> Outcome:
         try:
-            status = self._controller.status(item, self._members.get(self._controller.group_of(item), {}).values())
+            return self.controller.reconcile(item, related)
         except (TypeError, ValueError, LookupError, AttributeError) as error:
-            return f"its status cannot be computed, correct the object: {error}"
-        if status is None:
-            return None
-        path = f"{namespaced(self._controller.resource.path, key[0])}/{key[1]}/status"
-        body = {"metadata": {"resourceVersion": item["metadata"]["resourceVersion"]}, "status": status}
+            return Outcome(problem=invalid(f"its status cannot be computed, correct the object: {error}"))
+
+    async def _with_fetched(self, item: JsonObject, namespace: str, related: dict[str, Any]) -> dict[str, Any]:
+        fetched = self.controller.fetched
+        if fetched is None:
+            return related
+        plural = fetched.resource.plural
+        name = fetched.name_of(item)
+        if not name:
+            return {**related, plural: ()}
         try:
-            answer = await self._client.patch(path, body, MERGE_PATCH)
+            answer = await self._client.get(f"{namespaced(fetched.resource.path, namespace)}/{name}")
+            return {**related, plural: (msgspec.json.decode(answer),)}
+        except ApiError as error:
+            if error.not_found:
+                return {**related, plural: ()}
+            raise WriteError(f"{plural} {name} cannot be read: {_reason(error)}") from None
+        except (ClientError, *UNDECODABLE) as error:
+            raise WriteError(f"{plural} {name} cannot be read: {error}") from None
+
+    async def _write(self, key: Key, item: JsonObject, outcome: Outcome) -> bool:
+        """Patch what differs; False where the object has changed or gone meanwhile. Raises WriteError."""
+        parts = (("spec", outcome.spec), ("status", outcome.status))
+        body = {name: value for name, value in parts if value is not None}
+        path = f"{namespaced(self.controller.resource.path, key[0])}/{key[1]}"
+        version = item["metadata"]["resourceVersion"]
+        try:
+            if "status" in body and self._has_status_part:
+                status = {"status": body.pop("status")}
+                version = await self._patch(f"{path}/status", status, version)
+            if body:
+                await self._patch(path, body, version)
         except ApiError as error:
             if error.conflict or error.not_found:
-                return None  # a newer version is on its way, and with it another attempt
-            rule = missing_rule(error)
-            return f"its status cannot be written: {f'the role needs the rule {rule}' if rule else error}"
+                return False
+            raise WriteError(f"it cannot be written: {_reason(error)}") from None
         except ClientError as error:
-            return f"its status cannot be written: {error}"
-        self._items.learn(answer)
-        return None
+            raise WriteError(f"it cannot be written: {error}") from None
+        return True
+
+    @property
+    def _has_status_part(self) -> bool:
+        """Whether the server writes the status apart from the rest, as the definition asks for."""
+        return f"{self._plural}/status" in self._items.parts
+
+    async def _patch(self, path: str, body: JsonObject, version: str) -> str:
+        """Gives the version that was written."""
+        answer = await self._client.patch(path, {"metadata": {"resourceVersion": version}, **body}, MERGE_PATCH)
+        written = self._items.reflector.learn(answer)
+        return version if written is None else str(written["metadata"]["resourceVersion"])
+
+    # What is said
+
+    def _state_problem(self, key: Key, item: JsonObject, problem: EventNote | None) -> None:
+        if problem is None:
+            self._problems.pop(key, None)
+        elif self._problems.get(key) != problem:
+            self._problems[key] = problem
+            self._report(f"{self.controller.kind} {'/'.join(key)}: {problem.note}")
+            self._record(item, problem)
+
+    def _record(self, item: JsonObject, event: EventNote) -> None:
+        """The reference has no version: an event that says the same of a later version is the same event again."""
+        metadata = item["metadata"]
+        regarding = ObjectReference(
+            api_version=self.controller.resource.group_version,
+            kind=self.controller.kind,
+            namespace=metadata.get("namespace", ""),
+            name=metadata["name"],
+            uid=metadata.get("uid", ""),
+        )
+        source = f"podium-{self.controller.name}"
+        self._recorder.record_on(regarding, None, event.type, event.reason, "Reconciling", event.note, source)
 
 
-def namespaced(path: str, namespace: str) -> str:
-    """The path of a collection in one namespace.
-
-    >>> namespaced("/apis/scheduling.x-k8s.io/v1alpha1/podgroups", "default")
-    '/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups'
-    """
-    folder, _, plural = path.rpartition("/")
-    return f"{folder}/namespaces/{namespace}/{plural}"
-
-
-def _remove(groups: dict[Hashable, dict[K, V]], group: Hashable, key: K) -> None:
-    members = groups.get(group, {})
-    members.pop(key, None)
-    if not members:
-        groups.pop(group, None)
+def _reason(error: ApiError) -> str:
+    rule = missing_rule(error)
+    return f"the role needs the rule {rule}" if rule else str(error)
 
 
 def _key(item: JsonObject) -> Key:

@@ -7,7 +7,6 @@ The lease and the events have a client of their own: neither may wait behind bin
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from typing import NamedTuple
@@ -26,6 +25,7 @@ from podium.live.plugin_watchdog import PluginWatchdog
 from podium.live.process import SchedulerProcess, WatchingThread
 from podium.live.shadow import Shadow, log_finding
 from podium.serving.election.blocked_loop import BlockedLoopRenewal
+from podium.serving.election.candidate import candidate
 from podium.serving.election.election import Election
 from podium.serving.endpoints.options import ServingOptions, build_endpoint_access
 from podium.serving.endpoints.server import EndpointServer
@@ -83,7 +83,18 @@ def build_process(
         busy=lambda: live.writer.binding >= BUSY,
     )
     elects = config.leader_election.leader_elect and not options.shadow
-    election = _election(config, own_client, recorder, environment, options) if elects else None
+    election = (
+        candidate(
+            config.leader_election,
+            own_client,
+            recorder,
+            environment,
+            config.profiles[0].scheduler_name,
+            server_in_process=options.server_in_process,
+        )
+        if elects
+        else None
+    )
     telemetry = Telemetry(clock=clock, rng=rng, nodes=nodes, pods=nodes_of_pods, api=own_client, report=LOG.warning)
     experience = WatchedExperience(
         own_client, clock=clock, rng=rng, report=LOG.warning, may_write=lambda: process.leads() and not options.shadow
@@ -133,30 +144,6 @@ def build_process(
         threads=threads if environment.real_time else (),
     )
     return process
-
-
-def _election(
-    config: SchedulerConfig,
-    client: Client,
-    recorder: EventRecorder,
-    environment: ProcessEnvironment,
-    options: RunOptions,
-) -> Election:
-    settings, first_profile = config.leader_election, config.profiles[0].scheduler_name
-    return Election(
-        client,
-        namespace=settings.resource_namespace,
-        name=settings.resource_name,
-        identity=f"{environment.hostname}_{uuid.UUID(int=environment.rng.getrandbits(128), version=4)}",
-        lease_duration=settings.lease_duration.seconds,
-        renew_deadline=settings.renew_deadline.seconds,
-        retry_period=settings.retry_period.seconds,
-        clock=environment.clock,
-        rng=environment.rng,
-        report=LOG.info,
-        server_in_process=options.server_in_process,
-        on_event=lambda lease, note: recorder.record_election(lease, note, first_profile),
-    )
 
 
 def _show(metrics: Metrics, recorder: EventRecorder, election: Election | None, shadow: Shadow | None) -> None:

@@ -19,6 +19,7 @@ from podium.live.driver import LiveScheduler
 from podium.live.metrics.registry import Metrics
 from podium.serving.election.election import Election, LeadershipLost
 from podium.serving.events.recorder import EventRecorder
+from podium.serving.first_ended import first_ended
 from podium.serving.log import LOG
 from podium.telemetry import Telemetry
 
@@ -108,7 +109,7 @@ class SchedulerProcess:
                 start_caches()
             if self.election is not None:
                 leading = start(self.election.acquire())
-                await _first(tasks)
+                await first_ended(tasks)
                 if not leading.done():
                     return FINE
                 tasks.remove(leading)
@@ -118,7 +119,7 @@ class SchedulerProcess:
                 start_caches()
             start(self._schedule())
             try:
-                await _first(tasks)
+                await first_ended(tasks)
             except LeadershipLost as loss:
                 LOG.error("%s; ending, so that what starts next begins from the API server alone", loss)
                 return LOST
@@ -172,10 +173,3 @@ class SchedulerProcess:
             LOG.warning("some conditions and events could not be written in time")
         if self.election is not None:
             await self.election.release()
-
-
-async def _first(tasks: list[asyncio.Task[Any]]) -> None:
-    """Wait until one of the tasks ends; one that failed fails the process, with its own error."""
-    done, _pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task in done:
-        task.result()

@@ -1,0 +1,133 @@
+"""Reads the options of `podium controller` and keeps custom resources up to date."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podium.cli.console import echo
+from podium.cli.event_loop import run_to_end
+from podium.cli.leader_options import (
+    LeaderElectOption,
+    LeaseDurationOption,
+    LeaseNameOption,
+    LeaseNamespaceOption,
+    RenewDeadlineOption,
+    RetryPeriodOption,
+    leader_flags,
+)
+from podium.cli.log_options import LogFormatOption, LogLevelOption, set_up_log
+from podium.cli.options import ContextOption, KubeconfigOption
+from podium.cli.serving_options import (
+    ALWAYS_ALLOWED,
+    AlwaysAllowPathsOption,
+    AuthenticationKubeconfigOption,
+    AuthorizationKubeconfigOption,
+    BindAddressOption,
+    CertDirOption,
+    ClientCaFileOption,
+    SecurePortOption,
+    SkipLookupOption,
+    TlsCertFileOption,
+    TlsPrivateKeyFileOption,
+    TolerateLookupFailureOption,
+    serving_options,
+)
+
+if TYPE_CHECKING:
+    from podium.controllers.controller import Controller
+
+ControllersOption = Annotated[
+    str,
+    typer.Option(
+        "--controllers", metavar="A,B", help="podgroup, elasticquota, appgroup, networktopology; else all of them."
+    ),
+]
+
+app = typer.Typer(name="controller", rich_markup_mode=None)
+
+
+@app.callback(invoke_without_command=True)
+def controller(
+    typed: typer.Context,
+    controllers: ControllersOption = "",
+    kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
+    master: Annotated[
+        str | None, typer.Option("--master", metavar="URL", help="The API server, whatever the kubeconfig says.")
+    ] = None,
+    leader_elect: LeaderElectOption = None,
+    lease_duration: LeaseDurationOption = None,
+    renew_deadline: RenewDeadlineOption = None,
+    retry_period: RetryPeriodOption = None,
+    resource_namespace: LeaseNamespaceOption = None,
+    resource_name: LeaseNameOption = None,
+    bind_address: BindAddressOption = "0.0.0.0",
+    secure_port: SecurePortOption = 10260,
+    tls_cert_file: TlsCertFileOption = "",
+    tls_private_key_file: TlsPrivateKeyFileOption = "",
+    cert_dir: CertDirOption = "",
+    client_ca_file: ClientCaFileOption = "",
+    authentication_kubeconfig: AuthenticationKubeconfigOption = "",
+    authorization_kubeconfig: AuthorizationKubeconfigOption = "",
+    authentication_skip_lookup: SkipLookupOption = False,
+    tolerate_lookup_failure: TolerateLookupFailureOption = "true",
+    always_allow_paths: AlwaysAllowPathsOption = ALWAYS_ALLOWED,
+    log_format: LogFormatOption = "text",
+    log_level: LogLevelOption = "info",
+) -> None:
+    """Keep PodGroups, ElasticQuotas, AppGroups and NetworkTopologies of a cluster up to date.
+
+    Definitions that are not installed are waited for (podium crds). Runs until a signal stops it (exit code 0) or loses
+    its lease to another replica (1). Bad input ends with 2.
+
+    Example: podium controller --controllers podgroup,elasticquota --kubeconfig ~/.kube/config
+    """
+    if typed.invoked_subcommand is not None:
+        return
+    from podium.client import load_access
+    from podium.config.flags import apply_leader_flags
+    from podium.controllers.assembly import ControllerOptions
+    from podium.controllers.assembly import run as run_controllers
+
+    set_up_log(log_format, log_level)
+    flags = leader_flags(leader_elect, lease_duration, renew_deadline, retry_period, resource_namespace, resource_name)
+    serving = serving_options(
+        bind_address,
+        secure_port,
+        tls_cert_file,
+        tls_private_key_file,
+        cert_dir,
+        client_ca_file,
+        authentication_kubeconfig,
+        authorization_kubeconfig,
+        authentication_skip_lookup,
+        tolerate_lookup_failure,
+        always_allow_paths,
+    )
+    names = [each.name for each in _chosen(controllers)]
+    options = ControllerOptions(names, apply_leader_flags(ControllerOptions().election, flags), serving)
+    access = load_access(kubeconfig, context=context, master=master)
+    raise typer.Exit(run_to_end(run_controllers(access, options)))
+
+
+@app.command()
+def manifest(
+    controllers: ControllersOption = "",
+    namespace: Annotated[str, typer.Option("--namespace", metavar="NAME", help="Where it runs.")] = "kube-system",
+    image: Annotated[str, typer.Option("--image", metavar="IMAGE", help="Podium's image.")] = "",
+) -> None:
+    """Print what runs the controllers in a cluster: an account, the rights that they need, a Deployment.
+
+    Example: podium controller manifest --controllers podgroup,elasticquota | kubectl apply -f -
+    """
+    from podium.controllers.manifest import manifest as objects_of
+    from podium.serving.manifests import IMAGE, to_yaml
+
+    echo(to_yaml(objects_of(_chosen(controllers), namespace, image or IMAGE)), nl=False)
+
+
+def _chosen(names: str) -> "list[Controller]":
+    from podium.controllers.catalog import choose
+    from podium.framework.clock import SystemClock
+
+    return choose([name for name in names.split(",") if name], SystemClock())

@@ -1,0 +1,113 @@
+"""Sorts workloads so that each comes before those it depends on, by the algorithms that AppGroups name.
+
+A graph is {workload: its dependencies, in their order}, with the workloads in theirs.
+
+    KahnSort    takes a workload that nothing left depends on, the one found last first
+    TarjanSort  goes down from each workload, and places it in the last free position when all below it are placed
+    Reverse…    the same list from its end
+    Alternate…  first, last, second, second-last and so on
+
+Differs from the original: where several workloads could begin, the order in which they are written decides, not chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+Graph = Mapping[str, Sequence[str]]
+
+
+class CycleError(ValueError):
+    """Workloads that depend on each other in a circle: no order has each before those it depends on."""
+
+
+def kahn(graph: Graph) -> list[str]:
+    """
+    >>> kahn({"p1": ["p2", "p3"], "p2": ["p4"], "p3": ["p4"], "p4": []})
+    ['p1', 'p3', 'p2', 'p4']
+    """
+    waiting_for = dict.fromkeys(graph, 0)
+    for dependencies in graph.values():
+        for each in dependencies:
+            waiting_for[each] += 1
+    free = [name for name in reversed(list(graph)) if not waiting_for[name]]
+    order = []
+    while free:
+        name = free.pop()
+        order.append(name)
+        for each in graph[name]:
+            waiting_for[each] -= 1
+            if not waiting_for[each]:
+                free.append(each)
+    if len(order) < len(graph):
+        raise CycleError(_circle(graph))
+    return order
+
+
+def tarjan(graph: Graph) -> list[str]:
+    """
+    >>> tarjan({"p1": ["p2", "p3"], "p2": ["p4"], "p3": ["p4"], "p4": []})
+    ['p1', 'p3', 'p2', 'p4']
+    """
+    placed: dict[str, None] = {}
+    for start in graph:
+        path: dict[str, None] = {}
+        steps = [(start, iter(graph[start]))] if start not in placed else []
+        path[start] = None
+        while steps:
+            name, dependencies = steps[-1]
+            below = next((each for each in dependencies if each not in placed), None)
+            if below is None:
+                steps.pop()
+                path.pop(name)
+                placed[name] = None
+            elif below in path:
+                raise CycleError(_circle(graph))
+            else:
+                path[below] = None
+                steps.append((below, iter(graph[below])))
+    return list(reversed(placed))
+
+
+def alternate(order: Sequence[str]) -> list[str]:
+    """
+    >>> alternate(["a", "b", "c", "d", "e"])
+    ['a', 'e', 'b', 'd', 'c']
+    """
+    left, right = list(order), list(reversed(order))
+    return [(right if number % 2 else left)[number // 2] for number in range(len(order))]
+
+
+def _reversed(order: Sequence[str]) -> list[str]:
+    return list(reversed(order))
+
+
+ALGORITHMS: Final[Mapping[str, tuple[Callable[[Graph], list[str]], Callable[[Sequence[str]], list[str]]]]] = {
+    "KahnSort": (kahn, list),
+    "TarjanSort": (tarjan, list),
+    "ReverseKahn": (kahn, _reversed),
+    "ReverseTarjan": (tarjan, _reversed),
+    "AlternateKahn": (kahn, alternate),
+    "AlternateTarjan": (tarjan, alternate),
+}
+"""How to sort, and what to do with the list."""
+
+
+def sort(graph: Graph, algorithm: str) -> list[str]:
+    """The workloads in the order of the algorithm; KahnSort's for one that is unknown. Raises CycleError."""
+    order, arrange = ALGORITHMS.get(algorithm, ALGORITHMS["KahnSort"])
+    return arrange(order(graph))
+
+
+def _circle(graph: Graph) -> str:
+    """One circle of the graph, in words."""
+    left = dict(graph)
+    while ends := [name for name, below in left.items() if not any(each in left for each in below)]:
+        for name in ends:
+            del left[name]
+    name = next(iter(left))
+    path = [name]
+    while (name := next(each for each in graph[name] if each in left)) not in path:
+        path.append(name)
+    return " → ".join([*path[path.index(name) :], name])
