@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podium.controllers.app_group import AppGroupController
-from podium.controllers.controller import Outcome
+from podium.controllers.controller import ReconcileResult
 from podium.framework import ManualClock
 from podium.kube import Pod
 from podium.kube.json_object import JsonObject
@@ -34,22 +34,22 @@ def app_group(workloads: Any, algorithm: str = "KahnSort", status: JsonObject | 
     return {"metadata": {"name": "a1", "namespace": "default"}, "spec": spec, "status": status or {}}
 
 
-def reconcile(item: JsonObject, *phases: str, at: float = NOW) -> Outcome:
+def reconcile(item: JsonObject, *phases: str, at: float = NOW) -> ReconcileResult:
     pods = [build(Pod, {"metadata": {"name": "p"}, "status": {"phase": phase}}) for phase in phases]
     return AppGroupController(ManualClock(at)).reconcile(item, {"pods": pods})
 
 
-def order(outcome: Outcome) -> dict[str, int]:
-    assert outcome.status is not None
-    return {each["workload"]["selector"]: each["index"] for each in outcome.status["topologyOrder"]}
+def order(result: ReconcileResult) -> dict[str, int]:
+    assert result.status is not None
+    return {each["workload"]["selector"]: each["index"] for each in result.status["topologyOrder"]}
 
 
 def test_the_order_is_listed_by_selector_and_counts_from_1() -> None:
-    outcome = reconcile(app_group(DIAMOND))
-    assert list(order(outcome).items()) == [("p1", 1), ("p2", 3), ("p3", 2), ("p4", 4)]
-    assert outcome.problem is None
-    assert outcome.status is not None
-    assert outcome.status["topologyCalculationTime"] == TIME
+    result = reconcile(app_group(DIAMOND))
+    assert list(order(result).items()) == [("p1", 1), ("p2", 3), ("p3", 2), ("p4", 4)]
+    assert result.problem is None
+    assert result.status is not None
+    assert result.status["topologyCalculationTime"] == TIME
 
 
 def test_a_selector_other_than_the_name_does_not_undo_the_order() -> None:
@@ -70,7 +70,7 @@ def test_running_pods_are_counted() -> None:
 def test_what_is_right_is_not_written_again_until_a_day_has_passed() -> None:
     status = reconcile(app_group(DIAMOND), "Running").status
     later = app_group(DIAMOND, status=status)
-    assert reconcile(later, "Running", at=NOW + 60) == Outcome(due=24 * 3600 - 60)
+    assert reconcile(later, "Running", at=NOW + 60) == ReconcileResult(due=24 * 3600 - 60)
     assert reconcile(later, "Running", at=NOW + 24 * 3600).status is not None
 
 
@@ -81,17 +81,17 @@ def test_the_order_follows_the_spec_at_once() -> None:
 
 
 def test_a_circle_keeps_the_order_in_which_workloads_are_written_and_is_reported() -> None:
-    outcome = reconcile(app_group([workload("b", "a"), workload("a", "b"), workload("c")]))
-    assert order(outcome) == {"b": 1, "a": 2, "c": 3}
-    assert outcome.problem is not None
-    assert outcome.problem.note.startswith("workloads depend on each other in a circle (b → a → b)")
+    result = reconcile(app_group([workload("b", "a"), workload("a", "b"), workload("c")]))
+    assert order(result) == {"b": 1, "a": 2, "c": 3}
+    assert result.problem is not None
+    assert result.problem.note.startswith("workloads depend on each other in a circle (b → a → b)")
 
 
 def test_an_unknown_algorithm_is_reported() -> None:
-    outcome = reconcile(app_group(DIAMOND, "BubbleSort"))
-    assert order(outcome)["p3"] == 2
-    assert outcome.problem is not None
-    assert 'topologySortingAlgorithm "BubbleSort" is unknown, and KahnSort is used' in outcome.problem.note
+    result = reconcile(app_group(DIAMOND, "BubbleSort"))
+    assert order(result)["p3"] == 2
+    assert result.problem is not None
+    assert 'topologySortingAlgorithm "BubbleSort" is unknown, and KahnSort is used' in result.problem.note
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_an_unknown_algorithm_is_reported() -> None:
     ],
 )
 def test_a_group_that_cannot_be_read_keeps_its_order_and_is_reported(workloads: Any, why: str) -> None:
-    outcome = reconcile(app_group(workloads, status={"topologyOrder": []}), "Running")
-    assert outcome.status == {"runningWorkloads": 1}
-    assert outcome.problem is not None
-    assert why in outcome.problem.note
-    assert outcome.problem.type == "Warning"
+    result = reconcile(app_group(workloads, status={"topologyOrder": []}), "Running")
+    assert result.status == {"runningWorkloads": 1}
+    assert result.problem is not None
+    assert why in result.problem.note
+    assert result.problem.type == "Warning"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.controllers.controller import Outcome
+from podium.controllers.controller import ReconcileResult
 from podium.controllers.elastic_quota import ElasticQuotaController, differs, problem_of, used
 from podium.kube import Pod
 from podium.kube.decode import decode_json
@@ -49,12 +49,12 @@ def quota(name: str, least: object, most: object, created: str = "2026-01-01T00:
 
 def test_a_status_that_differs_is_written_and_said() -> None:
     item = quota("q", 4, 6) | {"status": {"used": {"cpu": "9", "nvidia.com/gpu": "1"}}}
-    outcome = ElasticQuotaController().reconcile(item, {"pods": [pod("Running")], "elasticquotas": [item]})
-    assert outcome.status == {"used": {"cpu": "2", "memory": "1Gi", "nvidia.com/gpu": None}}  # null takes it away
-    assert outcome.event == ("Normal", "Synced", "Elastic Quota q1/q synced successfully")
+    result = ElasticQuotaController().reconcile(item, {"pods": [pod("Running")], "elasticquotas": [item]})
+    assert result.status == {"used": {"cpu": "2", "memory": "1Gi", "nvidia.com/gpu": None}}  # null takes it away
+    assert result.event == ("Normal", "Synced", "Elastic Quota q1/q synced successfully")
     right = item | {"status": {"used": {"cpu": "2", "memory": "1Gi"}}}
     again = ElasticQuotaController().reconcile(right, {"pods": [pod("Running")], "elasticquotas": [right]})
-    assert again == Outcome()
+    assert again == ReconcileResult()
 
 
 @pytest.mark.parametrize(
@@ -68,11 +68,11 @@ def test_a_status_that_differs_is_written_and_said() -> None:
 )
 def test_a_quota_that_cannot_be_meant_is_reported_and_still_counted(least: object, most: object, problem: str) -> None:
     item = quota("q", least, most)
-    outcome = ElasticQuotaController().reconcile(item, {"pods": [pod("Running")], "elasticquotas": [item]})
-    assert outcome.problem is not None
-    assert problem in outcome.problem.note
-    assert outcome.status is not None
-    assert outcome.status["used"]["cpu"] == "2"
+    result = ElasticQuotaController().reconcile(item, {"pods": [pod("Running")], "elasticquotas": [item]})
+    assert result.problem is not None
+    assert problem in result.problem.note
+    assert result.status is not None
+    assert result.status["used"]["cpu"] == "2"
 
 
 def test_a_second_quota_of_a_namespace_is_reported_as_ignored() -> None:

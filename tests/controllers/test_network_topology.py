@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.controllers.controller import Outcome
+from podium.controllers.controller import ReconcileResult
 from podium.controllers.network_costs import REGION, SEGMENT, ZONE, CostGraph, read_measurements
 from podium.controllers.network_topology import NetworkTopologyController
 from podium.framework import ManualClock
@@ -54,19 +54,19 @@ def topology(status: JsonObject | None = None, weights: Any = (HAND,)) -> JsonOb
 
 def reconcile(
     item: JsonObject, data: dict[str, str] | None, nodes: Any = NODES, at: float = NOW, **related: Any
-) -> Outcome:
+) -> ReconcileResult:
     maps = [] if data is None else [{"data": data}]
     given = {"nodes": nodes, "pods": (), "appgroups": (), "configmaps": maps, **related}
     return NetworkTopologyController(ManualClock(at)).reconcile(item, given)
 
 
-def costs(outcome: Outcome, label: str) -> dict[tuple[str, str], int]:
-    return {pair: cost["networkCost"] for pair, cost in entries(outcome, label).items()}
+def costs(result: ReconcileResult, label: str) -> dict[tuple[str, str], int]:
+    return {pair: cost["networkCost"] for pair, cost in entries(result, label).items()}
 
 
-def entries(outcome: Outcome, label: str) -> dict[tuple[str, str], JsonObject]:
-    assert outcome.spec is not None
-    [computed] = [each for each in outcome.spec["weights"] if each["name"] == "NetperfCosts"]
+def entries(result: ReconcileResult, label: str) -> dict[tuple[str, str], JsonObject]:
+    assert result.spec is not None
+    [computed] = [each for each in result.spec["weights"] if each["name"] == "NetperfCosts"]
     return {
         (origin["origin"], cost["destination"]): cost
         for each in computed["topologyList"]
@@ -80,20 +80,20 @@ MEASURED = {key("n1", "n3"): "6", key("n1", "n4"): "20", key("n4", "n5"): "15"}
 
 
 def test_costs_are_shortest_paths_in_both_directions() -> None:
-    outcome = reconcile(topology(), MEASURED)
-    assert costs(outcome, REGION) == {
+    result = reconcile(topology(), MEASURED)
+    assert costs(result, REGION) == {
         ("west", "east"): 20, ("east", "west"): 20, ("east", "north"): 15, ("north", "east"): 15,
         ("west", "north"): 35, ("north", "west"): 35,
     }  # fmt: skip
-    assert costs(outcome, ZONE) == {("z1", "z2"): 6, ("z2", "z1"): 6}  # z3 and z4 are alone in their regions
-    assert outcome.status == {"nodeCount": 5, "weightCalculationTime": TIME}
-    assert outcome.due == 300
+    assert costs(result, ZONE) == {("z1", "z2"): 6, ("z2", "z1"): 6}  # z3 and z4 are alone in their regions
+    assert result.status == {"nodeCount": 5, "weightCalculationTime": TIME}
+    assert result.due == 300
 
 
 def test_lists_are_sorted_as_the_scheduler_looks_them_up() -> None:
-    outcome = reconcile(topology(), MEASURED)
-    assert outcome.spec is not None
-    by_hand, computed = outcome.spec["weights"]
+    result = reconcile(topology(), MEASURED)
+    assert result.spec is not None
+    by_hand, computed = result.spec["weights"]
     assert (by_hand, computed["name"]) == (HAND, "NetperfCosts")
     assert [each["topologyKey"] for each in computed["topologyList"]] == [REGION, ZONE]
     for each in computed["topologyList"]:
@@ -121,16 +121,18 @@ def test_segments_have_costs_where_nodes_have_segments() -> None:
 
 def test_costs_are_computed_every_five_minutes_and_the_nodes_counted_at_once() -> None:
     status = {"nodeCount": 5, "weightCalculationTime": TIME}
-    assert reconcile(topology(status), None, at=NOW + 100) == Outcome(due=200)
-    assert reconcile(topology(status), None, NODES[:2], at=NOW + 100) == Outcome(status={"nodeCount": 2}, due=200)
+    assert reconcile(topology(status), None, at=NOW + 100) == ReconcileResult(due=200)
+    assert reconcile(topology(status), None, NODES[:2], at=NOW + 100) == ReconcileResult(
+        status={"nodeCount": 2}, due=200
+    )
     assert reconcile(topology(status), MEASURED, at=NOW + 300).spec is not None
 
 
 def test_weights_of_people_stay_whatever_their_name() -> None:
     other = {"name": "Seasonal", "topologyList": []}
-    outcome = reconcile(topology(weights=[other, {"name": "NetperfCosts", "topologyList": []}]), MEASURED)
-    assert outcome.spec is not None
-    assert [each["name"] for each in outcome.spec["weights"]] == ["UserDefined", "Seasonal", "NetperfCosts"]
+    result = reconcile(topology(weights=[other, {"name": "NetperfCosts", "topologyList": []}]), MEASURED)
+    assert result.spec is not None
+    assert [each["name"] for each in result.spec["weights"]] == ["UserDefined", "Seasonal", "NetperfCosts"]
 
 
 def test_costs_that_are_right_already_are_not_written() -> None:
@@ -140,18 +142,18 @@ def test_costs_that_are_right_already_are_not_written() -> None:
 
 
 def test_a_missing_config_map_is_reported_and_looked_for_again() -> None:
-    outcome = reconcile(topology(), None)
-    assert (outcome.status, outcome.spec, outcome.due) == ({"nodeCount": 5}, None, 30)
-    assert outcome.problem is not None
-    assert outcome.problem.reason == "ConfigMapMissing"
+    result = reconcile(topology(), None)
+    assert (result.status, result.spec, result.due) == ({"nodeCount": 5}, None, 30)
+    assert result.problem is not None
+    assert result.problem.reason == "ConfigMapMissing"
 
 
 @pytest.mark.parametrize("value", ["", "fast", "-5", "1.5", "٣"])
 def test_a_latency_that_is_no_number_counts_as_0_and_is_reported(value: str) -> None:
-    outcome = reconcile(topology(), {key("n1", "n4"): value})
-    assert costs(outcome, REGION)["west", "east"] == 0
-    assert outcome.problem is not None
-    assert key("n1", "n4") in outcome.problem.note
+    result = reconcile(topology(), {key("n1", "n4"): value})
+    assert costs(result, REGION)["west", "east"] == 0
+    assert result.problem is not None
+    assert key("n1", "n4") in result.problem.note
 
 
 def test_names_of_nodes_may_have_dots_and_the_words_of_the_key() -> None:
@@ -203,7 +205,7 @@ def test_pods_that_depend_on_others_use_bandwidth_between_zones_and_regions() ->
         *(member("db-4", "db", "n3", "Succeeded"), member("db-5", "db", "")),
     ]
     broken = {"metadata": {"name": "shop2", "namespace": "default"}, "spec": {"workloads": 7}}
-    outcome = reconcile(topology(), MEASURED, pods=pods, appgroups=[broken, GROUP])
-    assert entries(outcome, ZONE)["z1", "z2"]["bandwidthAllocated"] == "200Mi"
-    assert entries(outcome, ZONE)["z2", "z1"]["bandwidthAllocated"] == "0"
-    assert entries(outcome, REGION)["west", "east"]["bandwidthAllocated"] == "200Mi"
+    result = reconcile(topology(), MEASURED, pods=pods, appgroups=[broken, GROUP])
+    assert entries(result, ZONE)["z1", "z2"]["bandwidthAllocated"] == "200Mi"
+    assert entries(result, ZONE)["z2", "z1"]["bandwidthAllocated"] == "0"
+    assert entries(result, REGION)["west", "east"]["bandwidthAllocated"] == "200Mi"

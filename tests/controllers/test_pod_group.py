@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.controllers.controller import EventNote, Outcome
+from podium.controllers.controller import EventNote, ReconcileResult
 from podium.controllers.pod_group import PodGroupController, PodGroupStatus, next_status, owners
 from podium.framework import ManualClock
 from podium.kube import Pod
@@ -66,7 +66,7 @@ def test_a_pod_without_owners_occupies_for_no_one() -> None:
 DAYS = 24 * 3600.0
 
 
-def reconcile(spec: dict[str, Any], status: dict[str, Any], at: float, *pods: Pod) -> Outcome:
+def reconcile(spec: dict[str, Any], status: dict[str, Any], at: float, *pods: Pod) -> ReconcileResult:
     item = {"metadata": {"name": "pg", "namespace": "ns"}, "spec": spec, "status": status}
     return PodGroupController(ManualClock(at)).reconcile(item, {"pods": pods})
 
@@ -75,9 +75,9 @@ def test_a_group_that_runs_no_pod_for_48_hours_gets_a_warning() -> None:
     status = msgspec.to_builtins(PodGroupStatus(phase="Scheduling", schedule_start_time="2023-11-14T22:13:20Z"))
     pods = [pod("Pending"), pod("Pending")]
     waiting = reconcile({"minMember": 2}, status, NOW + 1 * DAYS, *pods)
-    assert waiting == Outcome(due=1 * DAYS)
+    assert waiting == ReconcileResult(due=1 * DAYS)
     late = reconcile({"minMember": 2}, status, NOW + 2 * DAYS, *pods)
-    assert late == Outcome(event=EventNote("Warning", "Timeout", "schedule time longer than 48 hours"))
+    assert late == ReconcileResult(event=EventNote("Warning", "Timeout", "schedule time longer than 48 hours"))
     assert reconcile({"minMember": 2}, status, NOW + 2 * DAYS, pod("Running"), *pods).event is None
 
 
@@ -93,8 +93,8 @@ def test_a_group_that_runs_no_pod_for_48_hours_gets_a_warning() -> None:
 def test_a_group_without_a_usable_number_is_reported_and_not_finished_at_once(
     spec: dict[str, Any], problem: str
 ) -> None:
-    outcome = reconcile(spec, {"phase": "Scheduling"}, NOW)
-    assert outcome.problem is not None
-    assert problem in outcome.problem.note
-    assert outcome.status is not None
-    assert outcome.status["phase"] == "Pending"
+    result = reconcile(spec, {"phase": "Scheduling"}, NOW)
+    assert result.problem is not None
+    assert problem in result.problem.note
+    assert result.status is not None
+    assert result.status["phase"] == "Pending"

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from podium.client import ApiResource
-from podium.controllers.controller import EventNote, Outcome, Related, RelatedCollection, invalid
+from podium.controllers.controller import EventNote, ReconcileResult, Related, RelatedCollection, invalid
 from podium.controllers.topological_order import ALGORITHMS, CycleError, sort
 from podium.framework.clock import Clock
 from podium.kube import Pod
@@ -129,7 +129,7 @@ class AppGroupController:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
-    def reconcile(self, item: JsonObject, related: Related) -> Outcome:
+    def reconcile(self, item: JsonObject, related: Related) -> ReconcileResult:
         before: dict[str, Any] = item.get("status") or {}
         running = sum(pod.status.phase == "Running" for pod in related["pods"])
         status: JsonObject = {} if before.get("runningWorkloads") == running else {"runningWorkloads": running}
@@ -138,11 +138,13 @@ class AppGroupController:
             order, problem = topology_order(read_workloads(item))
         except ValueError as error:
             stated = invalid(f"{error}; the order of its workloads stays as it is")
-            return Outcome(status=status or None, problem=stated)
+            return ReconcileResult(status=status or None, problem=stated)
         now = self._clock.now()
         computed = before.get("topologyCalculationTime")
         age = RECOMPUTED_AFTER if not computed else now - parse_time(computed)
         if order != before.get("topologyOrder", []) or age >= RECOMPUTED_AFTER:
             status |= {"topologyOrder": order, "topologyCalculationTime": format_time(now)}
             age = 0.0
-        return Outcome(status=status or None, problem=invalid(problem) if problem else None, due=RECOMPUTED_AFTER - age)
+        return ReconcileResult(
+            status=status or None, problem=invalid(problem) if problem else None, due=RECOMPUTED_AFTER - age
+        )

@@ -18,7 +18,7 @@ INVALID: Final = "Invalid"
 """The reason of the event about an object that cannot mean what it says."""
 
 Related = Mapping[str, Collection[Any]]
-"""What an outcome depends on, by the plural name of its collection: "pods", "nodes"."""
+"""What a result depends on, by the plural name of its collection: "pods", "nodes"."""
 
 
 class RelatedCollection(NamedTuple):
@@ -47,7 +47,7 @@ class EventNote(NamedTuple):
     note: str
 
 
-class Outcome(NamedTuple):
+class ReconcileResult(NamedTuple):
     """What should be written, said and done about one custom resource."""
 
     status: JsonObject | None = None
@@ -85,7 +85,7 @@ class Controller(Protocol):
     def written(self) -> Sequence[str]:
         """What it patches: "podgroups/status" for a status, "networktopologies" for the object itself."""
 
-    def reconcile(self, item: JsonObject, related: Related) -> Outcome:
+    def reconcile(self, item: JsonObject, related: Related) -> ReconcileResult:
         """What follows from a custom resource and what it depends on."""
 
 

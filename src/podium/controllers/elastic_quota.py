@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from podium.client import ApiResource
-from podium.controllers.controller import NORMAL, EventNote, Outcome, Related, RelatedCollection, invalid
+from podium.controllers.controller import NORMAL, EventNote, ReconcileResult, Related, RelatedCollection, invalid
 from podium.kube import Pod
 from podium.kube.json_object import JsonObject
 from podium.kube.quantity import QuantityError, format_nano, parse
@@ -85,13 +85,13 @@ class ElasticQuotaController:
     )
     fetched = None
 
-    def reconcile(self, item: JsonObject, related: Related) -> Outcome:
+    def reconcile(self, item: JsonObject, related: Related) -> ReconcileResult:
         problem = problem_of(item, related["elasticquotas"])
         stated = invalid(problem) if problem else None
         amounts = used(item, related["pods"])
         if not differs(item, amounts):
-            return Outcome(problem=stated)
+            return ReconcileResult(problem=stated)
         name = f"{_namespace(item)}/{item['metadata']['name']}"
         synced = EventNote(NORMAL, "Synced", f"Elastic Quota {name} synced successfully")
         gone = dict.fromkeys(((item.get("status") or {}).get("used") or {}).keys() - amounts.keys())
-        return Outcome(status={"used": {**gone, **amounts}}, event=synced, problem=stated)
+        return ReconcileResult(status={"used": {**gone, **amounts}}, event=synced, problem=stated)

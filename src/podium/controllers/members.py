@@ -13,7 +13,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 NO_GROUP = object()
-"""The group of a custom resource whose group cannot be told; no object belongs to it."""
+"""The group of a custom resource whose group cannot be read; no object belongs to it."""
 
 
 class Members:

@@ -23,7 +23,7 @@ _KEY: Final = "netperf.p90.latency.milliseconds.origin.{}.destination.{}"
 Pair = tuple[str, str]
 
 
-class NodePlace(NamedTuple):
+class NodeLocation(NamedTuple):
     """Where a node is; empty where it has no such label."""
 
     name: str
@@ -111,12 +111,12 @@ def _pair(text: str, middle: str, names: set[str]) -> Pair | None:
     return None
 
 
-def cost_graphs(places: Sequence[NodePlace], milliseconds: Mapping[Pair, int]) -> dict[str, CostGraph]:
+def cost_graphs(locations: Sequence[NodeLocation], milliseconds: Mapping[Pair, int]) -> dict[str, CostGraph]:
     """The links that follow from measurements, by the label that they are of."""
-    place_of = {place.name: place for place in places}
+    location_of = {location.name: location for location in locations}
     graphs = {REGION: CostGraph(), SEGMENT: CostGraph(), ZONE: CostGraph()}
     for (origin, destination), cost in sorted(milliseconds.items()):
-        here, there = place_of[origin], place_of[destination]
+        here, there = location_of[origin], location_of[destination]
         if here.segment and there.segment and here.segment != there.segment:
             graphs[SEGMENT].measure(here.segment, there.segment, cost)
         if here.region != there.region:

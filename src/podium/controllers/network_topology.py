@@ -25,7 +25,7 @@ from podium.controllers.controller import (
     WARNING,
     EventNote,
     FetchedObject,
-    Outcome,
+    ReconcileResult,
     Related,
     RelatedCollection,
     everything,
@@ -35,7 +35,7 @@ from podium.controllers.network_costs import (
     REGION,
     SEGMENT,
     ZONE,
-    NodePlace,
+    NodeLocation,
     Pair,
     cost_graphs,
     read_measurements,
@@ -52,7 +52,7 @@ COMPUTED: Final = "NetperfCosts"
 BY_HAND: Final = "UserDefined"
 INTERVAL: Final = 300.0
 """Seconds between two computations."""
-LOOK_AGAIN: Final = 30.0
+RETRY_PERIOD: Final = 30.0
 """Seconds until a ConfigMap that is missing is looked for again."""
 NAMED: Final = 3
 """Keys of a ConfigMap that are named when they cannot be read; the others are counted."""
@@ -91,19 +91,19 @@ def costs_by_hand(weights: Iterable[JsonObject]) -> dict[TopologyKey, JsonObject
     }
 
 
-def place_of(node: Node) -> NodePlace:
+def location_of(node: Node) -> NodeLocation:
     labels = node.metadata.labels
-    return NodePlace(node.name, labels.get(REGION, ""), labels.get(ZONE, ""), labels.get(SEGMENT, ""))
+    return NodeLocation(node.name, labels.get(REGION, ""), labels.get(ZONE, ""), labels.get(SEGMENT, ""))
 
 
 def bandwidth_in_use(
-    groups: Iterable[JsonObject], pods: Collection[Pod], places: Iterable[NodePlace]
+    groups: Iterable[JsonObject], pods: Collection[Pod], locations: Iterable[NodeLocation]
 ) -> dict[Pair, str]:
     """What pods of AppGroups need between zones of a region, and between regions, by origin and destination."""
-    place = {each.name: each for each in places}
+    location = {each.name: each for each in locations}
     pods_at: dict[tuple[str, str], Counter[tuple[str, str, str]]] = {}
     for pod in pods:
-        at, labels = place.get(pod.spec.node_name), pod.metadata.labels
+        at, labels = location.get(pod.spec.node_name), pod.metadata.labels
         if at is not None and (at.region or at.zone) and not pod.finished:
             group = pods_at.setdefault((pod.namespace, labels.get(APP_GROUP_LABEL, "")), Counter())
             group[labels.get(WORKLOAD_LABEL, ""), at.region, at.zone] += 1
@@ -149,29 +149,31 @@ class NetworkTopologyController:
         self._clock = clock
         self.fetched = FetchedObject(ApiResource("/api/v1/configmaps"), self._config_map_to_read)
 
-    def reconcile(self, item: JsonObject, related: Related) -> Outcome:
+    def reconcile(self, item: JsonObject, related: Related) -> ReconcileResult:
         before: dict[str, Any] = item.get("status") or {}
         nodes = related["nodes"]
         status: JsonObject = {} if before.get("nodeCount") == len(nodes) else {"nodeCount": len(nodes)}
         left = self._seconds_left(item)
         if left > 0:
-            return Outcome(status=status or None, due=left)
+            return ReconcileResult(status=status or None, due=left)
         config_maps = list(related["configmaps"])
         if not config_maps:
             name = (item.get("spec") or {}).get("configmapName")
             note = f"ConfigMap {name} is not there: no costs are computed, only those written by hand count"
-            return Outcome(status=status or None, problem=EventNote(WARNING, "ConfigMapMissing", note), due=LOOK_AGAIN)
+            return ReconcileResult(
+                status=status or None, problem=EventNote(WARNING, "ConfigMapMissing", note), due=RETRY_PERIOD
+            )
         weights = item["spec"].get("weights") or []
-        places = [place_of(node) for node in nodes]
-        measured = read_measurements(config_maps[0].get("data") or {}, [place.name for place in places])
+        locations = [location_of(node) for node in nodes]
+        measured = read_measurements(config_maps[0].get("data") or {}, [location.name for location in locations])
         costs = topology_list(
-            cost_graphs(places, measured.milliseconds),
+            cost_graphs(locations, measured.milliseconds),
             costs_by_hand(weights),
-            bandwidth_in_use(related["appgroups"], related["pods"], places),
+            bandwidth_in_use(related["appgroups"], related["pods"], locations),
         )
         status["weightCalculationTime"] = format_time(self._clock.now())
         after = with_computed(weights, costs)
-        return Outcome(
+        return ReconcileResult(
             status=status,
             spec=None if after == weights else {"weights": after},
             problem=_unreadable(measured.unreadable),
@@ -189,10 +191,10 @@ class NetworkTopologyController:
 
 def with_computed(weights: list[JsonObject], costs: list[JsonObject]) -> list[JsonObject]:
     """The weights of people, and the computed ones after them."""
-    kept = [weight for weight in weights if weight.get("name") != COMPUTED]
-    if not any(weight.get("name") == BY_HAND for weight in kept):
-        kept.insert(0, {"name": BY_HAND, "topologyList": []})
-    return [*kept, {"name": COMPUTED, "topologyList": costs}]
+    by_people = [weight for weight in weights if weight.get("name") != COMPUTED]
+    if not any(weight.get("name") == BY_HAND for weight in by_people):
+        by_people.insert(0, {"name": BY_HAND, "topologyList": []})
+    return [*by_people, {"name": COMPUTED, "topologyList": costs}]
 
 
 def _unreadable(keys: list[str]) -> EventNote | None:

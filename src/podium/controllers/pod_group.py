@@ -21,7 +21,7 @@ from typing import Final
 import msgspec
 
 from podium.client import ApiResource
-from podium.controllers.controller import WARNING, EventNote, Outcome, Related, RelatedCollection, invalid
+from podium.controllers.controller import WARNING, EventNote, ReconcileResult, Related, RelatedCollection, invalid
 from podium.framework.clock import Clock
 from podium.kube import Pod
 from podium.kube.custom_object import POD_GROUP_LABEL
@@ -116,7 +116,7 @@ class PodGroupController:
         pods = ApiResource("/api/v1/pods", Pod, {"labelSelector": POD_GROUP_LABEL})
         self.related = (RelatedCollection(pods, group_key, _key),)
 
-    def reconcile(self, item: JsonObject, related: Related) -> Outcome:
+    def reconcile(self, item: JsonObject, related: Related) -> ReconcileResult:
         group, before, now = read_group(item), read_status(item), self._clock.now()
         problem = None
         if isinstance(group, str):
@@ -128,7 +128,7 @@ class PodGroupController:
             least = group.min_member
         after = next_status(before, least, list(related["pods"]), now)
         left = seconds_until_timeout(after, now)
-        return Outcome(
+        return ReconcileResult(
             status=None if after == before else msgspec.to_builtins(after),
             event=TIMED_OUT if left is not None and left <= 0 else None,
             problem=problem,

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import msgspec
 
 from podium.client import MERGE_PATCH, ApiError, Client, ClientError, missing_rule
-from podium.controllers.controller import Controller, EventNote, Outcome, Related, invalid, namespaced
+from podium.controllers.controller import Controller, EventNote, ReconcileResult, Related, invalid, namespaced
 from podium.controllers.members import Members
 from podium.controllers.watches import SharedWatch
 from podium.kube.bounds import UNDECODABLE
@@ -117,22 +117,22 @@ class Reconciler:
         if item is None:
             return UNCHANGED
         related = {each.plural: each.of(key) for each in self._members}
-        outcome = self._outcome(item, await self._with_fetched(item, key[0], related))
-        self._state_problem(key, item, outcome.problem)
-        differs = outcome.status is not None or outcome.spec is not None
-        if differs and not await self._write(key, item, outcome):
+        result = self._result(item, await self._with_fetched(item, key[0], related))
+        self._state_problem(key, item, result.problem)
+        differs = result.status is not None or result.spec is not None
+        if differs and not await self._write(key, item, result):
             return UNCHANGED  # a newer version is on its way, and with it another attempt
-        if outcome.event is not None:
-            self._record(item, outcome.event)
-        if outcome.due is not None:
-            self.queue.add_after(key, outcome.due)
+        if result.event is not None:
+            self._record(item, result.event)
+        if result.due is not None:
+            self.queue.add_after(key, result.due)
         return WRITTEN if differs else UNCHANGED
 
-    def _outcome(self, item: JsonObject, related: Related) -> Outcome:
+    def _result(self, item: JsonObject, related: Related) -> ReconcileResult:
         try:
             return self.controller.reconcile(item, related)
         except (TypeError, ValueError, LookupError, AttributeError) as error:
-            return Outcome(problem=invalid(f"its status cannot be computed, correct the object: {error}"))
+            return ReconcileResult(problem=invalid(f"its status cannot be computed, correct the object: {error}"))
 
     async def _with_fetched(self, item: JsonObject, namespace: str, related: dict[str, Any]) -> dict[str, Any]:
         fetched = self.controller.fetched
@@ -152,9 +152,9 @@ class Reconciler:
         except (ClientError, *UNDECODABLE) as error:
             raise WriteError(f"{plural} {name} cannot be read: {error}") from None
 
-    async def _write(self, key: Key, item: JsonObject, outcome: Outcome) -> bool:
+    async def _write(self, key: Key, item: JsonObject, result: ReconcileResult) -> bool:
         """Patch what differs; False where the object has changed or gone meanwhile. Raises WriteError."""
-        parts = (("spec", outcome.spec), ("status", outcome.status))
+        parts = (("spec", result.spec), ("status", result.status))
         body = {name: value for name, value in parts if value is not None}
         path = f"{namespaced(self.controller.resource.path, key[0])}/{key[1]}"
         version = item["metadata"]["resourceVersion"]

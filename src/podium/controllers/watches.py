@@ -1,7 +1,7 @@
 """Watches the collections that controllers read, each once however many controllers read it.
 
 A custom resource may be served later than this process starts, or never: it is looked for until it is, and meanwhile
-whoever only depends on it sees none. Where controllers want different parts of a collection (pods with one label, all
+controllers that only depend on it see none. Where controllers want different parts of a collection (pods with one label, all
 pods), all of it is watched, and each takes what concerns it.
 """
 
@@ -18,7 +18,7 @@ import msgspec
 from podium.client import ApiError, ApiResource, Client, ClientError, Reflector
 from podium.kube.bounds import UNDECODABLE
 
-LOOK_AGAIN = 5.0
+RETRY_PERIOD = 5.0
 """Seconds until a resource that is not served is looked for again."""
 
 Listener = Callable[[Any], None]
@@ -61,7 +61,7 @@ class SharedWatch:
             if problem != reported:
                 reported = problem
                 self._report(problem)
-            await asyncio.sleep(LOOK_AGAIN)
+            await asyncio.sleep(RETRY_PERIOD)
         if reported:
             self._report(f"{self.resource.name} is served now")
 
