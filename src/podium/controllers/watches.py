@@ -1,8 +1,8 @@
 """Watches the collections that controllers read, each once however many controllers read it.
 
 A custom resource may be served later than this process starts, or never: it is looked for until it is, and meanwhile
-controllers that only depend on it see none. Where controllers want different parts of a collection (pods with one label, all
-pods), all of it is watched, and each takes what concerns it.
+controllers that only depend on it see none. Where controllers want different parts of a collection (pods with one
+label, all pods), all of it is watched, and each takes what concerns it.
 """
 
 from __future__ import annotations
