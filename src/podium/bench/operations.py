@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from podium.bench.loop import DECISION, WorkloadRun
 from podium.bench.templates import NODE, Maker, ObjectTemplate
+from podium.bench.zone_reports import report_zones
 from podium.kube import CSINode, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod
 
 Count = int | str
@@ -51,13 +52,20 @@ class CreateNodes:
     def prepare(self, plan: WorkloadPlan) -> Step:
         count = plan.count(self.count)
         objects: list[Any] = []
+        nodes: list[Node] = []
         for index in range(count):
             node = self.template.make(index, count)
-            plan.nodes.append(node)
+            nodes.append(node)
             objects.append(node)
             if self.csi_node is not None:
                 objects.append(self.csi_node.make(index, count))
-        return lambda run: _set_all(run, objects)
+        plan.nodes += nodes
+
+        def run_step(run: WorkloadRun) -> None:
+            _set_all(run, objects)
+            report_zones(run.scheduler, nodes)
+
+        return run_step
 
 
 @dataclass(frozen=True)

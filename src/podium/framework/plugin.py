@@ -97,8 +97,9 @@ class Plugin:
     """The type of the plugin's arguments: fields with defaults, and `validate(path)` where limits need words."""
     points: ClassVar[frozenset[Point]] = frozenset()
     """The extension points it implements, found from its methods."""
-    filter_scope: ClassVar[Scope] = Scope.CLUSTER
-    score_scope: ClassVar[Scope] = Scope.CLUSTER
+    filter_scope: Scope = Scope.CLUSTER
+    score_scope: Scope = Scope.CLUSTER
+    """The scopes, of the class or, where the arguments decide it, of the plugin itself."""
     sees_claims: ClassVar[bool] = True
     """Whether pods with equal watermarks that differ only in the claims they name may get different answers."""
     normalizer: ClassVar[Normalizer | None] = None

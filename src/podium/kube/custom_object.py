@@ -17,8 +17,12 @@ CUSTOM_KINDS: Final = {
     ("security-profiles-operator.x-k8s.io/v1beta1", "SeccompProfile"): (
         "seccompprofiles.security-profiles-operator.x-k8s.io"
     ),
+    ("topology.node.k8s.io/v1alpha2", "NodeResourceTopology"): "noderesourcetopologies.topology.node.k8s.io",
 }
 """The custom kinds that are read from files, and what plugins call them."""
+
+CLUSTER_SCOPED: Final = frozenset({"NodeResourceTopology"})
+"""Those of them that belong to the whole cluster."""
 
 POD_GROUP_LABEL: Final = "scheduling.x-k8s.io/pod-group"
 """The label by which a pod belongs to the PodGroup of its namespace with that name."""
@@ -29,6 +33,14 @@ class CustomObject(NamespacedObject, frozen=True, kw_only=True):
     kind: str = ""
     spec: dict[str, Any] = msgspec.field(default_factory=dict)
     status: dict[str, Any] = msgspec.field(default_factory=dict)
+    zones: Any = None
+    """With the two below: what a NodeResourceTopology has in place of a spec."""
+    attributes: Any = None
+    topology_policies: Any = None
+
+    @property
+    def key(self) -> str:
+        return self.metadata.name if self.kind in CLUSTER_SCOPED else super().key
 
     @property
     def resource(self) -> str:

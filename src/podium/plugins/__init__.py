@@ -66,6 +66,7 @@ IN_TREE = {
     "NodeMetadata": "node_metadata",
     "PodState": "pod_state",
     "QOSSort": "qos_sort",
+    "NodeResourceTopologyMatch": "node_resource_topology_match",
     "Template": "template",
 }
 """Plugin name → module: kube-scheduler's in its order, then those no profile has by itself."""

@@ -14,6 +14,7 @@ import msgspec
 
 from podium.engine.intake import Intake
 from podium.kube import Node, Pod, decode_documents
+from podium.kube.custom_object import CLUSTER_SCOPED, CUSTOM_KINDS
 from podium.kube.documents import read_documents
 from podium.simulator.errors import ScenarioError
 
@@ -42,10 +43,14 @@ def read_custom(text: str, source: str) -> Iterator[CustomItem]:
         value = msgspec.json.decode(document.data)
         for item in value.get("items", ()) if str(value.get("kind", "")).endswith("List") else (value,):
             group, _, version = str(item.get("apiVersion", "")).rpartition("/")
-            if not version or "." not in group or (group.endswith(".k8s.io") and not group.endswith(".x-k8s.io")):
+            known = CUSTOM_KINDS.get((f"{group}/{version}", str(item.get("kind", ""))))
+            builtin = group.endswith(".k8s.io") and not group.endswith(".x-k8s.io")
+            if not version or "." not in group or (builtin and known is None):
                 continue
             metadata = item.get("metadata") or {}
             if not isinstance(metadata, dict) or not metadata.get("name"):
                 raise ScenarioError(f"{source}:{document.line_of('$')}: {item.get('kind')}: expected metadata.name")
             key = f"{metadata.get('namespace') or 'default'}/{metadata['name']}"
-            yield CustomItem(f"{str(item.get('kind', '')).lower()}s.{group}", key, item)
+            if item.get("kind") in CLUSTER_SCOPED:
+                key = metadata["name"]
+            yield CustomItem(known or f"{str(item.get('kind', '')).lower()}s.{group}", key, item)

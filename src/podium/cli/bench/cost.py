@@ -25,7 +25,7 @@ def cost(
 
     Two processes run the same workload and take turns on one core, a hundred pods at a time, so that both are disturbed
     equally. Shown are the median times per pod and their ratio: of all rounds the median, the least and the most.
-    Plugins that read measured load are given numbers for every node.
+    Plugins that read measured load are given numbers for every node, those that read NUMA zones eight zones of each.
 
     Example: podium bench cost ImageLocality --nodes 500
     """

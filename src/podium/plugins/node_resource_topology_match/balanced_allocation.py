@@ -1,0 +1,55 @@
+"""Scores zones by how evenly a request uses their resources: (1 − variance of request / available) · 100.
+
+The variance is that of a sample (n − 1). A zone that has nothing of a resource counts as fully used; one that has less
+than is asked for scores 0. With one resource there is nothing to balance: 100. Weights do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from podium.plugins.node_resource_topology_match.strategy import PerZone
+from podium.plugins.node_resource_topology_match.zone_columns import Amounts
+
+
+def balanced_allocation() -> PerZone:
+    return PerZone({}, score_zones, score_zone)
+
+
+def score_zones(available: Sequence[Amounts], requests: Sequence[int], _weights: Sequence[int]) -> Amounts:
+    shares = [
+        np.where(have == 0, 1.0, request / np.maximum(have, 1))
+        for have, request in zip(available, requests, strict=True)
+    ]
+    mean, squares = np.zeros_like(shares[0]), np.zeros_like(shares[0])
+    over = np.zeros(shares[0].shape, dtype=np.bool_)
+    for share in shares:
+        mean += share
+        over |= share > 1
+    mean /= len(shares)
+    for share in shares:
+        squares += (share - mean) * (share - mean)
+    score = ((1 - squares / max(1, len(shares) - 1)) * 100).clip(min=0)
+    found: Amounts = np.where(over, 0, score).astype(np.int64)
+    return found
+
+
+def score_zone(available: Sequence[int], requests: Sequence[int], _weights: Sequence[int]) -> int:
+    """A zone with 6 cpus and 16 GiB, of which 2 and 8 are asked for.
+
+    >>> score_zone([6000, 16 << 30], [2000, 8 << 30], [1, 1])
+    98
+    """
+    shares = [request / have if have > 0 else 1.0 for have, request in zip(available, requests, strict=True)]
+    if any(share > 1 for share in shares):
+        return 0
+    mean = 0.0
+    for share in shares:
+        mean += share
+    mean /= len(shares)
+    squares = 0.0
+    for share in shares:
+        squares += (share - mean) * (share - mean)
+    return int(max(0.0, (1 - squares / max(1, len(shares) - 1)) * 100))
