@@ -15,9 +15,10 @@ again without.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Iterator, Sequence
 
-from podium.cluster import PlacedPod
+from podium.cluster import PlacedPod, PodFacts
 from podium.framework import Cycle
 from podium.framework.preemption.dry_runs import Candidate, Harm
 from podium.framework.preemption.evictions import was_evicted
@@ -28,8 +29,8 @@ from podium.kube.selector import Selector, SelectorError, compile_label_selector
 from podium.plugins.cross_node_preemption.args import CrossNodePreemptionArgs
 from podium.plugins.cross_node_preemption.cluster_trial import ClusterTrial
 
-FIRST_STEP = 16
-"""Pods that are taken off at first; each further step takes off as many as there are off already."""
+FIRST_STEP, GROWTH = 16, 4
+"""Pods that are taken off at first, and how many times as many are off after each further step."""
 MOST_CANDIDATES = 5
 """Nodes for which victims are worked out."""
 MOST_BUDGET_TRIES = 3
@@ -42,7 +43,7 @@ def find_across_nodes(
     """The node and the victims, on whatever nodes, that hurt least; None where none are found."""
     cluster = cycle.cluster
     budgets = Budgets(cluster.objects.budgets)
-    pods = evictable_pods(cycle.pod, cluster.pods.values(), budgets)[: args.max_pods]
+    pods = evictable_pods(cycle.pod, cluster.pods.values(), budgets, args.max_pods)
     found: list[Candidate] = []
     with cluster.dry_run():
         trial = ClusterTrial(runtime, cycle)
@@ -61,20 +62,27 @@ def find_across_nodes(
     return min(found, key=lambda candidate: candidate.harm, default=None)
 
 
-def evictable_pods(preemptor: Pod, placed: Iterable[PlacedPod], budgets: Budgets) -> list[PlacedPod]:
-    """The pods that may be evicted, those most likely in the way first."""
-    lower = [each for each in placed if each.pod.priority < preemptor.priority]
-    ranked = by_importance([each for each in lower if each.pod.terminating or not budgets.split([each])[0]])
-    ranked.reverse()
+def evictable_pods(preemptor: Pod, placed: Iterable[PlacedPod], budgets: Budgets, most: int) -> list[PlacedPod]:
+    """So many of the pods that may be evicted, those most likely in the way first."""
     selectors = list(_selectors(preemptor))
-
-    def rank(each: PlacedPod) -> int:
-        if was_evicted(each.pod):
-            return 0
-        concerned = each.facts.terms or any(selector.matches(each.pod.labels) for selector in selectors)
-        return 1 if concerned else 2
-
-    return sorted(ranked, key=rank)
+    concerned: dict[PodFacts, bool] = {}  # the same for pods of one signature
+    leaving, in_the_way, others = list[PlacedPod](), list[PlacedPod](), list[PlacedPod]()
+    for each in placed:
+        pod, facts = each.pod, each.facts
+        if pod.priority >= preemptor.priority:
+            continue
+        if facts not in concerned:
+            selected = any(selector.matches(pod.labels) for selector in selectors)
+            concerned[facts] = selected or bool(facts.terms)
+        if pod.terminating:
+            (leaving if was_evicted(pod) else others).append(each)
+        elif not budgets.split([each])[0]:
+            (in_the_way if concerned[facts] else others).append(each)
+    found = leaving + by_importance(in_the_way)[::-1]
+    if len(found) < most:
+        lowest = heapq.nsmallest(most, others, key=lambda each: each.pod.priority)
+        found += by_importance(lowest)[::-1]
+    return found[:most]
 
 
 def _selectors(pod: Pod) -> Iterator[Selector]:
@@ -95,7 +103,7 @@ def _take_off_until_it_fits(
     """(the pods taken off, the rows on which the preemptor fits then)."""
     off: list[PlacedPod] = []
     while len(off) < len(pods):
-        step = pods[len(off) : max(FIRST_STEP, 2 * len(off))]
+        step = pods[len(off) : max(FIRST_STEP, GROWTH * len(off))]
         trial.take_off(step)
         off += step
         fitting = [row for row in rows if trial.fits(row)]
