@@ -59,6 +59,7 @@ IN_TREE = {
     "GpuClustering": "gpu_share",
     "GpuBestFit": "gpu_share",
     "GpuFGD": "gpu_share",
+    "LearnedScore": "learned",
     "Coscheduling": "coscheduling",
     "NetworkOverhead": "network_overhead",
     "TopologicalSort": "topological_sort",

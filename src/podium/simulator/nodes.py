@@ -28,7 +28,7 @@ HOST_MEMORY = 10**6
 def make_nodes(group: NodeGroup, source: Source, first: int = 0) -> list[Node]:
     """The nodes of a group; `first` is the number of the first where they are numbered."""
     if group.openb is not None:
-        return list(_openb_nodes(source.find(group.openb)))
+        return list(openb_nodes(source.find(group.openb)))
     if group.hosts is not None:
         return list(_hosts(source.find(group.hosts)))
     if group.file is not None:
@@ -75,7 +75,7 @@ def _dumped(path: Path) -> list[Node]:
 
 
 @lru_cache(maxsize=8)
-def _openb_nodes(path: Path) -> tuple[Node, ...]:
+def openb_nodes(path: Path) -> tuple[Node, ...]:
     def node(row: CsvRow) -> Node:
         offered: dict[str, Amount] = {
             "cpu": f"{row.whole('cpu_milli')}m",

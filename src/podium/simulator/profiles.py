@@ -23,9 +23,11 @@ from podium.placement.gpu.typical_pods import PodType
 from podium.simulator.errors import ScenarioError
 from podium.simulator.reading import LoadedScenario
 from podium.simulator.scenario import Contender
-from podium.simulator.workload import typical_of, workloads
+from podium.simulator.workload import classes_of, typical_of, workloads
 
-TYPICAL, FROM_WORKLOAD = "typicalPods", "workload"
+FROM_WORKLOAD = "workload"
+FILLED = {"typicalPods": typical_of, "knowledge": classes_of}
+"""Arguments that may be taken from the workload: the typical pods of it, or all classes of pods."""
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 
@@ -46,22 +48,26 @@ def configuration(loaded: LoadedScenario, contender: Contender, registry: Regist
 
 
 def _with_typical_pods(profile: dict[str, Any], loaded: LoadedScenario) -> dict[str, Any]:
-    """The profile with the workload's typical pods where it asks for them."""
+    """The profile with the workload's pods where it asks for them."""
     written = profile.get("pluginConfig")
     if not isinstance(written, list):
         return profile
-    filled = []
-    for each in written:
-        args = each.get("args") if isinstance(each, dict) else None
-        if isinstance(args, dict) and args.get(TYPICAL) == FROM_WORKLOAD:
-            given = typical_of(workloads(loaded.scenario, loaded.source), loaded.source)
+    return {**profile, "pluginConfig": [_filled(each, loaded) for each in written]}
+
+
+def _filled(plugin: Any, loaded: LoadedScenario) -> Any:
+    args = plugin.get("args") if isinstance(plugin, dict) else None
+    if not isinstance(args, dict):
+        return plugin
+    filled = dict(args)
+    for name, of in FILLED.items():
+        if args.get(name) == FROM_WORKLOAD:
+            given = of(workloads(loaded.scenario, loaded.source), loaded.source)
             if not given:
-                problem = f"{TYPICAL}: {FROM_WORKLOAD}: the workload is no openb list; write the typical pods down"
+                problem = f"{name}: {FROM_WORKLOAD}: the workload is no openb list; write the typical pods down"
                 raise ScenarioError(f"{loaded.position_of('profiles')}: {problem}")
-            filled.append({**each, "args": {**args, TYPICAL: [_typical_pod(kind) for kind in given]}})
-        else:
-            filled.append(each)
-    return {**profile, "pluginConfig": filled}
+            filled[name] = [_typical_pod(kind) for kind in given]
+    return {**plugin, "args": filled}
 
 
 def _typical_pod(kind: PodType) -> dict[str, Any]:

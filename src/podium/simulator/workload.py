@@ -38,6 +38,12 @@ def typical_of(given: Iterable[PodSource], source: Source) -> tuple[PodType, ...
     return openb.typical(source.find(lists[0])) if lists else ()
 
 
+def classes_of(given: Iterable[PodSource], source: Source) -> tuple[PodType, ...]:
+    """All classes of pods of that list."""
+    lists = [each.openb.list for each in given if each.openb is not None]
+    return openb.classes(source.find(lists[0])) if lists else ()
+
+
 def of_file(path: Path) -> PodSource:
     """The workload of a CSV file, whose columns tell the format."""
     if path.is_dir():

@@ -8,7 +8,7 @@ pods, the largest first (of equals: more cpu, then more milli, GPUs and models f
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from podium.placement.gpu.request import GpuRequest
@@ -31,7 +31,11 @@ def typical_pods(pods: Iterable[tuple[int, GpuRequest]]) -> tuple[PodType, ...]:
     >>> [kind.pods for kind in typical_pods([(4000, half)] * 15 + [(2000, whole)] * 4 + [(8000, whole)])]
     [15, 4]
     """
-    numbers = Counter(pods)
+    return most_of(Counter(pods))
+
+
+def most_of(numbers: Mapping[tuple[int, GpuRequest], int]) -> tuple[PodType, ...]:
+    """The same of pods that are counted already, by (thousandths of cpu, GPU request)."""
     wanted = sum(numbers.values()) * COVERED_PERCENT
     chosen: list[PodType] = []
     covered = 0
@@ -41,6 +45,15 @@ def typical_pods(pods: Iterable[tuple[int, GpuRequest]]) -> tuple[PodType, ...]:
         chosen.append(PodType(cpu, request, numbers[cpu, request]))
         covered += chosen[-1].pods
     return tuple(chosen)
+
+
+def grown(pods: int, known: int) -> bool:
+    """Whether so many pods are enough more than those that were known for typical pods to be found again.
+
+    >>> grown(1, 0), grown(12, 10), grown(13, 10)
+    (True, False, True)
+    """
+    return 10 * pods >= 13 * known
 
 
 def _size(cpu: int, request: GpuRequest) -> tuple[int, int, int, str]:

@@ -7,14 +7,15 @@ that asks for several, as the authors' does. Pods arrive one by one and never en
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from podium.kube.meta import Amount
-from podium.placement.gpu.request import COUNT, MILLI, MODEL, WHOLE, read_request
-from podium.placement.gpu.typical_pods import PodType, typical_pods
+from podium.placement.gpu.request import COUNT, MILLI, MODEL, WHOLE, GpuRequest, read_request
+from podium.placement.gpu.typical_pods import PodType, most_of
 from podium.simulator.csv_rows import CsvRow, read_rows
 from podium.simulator.errors import ScenarioError
 from podium.simulator.pods import FOREVER, PodArrival, PodTemplate, plain_spec
@@ -103,7 +104,16 @@ def read_list(path: Path) -> tuple[OpenbPod, ...]:
 
 def typical(path: Path) -> tuple[PodType, ...]:
     """The typical pods of a list."""
-    return typical_pods((pod.template.cpu, read_request(pod.template.annotations)) for pod in read_list(path))
+    return most_of(_numbers(path))
+
+
+def classes(path: Path) -> tuple[PodType, ...]:
+    """All classes of pods of a list."""
+    return tuple(PodType(cpu, request, pods) for (cpu, request), pods in _numbers(path).items())
+
+
+def _numbers(path: Path) -> Counter[tuple[int, GpuRequest]]:
+    return Counter((pod.template.cpu, read_request(pod.template.annotations)) for pod in read_list(path))
 
 
 def _template(cpu: int, memory: int, count: int, milli: int, models: str) -> PodTemplate:

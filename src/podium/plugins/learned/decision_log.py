@@ -1,0 +1,65 @@
+"""Writes one JSON line per decision: who decided, and in shadow mode how far model and fallback agree.
+
+    {"pod": "default/a", "source": "model", "node": "n1"}
+    {"pod": "default/a", "nodes": 12, "fallback": ["n3"], "model": ["n7"], "tau": 0.4, "seconds": 0.0004}
+
+`fallback` and `model` name the first nodes with the highest score, at most three.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from podium.framework import Scores
+from podium.kube import Pod
+
+MOST_PAIRS = 300
+"""Nodes that the rank correlation is computed over."""
+
+
+class DecisionLog:
+    """The file; what cannot be written is dropped, for no decision may wait for a disk."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)  # open as long as the process runs
+
+    def decided(self, pod: Pod, node: str, reason: str) -> None:
+        self._write({"pod": pod.key, "source": reason or "model", "node": node})
+
+    def compare(self, pod: Pod, names: list[str], fallback: Scores, model: Scores, seconds: float) -> None:
+        """Both scores of the nodes that fit."""
+        line = {
+            "pod": pod.key,
+            "nodes": len(names),
+            "fallback": _best(names, fallback),
+            "model": _best(names, model),
+            "tau": kendall(fallback, model),
+            "seconds": seconds,
+        }
+        self._write(line)
+
+    def _write(self, line: dict[str, Any]) -> None:
+        try:
+            os.write(self._file, msgspec.json.encode(line) + b"\n")
+        except OSError:
+            return
+
+
+def _best(names: list[str], scores: Scores) -> list[str]:
+    return [names[i] for i in np.flatnonzero(scores == scores.max(initial=0))[:3].tolist()]
+
+
+def kendall(first: Scores, second: Scores) -> float:
+    """Kendall's rank correlation (tau-b) of two scores; 1 where either has all nodes equal.
+
+    >>> kendall(np.array([1, 2, 3]), np.array([1, 3, 2]))
+    0.3333333333333333
+    """
+    a, b = first[:MOST_PAIRS], second[:MOST_PAIRS]
+    signs = np.sign(np.subtract.outer(a, a)), np.sign(np.subtract.outer(b, b))
+    both = float(np.sqrt(np.count_nonzero(signs[0])) * np.sqrt(np.count_nonzero(signs[1])))
+    return float((signs[0] * signs[1]).sum()) / both if both else 1.0

@@ -1,0 +1,85 @@
+"""Decides whether the model may be asked: not while it is broken, late, or far from what it was trained on.
+
+A running computation cannot be interrupted, so it is not begun when it is expected to take longer than the deadline:
+the moving average per node times the nodes. Five answers in a row that were late or failed open the breaker; after 30 s
+the model is tried again. Time comes from the scheduler's clock: in a simulation it stands still while a score is
+computed, so that nothing is ever late there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal
+
+Reason = Literal["timeout", "exception", "nan", "schema", "ood", "drift", "breaker_open", "no_model"]
+REASONS: tuple[Reason, ...] = (
+    "timeout", "exception", "nan", "schema", "ood", "drift", "breaker_open", "no_model",
+)  # fmt: skip
+IN_A_ROW = 5
+PAUSE = 30.0
+SMOOTHING = 0.2
+
+
+class Guard:
+    """The health of the model; `generation` moves whenever the answer to `reason` may."""
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline = deadline
+        self._per_node = 0.0
+        self._bad_in_a_row = 0
+        self._closed_until = 0.0
+        self._closed_for: Reason | None = None
+        self.lasting: Reason | None = None
+        """What is wrong until something else changes: the file, the pods, the cluster."""
+        self.fallbacks: Counter[str] = Counter()
+        """Decisions of the fallback, by reason."""
+        self.overruns = 0
+        self.generation = 0
+
+    def reason(self, now: float) -> Reason | None:
+        """Why the model may not be asked now."""
+        if self.lasting is not None:
+            return self.lasting
+        if self._closed_for is not None:
+            if now < self._closed_until:
+                return self._closed_for
+            self._close(None, now)
+            self._per_node = 0.0  # the try measures it
+        return None
+
+    def set_lasting(self, reason: Reason | None) -> None:
+        if reason != self.lasting:
+            self.lasting = reason
+            self.generation += 1
+
+    def too_slow(self, nodes: int, now: float) -> bool:
+        """Whether scoring so many nodes is expected to miss the deadline; the model then pauses."""
+        if self._per_node * nodes <= self._deadline:
+            return False
+        self._close("timeout", now)
+        return True
+
+    def took(self, nodes: int, seconds: float, now: float) -> None:
+        """Learn from an answer about so many nodes."""
+        each = seconds / max(nodes, 1)
+        self._per_node = each if not self._per_node else (1 - SMOOTHING) * self._per_node + SMOOTHING * each
+        if seconds > self._deadline:
+            self.overruns += 1
+            self._bad(now)
+        else:
+            self._bad_in_a_row = 0
+
+    def failed(self, now: float) -> None:
+        """The model raised, or gave something that is no number."""
+        self.generation += 1  # what was cached beside it is of another source
+        self._bad(now)
+
+    def _bad(self, now: float) -> None:
+        self._bad_in_a_row += 1
+        if self._bad_in_a_row >= IN_A_ROW:
+            self._bad_in_a_row = 0
+            self._close("breaker_open", now)
+
+    def _close(self, reason: Reason | None, now: float) -> None:
+        self._closed_for, self._closed_until = reason, now + PAUSE
+        self.generation += 1

@@ -1,0 +1,436 @@
+"""Scores nodes by a policy that was trained for the workload (LearnedScore).
+
+    score = ⌊offset + scale·(Σ weight·term) + ½⌋, within 0–100; a policy file has the weights (`policy_file`)
+
+Terms and prices are those of `placement.gpu`. They come from the scheduler's own state: nothing is measured. The model
+is guarded (`guard`): where it may not be asked, the fallback scores by what is left of cpu and GPU, least first, and
+where that fails all nodes get 50. So the plugin never raises, leaves out no node, and stays within 0–100.
+
+In `shadow` the fallback decides and the model's scores are recorded. In `canary:p` a share of the pods, chosen by a
+hash of their uid, is decided by the model. The file is looked at before each decision: one that is replaced takes
+effect at once, one that is gone or broken makes the fallback decide.
+
+Surprise: the device that a share gets is the one the score was best with, so GpuShare must be enabled beside it.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import Cluster, NodeInfo, Nodes
+from podium.cluster.resources import ALLOCATABLE, CPU, REQUESTED
+from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, PluginError, Resource, Scope, Scores, Status
+from podium.kube import Pod
+from podium.placement.gpu.devices import GpuDevices, request_of
+from podium.placement.gpu.knowledge import constrained_demand, price
+from podium.placement.gpu.prices import Prices
+from podium.placement.gpu.request import MODEL, NO_GPU, GpuRequest
+from podium.placement.gpu.terms import FULL_CPU, FULL_GPU, STATE, Floats, group_of, rank_of
+from podium.plugins.learned.args import COUNTED, LearnedScoreArgs
+from podium.plugins.learned.decision_log import DecisionLog
+from podium.plugins.learned.guard import Guard, Reason
+from podium.plugins.learned.idle_gpu import IdleGpu
+from podium.plugins.learned.linear import NOT_FEASIBLE, PRICE, RANK, SCAR, LinearScore, NodeState
+from podium.plugins.learned.policy_file import PolicyError, PolicyFile, path_of, read_policy
+from podium.plugins.learned.seen_pods import SeenPods, read_classes
+
+NEUTRAL = 50
+FEW_ROWS = 64
+"""Up to so many changed rows, going through them one by one is quicker than computing with arrays."""
+MOST_SHAPES = 2000
+
+
+class RequestShape(NamedTuple):
+    """What a pod asks for, as far as the state of nodes is concerned."""
+
+    cpu: int
+    gpus: int
+    milli: int
+
+
+class ShapeScores:
+    """What the state of each row and the placement give for pods of one shape."""
+
+    __slots__ = ("base", "cursor")
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.base: Floats = np.full(cluster.columns.rows, NOT_FEASIBLE)
+        self.cursor = cluster.row_cursor()
+
+
+class LearnedScore(Plugin):
+    Args = LearnedScoreArgs
+    score_scope = Scope.PODS
+    sees_claims = False
+
+    def __init__(self, args: LearnedScoreArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self.first_of_equals = args.first_of_equals  # type: ignore[misc]
+        cluster = handle.cluster
+        self._cluster = cluster
+        self._devices = GpuDevices.of(cluster)
+        self._models = cluster.labels.column(MODEL)
+        self._idle = IdleGpu(cluster, self._devices)
+        self._prices = Prices()
+        self.guard = Guard(args.deadline.seconds)
+        self._path = path_of(args.policy)
+        self._file_stamp: Hashable = None
+        self._policy: PolicyFile | None = None
+        try:
+            self._seen = SeenPods(_given(args))
+            self._load()
+        except PolicyError as error:
+            raise PluginError(str(error)) from None
+        self._score: LinearScore | None = None
+        self._built_of: Hashable = None
+        self._demand: dict[str, float] = {}
+        self._scar: dict[str, float] = {}
+        self._shapes: dict[RequestShape, ShapeScores] = {}
+        self._ranks: dict[str, float] = {}
+        self._last: tuple[str, Reason | str] = "", ""
+        self.log = DecisionLog(args.log) if args.log else None
+        self._warned = False
+
+    def interests(self) -> Iterable[Any]:
+        return ()
+
+    # What is heard of
+
+    def observe(self, resource: str, before: Any, after: Any) -> None:
+        if resource == Resource.POD and before is None and isinstance(after, Pod) and self._seen.counted:
+            facts = self._cluster.facts.of(after)
+            request = request_of(after, facts)
+            self._seen.add((int(facts.counted[CPU]), request if isinstance(request, GpuRequest) else NO_GPU))
+
+    # Who decides
+
+    def watermark(self, pod: Pod) -> Hashable:
+        reason = self._source(pod)
+        if self.args.mode == "shadow" and self.log is not None:
+            return None  # both scores are wanted for every pod
+        return reason, self.guard.generation, self._built_of, self._prices.generation
+
+    def _source(self, pod: Pod) -> Reason | str:
+        """Why the fallback decides about a pod; empty where the model does. Everything is brought up to date."""
+        try:
+            reason = self._find_source(pod)
+        except Exception as error:
+            self._failed("exception", error)
+            reason = "exception"
+        if self._last[0] != pod.uid:
+            self.guard.fallbacks[reason] += 1
+        self._last = pod.uid, reason
+        return reason
+
+    def _find_source(self, pod: Pod) -> Reason | str:
+        if self.args.mode == "off":
+            return "off"
+        self._look_at_file()
+        self._build()
+        reason = self.guard.reason(self.handle.clock.now())
+        if reason is not None:
+            return reason
+        self._renew_prices()
+        if self.args.mode == "shadow":
+            return "shadow"
+        chosen = self.args.share >= 1 or zlib.crc32(pod.uid.encode()) / 0xFFFFFFFF < self.args.share
+        return "" if chosen else "canary"
+
+    def _look_at_file(self) -> None:
+        if self._stamp() != self._file_stamp:
+            try:
+                self._load()
+            except PolicyError as error:
+                self._policy = None
+                self.guard.set_lasting(error.reason)  # type: ignore[arg-type]
+                self.handle.report(f"LearnedScore: {error}; the fallback decides")
+
+    def _load(self) -> None:
+        self._file_stamp = self._stamp()
+        self._policy = read_policy(self._path)
+        self._ranges = _ranges(self._policy)
+        self.guard.set_lasting(None)
+        self.guard.generation += 1
+        self._built_of = None
+
+    def _stamp(self) -> Hashable:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    def _build(self) -> None:
+        """Prepare for the typical pods and the nodes of now."""
+        self._idle.catch_up()
+        policy = self._policy
+        wanted = self._seen.generation, self._idle.generation, self._cluster.columns.rows, self._file_stamp
+        if policy is None or wanted == self._built_of:
+            return
+        self._built_of = wanted
+        self._shapes.clear()
+        self._score = LinearScore(policy.matrix(), self._seen.typical)
+        capacity = self._idle.capacity
+        classes = ((request, pods) for (_, request), pods in self._seen.classes.items())
+        self._demand = constrained_demand(classes, {model: gpu for model, gpu in capacity.items() if gpu and model})
+        offered = sum(capacity.values())
+        self._scar = {model: price(share, capacity[model], offered) for model, share in self._demand.items()}
+        self._check_drift(policy)
+
+    def _check_drift(self, policy: PolicyFile) -> None:
+        drift = self._seen.drift(policy.trained_on.classes)
+        if drift >= self.args.warn_drift and not self._warned:
+            self._warned = True
+            self.handle.report(f"LearnedScore: the pods seen differ by {drift:.2f} from those of the training")
+        self.guard.set_lasting("drift" if drift >= self.args.most_drift else None)
+
+    def _renew_prices(self) -> None:
+        self._prices.renew(self._demand, self._idle.free)
+
+    # Scores
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
+        reason = self._source(cycle.pod)
+        clock = self.handle.clock
+        if reason in ("", "shadow"):
+            began = clock.now()
+            scores = None
+            if self.guard.too_slow(self._to_compute(cycle, nodes), began):
+                reason = "timeout"
+            else:
+                scores, reason = self._guarded(lambda: self._model_scores(cycle, nodes), reason)
+            if scores is not None:
+                self.guard.took(len(nodes), clock.now() - began, began)
+                if reason == "":
+                    return scores
+                if reason == "shadow":
+                    fallback = self._fallback(cycle, nodes)
+                    if self.log is not None:
+                        names = [cycle.cluster.names[row] for row in nodes.rows.tolist()]
+                        self.log.compare(cycle.pod, names, fallback, scores, clock.now() - began)
+                    return fallback
+            self._recount(cycle.pod, reason)
+        return self._fallback(cycle, nodes)
+
+    def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
+        if self._last == (cycle.pod.uid, ""):
+            try:
+                base = self._refreshed(cycle).base[node.row]
+                return self._points_of_row(cycle, node.row, float(base))
+            except Exception as error:
+                self._failed("exception", error)
+        try:
+            return self._fallback_row(cycle, node.row)
+        except Exception:
+            return NEUTRAL
+
+    def reserve(self, cycle: Cycle, node_name: str) -> Status | None:
+        """Record the decision; nothing is reserved."""
+        if self.log is not None:
+            uid, reason = self._last
+            self.log.decided(cycle.pod, node_name, reason if uid == cycle.pod.uid else "single")
+        return None
+
+    def choose_device(self, cycle: Cycle, row: int) -> int | None:
+        """The first device of those that had as much left as the score was best with."""
+        if self._last != (cycle.pod.uid, "") or self._score is None:
+            return None
+        try:
+            cpu, request = _wanted(cycle)
+            state = self._state_of(row)
+            pods = state.pods - 1 if cycle.pod.uid in cycle.cluster.pods else state.pods
+            node = state._replace(cpu=state.cpu + cpu, pods=pods)
+            _, left = self._score.base(node, cpu, request, group_of(request.gpus, request.milli))
+            return None if left is None else self._devices.free_on(row).index(left)
+        except Exception as error:
+            self._failed("exception", error)
+            return None
+
+    def _guarded(self, compute: Callable[[], Scores], reason: Reason | str) -> tuple[Scores | None, Reason | str]:
+        try:
+            return compute(), reason
+        except _OutsideError:
+            self.guard.set_lasting("ood")
+            return None, "ood"
+        except FloatingPointError as error:
+            return None, self._failed("nan", error)
+        except Exception as error:
+            return None, self._failed("exception", error)
+
+    def _failed(self, reason: Reason, error: Exception) -> Reason:
+        self.guard.failed(self.handle.clock.now())
+        self.handle.report(f"LearnedScore: {type(error).__name__}: {error}; the fallback decides")
+        return reason
+
+    def _recount(self, pod: Pod, reason: Reason | str) -> None:
+        """The model was to be asked, and was not able to answer."""
+        self.guard.fallbacks[self._last[1]] -= 1
+        self.guard.fallbacks[reason] += 1
+        self._last = pod.uid, reason
+
+    def _to_compute(self, cycle: Cycle, nodes: Nodes) -> int:
+        known = self._shapes.get(_shape(cycle))
+        return len(nodes) if known is None else min(len(nodes), FEW_ROWS)
+
+    def _model_scores(self, cycle: Cycle, nodes: Nodes) -> Scores:
+        base = nodes.pick(self._refreshed(cycle).base)
+        extra = nodes.pick(self._extra_by_model(cycle)[self._models.ids])
+        assert self._policy is not None
+        weight = self._weights(cycle)[RANK]
+        ranked = extra if not weight else extra + weight * np.array([self._rank(row) for row in nodes.rows.tolist()])
+        calibration = self._policy.calibration
+        raw = calibration.offset + calibration.scale * (base + ranked) + 0.5
+        if np.isnan(raw).any():
+            raise FloatingPointError("a score is not a number")
+        scores: Scores = np.clip(np.floor(raw), 0, MAX_SCORE).astype(np.int64)
+        return scores
+
+    def _points_of_row(self, cycle: Cycle, row: int, base: float) -> int:
+        assert self._policy is not None
+        extra = self._extra(cycle, self._devices.model_of(row))
+        weight = self._weights(cycle)[RANK]
+        calibration = self._policy.calibration
+        ranked = extra + weight * self._rank(row) if weight else extra
+        raw = calibration.offset + calibration.scale * (base + ranked) + 0.5
+        if math.isnan(raw):
+            self._failed("nan", FloatingPointError("a score is not a number"))
+            return self._fallback_row(cycle, row)
+        return 0 if raw < 0 else min(int(raw), MAX_SCORE) if raw < math.inf else MAX_SCORE
+
+    def _weights(self, cycle: Cycle) -> Floats:
+        assert self._score is not None
+        request = _wanted(cycle)[1]
+        weights: Floats = self._score.weights[group_of(request.gpus, request.milli)]
+        return weights
+
+    def _extra(self, cycle: Cycle, model: str) -> float:
+        """What the price of a node's model adds."""
+        request = _wanted(cycle)[1]
+        if not request.gpus:
+            return 0.0
+        weights, now = self._weights(cycle), self._prices.by_model.get(model, 0.0)
+        if request.models:
+            return float(weights[PRICE] * (now * 0.5))
+        return float(weights[SCAR] * self._scar.get(model, 0.0) + weights[PRICE] * now)
+
+    def _extra_by_model(self, cycle: Cycle) -> Floats:
+        return np.array([self._extra(cycle, model or "") for model in self._models.values])
+
+    def _rank(self, row: int) -> float:
+        name = self._cluster.names[row]
+        known = self._ranks.get(name)
+        if known is None:
+            known = self._ranks[name] = rank_of(name)
+        return known
+
+    # What is remembered of shapes
+
+    def _refreshed(self, cycle: Cycle) -> ShapeScores:
+        """The rows of the pod's shape, up to date."""
+        shape = _shape(cycle)
+        known = self._shapes.get(shape)
+        if known is None:
+            if len(self._shapes) >= MOST_SHAPES:
+                self._shapes.clear()
+            known = self._shapes[shape] = ShapeScores(self._cluster)
+        if known.cursor.at_end:
+            return known
+        changes = known.cursor.read()
+        rows = None if changes is None else list(dict.fromkeys((*changes[0], *changes[1])))
+        if rows is None or len(rows) > FEW_ROWS:
+            known.base[:] = self._bases(cycle)
+            return known
+        cpu, request = _wanted(cycle)
+        group = group_of(request.gpus, request.milli)
+        assert self._score is not None
+        for row in rows:
+            if self._cluster.present[row]:
+                known.base[row] = self._score.base(self._state_of(row), cpu, request, group)[0]
+        return known
+
+    def _state_of(self, row: int) -> NodeState:
+        numbers, devices = self._cluster.resources.on(row), self._devices
+        cpu = numbers[ALLOCATABLE + CPU] - numbers[REQUESTED + CPU]
+        pods = len(self._cluster.pods_on[row])
+        return NodeState(cpu, devices.sorted_on(row), devices.model_of(row), pods, devices.pods_by_size_on(row))
+
+    def _bases(self, cycle: Cycle) -> Floats:
+        """Of all rows; raises _OutsideError where too many terms are outside the trained range."""
+        cluster, devices = self._cluster, self._devices
+        cpu, request = _wanted(cycle)
+        nodes = Nodes(cluster, None)
+        left = cluster.resources.allocatable[CPU] - cluster.resources.requested[CPU]
+        free = devices.free(nodes)
+        assert self._score is not None
+
+        def has_model(models: Iterable[str]) -> NDArray[np.bool_]:
+            return devices.has_model(nodes, tuple(models))
+
+        if self._ranges is not None:
+            states = self._score.states(left, free, has_model)[:, cluster.present]
+            low, high = self._ranges
+            outside = (states < low[:, np.newaxis]) | (states > high[:, np.newaxis])
+            if outside.size and outside.mean() > self.args.most_outside:
+                raise _OutsideError
+        sizes = devices.pods_by_size(nodes, request.size)
+        group = group_of(request.gpus, request.milli)
+        counts = cluster.resources.pod_count
+        return self._score.bases(left, free, has_model, counts, devices.counts(), sizes, cpu, request, group)
+
+    # The fallback
+
+    def _fallback(self, cycle: Cycle, nodes: Nodes) -> Scores:
+        """The least room left after the pod, highest."""
+        try:
+            cpu, request = _wanted(cycle)
+            resources = nodes.cluster.resources
+            left = nodes.pick(resources.allocatable[CPU]) - nodes.pick(resources.requested[CPU]) - cpu
+            idle = self._devices.free(nodes).sum(axis=0) - request.total
+            raw = MAX_SCORE * (1 - 0.5 * left / FULL_CPU - 0.5 * idle / FULL_GPU)
+            scores: Scores = np.clip(raw, 0, MAX_SCORE).astype(np.int64)
+            return scores
+        except Exception:
+            return np.full(len(nodes), NEUTRAL, dtype=np.int64)
+
+    def _fallback_row(self, cycle: Cycle, row: int) -> int:
+        cpu, request = _wanted(cycle)
+        numbers = self._cluster.resources.on(row)
+        left = numbers[ALLOCATABLE + CPU] - numbers[REQUESTED + CPU] - cpu
+        idle = sum(self._devices.free_on(row)) - request.total
+        return int(min(max(MAX_SCORE * (1 - 0.5 * left / FULL_CPU - 0.5 * idle / FULL_GPU), 0), MAX_SCORE))
+
+
+class _OutsideError(Exception):
+    """Too many terms are outside the trained range."""
+
+
+def _wanted(cycle: Cycle) -> tuple[int, GpuRequest]:
+    request = request_of(cycle.pod, cycle.facts)
+    return int(cycle.facts.counted[CPU]), request if isinstance(request, GpuRequest) else NO_GPU
+
+
+def _shape(cycle: Cycle) -> RequestShape:
+    cpu, request = _wanted(cycle)
+    return RequestShape(cpu, request.gpus, request.milli)
+
+
+def _ranges(policy: PolicyFile) -> tuple[Floats, Floats] | None:
+    """The lowest and highest trained value of each state term."""
+    ranges = policy.trained_on.ranges
+    if not ranges:
+        return None
+    low = np.array([ranges.get(term, (-math.inf, math.inf))[0] for term in STATE])
+    high = np.array([ranges.get(term, (-math.inf, math.inf))[1] for term in STATE])
+    return low, high
+
+
+def _given(args: LearnedScoreArgs) -> Iterable[Any] | None:
+    if isinstance(args.knowledge, str):
+        return None if args.knowledge == COUNTED else read_classes(args.knowledge)
+    return args.knowledge

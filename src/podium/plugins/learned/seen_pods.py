@@ -1,0 +1,79 @@
+"""Holds what pods are to be expected: given once, or counted from the pods that were seen.
+
+Typical pods are found again when the count has grown by 30 %. A pod counts when it is first heard of, whatever comes of
+it. `drift` is how far the shares of classes lie from those that a policy was trained on: half the sum of differences,
+0 where they are equal, 1 where they have nothing in common.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from podium.placement.gpu.request import GpuRequest
+from podium.placement.gpu.typical_pod_args import TypicalPod
+from podium.placement.gpu.typical_pods import PodType, grown, most_of
+from podium.plugins.learned.policy_file import PolicyError
+
+FEW = 500
+"""Pods below which counted shares say little about drift."""
+
+PodClass = tuple[int, GpuRequest]
+
+
+class SeenPods:
+    """Numbers of pods by class; `generation` moves when the typical ones are found again."""
+
+    def __init__(self, given: Iterable[TypicalPod] | None) -> None:
+        self._counts: Counter[PodClass] = Counter()
+        self.counted = given is None
+        self.number = self._known = 0
+        self.generation = 0
+        self.typical: tuple[PodType, ...] = ()
+        self.classes: Mapping[PodClass, int] = {}
+        """All classes, as of the last time."""
+        for each in given or ():
+            cpu, request, pods = each.pod_type()
+            self._counts[cpu, request] += pods
+        if given is not None:
+            self._find()
+
+    def add(self, pod: PodClass) -> None:
+        """Count a pod."""
+        self._counts[pod] += 1
+        self.number += 1
+        if grown(self.number, self._known):
+            self._known = self.number
+            self._find()
+
+    def _find(self) -> None:
+        self.classes = dict(self._counts)
+        self.typical = most_of(self.classes)
+        self.generation += 1
+
+    def drift(self, trained: Iterable[TypicalPod]) -> float:
+        """The distance of what was counted from the classes of a training; 0 while too little is known."""
+        if not self.counted or self.number < FEW:
+            return 0.0
+        before: Counter[PodClass] = Counter()
+        for each in trained:
+            cpu, request, pods = each.pod_type()
+            before[cpu, request] += pods
+        if not before:
+            return 0.0
+        total, now = before.total(), sum(self.classes.values())
+        every = {*before, *self.classes}
+        return sum(abs(before[each] / total - self.classes.get(each, 0) / now) for each in every) / 2
+
+
+def read_classes(path: str) -> tuple[TypicalPod, ...]:
+    """The classes of pods in a JSON file; raises PolicyError."""
+    try:
+        return msgspec.json.decode(Path(path).read_bytes(), type=tuple[TypicalPod, ...])
+    except OSError as error:
+        raise PolicyError(f"{path}: cannot be read: {error.strerror}") from None
+    except msgspec.DecodeError as error:
+        raise PolicyError(f"{path}: expected a list of classes of pods: {error}", "schema") from None
