@@ -10,17 +10,25 @@ from podium.engine.queue.scheduling_queue import Pending
 from podium.framework.gang import GangCount
 from podium.up.picture import NodeBar, Picture
 from podium.up.pod_tracker import PodDecision
+from podium.up.quotas import QuotaUse
 from podium.up.view import BAR, bar, clock, draw, line
 
 REFUSED = PodDecision(0.0, "shop/web", "", "0/3 nodes are available: " + "3 Insufficient cpu. " * 20)
 
+CPU = 10**9
+QUOTAS = [
+    QuotaUse("team-a/quota", "cpu", 6 * CPU, 6 * CPU, 4 * CPU),
+    QuotaUse("team-b/quota", "cpu", CPU, 6 * CPU, 4 * CPU),
+]
 GANGS = [GangCount("shop/training", 5, 4, 0), GangCount("shop/batch", 3, 3, 3)]
 
 
 def picture(nodes: int = 3, decisions: int = 2) -> Picture:
     bars = [NodeBar(f"worker-{number}", "zone-a", 0.5, 0.95, 7, number == 1) for number in range(nodes)]
     said = [PodDecision(0.0, f"shop/web-{number}", "worker-1") for number in range(decisions)]
-    return Picture("http://127.0.0.1:7070", 75, bars, 40, 30, 4, 44, Pending(3, 2, 1, 0), [REFUSED], said, GANGS)
+    return Picture(
+        "http://127.0.0.1:7070", 75, bars, 40, 30, 4, 44, Pending(3, 2, 1, 0), [REFUSED], said, GANGS, QUOTAS
+    )
 
 
 def drawn(shown: Picture, *, width: int = 100, height: int = 30) -> list[str]:
@@ -37,6 +45,7 @@ def test_nodes_queue_and_decisions_are_shown() -> None:
     assert "cordoned" in text
     assert "waiting: 3 to be tried, 2 backing off, 1 fit nowhere" in text
     assert "gangs: 1 started, 1 waits: shop/training (0 of 5 have a node, 4 are there)" in text
+    assert "quotas: team-a/quota 6 of 6 cpu (2 borrowed), team-b/quota 1 of 6 cpu" in text
     assert "placed shop/web-0 on worker-1" in text
 
 

@@ -22,8 +22,8 @@ from podium.kube import Pod
 from podium.kube.json_object import JsonObject
 from podium.kube.meta import Amount, format_time, parse_time
 from podium.kube.quantity import parse
+from podium.placement.app_group import APP_GROUP_LABEL
 
-APP_GROUP_LABEL: Final = "appgroup.diktyo.x-k8s.io"
 RECOMPUTED_AFTER: Final = 24 * 3600.0
 """Seconds after which `topologyCalculationTime` is written again."""
 

@@ -42,6 +42,7 @@ class Members:
             group = self._collection.group_of_item(item)
         except (TypeError, LookupError, AttributeError):
             group = NO_GROUP
+        self.watch.needed.set()
         self.delete_item(key)
         self._group_of_key[key] = group
         self._keys.setdefault(group, {})[key] = None

@@ -20,7 +20,7 @@ from typing import Any, Final
 import msgspec
 
 from podium.client import ApiResource
-from podium.controllers.app_group import APP_GROUP_LABEL, AppGroupController, read_workloads
+from podium.controllers.app_group import AppGroupController, read_workloads
 from podium.controllers.controller import (
     WARNING,
     EventNote,
@@ -46,8 +46,8 @@ from podium.kube import Node, Pod
 from podium.kube.json_object import JsonObject
 from podium.kube.meta import format_time, parse_time
 from podium.kube.quantity import format_nano, parse
+from podium.placement.app_group import APP_GROUP_LABEL, WORKLOAD_LABEL
 
-WORKLOAD_LABEL: Final = "appgroup.diktyo.x-k8s.io.workload"
 COMPUTED: Final = "NetperfCosts"
 BY_HAND: Final = "UserDefined"
 INTERVAL: Final = 300.0

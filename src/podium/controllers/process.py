@@ -54,7 +54,8 @@ class ControllerProcess:
 
     def not_synced(self) -> str | None:
         """The readiness check `informer-sync`; a resource that is not installed keeps no process from being ready."""
-        missing = [each.resource.name for each in self._watches.values() if not each.settled.is_set()]
+        needed = [each for each in self._watches.values() if each.needed.is_set()]
+        missing = [each.resource.name for each in needed if not each.settled.is_set()]
         return f"not listed yet: {', '.join(missing)}" if missing else None
 
     async def run(self, stop: asyncio.Event) -> int:

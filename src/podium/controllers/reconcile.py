@@ -71,15 +71,16 @@ class Reconciler:
         self._problems: dict[Key, EventNote | str] = {}
         """What was last reported of each."""
         self._items.listen(self._item_set, self._item_gone)
+        self._items.needed.set()
 
     async def work(self) -> None:
         """Reconcile what changes, one by one."""
         await self._items.reflector.synced.wait()
-        for each in self._members:
-            await each.watch.settled.wait()
         LOG.info("controller %s runs: %d %s", self.controller.name, len(self._items.reflector.store), self._plural)
         while True:
             key = await self.queue.get()
+            for each in self._members:
+                await each.watch.settled.wait()
             try:
                 result = await self._reconcile(key)
             except WriteError as error:

@@ -2,7 +2,8 @@
 
 A custom resource may be served later than this process starts, or never: it is looked for until it is, and meanwhile
 controllers that only depend on it see none. Where controllers want different parts of a collection (pods with one
-label, all pods), all of it is watched, and each takes what concerns it.
+label, all pods), all of it is watched, and each takes what concerns it. Nothing is watched before a custom resource
+depends on it: a cluster without quotas is not asked for all its pods.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ Listener = Callable[[Any], None]
 
 
 class SharedWatch:
-    """One collection. `run` it as a task; listeners are added before."""
+    """One collection, watched from when it is needed. `run` it as a task; listeners are added before."""
 
     def __init__(
         self, client: Client, resource: ApiResource[Any], *, report: Callable[[str], None], rng: random.Random
     ) -> None:
         self.resource = resource
+        self.needed = asyncio.Event()
         self.settled = asyncio.Event()
         """Set when all of it is here, or when it is known that it is not served."""
         self.parts: frozenset[str] = frozenset()
@@ -48,6 +50,7 @@ class SharedWatch:
         self._on_delete.append(on_delete)
 
     async def run(self) -> None:
+        await self.needed.wait()
         if self.resource.type is None:  # a custom resource
             await self._until_served()
         async with asyncio.TaskGroup() as tasks:

@@ -1,9 +1,10 @@
 """Runs a cluster in one process: the API, the controllers, the nodes, the scheduler, a workload.
 
 The scheduler is the very process that `podium run` starts, and it reaches the API over HTTP on the loopback, as any
-scheduler would; controllers and nodes work on the API directly. They share an event loop, and the scheduler has its
-own in a thread, so that a plugin that blocks does not stop the API. The order is that of a cluster coming up: first the
-API, then nodes and controllers, then the workload, then the scheduler. They stop in the reverse order.
+scheduler would; so do the controllers of custom resources, which `podium controller` runs. The built-in controllers and
+the nodes work on the API directly. They share an event loop, and the scheduler has its own in a thread, so that a
+plugin that blocks does not stop the API. The order is that of a cluster coming up: first the API, then nodes and
+controllers, then the workload, then the scheduler. They stop in the reverse order.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ from podium.apiserver.store.database import Database, DatabaseError
 from podium.client import Access
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
+from podium.config.types import LeaderElection
+from podium.controllers.assembly import ControllerOptions, build_controllers
 from podium.framework.clock import SystemClock
 from podium.live.assembly import RunOptions, build_process
 from podium.serving.endpoints.options import ServingOptions
 from podium.serving.signals import stop_on_signals
-from podium.up.creation import create
+from podium.up.creation import create, install_definitions
 from podium.up.demonstration import demonstrate
 from podium.up.errors import UpError
 from podium.up.kubeconfig import write_kubeconfig
@@ -37,12 +40,15 @@ from podium.up.manifests import Manifest
 from podium.up.picture import Picture, take_picture
 from podium.up.pod_tracker import PodTracker
 from podium.up.process_age import process_age
+from podium.up.quotas import quotas_in_use
 from podium.up.sample_nodes import sample_shapes
 from podium.up.scheduler_thread import SchedulerThread
 from podium.up.screen import Screen
 
 HOST: Final = "127.0.0.1"
 _LOOK: Final = 0.05
+ALONE: Final = ControllerOptions(election=LeaderElection(leader_elect=False))
+"""The controllers of custom resources have no other replica here."""
 
 
 class UpOptions(NamedTuple):
@@ -69,6 +75,7 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
         kubelets = await stack.enter_async_context(Kubelets(api, api.clock, api.context.rng, speed=options.speed))
         await stack.enter_async_context(Controllers(api, api.clock, heartbeats=kubelets))
         kubelets.add_nodes(sample_shapes(options.nodes))
+        install_definitions(api)
         created = create(api, options.workload)
         kubeconfig = write_kubeconfig(server.url, server.port)
         stack.callback(kubeconfig.unlink, missing_ok=True)
@@ -85,17 +92,22 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
 
         async def picture() -> Picture:
             engine = await scheduler.engine_picture()
-            return take_picture(engine, tracker, server.url, time.monotonic() - started)
+            return take_picture(engine, tracker, quotas_in_use(api), server.url, time.monotonic() - started)
 
-        shown = [screen.run(picture), _say_first_placed(tracker, screen)]
+        controllers = build_controllers(Access(server.url), ALONE, stack)
+        others: list[Coroutine[Any, Any, Any]] = [
+            screen.run(picture),
+            _say_first_placed(tracker, screen),
+            controllers.run(asyncio.Event()),
+        ]
         if options.demo:
-            shown.append(show_demonstration())
-        return await _run(scheduler, shown, stop)
+            others.append(show_demonstration())
+        return await _run(scheduler, others, stop)
 
 
-async def _run(scheduler: SchedulerThread, shown: list[Coroutine[Any, Any, None]], stop: asyncio.Event) -> int:
-    """The scheduler until it ends; meanwhile, what is shown."""
-    tasks = [asyncio.create_task(each) for each in shown]
+async def _run(scheduler: SchedulerThread, others: list[Coroutine[Any, Any, Any]], stop: asyncio.Event) -> int:
+    """The scheduler until it ends; meanwhile, all others."""
+    tasks = [asyncio.create_task(each) for each in others]
     try:
         return await scheduler.run(stop)
     finally:

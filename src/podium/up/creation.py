@@ -1,9 +1,18 @@
-"""Creates the objects of a workload in the API, and leaves those alone that are there already."""
+"""Creates the objects of a workload in the API, and leaves those alone that are there already.
+
+The custom resources that Podium's plugins schedule by are installed before, so that a workload may have some.
+"""
 
 from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.errors import StatusError
+from podium.controllers.crds import definitions
 from podium.up.errors import UpError
 from podium.up.manifests import Manifest
+
+
+def install_definitions(api: EmbeddedApi) -> None:
+    """Have the API serve PodGroups, ElasticQuotas and the others (podium crds)."""
+    create(api, list(definitions().values()))
 
 
 def create(api: EmbeddedApi, workload: list[Manifest]) -> int:

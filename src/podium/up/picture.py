@@ -6,6 +6,7 @@ from podium.engine.queue.scheduling_queue import Pending
 from podium.engine.scheduler import Scheduler
 from podium.framework.gang import GangCount
 from podium.up.pod_tracker import PodDecision, PodTracker
+from podium.up.quotas import QuotaUse
 
 
 class NodeBar(NamedTuple):
@@ -47,6 +48,8 @@ class Picture(NamedTuple):
     decisions: list[PodDecision]
     """The newest first."""
     gangs: list[GangCount]
+    quotas: list[QuotaUse]
+    """The fullest first."""
 
 
 def take_engine_picture(engine: Scheduler) -> EnginePicture:
@@ -54,7 +57,9 @@ def take_engine_picture(engine: Scheduler) -> EnginePicture:
     return EnginePicture(_bars(engine), engine.queue.pending(), _gangs(engine))
 
 
-def take_picture(engine: EnginePicture, tracker: PodTracker, address: str, uptime: float) -> Picture:
+def take_picture(
+    engine: EnginePicture, tracker: PodTracker, quotas: list[QuotaUse], address: str, uptime: float
+) -> Picture:
     """To be called on the API's loop, like all that has to do with the tracker."""
     return Picture(
         address,
@@ -68,6 +73,7 @@ def take_picture(engine: EnginePicture, tracker: PodTracker, address: str, uptim
         tracker.refused(),
         list(reversed(tracker.decisions)),
         engine.gangs,
+        quotas,
     )
 
 

@@ -11,6 +11,7 @@ from podium.framework.gang import GangCount
 from podium.kube.printable import printable
 from podium.up.picture import NodeBar, Picture
 from podium.up.pod_tracker import PodDecision
+from podium.up.quotas import quota_line
 
 BAR: Final = 20
 _FULL, _EMPTY = "█", "░"
@@ -26,14 +27,16 @@ def draw(picture: Picture, height: int) -> RenderableType:
     """The picture for a terminal of that many lines."""
     decisions = picture.decisions[: min(_DECISIONS, max(3, height // 4))]
     refused = picture.refused[: max(1, height // _EACH_REFUSED)]
-    room = max(3, height - _AROUND - len(decisions) - len(refused) - bool(picture.gangs))
+    lines = [gang_line(picture.gangs)] if picture.gangs else []
+    lines += [quota_line(picture.quotas)] if picture.quotas else []
+    room = max(3, height - _AROUND - len(decisions) - len(refused) - len(lines))
     parts: list[RenderableType] = [
         _headline(picture),
         Text(),
         _nodes(picture.nodes, room),
         Text(),
         _queue(picture),
-        *([Text(gang_line(picture.gangs), no_wrap=True, overflow="ellipsis")] if picture.gangs else []),
+        *(Text(each, no_wrap=True, overflow="ellipsis") for each in lines),
         *map(_decision, refused),
     ]
     return Group(*parts, Text(), *map(_decision, decisions))
