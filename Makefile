@@ -13,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint format testbed unit doctest parity fuzz lock clean
+.PHONY: help demo test lint format testbed unit doctest parity cel fuzz lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -45,6 +45,9 @@ unit: $(READY)
 
 parity: $(READY) ## Compare with the real kube-scheduler: make parity CASES=1000 SEED=1
 	$(BIN)/python -m tests.parity --cases $(CASES) --seed $(SEED)
+
+cel: $(READY) ## Compare CEL with the real API server: make cel CASES=5000 SEED=1
+	$(BIN)/python -m tests.kube.cel --count $(CASES) --seed $(SEED)
 
 # The limit is for all of the process; python -m tests.fuzz sets a lower one for itself.
 fuzz: $(READY) ## Throw hostile input at every reader and endpoint: make fuzz MINUTES=10 SEED=1

@@ -6,7 +6,8 @@ Kubernetes takes patterns from users (in CustomResourceDefinitions and in CEL) a
 Python's `re` needs exponential time for some of these, such as `^(a+)+$`.
 """
 
+from podium.kube.re2.finder import compile_finder
 from podium.kube.re2.matcher import CostError, Pattern, compile_pattern
 from podium.kube.re2.syntax import PatternError
 
-__all__ = ["CostError", "Pattern", "PatternError", "compile_pattern"]
+__all__ = ["CostError", "Pattern", "PatternError", "compile_finder", "compile_pattern"]

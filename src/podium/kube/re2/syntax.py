@@ -1,7 +1,7 @@
 """Parses Go's regular expressions (RE2 syntax) into a tree, and words what is wrong as Go's `regexp` does.
 
-Of groups only the extent matters here, because only whether a text matches is asked. Scripts of Unicode (`\\p{Greek}`)
-are not known; general categories (`\\pL`, `\\p{Nd}`) are.
+Of groups only the extent matters here, because only whether and where a text matches is asked. Scripts of Unicode
+(`\\p{Greek}`) are not known; general categories (`\\pL`, `\\p{Nd}`) are.
 """
 
 from __future__ import annotations
@@ -47,11 +47,12 @@ class Alternation(NamedTuple):
 
 
 class Repeat(NamedTuple):
-    """`most` is None for any number."""
+    """`most` is None for any number; a lazy one tries few before many, which matters to where a match ends."""
 
     part: Node
     least: int
     most: int | None
+    lazy: bool = False
 
 
 Node = Characters | Assertion | Concatenation | Alternation | Repeat
@@ -61,6 +62,7 @@ class _Flags(NamedTuple):
     fold: bool = False
     lines: bool = False
     dot_all: bool = False
+    lazy: bool = False
 
 
 def parse(pattern: str) -> Node:
@@ -106,13 +108,15 @@ class _Parser:
                 least, most = _bounds(character, count)
                 if count is not None and (max(least, most or 0) > MAX_REPEAT or (most is not None and most < least)):
                     raise PatternError(f"invalid repeat count: `{count[0]}`")
+                lazy = flags.lazy
                 if text.startswith("?", self._at):
-                    self._at += 1  # Fewest first or most first: what matches is the same.
+                    self._at += 1
+                    lazy = not lazy
                 if repeated_from >= 0:
                     raise PatternError(f"invalid nested repetition operator: `{text[repeated_from : self._at]}`")
                 if not parts:
                     raise PatternError(f"missing argument to repetition operator: `{text[start : self._at]}`")
-                parts[-1] = Repeat(parts[-1], least, most)
+                parts[-1] = Repeat(parts[-1], least, most, lazy)
                 if count is not None and not _repeats_are_few(parts[-1], MAX_REPEAT):
                     raise PatternError(f"invalid repeat count: `{count[0]}`")
                 repeated_from = start
@@ -309,7 +313,7 @@ def _bounds(operator: str, count: re.Match[str] | None) -> tuple[int, int | None
 
 
 def _changed(flags: _Flags, letters: str) -> _Flags:
-    names = {"i": "fold", "m": "lines", "s": "dot_all"}
+    names = {"i": "fold", "m": "lines", "s": "dot_all", "U": "lazy"}
     on, _, off = letters.partition("-")
     changes = {names[each]: True for each in on if each in names} | {
         names[each]: False for each in off if each in names

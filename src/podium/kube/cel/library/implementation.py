@@ -1,0 +1,5 @@
+"""Names the type of what computes a function."""
+
+from collections.abc import Callable
+
+Implementation = Callable[..., object]

@@ -1,0 +1,15 @@
+"""A short comparison with the real API server; `make cel` runs a long one."""
+
+from tests.kube.cel.apiserver import answer_of_podium, answers_of_the_api_server
+from tests.kube.cel.generated import expressions
+from tests.testbed.cluster import ControlPlane
+
+COUNT = 300
+SEED = 36
+
+
+def test_podium_says_of_expressions_what_the_api_server_says(control_plane: ControlPlane) -> None:
+    texts = expressions(SEED, COUNT)
+    answers = answers_of_the_api_server(control_plane.client, texts)
+    assert {bool(answer) for answer in answers} == {True, False}
+    assert [answer_of_podium(text) for text in texts] == answers
