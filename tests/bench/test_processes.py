@@ -21,8 +21,10 @@ from podium.bench.runner import run_workload
 from podium.bench.suite import by_name
 from podium.cli import main
 from podium.config import default_config, load_config
+from podium.config.points import Point
 from podium.plugins import load_registry
 
+EXAMPLES = Path(__file__).parents[2] / "examples" / "config"
 BASIC = by_name("SchedulingBasic/5000Nodes_10000Pods")
 SAMPLED = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -107,6 +109,14 @@ def test_a_plugin_is_left_out_of_every_profile() -> None:
     assert set(before) == {"preFilter", "filter", "preScore", "score"}
     for point, names in before.items():
         assert left.profiles[0].plugins[point] == tuple(name for name in names if name != "NodeResourcesFit")
+
+
+def test_a_queue_without_its_plugin_is_sorted_by_priority() -> None:
+    registry = load_registry()
+    text = (EXAMPLES / "qos-sort.yaml").read_text()
+    config = load_config(text, "qos-sort.yaml", registry).config
+    left = without_plugin(config, "QOSSort").profiles[0]
+    assert left.plugins[Point.QUEUE_SORT] == ("PrioritySort",)
 
 
 def test_what_a_plugin_costs() -> None:

@@ -23,7 +23,9 @@ from podium.bench.runner import Measurement, run_workload
 from podium.bench.suite import by_name
 from podium.bench.workload import Workload
 from podium.config import SchedulerConfig, default_config, load_config
+from podium.config.points import Point
 from podium.plugins import load_registry
+from podium.plugins.priority_sort import NAME as PRIORITY_SORT
 
 
 class WorkloadRequest(msgspec.Struct, frozen=True):
@@ -155,10 +157,11 @@ def answer(request: WorkloadRequest, on_phase: Callable[[str], None], turn: Call
 
 
 def without_plugin(config: SchedulerConfig, name: str) -> SchedulerConfig:
-    """The configuration as it would be if no profile enabled a plugin."""
+    """The configuration as it would be if no profile enabled a plugin. A queue is sorted by priority then."""
     profiles = []
     for profile in config.profiles:
         plugins = {point: tuple(each for each in names if each != name) for point, names in profile.plugins.items()}
+        plugins[Point.QUEUE_SORT] = plugins[Point.QUEUE_SORT] or (PRIORITY_SORT,)
         profiles.append(replace(profile, plugins=plugins))
     return replace(config, profiles=tuple(profiles))
 

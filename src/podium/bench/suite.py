@@ -11,6 +11,7 @@ from podium.bench.events import EVENTS
 from podium.bench.gangs import GANGS
 from podium.bench.preemption import PREEMPTION
 from podium.bench.quotas import QUOTAS
+from podium.bench.scheduler_plugins import SCHEDULER_PLUGINS
 from podium.bench.spreading import SPREADING
 from podium.bench.variety import VARIETY
 from podium.bench.volumes import VOLUMES
@@ -26,6 +27,7 @@ WORKLOADS: tuple[Workload, ...] = (
     *VARIETY,
     *GANGS,
     *QUOTAS,
+    *SCHEDULER_PLUGINS,
 )
 
 

@@ -4,7 +4,7 @@ Only positive amounts of cpu and memory count. Guaranteed: every container limit
 requests equal the limits. BestEffort: none has any. Where the pod itself has resources, they alone decide.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from podium.kube.pod import Pod, ResourceRequirements
@@ -15,7 +15,6 @@ BURSTABLE: Final = "Burstable"
 BEST_EFFORT: Final = "BestEffort"
 
 _COUNTED: Final = ("cpu", "memory")
-Amounts = dict[str, int]
 Written = Mapping[str, Any] | None
 RequestsAndLimits = tuple[Written, Written]
 """The requests and the limits of a container or a pod, as they are written."""
@@ -50,25 +49,30 @@ def _parts(resources: ResourceRequirements) -> RequestsAndLimits:
 
 
 def _class(own: RequestsAndLimits | None, containers: Sequence[RequestsAndLimits]) -> str:
-    parts = containers if own is None else [own]
-    requests = _sum(_amounts(each) for each, _limits in parts)
-    limits = _sum(_amounts(each) for _requests, each in parts)
-    if not requests and not limits:
+    requested, limited = [0, 0], [0, 0]
+    every_part_limited = True
+    for requests, limits in containers if own is None else (own,):
+        if requests:
+            _add(requested, requests)
+        if not limits:
+            every_part_limited = every_part_limited and own is not None
+        elif not _add(limited, limits):
+            every_part_limited = False
+    if not any(requested) and not any(limited):
         return BEST_EFFORT
-    every_part_limited = all(len(_amounts(each)) == len(_COUNTED) for _requests, each in parts)
-    if own is not None and not own[1]:
-        every_part_limited = True
-    return GUARANTEED if every_part_limited and requests == limits else BURSTABLE
+    return GUARANTEED if every_part_limited and requested == limited else BURSTABLE
 
 
-def _amounts(resources: Written) -> Amounts:
-    if not resources:
-        return {}
-    found: Amounts = {}
-    for name in _COUNTED:
-        if name in resources and (amount := _nanos(resources[name])) > 0:
-            found[name] = amount
-    return found
+def _add(total: list[int], amounts: Mapping[str, Any]) -> bool:
+    """Add what is written of cpu and memory; whether there is something of both."""
+    both = True
+    for number, name in enumerate(_COUNTED):
+        amount = _nanos(amounts[name]) if name in amounts else 0
+        if amount > 0:
+            total[number] += amount
+        else:
+            both = False
+    return both
 
 
 def _nanos(quantity: Any) -> int:
@@ -76,11 +80,3 @@ def _nanos(quantity: Any) -> int:
         return parse(quantity)
     except QuantityError:
         return 0
-
-
-def _sum(parts: Iterable[Amounts]) -> Amounts:
-    total: Amounts = {}
-    for part in parts:
-        for name, amount in part.items():
-            total[name] = total.get(name, 0) + amount
-    return total

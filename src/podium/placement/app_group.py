@@ -4,7 +4,7 @@ A pod says by its labels which AppGroup it belongs to, and which of its workload
 the namespaces that a plugin is given: the first that has one of that name counts, wherever the pod itself is.
 
 An AppGroup whose spec cannot be read counts as one without dependencies; a dependency with a cost outside 0…10000 does
-not count; an order that cannot be read, or names a workload twice, counts as none. Each is reported.
+not count; an order that cannot be read, or names a workload twice, counts as none. Each is reported on the object.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.cluster import Cluster
+from podium.framework import Handle
+from podium.framework.object_problems import custom_reference
 from podium.kube import Pod
 
+API_VERSION: Final = "appgroup.diktyo.x-k8s.io/v1alpha1"
 RESOURCE: Final = "appgroups.appgroup.diktyo.x-k8s.io"
 APP_GROUP_LABEL: Final = "appgroup.diktyo.x-k8s.io"
 """The label of a pod that names its AppGroup."""
@@ -24,6 +26,10 @@ WORKLOAD_LABEL: Final = "appgroup.diktyo.x-k8s.io.workload"
 """The label of a pod that has the selector of its workload."""
 HIGHEST_COST: Final = 10_000
 """The highest that the API accepts as maxNetworkCost."""
+MOST_LISTED: Final = 3
+"""How many problems of an object are said."""
+INVALID: Final = "InvalidAppGroup"
+"""The reason of events on AppGroups."""
 
 OnChange = Callable[[str], None]
 """Called with the name of an AppGroup whose order changed."""
@@ -75,13 +81,12 @@ class AppGroup(msgspec.Struct, frozen=True):
 class AppGroups:
     """The AppGroups of one cluster, by "namespace/name"."""
 
-    def __init__(self, cluster: Cluster, report: Callable[[str], None], on_order: OnChange | None = None) -> None:
-        """`on_order` is for plugins that read the order; the others read dependencies. Reported is what matters."""
+    def __init__(self, handle: Handle, on_order: OnChange | None = None) -> None:
         self._groups: dict[str, AppGroup] = {}
-        self._report = report
+        self._handle = handle
         self._on_order = on_order
         self._reported_missing: set[str] = set()
-        cluster.objects.custom_store(RESOURCE).follow(self._changed)
+        handle.cluster.objects.custom_store(RESOURCE).follow(self._changed)
 
     def of_pod(self, pod: Pod, namespaces: Sequence[str]) -> AppGroup | None:
         """The pod's AppGroup; None where it names none, or none that is there, which is reported."""
@@ -96,34 +101,37 @@ class AppGroups:
             self._reported_missing.add(name)
             where = ", ".join(namespaces)
             what = "placed" if self._on_order is None else "sorted"
-            self._report(f"AppGroup {name}: not found in {where}; its pods are {what} as if they named none")
+            self._handle.report(f"AppGroup {name}: not found in {where}; its pods are {what} as if they named none")
         return None
 
     def _changed(self, key: str, _before: Any, after: Any) -> None:
         known = self._groups.pop(key, None)
         name = key.partition("/")[2]
-        found = None
+        found, wrong = None, ""
         if after is not None:
             self._reported_missing.discard(name)
-            found, of_spec, of_status = read_app_group(after)
-            for problem in of_spec if self._on_order is None else of_status:
-                self._report(f"AppGroup {key}: {problem}")
+            found, wrong = read_app_group(after)
             self._groups[key] = found
+        regarding, problems = custom_reference(API_VERSION, "AppGroup", key, after), self._handle.problems
+        if wrong:
+            problems.set(regarding, INVALID, wrong)
+        else:
+            problems.clear(regarding)
         if self._on_order is not None and (known is None or found is None or known.order != found.order):
             self._on_order(name)
 
 
-def read_app_group(item: Any) -> tuple[AppGroup, list[str], list[str]]:
-    """An AppGroup from the API's data; what is wrong with its spec; what is wrong with its status.
+def read_app_group(item: Any) -> tuple[AppGroup, str]:
+    """An AppGroup from the API's data, and what is wrong with it, "" where nothing is.
 
-    >>> group, of_spec, of_status = read_app_group({"spec": {"workloads": [{"workload": {"selector": "p1"},
+    >>> group, wrong = read_app_group({"spec": {"workloads": [{"workload": {"selector": "p1"},
     ...     "dependencies": [{"workload": {"selector": "p2"}, "maxNetworkCost": -1}]}]}})
-    >>> group.dependencies, len(of_spec), of_status
-    ({}, 1, [])
+    >>> group.dependencies, wrong[:39]
+    ({}, 'p1 depends on p2 with maxNetworkCost -1')
     """
     dependencies, of_spec = _read_dependencies(item.get("spec") or {})
     order, of_status = _read_order(item.get("status") or {})
-    return AppGroup(dependencies, order), of_spec, of_status
+    return AppGroup(dependencies, order), listed((*of_spec, *of_status))
 
 
 def _read_dependencies(written: Any) -> tuple[dict[str, tuple[Dependency, ...]], list[str]]:
@@ -161,3 +169,9 @@ def _read_order(written: Any) -> tuple[dict[str, int], list[str]]:
     if len(order) != len(status.topology_order):
         return {}, ["status.topologyOrder names a workload twice; its workloads have no order until that is put right"]
     return order, []
+
+
+def listed(problems: Sequence[str]) -> str:
+    """Problems as one note, the first few of them."""
+    more = f"; and {len(problems) - MOST_LISTED} more" if len(problems) > MOST_LISTED else ""
+    return "; also: ".join(problems[:MOST_LISTED]) + more

@@ -63,7 +63,7 @@ class TopologicalSort(Plugin):
         super().__init__(args, handle)
         self.args: TopologicalSortArgs = args
         self._waiting: dict[str, WaitingMembers] = {}
-        self._groups = AppGroups(handle.cluster, handle.report, self._order_changed)
+        self._groups = AppGroups(handle, self._order_changed)
         handle.cluster.objects.pending_pods.follow(self._pod_changed)
 
     def less(self, a: QueuedPod, b: QueuedPod) -> bool:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from podium.cluster import Cluster, Nodes
 from podium.config.field import FieldPath
 from podium.framework import SKIP, Cycle
+from podium.framework.object_problems import ObjectProblems
 from podium.kube import Pod
 from podium.plugins.sy_sched import SySched
 from podium.plugins.sy_sched.plugin import SySchedArgs
@@ -151,6 +152,7 @@ def test_profiles_that_are_missing_or_wrong_are_reported_once_and_left_out() -> 
     cluster = example()
     handle = make_handle(cluster)
     handle.report = reports.append
+    handle.problems = ObjectProblems(reports.append)
     set_profile(cluster, "bad", {"spec": {"syscalls": [{"names": "read"}]}})
     plugin = SySched(SySchedArgs(), handle)
     for name in ("a", "b"):

@@ -2,25 +2,30 @@
 
 An object has several weights, each a table under a name: `UserDefined` is written by people, `NetperfCosts` by a
 controller that measures. A cost below 0 or above a thousand million does not count, so that the pair has no known cost;
-of a pair that is listed twice the last counts. An object that cannot be read counts as not there. All is reported.
+of a pair that is listed twice the last counts. An object that cannot be read counts as not there. All is reported on
+the object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
-from podium.cluster import Cluster
+from podium.framework import Handle
+from podium.framework.object_problems import custom_reference
+from podium.placement.app_group import listed
+from podium.plugins.network_overhead.args import NetworkOverheadArgs
 
+API_VERSION: Final = "networktopology.diktyo.x-k8s.io/v1alpha1"
 RESOURCE: Final = "networktopologies.networktopology.diktyo.x-k8s.io"
 REGION: Final = "topology.kubernetes.io/region"
 ZONE: Final = "topology.kubernetes.io/zone"
 HIGHEST_COST: Final = 10**9
 """Sums of higher costs over many pods might not fit into 64 bits."""
-MOST_REPORTED: Final = 5
-"""How many costs of an object that do not count are named."""
+INVALID: Final = "InvalidNetworkTopology"
+"""The reason of events on NetworkTopologies."""
 
 
 class _Cost(msgspec.Struct, frozen=True, rename="camel"):
@@ -61,19 +66,15 @@ class CostTable(msgspec.Struct):
 class NetworkTopologies:
     """The cost table that counts: of the named weights, in the named object, in the first namespace that has it."""
 
-    def __init__(
-        self, cluster: Cluster, report: Callable[[str], None], namespaces: Sequence[str], name: str, weights: str
-    ) -> None:
-        self._keys = [f"{namespace}/{name}" for namespace in namespaces]
-        self._where = ", ".join(namespaces)
-        self._name = name
-        self._weights = weights
-        self._report = report
+    def __init__(self, handle: Handle, args: NetworkOverheadArgs) -> None:
+        self._args = args
+        self._keys = [f"{namespace}/{args.network_topology_name}" for namespace in args.namespaces]
+        self._handle = handle
         self._reported = False
         self._tables: dict[str, CostTable] = {}
         self.version = 0
         """Moves whenever a table does."""
-        cluster.objects.custom_store(RESOURCE).follow(self._changed)
+        handle.cluster.objects.custom_store(RESOURCE).follow(self._changed)
 
     def table(self) -> CostTable | None:
         """The table; None where there is none, which is reported."""
@@ -83,9 +84,10 @@ class NetworkTopologies:
                 return found
         if not self._reported:
             self._reported = True
-            self._report(
-                f"NetworkTopology {self._name}: not found in {self._where}, or not readable; pods of AppGroups are "
-                "placed whatever the network costs"
+            name, where = self._args.network_topology_name, ", ".join(self._args.namespaces)
+            self._handle.report(
+                f"NetworkTopology {name}: not found in {where}, or not readable; pods of AppGroups are placed whatever "
+                "the network costs"
             )
         return None
 
@@ -93,46 +95,44 @@ class NetworkTopologies:
         if key not in self._keys:
             return
         known = self._tables.pop(key, None)
-        found = None
+        found, wrong = None, ""
         if after is not None:
             self._reported = False
-            table, problems = read_costs(after, self._weights)
-            for problem in problems:
-                self._report(f"NetworkTopology {key}: {problem}")
-            if table is not None:
-                found = self._tables[key] = table
+            found, wrong = read_costs(after, self._args.weights_name)
+            if found is not None:
+                self._tables[key] = found
+        regarding, problems = custom_reference(API_VERSION, "NetworkTopology", key, after), self._handle.problems
+        if wrong:
+            problems.set(regarding, INVALID, wrong)
+        else:
+            problems.clear(regarding)
         if found != known:
             self.version += 1
 
 
-def read_costs(item: Any, weights: str) -> tuple[CostTable | None, list[str]]:
-    """The table under a name, None where the object cannot be read; and what is wrong with it."""
+def read_costs(item: Any, weights: str) -> tuple[CostTable | None, str]:
+    """The table under a name, None where the object cannot be read; and what is wrong with it, "" where nothing is."""
     try:
         spec = msgspec.convert(item.get("spec") or {}, _Spec)
     except msgspec.ValidationError as error:
-        return None, [f"spec: {error}; it counts as not there until that is put right"]
+        return None, f"spec: {error}; it counts as not there until that is put right"
     table, problems = CostTable({}, {}), []
     chosen = [each for each in spec.weights if each.name == weights]
     if not chosen:
         names = ", ".join(each.name for each in spec.weights) or "none"
-        problems.append(f"has no weights named {weights}, so that no cost is known; it has {names}")
-    bad = 0
+        problems.append(f"it has no weights named {weights}, so that no cost is known; it has {names}")
     for topology_key, origin, cost in _entries(chosen):
         costs = {REGION: table.regions, ZONE: table.zones}.get(topology_key)
         if costs is None:
             continue
         if 0 <= cost.network_cost <= HIGHEST_COST:
             costs.setdefault(cost.destination, {})[origin] = cost.network_cost
-            continue
-        bad += 1
-        if bad <= MOST_REPORTED:
+        else:
             problems.append(
-                f"weights {weights}: the cost from {origin} to {cost.destination} is {cost.network_cost}; it does not "
-                f"count, write a number from 0 to {HIGHEST_COST}"
+                f"the cost from {origin} to {cost.destination} is {cost.network_cost} and does not count, write a "
+                f"number from 0 to {HIGHEST_COST}"
             )
-    if bad > MOST_REPORTED:
-        problems.append(f"weights {weights}: {bad - MOST_REPORTED} more costs do not count")
-    return table, problems
+    return table, listed(problems)
 
 
 def _entries(weights: list[_Weights]) -> Iterator[tuple[str, str, _Cost]]:

@@ -55,10 +55,8 @@ class NetworkOverhead(Plugin):
     def __init__(self, args: NetworkOverheadArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         self.args: NetworkOverheadArgs = args
-        self._groups = AppGroups(handle.cluster, handle.report)
-        self._topologies = NetworkTopologies(
-            handle.cluster, handle.report, args.namespaces, args.network_topology_name, args.weights_name
-        )
+        self._groups = AppGroups(handle)
+        self._topologies = NetworkTopologies(handle, args)
         self._locations: Locations | None = None
 
     def interests(self) -> Iterable[Interest]:

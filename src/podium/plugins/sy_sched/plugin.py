@@ -49,7 +49,7 @@ class SySched(Plugin):
     def __init__(self, args: SySchedArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         self._default = f"{args.default_profile_namespace}/{args.default_profile_name}"
-        self._profiles = SyscallProfiles(handle.cluster, handle.report)
+        self._profiles = SyscallProfiles(handle)
         self._counted_at = self._profiles.version
         self._rows = CallsOnRows(handle.cluster, self._set_of_placed)
 

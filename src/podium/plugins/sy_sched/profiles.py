@@ -8,15 +8,19 @@ default profile. Sets are numbers, a bit for each call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
-from podium.cluster import Cluster
+from podium.framework import Handle
+from podium.framework.object_problems import custom_reference
 from podium.kube import Pod
 from podium.kube.pod import SecurityContext
 
+API_VERSION: Final = "security-profiles-operator.x-k8s.io/v1beta1"
+INVALID: Final = "InvalidSeccompProfile"
+"""The reason of events on SeccompProfiles."""
 RESOURCE: Final = "seccompprofiles.security-profiles-operator.x-k8s.io"
 ANNOTATION: Final = "seccomp.security.alpha.kubernetes.io"
 """What the key of an annotation contains that refers to a profile."""
@@ -40,14 +44,14 @@ class _SeccompProfile(msgspec.Struct, frozen=True):
 class SyscallProfiles:
     """The sets of all SeccompProfiles, by "namespace/name"."""
 
-    def __init__(self, cluster: Cluster, report: Callable[[str], None]) -> None:
-        self._report = report
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
         self._bits: dict[str, int] = {}
         self._sets: dict[str, int] = {}
         self._missing: set[str] = set()
         self.version = 0
         """Moves whenever the set of a profile does."""
-        cluster.objects.custom_store(RESOURCE).follow(self._changed)
+        handle.cluster.objects.custom_store(RESOURCE).follow(self._changed)
 
     def of_pod(self, pod: Pod, default: str) -> int:
         """The calls that the pod may use; 0 where not even the default profile is there."""
@@ -58,18 +62,22 @@ class SyscallProfiles:
                 calls |= found
             elif name not in self._missing:
                 self._missing.add(name)
-                self._report(f"SeccompProfile {name}: not found, or not readable; pods that refer to it do without it")
+                self._handle.report(
+                    f"SeccompProfile {name}: not found, or not readable; pods that refer to it do without it"
+                )
         return calls or self._sets.get(default, 0)
 
     def _changed(self, key: str, _before: Any, after: Any) -> None:
         before = self._sets.pop(key, None)
         self._missing.discard(key)
-        if after is not None:
-            try:
+        regarding, problems = custom_reference(API_VERSION, "SeccompProfile", key, after), self._handle.problems
+        try:
+            if after is not None:
                 self._sets[key] = self._read(msgspec.convert(after, _SeccompProfile))
-            except msgspec.ValidationError as error:
-                self._missing.add(key)
-                self._report(f"SeccompProfile {key}: {error}; it counts as not there until that is put right")
+            problems.clear(regarding)
+        except msgspec.ValidationError as error:
+            self._missing.add(key)
+            problems.set(regarding, INVALID, f"{error}; it counts as not there until that is put right")
         if self._sets.get(key) != before:
             self.version += 1
 
