@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from podium.cluster import Cluster
@@ -48,19 +48,19 @@ def _refusal(zones: ZoneColumns, cluster: Cluster, needs: ZoneNeeds, row: int) -
 
 
 def _lacks(left: Mapping[str, list[int]], request: Request, slot: int) -> str:
-    return " and ".join(_shortages(left, request, slot)) or "has enough"
-
-
-def _shortages(left: Mapping[str, list[int]], request: Request, slot: int) -> Iterator[str]:
+    short: list[str] = []
+    unlisted: list[str] = []
     for each in request:
         amounts = left[each.resource]
         if each.optional and all(amount == UNLISTED for amount in amounts):
             continue
         if amounts[slot] == UNLISTED:
-            yield f"does not list {each.resource}"
+            unlisted.append(each.resource)
         elif each.counts and amounts[slot] < each.amount:
             have, want = _shown(each.resource, amounts[slot]), _shown(each.resource, each.amount)
-            yield f"has {have} of {want} {each.resource}"
+            short.append(f"{have} of {want} {each.resource}")
+    lacks = [f"has {' and '.join(short)}"] * bool(short) + [f"does not list {', '.join(unlisted)}"] * bool(unlisted)
+    return " and ".join(lacks) or "has enough"
 
 
 def _unoffered(cluster: Cluster, row: int, request: Request) -> str:
