@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from podium.cli.plugin_groups import GROUPS, OTHERS, group_of
 from podium.plugins import IN_TREE
 from tests.cli.command import podium
 from tests.cli.texts import write
@@ -60,12 +61,23 @@ def test_an_entry_has_points_default_weight_and_arguments(
     name: str, points: list[str], weight: int | None, args: dict[str, object]
 ) -> None:
     entries = {each["name"]: each for each in json.loads(podium("plugins", "-o", "json").out)}
-    assert entries[name] == {"name": name, "points": points, "weight": weight, "args": args, "origin": "in-tree"}
+    expected = {"name": name, "points": points, "weight": weight, "args": args, "origin": "in-tree"}
+    assert entries[name] == {**expected, "group": group_of(name), "purpose": GROUPS[group_of(name)][name]}
 
 
 def test_the_table_has_a_row_for_each_plugin() -> None:
-    out = podium("plugins").out
+    out = podium("plugins", "-o", "wide").out
     assert [line.split()[0] for line in out.splitlines() if line.endswith("in-tree")] == list(IN_TREE)
+
+
+def test_every_in_tree_plugin_has_a_group_and_a_line_on_what_it_is_for() -> None:
+    assert [name for name in IN_TREE if group_of(name) == OTHERS] == []
+    lines = podium("plugins").out.splitlines()
+    for group, purposes in GROUPS.items():
+        assert group in lines
+        shown = [line.split(maxsplit=1) for line in lines if line.startswith("  ")]
+        for name in purposes.keys() & IN_TREE.keys():
+            assert [name, purposes[name]] in shown, f"{name} is not on one line of 120 characters"
 
 
 def test_a_plugin_in_the_current_folder_is_found(folder: Path) -> None:
@@ -77,6 +89,8 @@ def test_a_plugin_in_the_current_folder_is_found(folder: Path) -> None:
         "weight": None,
         "args": {"onlyOn": "(required)", "howOften": 3},
         "origin": "--plugin",
+        "group": OTHERS,
+        "purpose": "",
     }
 
 

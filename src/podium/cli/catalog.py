@@ -1,4 +1,4 @@
-"""Lists what there is to know about each plugin: its points, its arguments, where it comes from."""
+"""Lists what there is to know about each plugin: what it is for, its points, its arguments, where it comes from."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from podium.cli.console import table
+from podium.cli.plugin_groups import GROUPS, OTHERS, group_of, purpose_of
 from podium.config.defaults import DEFAULT_PLUGINS
 from podium.config.durations import encode_hook
 from podium.framework import Plugin
@@ -30,6 +31,8 @@ class CatalogEntry(msgspec.Struct, frozen=True, kw_only=True):
     weight: int | None
     args: dict[str, Any]
     origin: str
+    group: str
+    purpose: str
 
 
 def catalog(registry: Mapping[str, type[Plugin]]) -> list[CatalogEntry]:
@@ -42,9 +45,26 @@ def catalog(registry: Mapping[str, type[Plugin]]) -> list[CatalogEntry]:
             weight=(_DEFAULT_WEIGHTS.get(name) or 1) if "score" in plugin.points else None,
             args=_defaults(plugin.Args),
             origin="in-tree" if name in IN_TREE else packages.get(plugin, "--plugin"),
+            group=group_of(name),
+            purpose=purpose_of(name, plugin),
         )
         for name, plugin in registry.items()
     ]
+
+
+def grouped_table(entries: Sequence[CatalogEntry]) -> "Table":
+    """The plugins in groups, each with one line on what it is for."""
+    rows = table()
+    rows.add_column("plugin", no_wrap=True)
+    rows.add_column("what it is for", overflow="fold")
+    for group in (*GROUPS, OTHERS):
+        members = [entry for entry in entries if entry.group == group]
+        if members:
+            rows.add_row()
+            rows.add_row(group, style="bold")
+        for entry in members:
+            rows.add_row(f"  {printable(entry.name)}", printable(entry.purpose))
+    return rows
 
 
 def catalog_table(entries: Sequence[CatalogEntry]) -> "Table":

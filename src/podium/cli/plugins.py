@@ -14,6 +14,7 @@ class ListOutput(StrEnum):
     """How the list is printed."""
 
     TABLE = "table"
+    WIDE = "wide"
     JSON = "json"
 
 
@@ -26,13 +27,15 @@ def plugins(
     plugin: PluginOption = None,
     output: Annotated[ListOutput, typer.Option("-o", "--output", help="How to print the list.")] = ListOutput.TABLE,
 ) -> None:
-    """List the plugins a profile can enable, or start a new one.
+    """List the plugins a profile can enable, in groups and with what each is for, or start a new one.
+
+    With -o wide: extension points, weight and arguments of each, in running order.
 
     Example: podium plugins -o json
     """
     if context.invoked_subcommand is not None:
         return
-    from podium.cli.catalog import catalog, catalog_table
+    from podium.cli.catalog import catalog, catalog_table, grouped_table
     from podium.cli.console import console, print_table
     from podium.cli.registry import registry_with
 
@@ -40,7 +43,8 @@ def plugins(
     if output is ListOutput.JSON:
         echo_json(entries)
     else:
-        print_table(console(), catalog_table(entries))
+        wide = output is ListOutput.WIDE
+        print_table(console(), catalog_table(entries) if wide else grouped_table(entries))
 
 
 @app.command()
