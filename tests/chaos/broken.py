@@ -208,7 +208,7 @@ VARIANTS = [
     Variant("a placement that failed is not forgotten", _forgets_nothing, 1),
     Variant("a pod whose binding failed is not put back", _does_not_put_back, 2),
     Variant("nothing is compared after a 410", _does_not_list_again, 3),
-    Variant("a silent watch is waited for", _waits_for_silent_watches, 1),
+    Variant("a silent watch is waited for", _waits_for_silent_watches, 8),
     Variant("old events are believed", _believes_every_event, 1),
     Variant("writes are not guarded", _writes_without_leading, 4),
     Variant("a leader leads for longer than its lease", _leads_for_too_long, 5),
