@@ -6,6 +6,7 @@ which the API server hands on. `device_selector` is the use of it: the selectors
 """
 
 from podium.kube.cel.device_selector import (
+    AttributeValue,
     DeviceSelector,
     DeviceSelectorError,
     SelectableDevice,
@@ -14,4 +15,12 @@ from podium.kube.cel.device_selector import (
     version,
 )
 
-__all__ = ["DeviceSelector", "DeviceSelectorError", "SelectableDevice", "compile_selector", "selectable", "version"]
+__all__ = [
+    "AttributeValue",
+    "DeviceSelector",
+    "DeviceSelectorError",
+    "SelectableDevice",
+    "compile_selector",
+    "selectable",
+    "version",
+]

@@ -73,6 +73,10 @@ _CONVERSIONS: Final = {
 }
 
 
+AttributeValue = bool | int | str | SemverValue
+"""The value of an attribute; `version` makes that of a version."""
+
+
 class DeviceSelectorError(ValueError):
     """A selector that is none; `internal` where the API server calls that its own error."""
 
@@ -90,7 +94,7 @@ class SelectableDevice:
 
 def selectable(
     driver: str,
-    attributes: Mapping[str, bool | int | str | SemverValue],
+    attributes: Mapping[str, AttributeValue],
     capacity: Mapping[str, int],
     *,
     multiple: bool = False,

@@ -1,0 +1,83 @@
+"""Checks the constraints between devices of a claim: one attribute equal on all, or different on each.
+
+A device that lacks the attribute violates a constraint. Versions compare as texts. What a distinct constraint remembers
+is one value for each request, that of the last device: kube-scheduler's own habit, so within a request only neighbours
+are compared.
+"""
+
+from __future__ import annotations
+
+from podium.kube.devices import Device, DeviceAttribute, DeviceConstraint
+from podium.placement.devices.tally import DeviceID
+
+
+class ConstraintState:
+    """A constraint while devices of its claim are chosen."""
+
+    def __init__(self, constraint: DeviceConstraint) -> None:
+        self._requests = frozenset(constraint.requests)
+        self._attribute = constraint.match_attribute or constraint.distinct_attribute or ""
+        self._distinct = constraint.match_attribute is None
+        self._first: DeviceAttribute | None = None
+        self._of_request: dict[str, DeviceAttribute] = {}
+        self._devices = 0
+
+    def add(self, request: str, subrequest: str, device: Device, device_id: DeviceID) -> bool:
+        """Take a device into account; False where it violates the constraint, and then nothing has changed."""
+        if not self._applies(request, subrequest):
+            return True
+        attribute = _look_up(device, device_id, self._attribute)
+        if attribute is None:
+            return False
+        if self._devices == 0:
+            self._first = attribute
+        elif self._distinct:
+            if any(_repeats(attribute, other) for other in self._of_request.values()):
+                return False
+        elif not _same(attribute, self._first):
+            return False
+        if self._distinct:
+            self._of_request[request] = attribute
+        self._devices += 1
+        return True
+
+    def remove(self, request: str, subrequest: str) -> None:
+        if self._applies(request, subrequest):
+            self._of_request.pop(request, None)
+            self._devices -= 1
+
+    def _applies(self, request: str, subrequest: str) -> bool:
+        if not self._requests or request in self._requests:
+            return True
+        return bool(subrequest) and f"{request}/{subrequest}" in self._requests
+
+
+def _look_up(device: Device, device_id: DeviceID, name: str) -> DeviceAttribute | None:
+    found = device.attributes.get(name)
+    if found is not None:
+        return found
+    domain, slash, identifier = name.partition("/")
+    return device.attributes.get(identifier) if slash and domain == device_id.driver else None
+
+
+def _typed(attribute: DeviceAttribute) -> tuple[str, object] | None:
+    for kind, value in (
+        ("string", attribute.string_value),
+        ("int", attribute.int_value),
+        ("bool", attribute.bool_value),
+        ("version", attribute.version_value),
+    ):
+        if value is not None:
+            return kind, value
+    return None
+
+
+def _same(one: DeviceAttribute, other: DeviceAttribute | None) -> bool:
+    typed = _typed(one)
+    return typed is not None and other is not None and typed == _typed(other)
+
+
+def _repeats(one: DeviceAttribute, other: DeviceAttribute) -> bool:
+    """Whether a value is there already; one of no known type counts as such."""
+    typed = _typed(one)
+    return typed is None or typed == _typed(other)

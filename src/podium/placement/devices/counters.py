@@ -1,0 +1,58 @@
+"""Keeps track of shared counters, from which the partitions of a device take their share.
+
+What is available of a pool is its counter sets less what every allocated device consumes, on whichever node. A device
+is refused while any counter of the pool is short, also one that it does not use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from podium.kube.quantity import parse
+from podium.placement.devices.inventory import DevicePool, OfferedDevice
+from podium.placement.devices.tally import DeviceTally
+
+CounterName = tuple[str, str]
+"""A counter set and a counter in it."""
+
+
+class CounterBalance:
+    """What is left of the counters of pools while devices are chosen."""
+
+    def __init__(self, tally: DeviceTally) -> None:
+        self._tally = tally
+        self._left: dict[DevicePool, dict[CounterName, int]] = {}
+
+    def take(self, pool: DevicePool, offered: OfferedDevice) -> bool:
+        """Take a device's share; False where the pool is short then, and nothing was taken."""
+        left = self._of(pool)
+        for counter, amount in _shares(offered):
+            left[counter] = left.get(counter, 0) - amount
+        if all(amount >= 0 for amount in left.values()):
+            return True
+        self.give_back(pool, offered)
+        return False
+
+    def give_back(self, pool: DevicePool, offered: OfferedDevice) -> None:
+        left = self._of(pool)
+        for counter, amount in _shares(offered):
+            left[counter] += amount
+
+    def _of(self, pool: DevicePool) -> dict[CounterName, int]:
+        left = self._left.get(pool)
+        if left is None:
+            left = {
+                (name, each): amount for name, counters in pool.counters.items() for each, amount in counters.items()
+            }
+            for offered in (*pool.devices, *pool.elsewhere):
+                if offered.device.consumes_counters and self._tally.is_allocated(offered.id):
+                    for counter, amount in _shares(offered):
+                        left[counter] -= amount
+            self._left[pool] = left
+        return left
+
+
+def _shares(offered: OfferedDevice) -> Iterator[tuple[CounterName, int]]:
+    for consumption in offered.device.consumes_counters:
+        for name, counter in consumption.counters.items():
+            yield (consumption.counter_set, name), parse(counter.value)

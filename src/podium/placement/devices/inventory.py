@@ -1,0 +1,211 @@
+"""Groups slices into pools of devices, as each node sees them.
+
+A node sees the slices made for it, those without a node whose selection matches it, and all with shared counters. Of a
+pool only the newest generation that the node sees counts. Where slices of a pool are missing, all of the cluster's are
+looked at: a newer generation elsewhere makes the pool obsolete, and a wrong number of slices makes it incomplete. A
+pool whose slices contradict each other is invalid. Pools with devices that need binding conditions come last;
+otherwise the order is by driver and name, then by the slice's name, then as listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from podium.kube.affinity import NodeSelector
+from podium.kube.cel import AttributeValue, DeviceSelectorError, SelectableDevice, compile_selector, selectable, version
+from podium.kube.devices import Device, DeviceAttribute, ResourceSlice
+from podium.kube.node import Node
+from podium.kube.quantity import parse
+from podium.kube.selector import compile_node_selector
+from podium.placement.devices.tally import DeviceID
+
+PoolID = tuple[str, str]
+
+
+@dataclass(eq=False)
+class OfferedDevice:
+    """A device with its slice, and what selectors were found to say of it."""
+
+    id: DeviceID
+    device: Device
+    slice: ResourceSlice
+    _answers: dict[str, bool | str] = field(default_factory=dict)
+
+    @cached_property
+    def _values(self) -> SelectableDevice:
+        attributes = {name: _value(name, each) for name, each in self.device.attributes.items()}
+        capacity = {name: parse(each.value) for name, each in self.device.capacity.items()}
+        return selectable(self.id.driver, attributes, capacity, multiple=self.device.allow_multiple_allocations)
+
+    def selected_by(self, expression: str) -> bool:
+        """Whether an expression selects the device; DeviceSelectorError where it cannot tell."""
+        answer = self._answers.get(expression)
+        if answer is None:
+            selector = compile_selector(expression)
+            try:
+                answer = selector.matches(self._values)
+            except DeviceSelectorError as error:
+                answer = str(error)
+            self._answers[expression] = answer
+        if isinstance(answer, str):
+            raise DeviceSelectorError(answer)
+        return answer
+
+    @property
+    def node_name(self) -> str | None:
+        spec = self.slice.spec
+        return self.device.node_name if spec.per_device_node_selection else spec.node_name
+
+    @property
+    def node_selector(self) -> NodeSelector | None:
+        spec = self.slice.spec
+        return self.device.node_selector if spec.per_device_node_selection else spec.node_selector
+
+
+def _value(name: str, attribute: DeviceAttribute) -> AttributeValue:
+    for value in (attribute.int_value, attribute.bool_value, attribute.string_value):
+        if value is not None:
+            return value
+    if attribute.version_value is None:
+        raise DeviceSelectorError(f"attribute {name}: unsupported attribute value")
+    try:
+        return version(attribute.version_value)
+    except ValueError as error:
+        raise DeviceSelectorError(f"attribute {name}: {error}") from None
+
+
+@dataclass(eq=False)
+class DevicePool:
+    """Devices that one driver offers under one name: those that a node can use, and those for other nodes."""
+
+    id: PoolID
+    devices: list[OfferedDevice] = field(default_factory=list)
+    elsewhere: list[OfferedDevice] = field(default_factory=list)
+    counters: dict[str, dict[str, int]] = field(default_factory=dict)
+    incomplete: bool = False
+    invalid: bool = False
+
+    @property
+    def usable(self) -> bool:
+        return not (self.incomplete or self.invalid)
+
+    def __str__(self) -> str:
+        return "/".join(self.id)
+
+
+class DeviceInventory:
+    """All slices of a cluster. Devices of slices that a previous inventory had too keep their answers."""
+
+    def __init__(self, slices: Iterable[ResourceSlice], previous: DeviceInventory | None = None) -> None:
+        self._offered: dict[str, tuple[ResourceSlice, list[OfferedDevice]]] = {}
+        self._on_node: dict[str, list[ResourceSlice]] = {}
+        self._shared: list[ResourceSlice] = []
+        self._of_pool: dict[PoolID, list[ResourceSlice]] = {}
+        self._pools: dict[str, tuple[Node, list[DevicePool]]] = {}
+        before = previous._offered if previous else {}
+        for each in slices:
+            known = before.get(each.name)
+            self._offered[each.name] = known if known and known[0] is each else (each, _offer(each))
+            self._of_pool.setdefault(_pool_id(each), []).append(each)
+            if not each.spec.node_name or each.spec.shared_counters:
+                self._shared.append(each)
+            else:
+                self._on_node.setdefault(each.spec.node_name, []).append(each)
+
+    def pools(self, node: Node) -> list[DevicePool]:
+        """The pools of a node, in the order in which they are searched."""
+        known = self._pools.get(node.name)
+        if known is None or (known[0] is not node and (self._shared or known[0].labels != node.labels)):
+            known = self._pools[node.name] = (node, self._gathered(node))
+        return known[1]
+
+    def _gathered(self, node: Node) -> list[DevicePool]:
+        seen: dict[PoolID, list[ResourceSlice]] = {}
+        for each in (*self._on_node.get(node.name, ()), *self._shared):
+            if not _is_relevant(each, node):
+                continue
+            known = seen.setdefault(_pool_id(each), [])
+            newest = known[0].spec.pool.generation if known else each.spec.pool.generation
+            if each.spec.pool.generation > newest:
+                known.clear()
+            if each.spec.pool.generation >= newest:
+                known.append(each)
+        pools = [pool for identity, found in seen.items() if (pool := self._pool(identity, found)) is not None]
+        return sorted(pools, key=lambda pool: (_needs_conditions(pool), pool.id))
+
+    def _pool(self, identity: PoolID, found: list[ResourceSlice]) -> DevicePool | None:
+        """The pool; None where it is obsolete."""
+        pool = found[0].spec.pool
+        others: Sequence[ResourceSlice] = ()
+        if len(found) != pool.resource_slice_count:
+            everywhere = self._of_pool[identity]
+            if any(each.spec.pool.generation > pool.generation for each in everywhere):
+                return None
+            same = [each for each in everywhere if each.spec.pool.generation == pool.generation]
+            if len(same) != pool.resource_slice_count:
+                return DevicePool(identity, incomplete=True)
+            here = {each.name for each in found}
+            others = [each for each in same if each.name not in here]
+        return self._built(identity, sorted(found, key=lambda each: each.name), others)
+
+    def _built(self, identity: PoolID, found: list[ResourceSlice], others: Sequence[ResourceSlice]) -> DevicePool:
+        of_devices = [each for each in found if not each.spec.shared_counters]
+        names = [device.name for each in of_devices for device in each.spec.devices]
+        sets = [each for slice_ in found for each in slice_.spec.shared_counters]
+        counters = {each.name: {name: parse(counter.value) for name, counter in each.counters.items()} for each in sets}
+        contradicts = len(set(names)) < len(names) or len(counters) < len(sets)
+        if contradicts or not _counters_known(counters, (*found, *others)):
+            return DevicePool(identity, invalid=True)
+        return DevicePool(
+            identity,
+            [device for each in of_devices for device in self._offered[each.name][1]],
+            [device for each in others for device in self._offered[each.name][1]],
+            counters,
+        )
+
+
+def _pool_id(each: ResourceSlice) -> PoolID:
+    return each.spec.driver, each.spec.pool.name
+
+
+def _offer(each: ResourceSlice) -> list[OfferedDevice]:
+    driver, pool = _pool_id(each)
+    return [OfferedDevice(DeviceID(driver, pool, device.name), device, each) for device in each.spec.devices]
+
+
+def _needs_conditions(pool: DevicePool) -> bool:
+    return any(offered.device.binding_conditions for offered in pool.devices)
+
+
+def _is_relevant(each: ResourceSlice, node: Node) -> bool:
+    spec = each.spec
+    if spec.shared_counters:
+        return True
+    if spec.node_name or spec.all_nodes or spec.node_selector is not None:
+        return node_matches(node, spec.node_name, all_nodes=spec.all_nodes, selector=spec.node_selector)
+    return spec.per_device_node_selection and any(device_matches(node, device) for device in spec.devices)
+
+
+def device_matches(node: Node, device: Device) -> bool:
+    return node_matches(node, device.node_name, all_nodes=device.all_nodes, selector=device.node_selector)
+
+
+def node_matches(node: Node, name: str | None, *, all_nodes: bool, selector: NodeSelector | None) -> bool:
+    """Whether a node is chosen by name, as one of all, or by a selector."""
+    if name:
+        return node.name == name
+    if all_nodes:
+        return True
+    return selector is not None and compile_node_selector(selector).matches(node.labels, node.name)
+
+
+def _counters_known(counters: dict[str, dict[str, int]], slices: Iterable[ResourceSlice]) -> bool:
+    for each in slices:
+        for device in each.spec.devices:
+            for consumption in device.consumes_counters:
+                known = counters.get(consumption.counter_set)
+                if known is None or any(name not in known for name in consumption.counters):
+                    return False
+    return True

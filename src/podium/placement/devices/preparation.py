@@ -1,0 +1,173 @@
+"""Prepares the requests of claims for the search: their classes, how many devices each needs, which all devices are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from podium.kube.cel import DeviceSelectorError, compile_selector
+from podium.kube.claims import not_found
+from podium.kube.devices import (
+    ALL,
+    EXACT_COUNT,
+    MOST_RESULTS,
+    DeviceClass,
+    DeviceRequest,
+    DeviceSelectorSpec,
+    DeviceSubRequest,
+    ResourceClaim,
+)
+from podium.kube.node import Node
+from podium.placement.devices.capacity import fits
+from podium.placement.devices.constraints import ConstraintState
+from podium.placement.devices.inventory import DevicePool, OfferedDevice, device_matches
+from podium.placement.devices.tally import DeviceTally
+
+
+class AllocationError(Exception):
+    """Something that ends the whole attempt: no node is tried any more."""
+
+
+@dataclass(eq=False)
+class PreparedRequest:
+    """A request, or one of the alternatives of a request, with what the search needs."""
+
+    claim: ResourceClaim
+    request: DeviceSubRequest
+    name: str
+    device_class: DeviceClass
+    parent: str = ""
+    count: int = 0
+    every: list[OfferedDevice] | None = None
+    _selectable: dict[OfferedDevice, bool] = field(default_factory=dict)
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.parent}/{self.name}" if self.parent else self.name
+
+    def can_take(self, offered: OfferedDevice, node: Node) -> bool:
+        """Whether the selectors and the device's own choice of nodes allow a device; AllocationError where unknown."""
+        known = self._selectable.get(offered)
+        if known is None:
+            known = self._selectable[offered] = self._matches(offered, node)
+        return known
+
+    def _matches(self, offered: OfferedDevice, node: Node) -> bool:
+        spec = self.device_class.spec
+        if not _selected(f"class {self.device_class.name}", spec.selectors, offered):
+            return False
+        if not _selected(f"claim {self.claim.key}", self.request.selectors, offered):
+            return False
+        return not offered.slice.spec.per_device_node_selection or device_matches(node, offered.device)
+
+
+def _selected(owner: str, selectors: Sequence[DeviceSelectorSpec], offered: OfferedDevice) -> bool:
+    for number, selector in enumerate(selectors):
+        expression = selector.cel.expression if selector.cel else ""
+        try:
+            compile_selector(expression)
+        except DeviceSelectorError as error:
+            raise AllocationError(f"{owner}: selector #{number}: CEL compile error: {error}") from None
+        try:
+            if not offered.selected_by(expression):
+                return False
+        except DeviceSelectorError as error:
+            raise AllocationError(f"{owner}: selector #{number}: CEL runtime error: {error}") from None
+    return True
+
+
+@dataclass(eq=False)
+class PreparedClaim:
+    """A claim with its requests in order, each as a list of alternatives, and its constraints."""
+
+    claim: ResourceClaim
+    requests: list[list[PreparedRequest]]
+    constraints: list[ConstraintState]
+
+
+def prepare(
+    claims: Sequence[ResourceClaim],
+    classes: Mapping[str, DeviceClass],
+    pools: Sequence[DevicePool],
+    node: Node,
+    tally: DeviceTally,
+) -> list[PreparedClaim]:
+    """The claims ready for the search; AllocationError where one cannot be."""
+    return [_prepare_claim(claim, classes, pools, node, tally) for claim in claims]
+
+
+def _prepare_claim(
+    claim: ResourceClaim,
+    classes: Mapping[str, DeviceClass],
+    pools: Sequence[DevicePool],
+    node: Node,
+    tally: DeviceTally,
+) -> PreparedClaim:
+    requests = []
+    needed = 0
+    for request in claim.spec.devices.requests:
+        prepared = [
+            _prepare_request(claim, request, each, classes, pools, node, tally)
+            for each in request.first_available or (request.exactly or DeviceSubRequest(),)
+        ]
+        requests.append(prepared)
+        needed += min(each.count for each in prepared)
+    if needed > MOST_RESULTS:
+        message = f"number of requested devices {needed} exceeds the claim limit of {MOST_RESULTS}"
+        raise AllocationError(f"claim {claim.key}: {message}")
+    constraints = []
+    for number, constraint in enumerate(claim.spec.devices.constraints):
+        if constraint.match_attribute is None and constraint.distinct_attribute is None:
+            message = "empty constraint (unsupported constraint type?)"
+            raise AllocationError(f"claim {claim.key}, constraint #{number}: {message}")
+        constraints.append(ConstraintState(constraint))
+    return PreparedClaim(claim, requests, constraints)
+
+
+def _prepare_request(
+    claim: ResourceClaim,
+    parent: DeviceRequest,
+    request: DeviceSubRequest,
+    classes: Mapping[str, DeviceClass],
+    pools: Sequence[DevicePool],
+    node: Node,
+    tally: DeviceTally,
+) -> PreparedRequest:
+    name = request.name if parent.first_available else parent.name
+    place = f"claim {claim.key}, request {name}"
+    for number, selector in enumerate(request.selectors):
+        if selector.cel is None:
+            message = "CEL expression empty (unsupported selector type?)"
+            raise AllocationError(f"{place}, selector #{number}: {message}")
+    if not request.device_class_name:
+        raise AllocationError(f"{place}: missing device class name (unsupported request type?)")
+    device_class = classes.get(request.device_class_name)
+    if device_class is None:
+        missing = not_found("deviceclass.resource.k8s.io", request.device_class_name)
+        raise AllocationError(f"{place}: could not retrieve device class {request.device_class_name}: {missing}")
+    prepared = PreparedRequest(claim, request, name, device_class, parent.name if parent.first_available else "")
+    match request.allocation_mode:
+        case mode if mode == EXACT_COUNT:
+            prepared.count = request.wanted
+        case mode if mode == ALL:
+            prepared.every = _all_devices(prepared, place, pools, node, tally)
+            prepared.count = len(prepared.every)
+        case mode:
+            raise AllocationError(f"{place}: unsupported count mode {mode}")
+    return prepared
+
+
+def _all_devices(
+    prepared: PreparedRequest, place: str, pools: Sequence[DevicePool], node: Node, tally: DeviceTally
+) -> list[OfferedDevice]:
+    found = []
+    for pool in pools:
+        if not pool.usable:
+            state = "currently being updated" if pool.incomplete else "currently invalid"
+            raise AllocationError(f"{place}: asks for all devices, but resource pool {pool} is {state}")
+        for offered in pool.devices:
+            if prepared.can_take(offered, node) and fits(
+                offered.device.capacity, prepared.request.capacity, tally.consumed.get(offered.id, {}), {}
+            ):
+                found.append(offered)
+    return found

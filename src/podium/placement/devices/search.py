@@ -1,0 +1,294 @@
+"""Searches for devices that satisfy all claims of a pod on one node: depth first, and the first solution wins.
+
+Claims, their requests and the devices of a request are chosen in order. Inside a request each device comes after the
+one before it, so no set of devices is tried twice; a new request starts again at the first device. Alternatives of a
+request are tried in order, each with all that follows. When all devices are asked for, exactly these are taken or the
+request fails. The order, and so the devices that are found, are those of kube-scheduler's allocator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import uuid4
+
+from podium.kube.devices import (
+    MOST_RESULTS,
+    Allocation,
+    Device,
+    DeviceClass,
+    DeviceTaint,
+    DeviceToleration,
+    ResourceClaim,
+)
+from podium.kube.node import Node
+from podium.placement.devices.capacity import ConsumedAmount, consumed_amounts, fits
+from podium.placement.devices.counters import CounterBalance
+from podium.placement.devices.inventory import DevicePool, OfferedDevice
+from podium.placement.devices.outcome import ChosenDevice, allocation
+from podium.placement.devices.preparation import AllocationError, PreparedClaim, PreparedRequest, prepare
+from podium.placement.devices.tally import Consumed, DeviceID, DeviceTally, consume, release
+
+_EXCLUDING = ("NoSchedule", "NoExecute")
+
+
+class InvalidPoolsError(Exception):
+    """No solution on a node of which some pools contradict themselves."""
+
+
+class _TooManyError(Exception):
+    """A branch in which a claim would get more devices than it can have."""
+
+
+class _TimedOutError(Exception):
+    """A search that took too long."""
+
+
+def _new_share() -> str:
+    return str(uuid4())
+
+
+def _never() -> bool:
+    return False
+
+
+def allocate(
+    node: Node,
+    pools: Sequence[DevicePool],
+    claims: Sequence[ResourceClaim],
+    classes: Mapping[str, DeviceClass],
+    tally: DeviceTally,
+    *,
+    expired: Callable[[], bool] = _never,
+    new_share: Callable[[], str] = _new_share,
+) -> list[Allocation] | None:
+    """What each claim gets on the node; None where there is no solution.
+
+    AllocationError ends the attempt on all nodes, InvalidPoolsError and TimeoutError are about this one. `expired` says
+    whether the time is over, `new_share` makes the identifier of a share.
+    """
+    search = _Search(node, pools, prepare(claims, classes, pools, node, tally), tally, expired, new_share)
+    try:
+        found = search.run()
+    except _TimedOutError:
+        raise TimeoutError from None
+    except RecursionError:
+        raise AllocationError(f"pod has {len(claims)} claims: too many devices to search for") from None
+    if not found and any(pool.invalid for pool in pools):
+        raise InvalidPoolsError("invalid resource pools were encountered")
+    return search.allocations() if found else None
+
+
+@dataclass(eq=False)
+class _Mark:
+    """What was changed for a device that was taken."""
+
+    claim: int
+    pool: DevicePool
+    offered: OfferedDevice
+    request: PreparedRequest
+    counted: bool
+    dedicated: bool
+    consumed: Consumed | None = None
+    was_consumed: bool = False
+
+
+class _Search:
+    """The state of one search."""
+
+    def __init__(
+        self,
+        node: Node,
+        pools: Sequence[DevicePool],
+        claims: list[PreparedClaim],
+        tally: DeviceTally,
+        expired: Callable[[], bool],
+        new_share: Callable[[], str],
+    ) -> None:
+        self._node = node
+        self._claims = claims
+        self._tally = tally
+        self._expired = expired
+        self._new_share = new_share
+        self._places = [(pool, offered) for pool in pools if pool.usable for offered in pool.devices]
+        self._pool_of = {offered: pool for pool in pools for offered in pool.devices}
+        self._counters = CounterBalance(tally)
+        self._taken: dict[DeviceID, set[int]] = {}
+        self._consumed: dict[DeviceID, Consumed] = {}
+        self._chosen: list[list[ChosenDevice]] = [[] for _ in claims]
+        self._picked: list[list[int]] = [[0] * len(claim.requests) for claim in claims]
+
+    def run(self) -> bool:
+        try:
+            return self._claim(0)
+        except _TooManyError:
+            return False
+
+    def allocations(self) -> list[Allocation]:
+        return [
+            allocation(claim, self._chosen[number], self._picked[number], self._node.name)
+            for number, claim in enumerate(self._claims)
+        ]
+
+    def _claim(self, claim: int) -> bool:
+        return claim >= len(self._claims) or self._request(claim, 0)
+
+    def _request(self, claim: int, number: int) -> bool:
+        """Find devices for a request and all that follows."""
+        if self._expired():
+            raise _TimedOutError
+        requests = self._claims[claim].requests
+        if number >= len(requests):
+            try:
+                return self._claim(claim + 1)
+            except _TooManyError:
+                return False
+        alternatives = requests[number]
+        if not alternatives[0].parent:
+            return self._devices(claim, number, alternatives[0], 0, 0)
+        too_many = True
+        for index, alternative in enumerate(alternatives):
+            self._picked[claim][number] = index
+            try:
+                if self._devices(claim, number, alternative, 0, 0):
+                    self._picked[claim][number] = index
+                    return True
+            except _TooManyError:
+                continue
+            too_many = False
+        if too_many:
+            raise _TooManyError
+        return False
+
+    def _devices(self, claim: int, number: int, request: PreparedRequest, index: int, start: int) -> bool:
+        """Find the devices of a request from one index on, starting at a place, and all that follows."""
+        if request.every is not None and not request.every:
+            return False
+        if index >= request.count:
+            return self._request(claim, number + 1)
+        if self._expired():
+            raise _TimedOutError
+        if len(self._chosen[claim]) + request.count - index > MOST_RESULTS:
+            raise _TooManyError
+        if request.every is not None:
+            offered = request.every[index]
+            mark = self._take(claim, request, self._pool_of[offered], offered, must=True)
+            return mark is not None and self._or_undo(mark, claim, number, request, index, 0)
+        for place in range(start, len(self._places)):
+            pool, offered = self._places[place]
+            if self._is_in_use(claim, request, offered.id) or not request.can_take(offered, self._node):
+                continue
+            if not self._has_capacity(request, offered):
+                continue
+            mark = self._take(claim, request, pool, offered, must=False)
+            if mark is not None and self._or_undo(mark, claim, number, request, index, place + 1):
+                return True
+        return False
+
+    def _or_undo(self, mark: _Mark, claim: int, number: int, request: PreparedRequest, index: int, start: int) -> bool:
+        """Go on behind a device; where that leads nowhere, give the device back."""
+        try:
+            if self._devices(claim, number, request, index + 1, start):
+                return True
+        except _TooManyError:
+            self._undo(mark)
+            raise
+        self._undo(mark)
+        return False
+
+    def _is_in_use(self, claim: int, request: PreparedRequest, device: DeviceID) -> bool:
+        if request.request.admin_access:
+            return claim in self._taken.get(device, ())
+        return device in self._tally.dedicated or bool(self._taken.get(device))
+
+    def _has_capacity(self, request: PreparedRequest, offered: OfferedDevice) -> bool:
+        in_use = self._tally.consumed.get(offered.id, {})
+        being_allocated = self._consumed.get(offered.id, {})
+        return fits(offered.device.capacity, request.request.capacity, in_use, being_allocated)
+
+    def _take(
+        self, claim: int, request: PreparedRequest, pool: DevicePool, offered: OfferedDevice, *, must: bool
+    ) -> _Mark | None:
+        """Take a device for a request, if it can be. Where it `must` be, a violated constraint ends everything."""
+        shareable = offered.device.allow_multiple_allocations
+        if self._is_in_use(claim, request, offered.id) and not (shareable and request.request.admin_access):
+            return None
+        shared_already = shareable and (offered.id in self._tally.consumed or offered.id in self._consumed)
+        counted = bool(offered.device.consumes_counters) and not shared_already
+        if counted and not self._counters.take(pool, offered):
+            return None
+        mark = _Mark(claim, pool, offered, request, counted, dedicated=not shareable)
+        if _is_tainted(offered.device, request.request.tolerations):
+            self._release(mark, constraints=0)
+            return None
+        constraints = self._claims[claim].constraints
+        for number, constraint in enumerate(constraints):
+            if not constraint.add(request.parent or request.name, _subrequest(request), offered.device, offered.id):
+                self._release(mark, constraints=number)
+                if must:
+                    place = f"claim {request.claim.key}, request {request.name}"
+                    message = f"cannot add device {offered.id} because a claim constraint would not be satisfied"
+                    raise AllocationError(f"{place}: {message}")
+                return None
+        if not self._has_capacity(request, offered):
+            self._release(mark, constraints=len(constraints))
+            return None
+        self._choose(mark)
+        return mark
+
+    def _choose(self, mark: _Mark) -> None:
+        device, request = mark.offered.device, mark.request
+        consumed: dict[str, ConsumedAmount] | None = None
+        share: str | None = None
+        if mark.dedicated:
+            self._taken.setdefault(mark.offered.id, set()).add(mark.claim)
+        else:
+            consumed = consumed_amounts(device.capacity, request.request.capacity)
+            share = self._new_share()
+            mark.consumed = {name: amount.nano for name, amount in consumed.items()}
+            mark.was_consumed = mark.offered.id in self._consumed
+            consume(self._consumed, mark.offered.id, mark.consumed)
+        self._chosen[mark.claim].append(ChosenDevice(request, mark.offered, share, consumed))
+
+    def _undo(self, mark: _Mark) -> None:
+        self._chosen[mark.claim].pop()
+        if mark.dedicated:
+            self._taken[mark.offered.id].discard(mark.claim)
+        if mark.consumed is not None:
+            release(self._consumed, mark.offered.id, mark.consumed)
+            if mark.was_consumed:
+                self._consumed.setdefault(mark.offered.id, {})
+        self._release(mark, constraints=len(self._claims[mark.claim].constraints))
+
+    def _release(self, mark: _Mark, *, constraints: int) -> None:
+        """Take back what the constraints and the counters noted."""
+        request = mark.request
+        for constraint in reversed(self._claims[mark.claim].constraints[:constraints]):
+            constraint.remove(request.parent or request.name, _subrequest(request))
+        if mark.counted:
+            self._counters.give_back(mark.pool, mark.offered)
+
+
+def _subrequest(request: PreparedRequest) -> str:
+    return request.name if request.parent else ""
+
+
+def _is_tainted(device: Device, tolerations: Sequence[DeviceToleration]) -> bool:
+    return any(
+        taint.effect in _EXCLUDING and not any(tolerates(each, taint) for each in tolerations)
+        for taint in device.taints
+    )
+
+
+def tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
+    """Whether a toleration covers a taint; an empty effect or key covers all."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    match toleration.operator:
+        case "" | "Equal":
+            return toleration.value == taint.value
+        case "Exists":
+            return True
+    return False
