@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from podium.controllers.controller import ReconcileResult
 from podium.controllers.network_costs import REGION, SEGMENT, ZONE, CostGraph, read_measurements
@@ -148,7 +150,7 @@ def test_a_missing_config_map_is_reported_and_looked_for_again() -> None:
     assert result.problem.reason == "ConfigMapMissing"
 
 
-@pytest.mark.parametrize("value", ["", "fast", "-5", "1.5", "٣"])
+@pytest.mark.parametrize("value", ["", "fast", "-5", "1.5", "٣", "9" * 30])
 def test_a_latency_that_is_no_number_counts_as_0_and_is_reported(value: str) -> None:
     result = reconcile(topology(), {key("n1", "n4"): value})
     assert costs(result, REGION)["west", "east"] == 0
@@ -163,18 +165,52 @@ def test_names_of_nodes_may_have_dots_and_the_words_of_the_key() -> None:
 
 
 def test_a_path_over_other_labels_may_be_the_shortest() -> None:
-    graph = CostGraph()
+    graph = CostGraph("abcd")
     for origin, destination, cost in (("a", "b", 10), ("b", "c", 5), ("a", "c", 50)):
         graph.measure(origin, destination, cost)
     assert graph.paths("a") == {"a": 0, "b": 10, "c": 15}
-    assert graph.path("a", "nowhere") is None
 
 
 def test_a_measurement_between_labels_with_a_path_counts_as_the_mean_of_both() -> None:
-    graph = CostGraph()
+    graph = CostGraph("abc")
     for origin, destination, cost in (("a", "c", 50), ("a", "b", 10), ("b", "c", 5)):
         graph.measure(origin, destination, cost)
-    assert graph.path("b", "c") == (60 + 5) // 2
+    assert graph.paths("b")["c"] == (60 + 5) // 2
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef"), st.integers(0, 99)), max_size=20))
+def test_paths_are_as_short_as_links_allow(measured: list[tuple[str, str, int]]) -> None:
+    graph, links = CostGraph("abcdef"), dict[tuple[str, str], int]()
+
+    def shortest(origin: str, destination: str) -> int | None:
+        """By trying every step again until nothing gets shorter."""
+        found = {origin: 0}
+        for _ in "abcdef":
+            for (here, there), cost in links.items():
+                if here in found:
+                    found[there] = min(found.get(there, 10**9), found[here] + cost)
+        return found.get(destination)
+
+    for origin, destination, cost in measured:
+        if origin == destination:
+            continue
+        known = shortest(origin, destination)
+        link = cost if known is None else (known + cost) // 2
+        graph.measure(origin, destination, cost)
+        for pair in ((origin, destination), (destination, origin)):
+            links[pair] = min(link, links.get(pair, link))
+    for origin in "abcdef":
+        expected = {label: shortest(origin, label) for label in "abcdef"}
+        assert graph.paths(origin) == {label: cost for label, cost in expected.items() if cost is not None}
+
+
+def test_a_label_with_more_values_than_an_object_can_hold_has_no_costs_and_is_reported() -> None:
+    nodes = [node(f"n{number}", f"r{number}", "z") for number in range(101)]
+    data = {key("n0", f"n{number}"): "1" for number in range(1, 101)}
+    result = reconcile(topology(), data, nodes)
+    assert result.problem is not None
+    assert "no costs are computed for topology.kubernetes.io/region" in result.problem.note
+    assert entries(result, REGION) == {}
 
 
 GROUP: JsonObject = {

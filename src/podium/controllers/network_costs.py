@@ -7,9 +7,10 @@ further measurement counts as the mean of both, rounded down.
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
+
+import numpy as np
 
 from podium.kube.json_object import JsonObject
 
@@ -18,6 +19,10 @@ SEGMENT: Final = "topology.kubernetes.io/segment"
 ZONE: Final = "topology.kubernetes.io/zone"
 CAPACITY: Final = "1G"
 """The bandwidth between two labels where none is written by hand."""
+MOST_VALUES: Final = 100
+"""Values of one label for which costs are computed: for more, an object could not hold the costs of all pairs."""
+MOST_DIGITS: Final = 9
+NO_PATH: Final = 2**60
 _KEY: Final = "netperf.p90.latency.milliseconds.origin.{}.destination.{}"
 
 Pair = tuple[str, str]
@@ -40,41 +45,29 @@ class Measurements(NamedTuple):
 
 
 class CostGraph:
-    """Labels and the links between them."""
+    """Labels and the cost of the shortest path between any two, kept right with each measurement."""
 
-    def __init__(self) -> None:
-        self._links: dict[str, dict[str, int]] = {}
+    def __init__(self, labels: Iterable[str]) -> None:
+        self.labels = sorted(set(labels))
+        self._row = {label: row for row, label in enumerate(self.labels)}
+        self._cost = np.full((len(self.labels), len(self.labels)), NO_PATH, dtype=np.int64)
+        """int64[labels, labels]"""
+        np.fill_diagonal(self._cost, 0)
 
-    def measure(self, origin: str, destination: str, cost: int) -> None:
+    def measure(self, origin: str, destination: str, milliseconds: int) -> None:
         """Add one measurement between two labels."""
-        known = self.path(origin, destination)
-        if known is not None:
-            cost = (known + cost) // 2
-        for end, other in ((origin, destination), (destination, origin)):
-            links = self._links.setdefault(end, {})
-            links[other] = min(cost, links.get(other, cost))
+        here, there = self._row[origin], self._row[destination]
+        known = int(self._cost[here, there])
+        link = milliseconds if known == NO_PATH else (known + milliseconds) // 2
+        if link < known:
+            from_here, from_there = self._cost[here].copy(), self._cost[there].copy()
+            for one, other in ((from_here, from_there), (from_there, from_here)):
+                np.minimum(self._cost, one[:, None] + link + other[None, :], out=self._cost)
 
-    def path(self, origin: str, destination: str) -> int | None:
-        """The cost of the shortest path; None where there is none."""
-        return self.paths(origin, destination).get(destination)
-
-    def paths(self, origin: str, until: str = "") -> dict[str, int]:
-        """The cost of the shortest path to each label that can be reached, or to those nearer than `until`."""
-        found: dict[str, int] = {}
-        ahead = [(0, origin)] if origin in self._links else []
-        while ahead:
-            cost, label = heapq.heappop(ahead)
-            if label not in found:
-                found[label] = cost
-                if label == until:
-                    break
-                for each, more in self._links[label].items():
-                    if each not in found:
-                        heapq.heappush(ahead, (cost + more, each))
-        return found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(sorted(self._links))
+    def paths(self, origin: str) -> dict[str, int]:
+        """The cost of the shortest path to each label that can be reached."""
+        costs = self._cost[self._row[origin]].tolist()
+        return {label: cost for label, cost in zip(self.labels, costs, strict=True) if cost < NO_PATH}
 
 
 def read_measurements(data: Mapping[str, str], nodes: Iterable[str]) -> Measurements:
@@ -94,9 +87,10 @@ def read_measurements(data: Mapping[str, str], nodes: Iterable[str]) -> Measurem
         if pair is None:
             continue
         text = data[key].strip()
-        if not text.isascii() or not text.isdecimal():
+        readable = text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS
+        if not readable:
             unreadable.append(key)
-        milliseconds[pair] = int(text) if text.isascii() and text.isdecimal() else 0
+        milliseconds[pair] = int(text) if readable else 0
     return Measurements(milliseconds, unreadable)
 
 
@@ -112,18 +106,25 @@ def _pair(text: str, middle: str, names: set[str]) -> Pair | None:
 
 
 def cost_graphs(locations: Sequence[NodeLocation], milliseconds: Mapping[Pair, int]) -> dict[str, CostGraph]:
-    """The links that follow from measurements, by the label that they are of."""
+    """The paths that follow from measurements, by the label that they are of; none of a label with too many values."""
     location_of = {location.name: location for location in locations}
-    graphs = {REGION: CostGraph(), SEGMENT: CostGraph(), ZONE: CostGraph()}
+    links: dict[str, list[tuple[str, str, int]]] = {REGION: [], SEGMENT: [], ZONE: []}
     for (origin, destination), cost in sorted(milliseconds.items()):
         here, there = location_of[origin], location_of[destination]
         if here.segment and there.segment and here.segment != there.segment:
-            graphs[SEGMENT].measure(here.segment, there.segment, cost)
+            links[SEGMENT].append((here.segment, there.segment, cost))
         if here.region != there.region:
             if here.region and there.region:
-                graphs[REGION].measure(here.region, there.region, cost)
+                links[REGION].append((here.region, there.region, cost))
         elif here.zone and there.zone and here.zone != there.zone:
-            graphs[ZONE].measure(here.zone, there.zone, cost)
+            links[ZONE].append((here.zone, there.zone, cost))
+    graphs = {}
+    for label, measured in links.items():
+        graph = CostGraph(end for link in measured for end in link[:2])
+        if len(graph.labels) <= MOST_VALUES:
+            graphs[label] = graph
+            for link in measured:
+                graph.measure(*link)
     return graphs
 
 
@@ -138,7 +139,7 @@ def topology_list(
     return [
         {"topologyKey": label, "originList": _origins(label, graphs[label], by_hand, allocated)}
         for label in sorted(graphs)
-        if label != SEGMENT or any(True for _ in graphs[label])
+        if label != SEGMENT or graphs[label].labels
     ]
 
 
@@ -161,5 +162,5 @@ def _origins(
                 if destination != origin
             ],
         }
-        for origin in graph
+        for origin in graph.labels
     ]

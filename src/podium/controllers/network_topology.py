@@ -32,6 +32,7 @@ from podium.controllers.controller import (
     invalid,
 )
 from podium.controllers.network_costs import (
+    MOST_VALUES,
     REGION,
     SEGMENT,
     ZONE,
@@ -56,6 +57,8 @@ RETRY_PERIOD: Final = 30.0
 """Seconds until a ConfigMap that is missing is looked for again."""
 NAMED: Final = 3
 """Keys of a ConfigMap that are named when they cannot be read; the others are counted."""
+
+LABELS: Final = (REGION, SEGMENT, ZONE)
 
 TopologyKey = tuple[str, str, str]
 
@@ -166,8 +169,9 @@ class NetworkTopologyController:
         weights = item["spec"].get("weights") or []
         locations = [location_of(node) for node in nodes]
         measured = read_measurements(config_maps[0].get("data") or {}, [location.name for location in locations])
+        graphs = cost_graphs(locations, measured.milliseconds)
         costs = topology_list(
-            cost_graphs(locations, measured.milliseconds),
+            graphs,
             costs_by_hand(weights),
             bandwidth_in_use(related["appgroups"], related["pods"], locations),
         )
@@ -176,7 +180,7 @@ class NetworkTopologyController:
         return ReconcileResult(
             status=status,
             spec=None if after == weights else {"weights": after},
-            problem=_unreadable(measured.unreadable),
+            problem=_problem(measured.unreadable, [label for label in LABELS if label not in graphs]),
             due=INTERVAL,
         )
 
@@ -197,7 +201,9 @@ def with_computed(weights: list[JsonObject], costs: list[JsonObject]) -> list[Js
     return [*by_people, {"name": COMPUTED, "topologyList": costs}]
 
 
-def _unreadable(keys: list[str]) -> EventNote | None:
+def _problem(keys: list[str], crowded: list[str]) -> EventNote | None:
+    if crowded:
+        return invalid(f"no costs are computed for {', '.join(crowded)}, which has more than {MOST_VALUES} values")
     if not keys:
         return None
     more = f" and {len(keys) - NAMED} more" if len(keys) > NAMED else ""
