@@ -10,6 +10,7 @@ import msgspec
 
 from podium.cluster import Cluster
 from podium.framework import Handle, ManualClock, Plugin
+from podium.framework.handle import Preemptor
 from podium.framework.nominator import Nominator
 from podium.framework.waiting import WaitingPods
 from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod
@@ -105,11 +106,13 @@ class NoWrites:
     def bind(self, pod: Pod, node_name: str) -> None:
         self.bound.append((pod.key, node_name))
 
-    def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
+    def evict(
+        self, victims: Sequence[Pod], preemptor: Preemptor, node_name: str, done: Callable[[str | None], None]
+    ) -> None:
         self.evicted += [victim.key for victim in victims]
         done(None)
 
-    def taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
+    def taken_back(self, victim: Pod, preemptor: Preemptor, node_name: str) -> None:
         pass
 
     def nominate(self, pod: Pod, node_name: str) -> None:

@@ -13,7 +13,7 @@ from podium.engine.binding import run_at_once
 from podium.engine.scheduler import Scheduler
 from podium.framework import ManualClock, Nomination, Plugin, QueuedPod
 from podium.framework.extender import Extender
-from podium.framework.handle import Effect
+from podium.framework.handle import Effect, Preemptor
 from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod
 from tests.framework.runtimes import setup
 
@@ -42,7 +42,8 @@ class World:
         extenders: Sequence[Extender] = (),
         **options: Any,
     ) -> None:
-        passed_on = {name: options.pop(name) for name in ("launch", "timer", "on_failure") if name in options}
+        given = ("launch", "timer", "on_failure", "on_group_condition")
+        passed_on = {name: options.pop(name) for name in given if name in options}
         self.clock: ManualClock = options.pop("clock", None) or ManualClock(1_000_000.0)
         config, registry = setup(*plugins, **options)
         self.bind_answer: Effect = None
@@ -85,14 +86,16 @@ class World:
             self.bound.append((pod.name, node_name))
         return self.bind_answer
 
-    def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
+    def evict(
+        self, victims: Sequence[Pod], preemptor: Preemptor, node_name: str, done: Callable[[str | None], None]
+    ) -> None:
         self.evicted += [victim.name for victim in victims]
         if self.slow_evictions:
             self.evictions.append(done)
         else:
             done(None)
 
-    def taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
+    def taken_back(self, victim: Pod, preemptor: Preemptor, node_name: str) -> None:
         self.gave_way.append((victim.name, preemptor.name, node_name))
 
     def nominate(self, pod: Pod, node_name: str) -> Effect:

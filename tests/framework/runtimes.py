@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from podium.cluster import Cluster
 from podium.config import SchedulerConfig, load_config
+from podium.config.feature_gates import NO_GATES, Gates
 from podium.framework import Cycle, Handle, Plugin
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Pod
@@ -31,6 +32,7 @@ def setup(
     weights: Mapping[str, int] | None = None,
     profiles: Sequence[str] = (PROFILE,),
     sorter: type[Plugin] | None = None,
+    gates: Gates = NO_GATES,
     **top: Any,
 ) -> Setup:
     """Profiles that run these plugins, in this order: alone, but for sorting and binding, or behind the default ones.
@@ -61,7 +63,7 @@ def setup(
         "profiles": [{"schedulerName": name, **profile} for name in profiles],
         **top,
     }
-    return Setup(load_config(json.dumps(data), "scheduler.yaml", registry).config, registry)
+    return Setup(load_config(json.dumps(data), "scheduler.yaml", registry, gates).config, registry)
 
 
 def make_runtime(

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from podium.engine.intake import Intake
 from podium.framework.clock import Clock
 from podium.framework.diagnosis import Nomination
+from podium.framework.handle import Preemptor
 from podium.kube import Condition, PersistentVolume, PersistentVolumeClaim, Pod, PodStatus
 from podium.kube.meta import format_time
 
@@ -43,10 +44,12 @@ class ApiStandIn:
     def bind(self, pod: Pod, node_name: str) -> None:
         self._bound.append((pod, node_name))
 
-    def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
+    def evict(
+        self, victims: Sequence[Pod], preemptor: Preemptor, node_name: str, done: Callable[[str | None], None]
+    ) -> None:
         self._evictions.append((victims, done))
 
-    def taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
+    def taken_back(self, victim: Pod, preemptor: Preemptor, node_name: str) -> None:
         pass
 
     def nominate(self, pod: Pod, node_name: str) -> None:

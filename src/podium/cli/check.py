@@ -11,7 +11,7 @@ import typer
 
 from podium.cli.console import echo, echo_json
 from podium.cli.errors import BAD_INPUT
-from podium.cli.options import Output, PluginOption
+from podium.cli.options import FeatureGatesOption, Output, PluginOption
 
 if TYPE_CHECKING:
     from podium.config import ConfigProblem, LoadedConfig, Profile
@@ -29,6 +29,7 @@ def check(
         ),
     ] = Output.TABLE,
     plugin: PluginOption = None,
+    feature_gates: FeatureGatesOption = None,
 ) -> None:
     """Check a KubeSchedulerConfiguration and show what it amounts to.
 
@@ -36,6 +37,7 @@ def check(
 
     Example: podium check scheduler.yaml -o yaml
     """
+    from podium.cli.configuration import gates_of
     from podium.cli.files import read_text
     from podium.cli.registry import registry_with
     from podium.config import ConfigError, load_config
@@ -43,8 +45,9 @@ def check(
 
     text, source = read_text(file)
     registry = registry_with(plugin)
+    gates = gates_of(feature_gates)
     try:
-        loaded = load_config(text, source, registry)
+        loaded = load_config(text, source, registry, gates)
     except ConfigError as error:
         problems = sorted(error.problems, key=lambda problem: (problem.line, problem.column))
         if output is Output.JSON:

@@ -6,7 +6,7 @@ import typer
 
 from podium.cli.console import echo
 from podium.cli.errors import ANSWER_IS_NO, InputError
-from podium.cli.options import ContextOption, KubeconfigOption, Output, PluginOption
+from podium.cli.options import ContextOption, FeatureGatesOption, KubeconfigOption, Output, PluginOption
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -40,6 +40,7 @@ def explain(
         typer.Option("--config", metavar="FILE", help="A KubeSchedulerConfiguration; else kube-scheduler's defaults."),
     ] = None,
     plugin: PluginOption = None,
+    feature_gates: FeatureGatesOption = None,
     parity: Annotated[
         bool, typer.Option("--parity", help="Stop looking for nodes where kube-scheduler would (from 100 nodes on).")
     ] = False,
@@ -67,7 +68,7 @@ def explain(
     if cluster and (kubeconfig or context):
         raise InputError("--from is a dump and --kubeconfig a live cluster: give one of them")
     registry = registry_with(plugin)
-    settings = read_config(config, registry)
+    settings = read_config(config, registry, feature_gates)
     load = held = None
     if cluster:
         known = _read_files(cluster, more or [], verbose)

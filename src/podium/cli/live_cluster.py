@@ -48,7 +48,7 @@ async def _ask(access: "Access", config: "SchedulerConfig", registry: "Registry"
     from podium.live.snapshot import fetch_custom_objects, fetch_objects
 
     async with Client(access) as client:
-        objects = await fetch_objects(client, _warn)
+        objects = await fetch_objects(client, _warn, config.gates)
         enabled = {name for profile in config.profiles for names in profile.plugins.values() for name in names}
         plugins = [cast("type[Plugin]", registry[name]) for name in sorted(enabled)]
         objects += await fetch_custom_objects(client, plugins, _warn)

@@ -15,6 +15,16 @@ PluginOption = Annotated[
 ]
 
 
+FeatureGatesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--feature-gates",
+        metavar="GATE=true,…",
+        help="As of kube-scheduler: GenericWorkload, GangScheduling, TopologyAwareWorkloadScheduling and "
+        "WorkloadAwarePreemption are off unless named here. Repeatable.",
+    ),
+]
+
 KubeconfigOption = Annotated[
     str | None,
     typer.Option("--kubeconfig", metavar="FILE", help="Else $KUBECONFIG, ~/.kube/config, or what a pod is given."),

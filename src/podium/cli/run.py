@@ -15,7 +15,7 @@ from podium.cli.leader_options import (
     leader_flags,
 )
 from podium.cli.log_options import LogFormatOption, LogLevelOption, set_up_log
-from podium.cli.options import ContextOption, KubeconfigOption, PluginOption
+from podium.cli.options import ContextOption, FeatureGatesOption, KubeconfigOption, PluginOption
 from podium.cli.serving_options import (
     ALWAYS_ALLOWED,
     AlwaysAllowPathsOption,
@@ -44,6 +44,7 @@ def run(
         str | None, typer.Option("--master", metavar="URL", help="The API server, whatever the kubeconfig says.")
     ] = None,
     plugin: PluginOption = None,
+    feature_gates: FeatureGatesOption = None,
     leader_elect: LeaderElectOption = None,
     lease_duration: LeaseDurationOption = None,
     renew_deadline: RenewDeadlineOption = None,
@@ -97,7 +98,7 @@ def run(
         tolerate_lookup_failure,
         always_allow_paths,
     )
-    settings = with_leader_flags(read_config(config, registry), flags)
+    settings = with_leader_flags(read_config(config, registry, feature_gates), flags)
     access = load_access(kubeconfig or settings.client_connection.kubeconfig or None, context=context, master=master)
     options = RunOptions(shadow=shadow, serving=serving)
     raise typer.Exit(run_to_end(run_scheduler(settings, registry, access, options)))

@@ -8,7 +8,7 @@ import typer
 from podium.cli.errors import InputError
 from podium.cli.event_loop import run_to_end
 from podium.cli.log_options import LogLevelOption, set_up_log
-from podium.cli.options import PluginOption
+from podium.cli.options import FeatureGatesOption, PluginOption
 
 if TYPE_CHECKING:
     from podium.config import Registry, SchedulerConfig
@@ -28,6 +28,7 @@ def up(
         typer.Option("--config", metavar="FILE", help="A KubeSchedulerConfiguration; else kube-scheduler's defaults."),
     ] = None,
     plugin: PluginOption = None,
+    feature_gates: FeatureGatesOption = None,
     workload: Annotated[
         str | None,
         typer.Option(
@@ -70,7 +71,7 @@ def up(
         raise InputError(f"--speed {speed:g}: write a number above 0, at most 1000")
     set_up_log("text", log_level)
     registry = registry_with(plugin)
-    settings = read_config(config, registry)
+    settings = read_config(config, registry, feature_gates)
     terminal = sys.stdout.isatty()
     options = UpOptions(
         nodes=nodes,

@@ -20,9 +20,10 @@ from podium.client.errors import ApiError, ClientError
 from podium.client.kinds import RESOURCES, WATCHED
 from podium.client.reflector import Reflector
 from podium.client.resource import ApiResource
+from podium.config.feature_gates import Gate
 from podium.engine.intake import Intake
 from podium.framework.profile import ProfileRuntime
-from podium.kube import Node, Pod
+from podium.kube import Node, Pod, PodGroup
 from podium.kube.bounds import UNDECODABLE
 
 RETRY = 30.0
@@ -174,8 +175,11 @@ class Informers:
 
 def watched_kinds(runtimes: Iterable[ProfileRuntime]) -> list[ApiResource[Any]]:
     """What every scheduler watches, and the other built-in kinds that plugins of these profiles look at."""
-    plugins = [plugin for runtime in runtimes for plugin in runtime.plugins.values()]
-    kinds = {kind for plugin in plugins for kind in plugin.looks_at or ()}
+    kinds: set[type] = set()
+    for runtime in runtimes:
+        kinds.update(kind for plugin in runtime.plugins.values() for kind in plugin.looks_at or ())
+        if Gate.GENERIC_WORKLOAD in runtime.handle.gates:
+            kinds.add(PodGroup)
     return [resource for kind, resource in RESOURCES.items() if kind in kinds or resource in WATCHED]
 
 

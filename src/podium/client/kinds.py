@@ -3,7 +3,7 @@
 `WATCHED` is what kube-scheduler watches with the default profile, but for the three kinds of dynamic resources; its
 selector for pods leaves out those that have ended, which hold nothing any more. Workloads are only asked for their
 selectors, by default topology spreading. Priority classes are not watched: admission has written the number into the
-pod.
+pod. PodGroups are watched while the gate GenericWorkload is on.
 """
 
 from typing import Any, Final
@@ -20,6 +20,7 @@ from podium.kube import (
     PersistentVolumeClaim,
     Pod,
     PodDisruptionBudget,
+    PodGroup,
     PriorityClass,
     ReplicaSet,
     ReplicationController,
@@ -48,8 +49,9 @@ RESOURCES: Final[dict[type[KubeObject], ApiResource[Any]]] = {
     VolumeAttachment: ApiResource("/apis/storage.k8s.io/v1/volumeattachments", VolumeAttachment),
     PodDisruptionBudget: ApiResource("/apis/policy/v1/poddisruptionbudgets", PodDisruptionBudget),
     PriorityClass: ApiResource("/apis/scheduling.k8s.io/v1/priorityclasses", PriorityClass),
+    PodGroup: ApiResource("/apis/scheduling.k8s.io/v1alpha2/podgroups", PodGroup),
 }
 
 WATCHED: Final[tuple[ApiResource[Any], ...]] = tuple(
-    resource for kind, resource in RESOURCES.items() if kind is not PriorityClass
+    resource for kind, resource in RESOURCES.items() if kind not in (PriorityClass, PodGroup)
 )

@@ -19,6 +19,7 @@ from podium.kube import (
     PersistentVolumeClaim,
     Pod,
     PodDisruptionBudget,
+    PodGroup,
     PriorityClass,
     ReplicaSet,
     ReplicationController,
@@ -120,6 +121,7 @@ class Objects:
         self.namespaces: Store[Namespace] = Store()
         self.priority_classes: Store[PriorityClass] = Store()
         self.budgets: Store[PodDisruptionBudget] = Store()
+        self.pod_groups: Store[PodGroup] = Store()
         self.pending_pods: Store[Pod] = Store()
         self.custom: dict[str, Store[Any]] = {}
         self._by_type: dict[type, Store[Any]] = {
@@ -137,6 +139,7 @@ class Objects:
             Namespace: self.namespaces,
             PriorityClass: self.priority_classes,
             PodDisruptionBudget: self.budgets,
+            PodGroup: self.pod_groups,
         }
 
     def stores(self) -> list[Store[Any]]:

@@ -10,6 +10,7 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from podium.config.feature_gates import NO_GATES, Gate, Gates
 from podium.config.merge import merge_plugins
 from podium.config.types import (
     ClientConnection,
@@ -55,17 +56,32 @@ DEFAULT_PLUGINS = Plugins(
     )
 )
 
+_GATED_PLUGINS = {
+    Gate.GANG_SCHEDULING: (PluginEntry(name="GangScheduling"),),
+    Gate.TOPOLOGY_AWARE: (
+        PluginEntry(name="TopologyPlacementGenerator"),
+        PluginEntry(name="PodGroupPodsCount", weight=1),
+    ),
+}
+"""What the default set ends with while a gate is on."""
 
-def with_defaults(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
+
+def default_plugins(gates: Gates) -> Plugins:
+    """The default set with these gates on."""
+    gated = [entry for gate, entries in _GATED_PLUGINS.items() if gate in gates for entry in entries]
+    return Plugins(multi_point=PluginSet(enabled=(*DEFAULT_PLUGINS.multi_point.enabled, *gated)))
+
+
+def with_defaults(config: KubeSchedulerConfiguration, gates: Gates = NO_GATES) -> KubeSchedulerConfiguration:
     """The configuration with nothing left open except `percentageOfNodesToScore`, where unset means something."""
     profiles = config.profiles or (SchedulerProfile(),)
     if len(profiles) == 1 and profiles[0].scheduler_name is None:
         # With several profiles each must say its name; validation asks for it.
         profiles = (replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER_NAME),)
-    contention = config.enable_contention_profiling
+    contention, defaults = config.enable_contention_profiling, default_plugins(gates)
     return replace(
         config,
-        profiles=tuple(replace(each, plugins=merge_plugins(DEFAULT_PLUGINS, each.plugins)) for each in profiles),
+        profiles=tuple(replace(each, plugins=merge_plugins(defaults, each.plugins)) for each in profiles),
         leader_election=_zeros_replaced(
             config.leader_election,
             LeaderElection(),

@@ -8,10 +8,13 @@ the same, so they are read as v1, with a warning.
 
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from podium.config.advice import advise
 from podium.config.arguments import decode_arguments
 from podium.config.build import build
 from podium.config.defaults import with_defaults
+from podium.config.feature_gates import NO_GATES, Gates
 from podium.config.field import FieldError, FieldPath, quoted
 from podium.config.positions import ConfigDocument, MalformedConfigError, Position, Repeated, parse
 from podium.config.problems import REPEATED, ConfigError, ConfigProblem, Findings
@@ -32,7 +35,7 @@ class LoadedConfig(NamedTuple):
     warnings: list[ConfigProblem]
 
 
-def load_config(text: str, source: str, registry: Registry) -> LoadedConfig:
+def load_config(text: str, source: str, registry: Registry, gates: Gates = NO_GATES) -> LoadedConfig:
     """Loads a file's text; `source` is the file name for messages. Raises ConfigError with every problem found."""
     try:
         document = parse(text)
@@ -41,23 +44,23 @@ def load_config(text: str, source: str, registry: Registry) -> LoadedConfig:
     findings = Findings(source, document)
     fields = _fields_of_a_configuration(document, registry, findings)
     written = _decode(fields, document, findings)
-    return _finish(written, registry, findings)
+    return _finish(written, registry, findings, gates)
 
 
-def default_config(registry: Registry) -> SchedulerConfig:
+def default_config(registry: Registry, gates: Gates = NO_GATES) -> SchedulerConfig:
     """What kube-scheduler runs without a file."""
-    return _finish(KubeSchedulerConfiguration(), registry, Findings("the default configuration")).config
+    return _finish(KubeSchedulerConfiguration(), registry, Findings("the default configuration"), gates).config
 
 
-def _finish(written: KubeSchedulerConfiguration, registry: Registry, findings: Findings) -> LoadedConfig:
+def _finish(written: KubeSchedulerConfiguration, registry: Registry, findings: Findings, gates: Gates) -> LoadedConfig:
     args = decode_arguments(written, registry, findings)
     advise(written, registry, findings)
-    defaulted = with_defaults(written)
+    defaulted = with_defaults(written, gates)
     for error in validate(defaulted, args):
         findings.invalid(error, _advice(error, defaulted))
     config = build(defaulted, written, args, registry, findings)
     findings.raise_if_any()
-    return LoadedConfig(config, findings.warnings)
+    return LoadedConfig(replace(config, gates=gates), findings.warnings)
 
 
 def _fields_of_a_configuration(document: ConfigDocument, registry: Registry, findings: Findings) -> dict[str, Any]:

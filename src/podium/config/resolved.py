@@ -2,6 +2,7 @@
 
 import msgspec
 
+from podium.config.feature_gates import NO_GATES, Gates
 from podium.config.points import Point
 from podium.config.types import ClientConnection, ExtenderConfig, LeaderElection, Plugins
 
@@ -32,6 +33,7 @@ class SchedulerConfig(msgspec.Struct, frozen=True, kw_only=True):
     delay_cache_until_active: bool
     extenders: tuple[ExtenderConfig, ...]  # in the order of the file
     profiles: tuple[Profile, ...]
+    gates: Gates = NO_GATES  # those of kube-scheduler's feature gates that are on
 
     @property
     def request_limits(self) -> tuple[float, int]:

@@ -38,8 +38,14 @@ class NodeSearch:
     Where the statuses are known already they are given; otherwise they are put together when they are asked for.
     """
 
-    def __init__(self, cluster: Cluster, outcome: PreFilterOutcome, statuses: NodeStatuses | None = None) -> None:
-        self.nodes = len(cluster.order.rows)
+    def __init__(
+        self,
+        cluster: Cluster,
+        outcome: PreFilterOutcome,
+        statuses: NodeStatuses | None = None,
+        placement: Rows | None = None,
+    ) -> None:
+        self.nodes = len(cluster.order.rows if placement is None else placement)
         self.rows = cluster.columns.rows
         """Rows there were; nodes that come later may get others."""
         self._row_of = cluster.row_of
@@ -183,7 +189,7 @@ def score_beside_extenders(runtime: ProfileRuntime, cycle: Cycle, search: NodeSe
 def find_feasible(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> NodeSearch:
     cluster = cycle.cluster
     outcome = runtime.run_pre_filter(cycle)
-    search = NodeSearch(cluster, outcome)
+    search = NodeSearch(cluster, outcome, placement=cycle.placement)
     if outcome.status is not None:
         return search
     alone = runtime.timer.timed_decision(Step.FILTER, _find, _found)(cycle, runtime, search, sampling)
@@ -204,6 +210,9 @@ def _find(cycle: Cycle, runtime: ProfileRuntime, search: NodeSearch, sampling: S
     """The nominated node, if it will do (True), or all others that do."""
     cluster, outcome, handle = cycle.cluster, search.outcome, runtime.handle
     nominated = cluster.row_of.get(cycle.pod.status.nominated_node_name)
+    placement = cycle.placement
+    if placement is not None and nominated not in placement:
+        nominated = None
     if nominated is not None and cluster.nodes[nominated] is not None:
         try:
             status = runtime.run_filters_with_nominated(cycle, nominated)
@@ -222,6 +231,8 @@ def _find(cycle: Cycle, runtime: ProfileRuntime, search: NodeSearch, sampling: S
         except PluginError as error:
             handle.report(f"pod {cycle.pod.key} on its nominated node: {error}")
     rows = cluster.order.rows if outcome.node_names is None else runtime.rows_named(outcome.node_names)
+    if placement is not None:
+        rows = placement[np.isin(placement, rows)]
     limit = _enough(runtime, cycle, sampling, len(rows))
     _filter(runtime, cycle, search, rows, limit, sampling)
     return False
@@ -250,7 +261,7 @@ def _filter(
         return
     cluster = cycle.cluster
     tried_before = set(search.overrides)  # the nominated node, where it failed
-    whole = search.outcome.node_names is None
+    whole = search.outcome.node_names is None and cycle.placement is None
     nodes = Nodes(cluster) if whole else Nodes(cluster, rows)
     refusals = runtime.run_filters(cycle, nodes, cluster.present if whole else None)
     search.refusals = refusals

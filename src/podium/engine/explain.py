@@ -25,7 +25,7 @@ from podium.engine.unblock import Remedy, remedies
 from podium.framework.clock import Clock, SystemClock
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis
-from podium.framework.handle import Handle
+from podium.framework.handle import Handle, Preemptor
 from podium.framework.load import LoadSource
 from podium.framework.nominator import Nominator
 from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
@@ -141,11 +141,13 @@ def explain(
         activate=lambda _pods: None,
         load=load,
         on_failure=on_failure,
+        gates=config.gates,
     )
     runtime = ProfileRuntime(profile, registry, handle)
     sampling = Sampling(config.percentage_of_nodes_to_score, parity)
     explanation = explain_in(runtime, unbound, sampling)
-    if explanation.outcome in (Outcome.FITS, Outcome.FITS_NOWHERE) and len(cluster.order.rows):
+    explained = (Outcome.FITS, Outcome.FITS_NOWHERE, *((Outcome.HELD,) if unbound.spec.scheduling_group else ()))
+    if explanation.outcome in explained and len(cluster.order.rows):
         explanation.gang = gang = explain_gang(runtime, unbound, sampling)
         if gang is not None and not gang.starts and explanation.outcome is Outcome.FITS:
             explanation.outcome = Outcome.GANG_WAITS
@@ -266,10 +268,12 @@ class Unwritten:
     def bind(self, pod: Pod, node_name: str) -> None:
         return None
 
-    def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
+    def evict(
+        self, victims: Sequence[Pod], preemptor: Preemptor, node_name: str, done: Callable[[str | None], None]
+    ) -> None:
         done(None)
 
-    def taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
+    def taken_back(self, victim: Pod, preemptor: Preemptor, node_name: str) -> None:
         return None
 
     def nominate(self, pod: Pod, node_name: str) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from podium.cluster import PlacedPod
+from podium.config.feature_gates import NO_GATES, Gate, Gates
 from podium.engine.changes import node_events, pod_events
 from podium.framework.answers import describe
 from podium.framework.events import Action, Event, Resource
@@ -26,6 +27,7 @@ from podium.kube import (
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
+    PodGroup,
     Service,
     StorageClass,
     VolumeAttachment,
@@ -43,6 +45,7 @@ _RESOURCE_OF: dict[type, str] = {
     CSIStorageCapacity: Resource.CSI_CAPACITY,
     VolumeAttachment: Resource.VOLUME_ATTACHMENT,
     Service: Resource.SERVICE,
+    PodGroup: Resource.POD_GROUP,
 }
 
 POD_ADD = Event(Resource.UNSCHEDULED_POD, Action.ADD)
@@ -59,10 +62,11 @@ class Intake:
     come): each is recorded as having taken as long as all together.
     """
 
-    def __init__(self, scheduler: Scheduler, timer: Timer) -> None:
+    def __init__(self, scheduler: Scheduler, timer: Timer, gates: Gates = NO_GATES) -> None:
         queue = scheduler.queue
         self._scheduler = scheduler
         self._cluster = scheduler.cluster
+        self._gangs_wait = Gate.GANG_SCHEDULING in gates  # a new pod may complete a gang
         self._enqueue = timer.as_event(POD_ADD, queue.add)
         self._requeue = timer.as_event(POD_UPDATE, queue.update)
         self._dequeue = timer.as_event(POD_DELETE, queue.delete)
@@ -130,6 +134,8 @@ class Intake:
         pending.set(pod.key, pod)
         if before is None:
             self._enqueue(pod)
+            if self._gangs_wait:
+                self._on_event(POD_ADD, None, pod)
             return
         placed = self._cluster.pods.get(pod.uid)
         if placed is not None and placed.assumed:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Protocol
 
 from podium.cluster import Cluster
+from podium.config.feature_gates import Gate
 from podium.config.points import Point
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
@@ -18,6 +19,7 @@ from podium.engine.answer_cache.store import AnswerCache
 from podium.engine.binding import BindingSteps, PodBinding, run_at_once
 from podium.engine.decide import NO_NODES, NodeSearch, decide, make_room
 from podium.engine.gangs.gang_cycle import GangCycles
+from podium.engine.gangs.group_cycle import OnCondition, PodGroupCycles
 from podium.engine.intake import Intake, on_node
 from podium.engine.queue.queue_sort import unfailing
 from podium.engine.queue.queueing_hints import build_hints
@@ -36,7 +38,7 @@ from podium.framework.object_problems import ObjectProblems
 from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
-from podium.framework.status import PluginError, Status, code_of
+from podium.framework.status import PluginError, Status, Waits, code_of
 from podium.framework.timer import UNTIMED, Timer
 from podium.framework.waiting import WaitingPod, WaitingPods
 from podium.kube import Pod
@@ -75,6 +77,7 @@ class Scheduler:
         on_failure: OnPluginFailure = ignore_failure,
         parity: bool = False,
         extenders: Sequence[Extender] = (),
+        on_group_condition: OnCondition = lambda _group, _condition: None,
     ) -> None:
         self.cluster = Cluster()
         self.nominator = Nominator()
@@ -110,6 +113,7 @@ class Scheduler:
                 on_failure=on_failure,
                 extenders=extenders,
                 pre_binding=self._pre_binding,
+                gates=config.gates,
             )
             self.profiles[profile.scheduler_name] = ProfileRuntime(profile, registry, handle)
         self._steps = {name: BindingSteps(runtime) for name, runtime in self.profiles.items()}
@@ -119,6 +123,9 @@ class Scheduler:
         self._attempt = timer.timed_attempt(self._try)
         self._gangs = GangCycles(self, timer)
         self._gang_attempt = timer.timed_attempt(self._gangs.run)
+        pod_groups = Gate.GENERIC_WORKLOAD in config.gates
+        self._pod_groups = PodGroupCycles(self, timer, on_group_condition) if pod_groups else None
+        self._group_attempt = timer.timed_attempt(self._run_group)
         sorter = unfailing(next(iter(self.profiles.values())).at(Point.QUEUE_SORT)[0], report)
         self.queue = SchedulingQueue(
             sorter,
@@ -134,8 +141,9 @@ class Scheduler:
             timer=timer,
             on_failure=on_failure,
             report=report,
+            pod_groups=pod_groups,
         )
-        self.intake = Intake(self, timer)
+        self.intake = Intake(self, timer, config.gates)
 
     # One pod
 
@@ -148,8 +156,11 @@ class Scheduler:
 
     def schedule(self, queued: QueuedPod) -> None:
         pod = queued.pod
+        if self._pod_groups is not None and pod.spec.scheduling_group is not None:
+            self._group_attempt(queued, self._pod_groups)
+            return
         runtime = self.profiles.get(pod.spec.scheduler_name)
-        if runtime is None or self._to_be_skipped(pod):
+        if runtime is None or self.to_be_skipped(pod):
             self.queue.done(pod.uid)
             return
         gang = self._gangs.find(runtime, queued) if runtime.gang_plugins else None
@@ -170,7 +181,12 @@ class Scheduler:
             self._timer.decided(queued)
             self._place_pod(runtime, cycle, queued, self.cluster.names[row])
 
-    def _to_be_skipped(self, pod: Pod) -> bool:
+    @staticmethod
+    def _run_group(queued: QueuedPod, groups: PodGroupCycles) -> None:
+        groups.run(queued)
+
+    def to_be_skipped(self, pod: Pod) -> bool:
+        """Whether the pod is going, or is placed already."""
         if pod.terminating:
             self._listener.failed(pod, "", f"skip schedule deleting pod: {pod.key}", None)
             return True
@@ -209,11 +225,11 @@ class Scheduler:
         waits = self.place(runtime, cycle, node_name)
         if isinstance(waits, Status):
             self.take_back(runtime, cycle, node_name)
-            self._fail_on_node(queued, waits)
+            self.fail_on_node(queued, waits)
         else:
             self.start_binding(runtime, cycle, queued, node_name, waits)
 
-    def place(self, runtime: ProfileRuntime, cycle: Cycle, node_name: str) -> Status | dict[str, float]:
+    def place(self, runtime: ProfileRuntime, cycle: Cycle, node_name: str) -> Status | Waits:
         """Assume, reserve and ask for permission: how long plugins want the pod held, or why it may not be there."""
         self.cluster.assume(cycle.pod, node_name, cycle.facts)
         self.nominator.remove(cycle.pod.uid)
@@ -248,7 +264,7 @@ class Scheduler:
         runtime.run_unreserve(cycle, node_name)
         self._forget(cycle.pod.uid)
 
-    def _fail_on_node(self, queued: QueuedPod, status: Status) -> None:
+    def fail_on_node(self, queued: QueuedPod, status: Status) -> None:
         """Put a pod back that a plugin refused on the node chosen for it."""
         if status.rejected:
             diagnosis = refused_by_one(status)

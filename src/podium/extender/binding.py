@@ -12,7 +12,7 @@ import msgspec
 
 from podium.client import ApiError, Client, ClientError, Unreachable
 from podium.framework import Nomination, Status
-from podium.framework.handle import Effect
+from podium.framework.handle import Effect, Preemptor
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
 from podium.kube.bounds import UNDECODABLE
 
@@ -59,10 +59,12 @@ class BindingWriter:
 
     # What the engine of a scheduler would also write or report
 
-    def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
+    def evict(
+        self, victims: Sequence[Pod], preemptor: Preemptor, node_name: str, done: Callable[[str | None], None]
+    ) -> None:
         done("an extender evicts no pods")
 
-    def taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> None: ...
+    def taken_back(self, victim: Pod, preemptor: Preemptor, node_name: str) -> None: ...
 
     def nominate(self, pod: Pod, node_name: str) -> None: ...
 

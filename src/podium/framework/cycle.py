@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.cluster import Cluster, PodFacts
+from podium.cluster import Cluster, PodFacts, Rows
 from podium.kube import Pod
 
 
@@ -20,6 +20,7 @@ class Cycle:
         "cluster",
         "data",
         "facts",
+        "placement",
         "pod",
         "pods_to_activate",
         "skipped_filters",
@@ -34,6 +35,8 @@ class Cycle:
         self.skipped_filters: set[str] = set()
         self.skipped_scores: set[str] = set()
         self.pods_to_activate: dict[str, Pod] = {}
+        self.placement: Rows | None = None
+        """The rows to choose among, in visiting order; None: all."""
 
     def forget_notes(self) -> None:
         """Start over: as if no plugin had been asked yet."""
@@ -50,6 +53,7 @@ class Cycle:
         copy.skipped_filters = self.skipped_filters
         copy.skipped_scores = self.skipped_scores
         copy.pods_to_activate = {}
+        copy.placement = self.placement
         return copy
 
 

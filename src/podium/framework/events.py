@@ -70,6 +70,7 @@ class Resource:
     VOLUME_ATTACHMENT = "storage.k8s.io/VolumeAttachment"
     SERVICE = "Service"
     NAMESPACE = "Namespace"
+    POD_GROUP = "scheduling.k8s.io/PodGroup"
     RESOURCE_CLAIM = "ResourceClaim"
     DEVICE_CLASS = "DeviceClass"
     RESOURCE_SLICE = "ResourceSlice"

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from podium.cluster import Cluster
+from podium.config.feature_gates import NO_GATES, Gates
 from podium.framework.clock import Clock
 from podium.framework.experience import Experience
 from podium.framework.extender import Extender
@@ -21,7 +22,7 @@ from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.status import Status
 from podium.framework.timer import UNTIMED, Timer
 from podium.framework.waiting import WaitingPods
-from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
+from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod, PodGroup
 
 if TYPE_CHECKING:
     from podium.framework.profile import ProfileRuntime
@@ -30,15 +31,39 @@ Effect = Status | None | Awaitable[Status | None]
 """The outcome of a step or a write: at once, or when awaited."""
 
 
+class GroupPreemptor(NamedTuple):
+    """A PodGroup that others give way to, and the scheduler of its pods."""
+
+    group: PodGroup
+    scheduler_name: str
+
+    @property
+    def uid(self) -> str:
+        return self.group.uid
+
+    @property
+    def key(self) -> str:
+        return self.group.key
+
+    @property
+    def name(self) -> str:
+        return self.group.name
+
+
+Preemptor = Pod | GroupPreemptor
+
+
 class Writer(Protocol):
     """The writes plugins make. A driver that cannot wait answers at once."""
 
     def bind(self, pod: Pod, node_name: str) -> Effect: ...
 
-    def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
+    def evict(
+        self, victims: Sequence[Pod], preemptor: Preemptor, node_name: str, done: Callable[[str | None], None]
+    ) -> None:
         """Remove pods to make room (condition, event, deletion); `done` is called when all are, or with what failed."""
 
-    def taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
+    def taken_back(self, victim: Pod, preemptor: Preemptor, node_name: str) -> None:
         """Record that a pod gave way before it was bound: nothing but the scheduler's memory had to change."""
 
     def nominate(self, pod: Pod, node_name: str) -> Effect:
@@ -81,6 +106,7 @@ class Handle:
         scheduler_name: str = "default-scheduler",
         extenders: Sequence[Extender] = (),
         pre_binding: dict[str, Callable[[str], None]] | None = None,
+        gates: Gates = NO_GATES,
     ) -> None:
         self.cluster = cluster
         self.clock = clock
@@ -105,6 +131,8 @@ class Handle:
         self.extenders = extenders
         self.pre_binding: dict[str, Callable[[str], None]] = {} if pre_binding is None else pre_binding
         """Pods being prepared for binding, by uid: calling off what is under way, with the reason."""
+        self.gates = gates
+        """kube-scheduler's feature gates that are on."""
         self.runtime: ProfileRuntime
 
     def pods(self) -> Iterator[Pod]:

@@ -23,6 +23,9 @@ declared.
     Bind         bind(cycle, node)                              None, SKIP or a status; may be a coroutine
     PostBind     post_bind(cycle, node)                         nothing
 
+With kube-scheduler's gate TopologyAwareWorkloadScheduling also `generate_placements` and `score_placements`, of which
+`podium.framework.placements` tells.
+
 `filter` and `score` see all nodes at once, as columns, and are fast; `filter_node` and `score_node` see one and are
 easy. A plugin may have both: then the runtime takes the quicker one, and both must agree.
 
@@ -64,6 +67,8 @@ POINT_METHODS: dict[Point, tuple[str, ...]] = {
     Point.PRE_BIND: ("pre_bind",),
     Point.BIND: ("bind",),
     Point.POST_BIND: ("post_bind",),
+    Point.PLACEMENT_GENERATE: ("generate_placements",),
+    Point.PLACEMENT_SCORE: ("score_placements",),
 }
 """The methods that implement each extension point: any one of them does."""
 

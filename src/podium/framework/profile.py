@@ -38,10 +38,11 @@ from podium.framework.handle import Handle
 from podium.framework.methods import FilterMethods, PreEnqueueMethods, PreFilterMethods, PreScoreMethods, ScoreMethods
 from podium.framework.normalize import Scores
 from podium.framework.notes import check_notes, shared_notes
+from podium.framework.placements import PlacementGeneratePlugin, PlacementScorePlugin
 from podium.framework.plugin import Plugin, Scope
 from podium.framework.plugin_failures import PluginFailure
 from podium.framework.protocols import AdjustPods
-from podium.framework.status import SKIP, SUCCESS, Code, PluginError, Status, Wait, code_of
+from podium.framework.status import SKIP, SUCCESS, Code, PluginError, Status, Wait, Waits, code_of
 from podium.framework.timer import Step
 from podium.framework.verdict import Verdict
 from podium.kube import Pod
@@ -140,6 +141,11 @@ class ProfileRuntime:
         self.pre_binds = tuple(methods.pre_bind(plugin, timer) for plugin in at[Point.PRE_BIND])
         self.binds = tuple(methods.bind(plugin, timer) for plugin in at[Point.BIND])
         self.post_binds = tuple(methods.post_bind(plugin, timer) for plugin in at[Point.POST_BIND])
+        generators = [each for each in at[Point.PLACEMENT_GENERATE] if isinstance(each, PlacementGeneratePlugin)]
+        self.placement_generator = generators[0] if generators else None
+        self.placement_scorers = tuple(
+            each for each in at[Point.PLACEMENT_SCORE] if isinstance(each, PlacementScorePlugin)
+        )
         self._in_force: dict[frozenset[str], InForce] = {}
         self.first_of_equals = any(plugin.first_of_equals for plugin in at[Point.SCORE])
         """Whether ties go to the first node in the order of the cluster."""
@@ -483,9 +489,9 @@ class ProfileRuntime:
             except Exception as error:
                 self.handle.report(str(self.failed(Step.UNRESERVE, name, error, cycle.pod, node_name)))
 
-    def _run_permit(self, cycle: Cycle, node_name: str) -> Status | dict[str, float]:
+    def _run_permit(self, cycle: Cycle, node_name: str) -> Status | Waits:
         """A rejection, or how long each plugin wants the pod held (empty: not at all)."""
-        waits: dict[str, float] = {}
+        waits = Waits()
         for plugin in self.permits:
             try:
                 answer = plugin.permit(cycle, node_name)
@@ -493,6 +499,7 @@ class ProfileRuntime:
                 raise self.failed(Step.PERMIT, plugin.name, error, cycle.pod, node_name) from error
             if isinstance(answer, Wait):
                 waits[plugin.name] = _seconds(plugin.name, answer)
+                waits.reason = answer.reason
                 continue
             status = status_of(Step.PERMIT, plugin.name, answer)
             if status is not None:
@@ -541,7 +548,7 @@ def _status_code(outcome: PreFilterOutcome | PostFilterResult) -> Code:
     return code_of(outcome.status)
 
 
-def _permit_code(answer: Status | dict[str, float]) -> Code:
+def _permit_code(answer: Status | Waits) -> Code:
     return answer.code if isinstance(answer, Status) else Code.WAIT if answer else SUCCESS
 
 

@@ -6,7 +6,7 @@ profile is built (`podium.framework.methods`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from podium.cluster import Mask, NodeInfo, Nodes, PlacedPod
@@ -16,7 +16,7 @@ from podium.framework.handle import Effect
 from podium.framework.normalize import Scores
 from podium.framework.status import Status, Wait
 from podium.framework.verdict import Verdict
-from podium.kube import Pod
+from podium.kube import Pod, PodGroup
 
 if TYPE_CHECKING:
     from podium.framework.queued import QueuedPod
@@ -82,6 +82,15 @@ class NodeFilterPlugin(Protocol):
 @runtime_checkable
 class PostFilterPlugin(Protocol):
     def post_filter(self, cycle: Cycle, diagnosis: Diagnosis, /) -> PostFilterResult: ...
+
+
+@runtime_checkable
+class PodGroupPostFilterPlugin(Protocol):
+    """A PostFilter plugin that can make room for a whole PodGroup."""
+
+    def pod_group_post_filter(
+        self, group: PodGroup, pods: Sequence[Pod], fits: Callable[[], Status | None], /
+    ) -> Status | None: ...
 
 
 @runtime_checkable

@@ -86,5 +86,18 @@ class Wait(NamedTuple):
     reason: str = ""
 
 
+class Waits(dict[str, float]):
+    """How long each plugin wants a pod held at Permit; empty: not at all. `reason` is that of the last one."""
+
+    reason: str = ""
+
+    @property
+    def message(self) -> str:
+        return ", ".join(filter(None, (self.reason, WAIT_MESSAGE)))
+
+
+WAIT_MESSAGE = "one or more plugins asked to wait and no plugin rejected pod"
+
+
 class PluginError(Exception):
     """A plugin raised or answered nonsense. It fails the pod's cycle and names the plugin, and nothing else."""

@@ -38,6 +38,7 @@ from podium.kube.pod import (
     Toleration,
     Volume,
 )
+from podium.kube.pod_group import PodGroup
 from podium.kube.policy import PodDisruptionBudget, PriorityClass
 from podium.kube.quantity import QuantityError
 from podium.kube.selector import (
@@ -97,6 +98,7 @@ __all__ = [
     "PodAffinity",
     "PodAffinityTerm",
     "PodDisruptionBudget",
+    "PodGroup",
     "PodSpec",
     "PodStatus",
     "PreferredSchedulingTerm",

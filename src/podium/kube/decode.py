@@ -20,6 +20,7 @@ from podium.kube.namespace import Namespace
 from podium.kube.node import Node
 from podium.kube.nulls import without_nulls
 from podium.kube.pod import Pod
+from podium.kube.pod_group import PodGroup
 from podium.kube.policy import PodDisruptionBudget, PriorityClass
 from podium.kube.storage import (
     CSIDriver,
@@ -49,6 +50,7 @@ KubeObject = (
     | VolumeAttachment
     | PodDisruptionBudget
     | PriorityClass
+    | PodGroup
     | CustomObject
 )
 
@@ -69,6 +71,7 @@ KINDS: Final[dict[tuple[str, str], type[KubeObject]]] = {
     ("storage.k8s.io/v1", "VolumeAttachment"): VolumeAttachment,
     ("policy/v1", "PodDisruptionBudget"): PodDisruptionBudget,
     ("scheduling.k8s.io/v1", "PriorityClass"): PriorityClass,
+    ("scheduling.k8s.io/v1alpha2", "PodGroup"): PodGroup,
     **dict.fromkeys(CUSTOM_KINDS, CustomObject),
 }
 """The types by apiVersion and kind."""

@@ -27,8 +27,9 @@ from podium.framework.plugin_failures import FirstFailures, PluginFailure
 from podium.framework.queued import QueuedPod
 from podium.framework.timer import UNTIMED
 from podium.framework.waiting import WaitingPod
-from podium.kube import Node, Pod
+from podium.kube import Condition, Node, Pod, PodGroup
 from podium.live.extender_client.http_extender import build_extenders
+from podium.live.group_status import GroupStatuses
 from podium.live.metrics.registry import Metrics
 from podium.live.pod_status import PodStatuses
 from podium.live.shadow import Shadow, ShadowWriter
@@ -76,6 +77,7 @@ class LiveScheduler:
         self.writer = LiveWriter(
             client, clock, rng, self.statuses, recorder, failures, self._latest, self._learn, self._spawn
         )
+        self._groups = GroupStatuses(client, clock, self._latest_group, self._spawn, LOG.warning)
         self.engine = Scheduler(
             config,
             registry,
@@ -96,6 +98,7 @@ class LiveScheduler:
                 may_bind=shadow is None,
                 guard=lambda: None if client.guard is None else client.guard(),
             ),
+            on_group_condition=self._groups.write if shadow is None else _write_nothing,
         )
         self._schedules = False
         if shadow is None:
@@ -236,6 +239,9 @@ class LiveScheduler:
     def _latest(self, pod: Pod) -> Pod | None:
         return self.informers.latest(pod)
 
+    def _latest_group(self, key: str) -> PodGroup | None:
+        return self.engine.cluster.objects.pod_groups.get(key)
+
     def _learn(self, pod: bytes) -> Pod | None:
         found: Pod | None = self.informers.by_kind[Pod].learn(pod)
         return found
@@ -265,6 +271,10 @@ class LiveScheduler:
         self._recorder.record(*failed_scheduling(pod, message))
         if reason:
             self.statuses.write(pod, ("False", reason, message), nomination)
+
+
+def _write_nothing(_group: PodGroup, _condition: Condition) -> None:
+    return None
 
 
 def _log_failure(failure: PluginFailure) -> None:

@@ -15,14 +15,18 @@ import msgspec
 from podium.client import RESOURCES, ApiError, ApiResource, Client
 from podium.client.listing import list_all
 from podium.client.reading import Reader
+from podium.config.feature_gates import NO_GATES, Gate, Gates
 from podium.framework import Plugin
-from podium.kube import CustomObject, KubeObject, Node, Pod
+from podium.kube import CustomObject, KubeObject, Node, Pod, PodGroup
 from podium.kube.custom_object import CUSTOM_KINDS
 
 
-async def fetch_objects(client: Client, tell: Callable[[str], None]) -> list[KubeObject]:
-    """Everything that scheduling reads; raises ClientError where the server cannot be asked."""
-    lists = await asyncio.gather(*(_listed(client, resource, tell) for resource in RESOURCES.values()))
+async def fetch_objects(client: Client, tell: Callable[[str], None], gates: Gates = NO_GATES) -> list[KubeObject]:
+    """Everything that scheduling reads with these gates on; raises ClientError where the server cannot be asked."""
+    wanted = [
+        resource for kind, resource in RESOURCES.items() if kind is not PodGroup or Gate.GENERIC_WORKLOAD in gates
+    ]
+    lists = await asyncio.gather(*(_listed(client, resource, tell) for resource in wanted))
     return [each for items in lists for each in items]
 
 

@@ -18,12 +18,12 @@ import msgspec
 from podium.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, ApiError, Client, ClientError, Unreachable
 from podium.framework import Nomination, Status
 from podium.framework.clock import Clock
-from podium.framework.handle import Effect
+from podium.framework.handle import Effect, Preemptor
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
 from podium.kube.meta import format_time
 from podium.live.pod_status import PodStatuses, worth_repeating
 from podium.live.write_failures import WriteFailures
-from podium.serving.events.recorder import EventRecorder, preempted
+from podium.serving.events.recorder import EventRecorder, kind_of, preempted, scheduler_of
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 """Seconds between attempts to learn what became of a binding."""
@@ -141,11 +141,13 @@ class LiveWriter:
 
     # Evictions and nominations
 
-    def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
+    def evict(
+        self, victims: Sequence[Pod], preemptor: Preemptor, node_name: str, done: Callable[[str | None], None]
+    ) -> None:
         self._spawn(self._evict_all(victims, preemptor, node_name, done))
 
     async def _evict_all(
-        self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]
+        self, victims: Sequence[Pod], preemptor: Preemptor, node_name: str, done: Callable[[str | None], None]
     ) -> None:
         """All but the last at once, then the last: its going is what lets the preemptor be tried again.
 
@@ -160,14 +162,14 @@ class LiveWriter:
             await asyncio.sleep(FIRST_PAUSE)
         done(failure)
 
-    async def _evict(self, victim: Pod, preemptor: Pod, node_name: str) -> str | None:
+    async def _evict(self, victim: Pod, preemptor: Preemptor, node_name: str) -> str | None:
         """Say in its status why the pod goes, and delete it; what went wrong, if anything did."""
         path = f"/api/v1/namespaces/{victim.namespace}/pods/{victim.name}"
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
             "reason": "PreemptionByScheduler",
-            "message": f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod",
+            "message": f"{scheduler_of(preemptor)}: preempting to accommodate a higher priority {kind_of(preemptor)}",
             "lastTransitionTime": format_time(self._clock.now()),
         }
         if victim.metadata.generation:
@@ -187,7 +189,7 @@ class LiveWriter:
         self._recorder.record(*preempted(victim, preemptor, node_name))
         return None
 
-    def taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
+    def taken_back(self, victim: Pod, preemptor: Preemptor, node_name: str) -> None:
         self._recorder.record(*preempted(victim, preemptor, node_name, in_memory=True))
 
     def nominate(self, pod: Pod, node_name: str) -> None:

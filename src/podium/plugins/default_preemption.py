@@ -8,8 +8,9 @@ the queue.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from podium.config.feature_gates import Gate
 from podium.framework import (
     Action,
     Code,
@@ -25,10 +26,15 @@ from podium.framework import (
 from podium.framework.preemption.by_priority import CandidateNodesArgs, objection
 from podium.framework.preemption.dry_runs import DryRuns, LowestPriorities
 from podium.framework.preemption.evictions import Evictions, refused
+from podium.framework.preemption.group_victims import Fits, group_victims
 from podium.framework.preemption.rules import ByPriority
-from podium.kube import Pod
+from podium.kube import Pod, PodGroup
+from podium.kube.pod_group import pod_group_key
 
 NAME = "DefaultPreemption"
+NO_GROUP = "pod group for pod not found"
+BY_PLACEMENT = "not eligible due to placement-based pod group scheduling limitation"
+FOR_GROUPS = "not eligible due to workload aware preemption enabled"
 
 
 class DefaultPreemptionArgs(CandidateNodesArgs, frozen=True):
@@ -44,17 +50,22 @@ class DefaultPreemption(Plugin):
         self._evictions = Evictions(NAME, handle)
         self._dry_runs = DryRuns()
         self._lowest = LowestPriorities(handle.cluster)
+        self._by_placement = Gate.TOPOLOGY_AWARE in handle.gates
+        self._for_groups = Gate.WORKLOAD_AWARE_PREEMPTION in handle.gates
 
     def interests(self) -> Iterable[Interest]:
         """Evictions only lift the gate; whether the pod fits then is for the plugins that refused it to say."""
         return [Interest(Resource.POD, Action.DELETE, lambda _pod, _before, _after: False, by_signature=True)]
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
+        if self._for_groups and pod.spec.scheduling_group is not None:
+            group = self._group_of(pod)
+            return None if group is None else self._evictions.hold_back_member(group)
         return self._evictions.hold_back(pod)
 
     def post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
         self.handle.timer.preemption_attempted()
-        why_not = objection(cycle, diagnosis)
+        why_not = self._left_to_the_group(cycle.pod) or objection(cycle, diagnosis)
         if why_not:
             return refused(why_not)
         rows = diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cycle.cluster)
@@ -68,3 +79,29 @@ class DefaultPreemption(Plugin):
         if result.nomination is not None and not result.nomination.node_name:
             diagnosis.notes[NAME] = result  # nothing was found, wherever the search begins
         return result
+
+    # Members of PodGroups, where gates are on
+
+    def _group_of(self, pod: Pod) -> PodGroup | None:
+        key = pod_group_key(pod)
+        return None if key is None else self.handle.cluster.objects.pod_groups.get(key)
+
+    def _left_to_the_group(self, pod: Pod) -> str:
+        """Why a member may not preempt by itself; "" where it may."""
+        if pod.spec.scheduling_group is None:
+            return ""
+        if self._by_placement:
+            group = self._group_of(pod)
+            if group is None:
+                return NO_GROUP
+            if group.spec.scheduling_constraints is not None:
+                return BY_PLACEMENT
+        return FOR_GROUPS if self._for_groups else ""
+
+    def pod_group_post_filter(self, group: PodGroup, pods: Sequence[Pod], fits: Fits) -> Status | None:
+        """Evict for a whole group; None where that is under way, or why it is not."""
+        victims = group_victims(self.handle.cluster, group, pods, fits)
+        if isinstance(victims, Status):
+            return victims
+        self._evictions.evict_for_group(group, pods, victims)
+        return None

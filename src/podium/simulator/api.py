@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from podium.engine.intake import Intake
 from podium.framework.diagnosis import Nomination
+from podium.framework.handle import Preemptor
 from podium.kube import Condition, PersistentVolume, PersistentVolumeClaim, Pod, PodStatus
 from podium.kube.meta import format_time
 from podium.simulator.distributions import Draw
@@ -146,10 +147,12 @@ class VirtualApi:
                 live.pod, metadata=replace(metadata, annotations={**metadata.annotations, **annotations})
             )
 
-    def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
+    def evict(
+        self, victims: Sequence[Pod], preemptor: Preemptor, node_name: str, done: Callable[[str | None], None]
+    ) -> None:
         self._writes.append(lambda: self._preempt(victims, done))
 
-    def taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
+    def taken_back(self, victim: Pod, preemptor: Preemptor, node_name: str) -> None:
         pass
 
     def nominate(self, pod: Pod, node_name: str) -> None:

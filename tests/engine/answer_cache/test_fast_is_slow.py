@@ -22,6 +22,7 @@ from podium.engine.decide import NodeSearch, decide, make_room
 from podium.engine.sampling import Sampling
 from podium.engine.scheduler import Scheduler
 from podium.framework import Cycle, Handle, ManualClock, Nomination, PluginError, Status
+from podium.framework.handle import Preemptor
 from podium.framework.nominator import Nominator
 from podium.framework.preemption.dry_runs import Candidate
 from podium.framework.preemption.evictions import CANDIDATES
@@ -53,12 +54,14 @@ class World:
         self.bound.append((pod, node_name))
         return None
 
-    def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
+    def evict(
+        self, victims: Sequence[Pod], preemptor: Preemptor, node_name: str, done: Callable[[str | None], None]
+    ) -> None:
         if not self.looking:
             self.evicted += victims
         done(None)
 
-    def taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
+    def taken_back(self, victim: Pod, preemptor: Preemptor, node_name: str) -> None:
         pass
 
     def nominate(self, pod: Pod, node_name: str) -> None:

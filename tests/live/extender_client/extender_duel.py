@@ -23,6 +23,7 @@ from podium.config import load_config
 from podium.engine import scheduler as engine
 from podium.engine.decide import Decision, decide
 from podium.framework import ManualClock, Nomination
+from podium.framework.handle import Preemptor
 from podium.kube import KINDS, PersistentVolume, PersistentVolumeClaim, Pod, decode_json
 from podium.live.extender_client.http_extender import build_extenders
 from podium.plugins import load_registry
@@ -259,10 +260,12 @@ class Podium:
     def bind(self, pod: Pod, node_name: str) -> None:
         return None
 
-    def evict(self, victims: Sequence[Pod], preemptor: Pod, node_name: str, done: Callable[[str | None], None]) -> None:
+    def evict(
+        self, victims: Sequence[Pod], preemptor: Preemptor, node_name: str, done: Callable[[str | None], None]
+    ) -> None:
         self.outcome.target, self.outcome.victims = node_name, sorted(victim.key for victim in victims)
 
-    def taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
+    def taken_back(self, victim: Pod, preemptor: Preemptor, node_name: str) -> None:
         return None
 
     def nominate(self, pod: Pod, node_name: str) -> None:

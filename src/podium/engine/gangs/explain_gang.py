@@ -7,17 +7,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from podium.cluster import Cluster
+from podium.cluster import Cluster, Rows
+from podium.cluster.pod_groups import PodGroupStates
+from podium.config.feature_gates import Gate
 from podium.engine.decide import NodeSearch, decide
 from podium.engine.gangs.gang_attempt import GangAttempt, UnplacedMember
+from podium.engine.gangs.group_attempt import GroupAttempt
+from podium.engine.gangs.group_placements import try_group
 from podium.engine.sampling import Sampling
 from podium.engine.unblock import Remedy, remedies
 from podium.framework.cycle import Cycle
 from podium.framework.gang import GangPlugin, GangState
 from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
-from podium.framework.status import PluginError, Status
+from podium.framework.status import PluginError, Status, Waits
 from podium.kube import Pod
+from podium.kube.pod_group import pod_group_key
 
 
 @dataclass
@@ -48,6 +53,8 @@ class GangExplanation:
 
 def explain_gang(runtime: ProfileRuntime, pod: Pod, sampling: Sampling) -> GangExplanation | None:
     """How the pod's gang stands; None where it has none. Writes of the profile must go nowhere."""
+    if Gate.GENERIC_WORKLOAD in runtime.handle.gates and pod_group_key(pod) is not None:
+        return explain_pod_group(runtime, pod, _Trial(runtime.handle.cluster, sampling), sampling)
     for plugin in runtime.gang_plugins:
         state = plugin.gang_state(pod)
         if state is not None:
@@ -77,6 +84,46 @@ def _explain(runtime: ProfileRuntime, plugin: GangPlugin, state: GangState, samp
     return explanation
 
 
+def explain_pod_group(runtime: ProfileRuntime, pod: Pod, placer: _Trial, sampling: Sampling) -> GangExplanation | None:
+    """How the pod's PodGroup of scheduling.k8s.io stands; None where there is no such group."""
+    handle, key = runtime.handle, pod_group_key(pod)
+    state = PodGroupStates.of(handle.cluster).get(key)
+    group = None if key is None else handle.cluster.objects.pod_groups.get(key)
+    if key is None or group is None or state is None:
+        return None
+    gang = Gate.GANG_SCHEDULING in handle.gates and group.min_count is not None
+    minimum = group.min_count if gang and group.min_count is not None else 1
+    held = runtime.run_pre_enqueue(pod)
+    explanation = GangExplanation(
+        f"PodGroup {key}", minimum, state.members, state.scheduled, 0, False, "" if held is None else held.message
+    )
+    if held is not None:
+        return explanation
+    waiting = sorted(state.unscheduled, key=lambda each: (-each.priority, each.key))
+    ready = [QueuedPod(each, 0.0) for each in waiting if not each.terminating and not each.spec.scheduling_gates]
+
+    def attempt_on(rows: Rows | None) -> GroupAttempt:
+        return GroupAttempt(placer, runtime, handle.nominator, sampling, rows)
+
+    result, attempt = try_group(runtime, key, ready, attempt_on)
+    explanation.would_fit = sum(bool(each.node_name) and each.status is None for each in result.members)
+    explanation.starts = result.status is None
+    obstacles: dict[str, Obstacle] = {}
+    for member in result.members:
+        if member.status is not None:
+            message = member.status.message
+            obstacles.setdefault(message, Obstacle(message, [])).pods.append(member.queued.pod.key)
+    if not result.members and result.status is not None:
+        explanation.objection = result.status.message
+    explanation.obstacles = list(obstacles.values())
+    unplaced = [member for member in result.members if not member.node_name]
+    if unplaced and result.status is not None:
+        explanation.remedies = remedies(runtime, unplaced[0].queued.pod, sampling)
+    if attempt is not None:
+        attempt.take_back()
+    return explanation
+
+
 def _message(unplaced: UnplacedMember) -> str:
     why = unplaced.why
     return why.diagnosis().message if isinstance(why, NodeSearch) else why.message
@@ -93,7 +140,7 @@ class _Trial:
         decision = decide(runtime, cycle, self._sampling)
         return decision.search if decision.row is None else decision.row
 
-    def place(self, runtime: ProfileRuntime, cycle: Cycle, node_name: str) -> Status | dict[str, float]:
+    def place(self, runtime: ProfileRuntime, cycle: Cycle, node_name: str) -> Status | Waits:
         self.cluster.assume(cycle.pod, node_name, cycle.facts)
         try:
             refusal = runtime.run_reserve(cycle, node_name)

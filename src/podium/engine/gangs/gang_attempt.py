@@ -16,7 +16,7 @@ from podium.framework.cycle import Cycle
 from podium.framework.gang import Gang, GangPlugin
 from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
-from podium.framework.status import PluginError, Status
+from podium.framework.status import PluginError, Status, Waits
 
 
 class Placer(Protocol):
@@ -26,7 +26,7 @@ class Placer(Protocol):
 
     def search(self, runtime: ProfileRuntime, cycle: Cycle) -> int | NodeSearch: ...
 
-    def place(self, runtime: ProfileRuntime, cycle: Cycle, node_name: str) -> Status | dict[str, float]: ...
+    def place(self, runtime: ProfileRuntime, cycle: Cycle, node_name: str) -> Status | Waits: ...
 
     def take_back(self, runtime: ProfileRuntime, cycle: Cycle, node_name: str) -> None: ...
 
@@ -36,7 +36,7 @@ class PlacedMember:
     queued: QueuedPod
     cycle: Cycle
     node_name: str
-    waits: dict[str, float]
+    waits: Waits
     """How long plugins want it held at Permit."""
 
 

@@ -8,7 +8,8 @@ until the second of its expiration is over. Whole seconds make the pods of one s
 order of the active queue.
 
 Rejected pods and pods that failed by an error wait apart: an idle scheduler takes up a rejected pod before its time is
-over, but never one whose wait protects the API server.
+over, but never one whose wait protects the API server. Nor a member of a PodGroup, where these are scheduled: it comes
+back whatever happened, so that an idle scheduler would try a group that does not fit without end.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ _MOST_DOUBLINGS = 62
 
 
 class BackoffQueue:
-    def __init__(self, sorter: Sorter, clock: Clock, initial: float, maximum: float) -> None:
+    def __init__(
+        self, sorter: Sorter, clock: Clock, initial: float, maximum: float, *, pod_groups: bool = False
+    ) -> None:
+        self._pod_groups = pod_groups
         self._clock = clock
         self._initial = initial
         self._maximum = maximum
@@ -61,8 +65,10 @@ class BackoffQueue:
         return self.expiration(queued) >= math.floor(self._clock.now())
 
     def add(self, queued: QueuedPod) -> None:
-        heap = self._rejected if queued.unschedulable_plugins or queued.pending_plugins else self._errors
-        heap.push(queued)
+        early = bool(queued.unschedulable_plugins or queued.pending_plugins)
+        if self._pod_groups and queued.pod.spec.scheduling_group is not None:
+            early = False
+        (self._rejected if early else self._errors).push(queued)
 
     def resort(self, queued: QueuedPod) -> None:
         heap = self._rejected if queued.key in self._rejected else self._errors

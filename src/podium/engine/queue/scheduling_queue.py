@@ -58,8 +58,11 @@ class SchedulingQueue:
         timer: Timer = UNTIMED,
         on_failure: OnPluginFailure = ignore_failure,
         report: Callable[[str], None] = lambda _message: None,
+        pod_groups: bool = False,
     ) -> None:
-        """`pre_enqueue` and `hints` go by profile; `report` hears what goes wrong in a plugin."""
+        """`pre_enqueue` and `hints` go by profile; `report` hears what goes wrong in a plugin. With `pod_groups`, a
+        member of a PodGroup that failed always backs off, whatever happened meanwhile."""
+        self._pod_groups = pod_groups
         self._clock = clock
         self._nominator = nominator
         self._hints = Hints(hints or {}, report, timer, on_failure)
@@ -73,6 +76,7 @@ class SchedulingQueue:
             max_backoff=max_backoff,
             timer=timer,
             report=report,
+            pod_groups=pod_groups,
         )
         self._sequence = 0
         self._flush = UnschedulableFlush(clock.now(), max_in_unschedulable)
@@ -136,6 +140,16 @@ class SchedulingQueue:
                     self.cycles += 1
                     taken.append(queued)
         return taken
+
+    def take_active(self, keys: Iterable[str]) -> list[QueuedPod]:
+        """The same by way of the active queue: pods that a PreEnqueue plugin holds back come along if it no longer
+        does."""
+        keys = list(keys)
+        for key in keys:
+            queued = self._queues.get(key)
+            if queued is not None and queued.queue != ACTIVE:
+                self._queues.to_active(queued, FORCE_ACTIVATE.label)
+        return self.take(keys)
 
     def done(self, uid: str) -> None:
         """The pod is placed, or will not come back by `add_unschedulable`."""
@@ -308,6 +322,8 @@ class SchedulingQueue:
     def _strategy_after_flight(self, queued: QueuedPod) -> Strategy:
         events = self.in_flight.since(queued.pod.uid)
         if events is None or not (queued.unschedulable_plugins or queued.pending_plugins):
+            return Strategy.AFTER_BACKOFF
+        if self._pod_groups and queued.pod.spec.scheduling_group is not None:
             return Strategy.AFTER_BACKOFF
         best = Strategy.SKIP
         for listeners, before, after in events:

@@ -48,6 +48,7 @@ class SubQueues:
         max_backoff: float,
         timer: Timer,
         report: Callable[[str], None],
+        pod_groups: bool = False,
     ) -> None:
         self._clock = clock
         self._nominator = nominator
@@ -56,7 +57,7 @@ class SubQueues:
         self._report = report
         self._pods: dict[str, QueuedPod] = {}
         self.active = pod_heap(sorter)
-        self.backoff = BackoffQueue(sorter, clock, initial_backoff, max_backoff)
+        self.backoff = BackoffQueue(sorter, clock, initial_backoff, max_backoff, pod_groups=pod_groups)
         self.unschedulable = UnschedulablePods(concerns)
 
     def get(self, key: str) -> QueuedPod | None:

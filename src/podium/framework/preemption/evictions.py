@@ -6,23 +6,27 @@ way it stays out of the queue.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from podium.cluster import Mask, Rows
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, Nomination, PostFilterResult
-from podium.framework.handle import Handle
+from podium.framework.handle import GroupPreemptor, Handle, Preemptor
 from podium.framework.preemption.dry_runs import Candidate, DryRuns
 from podium.framework.preemption.extenders import least_harmful, left_by_extenders, preemption_extenders
 from podium.framework.preemption.rules import EvictionRule
 from podium.framework.preemption.search import find_candidates, no_candidates_message
 from podium.framework.status import Code, PluginError, Status
 from podium.framework.timer import Done
-from podium.kube import Pod
+from podium.kube import Pod, PodGroup
 
 NEVER: Final = "not eligible due to preemptionPolicy=Never."
 VICTIM_LEAVING: Final = "not eligible due to a terminating pod on the nominated node."
 STILL_EVICTING: Final = "waiting for the preemption for this pod to be finished"
+STILL_EVICTING_FOR_GROUP: Final = "waiting for the preemption for this pod group to be finished"
+WHOLE_CLUSTER: Final = "cluster"
+"""Where a PodGroup preempts."""
 NO_CANDIDATE: Final = "no candidate node for preemption"
 CANDIDATES: Final = "preemption candidates"
 """Under this name the cycle's notes hold the candidates among which chance decided."""
@@ -39,10 +43,15 @@ class Evictions:
     def hold_back(self, pod: Pod) -> Status | None:
         """Hold the pod back while its victims are being evicted; news that the last is going may come before the end
         of that, and nothing would wake the pod afterwards."""
-        victims = self._evicting.get(pod.uid)
-        if victims is None or all(self._going(victim) for victim in victims):
-            return None
-        return Status.unresolvable(STILL_EVICTING)
+        return Status.unresolvable(STILL_EVICTING) if self._evicts_for(pod.uid) else None
+
+    def hold_back_member(self, group: PodGroup) -> Status | None:
+        """The same for a member of a group for which pods are being evicted."""
+        return Status.unresolvable(STILL_EVICTING_FOR_GROUP) if self._evicts_for(group.uid) else None
+
+    def _evicts_for(self, uid: str) -> bool:
+        victims = self._evicting.get(uid)
+        return victims is not None and not all(self._going(victim) for victim in victims)
 
     def _going(self, victim: Pod) -> bool:
         placed = self._handle.cluster.pods.get(victim.uid)
@@ -91,18 +100,32 @@ class Evictions:
         staying = [victim for victim in chosen.victims if not victim.terminating]
         if not staying:
             return
-        over = self._handle.timer.preempting(len(chosen.victims))
         for other in self._handle.nominator.on(chosen.node_name):
             if other.priority < pod.priority and other.status.nominated_node_name:
                 self._handle.writer.clear_nomination(other)
-        victims = [victim for victim in staying if not self._taken_back(victim, pod, chosen.node_name)]
+        self._evict_all(staying, pod, chosen.node_name, [pod], len(chosen.victims))
+
+    def evict_for_group(self, group: PodGroup, members: Sequence[Pod], victims: Sequence[Pod]) -> None:
+        """Evict for a whole PodGroup, whose members stay out of the queue until the evictions are under way."""
+        staying = [victim for victim in victims if not victim.terminating]
+        if staying:
+            preemptor = GroupPreemptor(group, members[0].spec.scheduler_name)
+            self._evict_all(staying, preemptor, WHOLE_CLUSTER, members, len(victims))
+
+    def _evict_all(
+        self, staying: Sequence[Pod], preemptor: Preemptor, where: str, waiting: Sequence[Pod], number: int
+    ) -> None:
+        over = self._handle.timer.preempting(number)
+        victims = [victim for victim in staying if not self._taken_back(victim, preemptor, where)]
         if victims:
-            self._evicting[pod.uid] = victims
-            self._handle.writer.evict(victims, pod, chosen.node_name, lambda error: self._finish(pod, error, over))
+            self._evicting[preemptor.uid] = victims
+            self._handle.writer.evict(
+                victims, preemptor, where, lambda error: self._finish(preemptor, waiting, error, over)
+            )
         else:
             over(None)
 
-    def _taken_back(self, victim: Pod, preemptor: Pod, node_name: str) -> bool:
+    def _taken_back(self, victim: Pod, preemptor: Preemptor, node_name: str) -> bool:
         """Whether the victim was held at Permit or prepared for binding, so that nothing but our memory must change."""
         handle = self._handle
         waiting, call_off = handle.waiting.get(victim.uid), handle.pre_binding.get(victim.uid)
@@ -116,12 +139,12 @@ class Evictions:
         handle.writer.taken_back(victim, preemptor, node_name)
         return True
 
-    def _finish(self, pod: Pod, error: str | None, over: Done) -> None:
+    def _finish(self, preemptor: Preemptor, waiting: Sequence[Pod], error: str | None, over: Done) -> None:
         over(error)
-        self._evicting.pop(pod.uid, None)
+        self._evicting.pop(preemptor.uid, None)
         if error is not None:
-            self._handle.report(f"evicting pods for {pod.key}: {error}")
-            self._handle.activate([pod])
+            self._handle.report(f"evicting pods for {preemptor.key}: {error}")
+            self._handle.activate(waiting)
 
 
 def nominated_row(cycle: Cycle, diagnosis: Diagnosis) -> int | None:

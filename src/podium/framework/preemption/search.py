@@ -12,7 +12,7 @@ What differs between preemption plugins is passed in: the rule by which pods may
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import NamedTuple
 
@@ -265,16 +265,35 @@ class Budgets:
             pod = placed.pod
             breaks = False
             for number, (budget, selector) in enumerate(self._budgets):
-                if (
-                    pod.labels
-                    and budget.namespace == pod.namespace
-                    and selector.matches(pod.labels)
-                    and pod.name not in budget.status.disrupted_pods
-                ):
+                if _covers(budget, selector, pod):
                     left[number] -= 1
                     breaks = breaks or left[number] < 0
             (violating if breaks else harmless).append(placed)
         return violating, harmless
+
+    def counting(self) -> Callable[[Pod], bool]:
+        """A function that says of one pod after another whether its eviction would break a budget, the first that does
+        ending the look; what it is asked about counts as evicted."""
+        left = [budget.status.disruptions_allowed for budget, _selector in self._budgets]
+
+        def breaks(pod: Pod) -> bool:
+            for number, (budget, selector) in enumerate(self._budgets):
+                if _covers(budget, selector, pod):
+                    left[number] -= 1
+                    if left[number] < 0:
+                        return True
+            return False
+
+        return breaks
+
+
+def _covers(budget: PodDisruptionBudget, selector: Selector, pod: Pod) -> bool:
+    return (
+        bool(pod.labels)
+        and budget.namespace == pod.namespace
+        and selector.matches(pod.labels)
+        and pod.name not in budget.status.disrupted_pods
+    )
 
 
 def by_importance(pods: Sequence[PlacedPod]) -> list[PlacedPod]:

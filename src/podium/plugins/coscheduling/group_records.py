@@ -12,7 +12,7 @@ from typing import Any
 from podium.cluster import Cluster, PlacedPod
 from podium.framework.object_problems import ObjectProblems, custom_reference
 from podium.kube import Pod
-from podium.plugins.coscheduling.pod_group import API_VERSION, RESOURCE, PodGroup, group_key, read_group
+from podium.plugins.coscheduling.pod_group import API_VERSION, RESOURCE, GroupRules, group_key, read_group
 
 INVALID, DELETED = "InvalidPodGroup", "PodGroupDeleted"
 """Reasons of events on groups."""
@@ -38,7 +38,7 @@ class GroupRecord:
 
     def __init__(self, key: str) -> None:
         self.key = key
-        self.group: PodGroup | None = None
+        self.group: GroupRules | None = None
         self.pending: dict[str, Pod] = {}
         """Pods without a node in the API, by uid."""
         self.placed: dict[str, PlacedPod] = {}
@@ -167,7 +167,7 @@ class GroupRecords:
         if isinstance(found, str):
             note = f"{found}; its pods are scheduled one by one until that is put right"
             self._problems.set(regarding, INVALID, note)
-            found = PodGroup(min_member=0, created=None)
+            found = GroupRules(min_member=0, created=None)
         else:
             self._problems.clear(regarding)
         waiting = [pod for uid, pod in record.pending.items() if uid not in record.placed and not pod.terminating]

@@ -45,7 +45,7 @@ from podium.plugins.coscheduling.args import CoschedulingArgs
 from podium.plugins.coscheduling.group_records import GroupRecord, GroupRecords
 from podium.plugins.coscheduling.hints import WaitsForGroup, made_room, pod_helps, spec_changed
 from podium.plugins.coscheduling.min_resources import resource_gap
-from podium.plugins.coscheduling.pod_group import RESOURCE, PodGroup, group_key
+from podium.plugins.coscheduling.pod_group import RESOURCE, GroupRules, group_key
 from podium.plugins.coscheduling.topology import domains
 
 NAME: Final = "Coscheduling"
@@ -126,7 +126,7 @@ class Coscheduling(Plugin):
             return Status.unresolvable(objection)
         return None if self._domain(record) is not None else SKIP
 
-    def _objection(self, pod: Pod, record: GroupRecord, group: PodGroup) -> str:
+    def _objection(self, pod: Pod, record: GroupRecord, group: GroupRules) -> str:
         """Why no member may be tried now; "" where they may."""
         now, minimum, members = self.handle.clock.now(), group.min_member, record.members
         if now < record.backed_off_until:
@@ -187,7 +187,7 @@ class Coscheduling(Plugin):
         gang = self._gang(pod, record, group)
         return GangState("PodGroup", group.min_member, record.members, len(record.placed), objection, gang)
 
-    def _gang(self, pod: Pod, record: GroupRecord, group: PodGroup) -> Gang:
+    def _gang(self, pod: Pod, record: GroupRecord, group: GroupRules) -> Gang:
         name, missing = pod.spec.scheduler_name, group.min_member - len(record.placed)
         members = [
             each
@@ -274,7 +274,7 @@ class Coscheduling(Plugin):
             self._reject_waiting(record, REJECTED_IN_UNRESERVE)
             self._failed(record)
 
-    def _wait(self, group: PodGroup) -> float:
+    def _wait(self, group: GroupRules) -> float:
         usual = self.args.permit_waiting_time_seconds
         if group.timeout is None:
             return usual or USUAL_WAIT

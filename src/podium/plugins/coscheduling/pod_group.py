@@ -32,7 +32,7 @@ class _PodGroup(msgspec.Struct, frozen=True):
     spec: _Spec = _Spec()
 
 
-class PodGroup(msgspec.Struct, frozen=True):
+class GroupRules(msgspec.Struct, frozen=True):
     """What scheduling reads of a PodGroup."""
 
     min_member: int
@@ -50,7 +50,7 @@ def group_key(pod: Pod) -> str | None:
     return f"{pod.namespace}/{name}" if name else None
 
 
-def read_group(item: Any) -> PodGroup | str:
+def read_group(item: Any) -> GroupRules | str:
     """A PodGroup from the API's data, or what is wrong with it."""
     try:
         group = msgspec.convert(item, _PodGroup)
@@ -66,7 +66,7 @@ def read_group(item: Any) -> PodGroup | str:
     key, mode = annotations.get(TOPOLOGY_KEY, ""), annotations.get(TOPOLOGY_MODE, "hard")
     if mode not in ("hard", "soft"):
         return f'annotation {TOPOLOGY_MODE} must be "hard" or "soft", got "{mode}"'
-    return PodGroup(
+    return GroupRules(
         min_member=minimum,
         created=at,
         min_resources=group.spec.min_resources,

@@ -7,7 +7,7 @@ way. Requests for resources that a device class offers are not known to be anyth
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from podium.framework import (
     Status,
     Verdict,
 )
+from podium.framework.placements import TriedPlacement
 from podium.kube.requests import score_requests
 from podium.placement.resource_usage import Weighed, columns_of, usage_on, weigh
 from podium.placement.shape import Shape
@@ -38,6 +39,7 @@ from podium.plugins.node_resources_fit.hints import frees_resources, offers_more
 from podium.plugins.node_resources_fit.insufficient_resources import Wants
 from podium.plugins.node_resources_fit.least_allocated import LeastAllocated
 from podium.plugins.node_resources_fit.most_allocated import MostAllocated
+from podium.plugins.node_resources_fit.placement_score import placement_score
 from podium.plugins.node_resources_fit.requested_to_capacity_ratio import RequestedToCapacityRatio
 from podium.plugins.node_resources_fit.strategy import EXACT, ResourceStrategy
 
@@ -116,6 +118,9 @@ class NodeResourcesFit(Plugin):
                 total += score * weight
                 weights += weight
         return strategy.average(total, weights) if weights else 0
+
+    def score_placements(self, _key: str, tried: Sequence[TriedPlacement]) -> list[int]:
+        return [placement_score(self.handle.cluster, self._resources, each) for each in tried]
 
     def _notes(self, cycle: Cycle) -> tuple[Wants, tuple[Weighed, ...]]:
         """What the pod asks for, and the resources that count for its score: worked out once per specification."""

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from podium.client import Client
 from podium.config.durations import SECOND, Duration
 from podium.framework.clock import Clock
+from podium.framework.handle import Preemptor
 from podium.framework.waiting import WaitingPod
 from podium.kube import Pod
 from podium.kube.meta import DEFAULT_NAMESPACE, ObjectReference
@@ -76,13 +77,24 @@ def waiting_on_permit(waiting: WaitingPod) -> EventContent:
     return EventContent(pod, None, NORMAL, WAITING_ON_PERMIT, "Scheduling", note, pod.spec.scheduler_name)
 
 
-def preempted(victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = False) -> EventContent:
+def kind_of(preemptor: Preemptor) -> str:
+    """What messages call it."""
+    return "pod" if isinstance(preemptor, Pod) else "podgroup"
+
+
+def scheduler_of(preemptor: Preemptor) -> str:
+    return preemptor.spec.scheduler_name if isinstance(preemptor, Pod) else preemptor.scheduler_name
+
+
+def preempted(victim: Pod, preemptor: Preemptor, node_name: str, *, in_memory: bool = False) -> EventContent:
     """Reported by the preemptor's scheduler, whichever had placed the victim; `in_memory` if it was not bound yet.
 
     kube-scheduler v1.36 means to name the preemptor as related too, but loses it on the way.
     """
-    note = f"Preempted by pod {preemptor.uid} on node {node_name}{' (in kube-scheduler memory).' if in_memory else ''}"
-    return EventContent(victim, preemptor, NORMAL, "Preempted", "Preempting", note, preemptor.spec.scheduler_name)
+    by, where = f"{kind_of(preemptor)} {preemptor.uid}", " (in kube-scheduler memory)." if in_memory else ""
+    note = f"Preempted by {by} on node {node_name}{where}"
+    related = preemptor if isinstance(preemptor, Pod) else None
+    return EventContent(victim, related, NORMAL, "Preempted", "Preempting", note, scheduler_of(preemptor))
 
 
 class EventRecorder:

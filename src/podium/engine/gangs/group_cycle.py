@@ -1,0 +1,210 @@
+"""Schedules the members of a PodGroup (scheduling.k8s.io) together, as kube-scheduler does with GenericWorkload on.
+
+Popping one member takes all others that wait out of the queue. They are tried in order (priority, then who became ready
+first); what then happens to each follows from the whole group:
+
+    schedulable              members with a node are bound; the others fail, each for its own reason
+    waiting for preemption   members keep their nodes as nominations until the victims are gone
+    unschedulable            nothing is held
+    error                    nothing is held; the member that failed has its own error, the others the group's
+
+The PodGroup's condition PodGroupScheduled says which it was. It never goes back once it is True.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from podium.cluster.pod_groups import PodGroupStates
+from podium.config.feature_gates import Gate
+from podium.engine.gangs.group_attempt import UNSCHEDULABLE_GROUP, GroupAttempt, GroupResult, TriedMember
+from podium.engine.gangs.group_placements import try_group
+from podium.engine.gangs.group_preemption import preempt_for_group
+from podium.framework.diagnosis import Nomination
+from podium.framework.profile import ProfileRuntime
+from podium.framework.queued import QueuedPod
+from podium.framework.status import Code, Status
+from podium.framework.timer import Timer
+from podium.kube import Condition, PodGroup
+from podium.kube.pod_group import pod_group_key
+
+if TYPE_CHECKING:
+    from podium.cluster import Rows
+    from podium.engine.scheduler import Scheduler
+
+POD_GROUP_SCHEDULED: Final = "PodGroupScheduled"
+CLEAR: Final = Nomination("")
+
+OnCondition = Callable[[PodGroup, Condition], None]
+
+
+class PodGroupCycles:
+    """The cycles of pod groups in one scheduler; `on_condition` is given what to write into a PodGroup's status."""
+
+    def __init__(self, scheduler: Scheduler, timer: Timer, on_condition: OnCondition) -> None:
+        self._scheduler = scheduler
+        self._timer = timer
+        self._on_condition = on_condition
+        self._states = PodGroupStates.of(scheduler.cluster)
+
+    def run(self, queued: QueuedPod) -> None:
+        """Try the group of a popped pod."""
+        key = pod_group_key(queued.pod)
+        assert key is not None
+        members = self._members(key, queued)
+        runtime = self._runtime(members)
+        if isinstance(runtime, Status):
+            for member in members:
+                self._scheduler.fail(member, runtime, CLEAR)
+            return
+        members = [member for member in members if not self._skipped(member)]
+        if not members:
+            return
+        left = list(members)
+        try:
+            self._cycle(runtime, key, members, left)
+        except Exception:
+            for member in left:  # the driver puts back the popped one
+                if member is not queued:
+                    self._scheduler.abandon(member, Status.error("internal error"))
+            raise
+
+    def _members(self, key: str, queued: QueuedPod) -> list[QueuedPod]:
+        """The popped pod and all mates that may be tried, now in flight, in the order in which they are tried."""
+        state = self._states.get(key)
+        waiting = [] if state is None else state.unscheduled
+        mates = self._scheduler.queue.take_active(pod.key for pod in waiting if pod.uid != queued.pod.uid)
+        for mate in mates:
+            mate.began = queued.began
+        return sorted((queued, *mates), key=lambda each: (-each.pod.priority, each.initial_attempt or 0.0))
+
+    def _runtime(self, members: list[QueuedPod]) -> ProfileRuntime | Status:
+        first = members[0].pod.spec.scheduler_name
+        for member in members:
+            name = member.pod.spec.scheduler_name
+            if name != first:
+                return Status.error(
+                    "all pods in a single pod group should have the same .spec.schedulerName set, "
+                    f'got: "{name}" and "{first}"'
+                )
+        return self._scheduler.profiles[first]
+
+    def _skipped(self, member: QueuedPod) -> bool:
+        if not self._scheduler.to_be_skipped(member.pod):
+            return False
+        self._scheduler.queue.done(member.pod.uid)
+        return True
+
+    def _cycle(self, runtime: ProfileRuntime, key: str, members: list[QueuedPod], left: list[QueuedPod]) -> None:
+        scheduler = self._scheduler
+
+        def attempt_on(rows: Rows | None) -> GroupAttempt:
+            return GroupAttempt(scheduler, runtime, scheduler.nominator, scheduler.sampling, rows)
+
+        result, attempt = try_group(runtime, key, members, attempt_on)
+        if attempt is not None and result.status is not None:
+            attempt.take_back()
+            attempt = None
+        if Gate.WORKLOAD_AWARE_PREEMPTION in runtime.handle.gates and result.code is Code.UNSCHEDULABLE:
+            self._preempt(runtime, key, members, result, attempt_on)
+        for number, member in enumerate(members):
+            tried = result.members[number] if number < len(result.members) else None
+            self._finish(runtime, member, tried, result, standing=attempt is not None)
+            left.remove(member)
+        self._write_condition(key, result)
+
+    def _preempt(
+        self,
+        runtime: ProfileRuntime,
+        key: str,
+        members: list[QueuedPod],
+        result: GroupResult,
+        attempt_on: Callable[[Rows | None], GroupAttempt],
+    ) -> None:
+        """Look for victims of the whole group, and note in the result what came of it."""
+
+        def fits() -> Status | None:
+            trial, attempt = try_group(runtime, key, members, attempt_on, post_filters=False)
+            if attempt is not None:
+                attempt.take_back()
+            return trial.status
+
+        assert result.status is not None
+        status = preempt_for_group(runtime, key, [member.pod for member in members], fits)
+        if status is None:
+            result.waiting_for_preemption = True
+        elif status.code is Code.ERROR:
+            result.status = status
+        else:
+            result.status = Status(Code.UNSCHEDULABLE, (*result.status.reasons, status.message))
+
+    # What becomes of each member
+
+    def _finish(
+        self, runtime: ProfileRuntime, queued: QueuedPod, tried: TriedMember | None, result: GroupResult, standing: bool
+    ) -> None:
+        scheduler, status = self._scheduler, result.status
+        if status is not None and status.code is Code.ERROR:
+            own = None if tried is None else tried.status
+            scheduler.fail(queued, own if own is not None and own.code is Code.ERROR else status, CLEAR)
+        elif tried is None:
+            assert status is not None
+            scheduler.fail(queued, status, None)
+        elif tried.status is None and status is None:
+            self._bind(runtime, tried, standing)
+        elif tried.status is None and result.waiting_for_preemption:
+            assert status is not None
+            scheduler.fail(queued, status, Nomination(tried.node_name))
+        elif tried.status is None or (tried.needs_preemption and not result.waiting_for_preemption):
+            scheduler.fail(queued, Status.unschedulable(UNSCHEDULABLE_GROUP, tried.permit_message), CLEAR)
+        else:
+            scheduler.fail(queued, tried.status, tried.nomination, tried.diagnosis)
+
+    def _bind(self, runtime: ProfileRuntime, tried: TriedMember, standing: bool) -> None:
+        """Bind a member that has a node. The gang's barrier is open: enough of its mates have one as well."""
+        if not standing and not self._restore(runtime, tried):
+            return
+        tried.waits.pop(GANG_SCHEDULING, None)
+        self._timer.decided(tried.queued)
+        self._scheduler.start_binding(runtime, tried.cycle, tried.queued, tried.node_name, tried.waits)
+
+    def _restore(self, runtime: ProfileRuntime, tried: TriedMember) -> bool:
+        """Place a member on the node that was found for it before everything was taken back; whether it is there."""
+        waits = self._scheduler.place(runtime, tried.cycle, tried.node_name)
+        if isinstance(waits, Status):
+            self._scheduler.take_back(runtime, tried.cycle, tried.node_name)
+            self._scheduler.fail_on_node(tried.queued, waits)
+            return False
+        tried.waits = waits
+        return True
+
+    def _write_condition(self, key: str, result: GroupResult) -> None:
+        group = self._scheduler.cluster.objects.pod_groups.get(key)
+        if group is None:
+            return
+        status = result.status
+        if status is None:
+            state, reason, message = "True", "Scheduled", ""
+        else:
+            state, message = "False", status.message
+            reason = "Unschedulable" if status.rejected else "SchedulerError"
+        before = next((each for each in group.status.conditions if each.type == POD_GROUP_SCHEDULED), None)
+        if before is not None and before.status == "True" != state:
+            return
+        wanted = (state, reason, message, group.metadata.generation)
+        if before is None or (before.status, before.reason, before.message, before.observed_generation) != wanted:
+            self._on_condition(
+                group,
+                Condition(
+                    type=POD_GROUP_SCHEDULED,
+                    status=state,
+                    reason=reason,
+                    message=message,
+                    observed_generation=group.metadata.generation,
+                ),
+            )
+
+
+GANG_SCHEDULING: Final = "GangScheduling"
+"""The plugin whose barrier is open once a group may be bound."""

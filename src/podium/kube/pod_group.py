@@ -1,0 +1,76 @@
+"""Types PodGroup (scheduling.k8s.io/v1alpha2): pods that kube-scheduler schedules together.
+
+Only what scheduling reads is here. Workload, of which PodGroups may be made, is read by no scheduler.
+"""
+
+from __future__ import annotations
+
+from podium.kube.meta import Condition, Model, NamespacedObject
+from podium.kube.pod import Pod
+
+
+class GangPolicy(Model, frozen=True, kw_only=True):
+    min_count: int = 0
+
+
+class GroupSchedulingPolicy(Model, frozen=True, kw_only=True):
+    """`basic`: members are bound as they fit; `gang`: none is before `minCount` of them can be."""
+
+    basic: dict[str, object] | None = None
+    gang: GangPolicy | None = None
+
+
+class TopologyConstraint(Model, frozen=True, kw_only=True):
+    key: str = ""
+
+
+class GroupSchedulingConstraints(Model, frozen=True, kw_only=True):
+    topology: tuple[TopologyConstraint, ...] = ()
+
+
+class PodGroupSpec(Model, frozen=True, kw_only=True):
+    scheduling_policy: GroupSchedulingPolicy = GroupSchedulingPolicy()
+    scheduling_constraints: GroupSchedulingConstraints | None = None
+    disruption_mode: str | None = None
+    priority_class_name: str = ""
+    priority: int | None = None
+
+
+class GroupStatus(Model, frozen=True, kw_only=True):
+    conditions: tuple[Condition, ...] = ()
+
+
+class PodGroup(NamespacedObject, frozen=True, kw_only=True):
+    spec: PodGroupSpec = PodGroupSpec()
+    status: GroupStatus = GroupStatus()
+
+    @property
+    def min_count(self) -> int | None:
+        """How many members a gang needs; None for a group that is no gang."""
+        gang = self.spec.scheduling_policy.gang
+        return None if gang is None else gang.min_count
+
+    @property
+    def topology_key(self) -> str | None:
+        """The node label of which all members must find one value; None where there is no such rule."""
+        constraints = self.spec.scheduling_constraints
+        return constraints.topology[0].key if constraints is not None and constraints.topology else None
+
+    @property
+    def priority(self) -> int:
+        return self.spec.priority or 0
+
+    @property
+    def evicted_whole(self) -> bool:
+        """Whether preemption takes all members or none."""
+        return self.spec.disruption_mode == "PodGroup"
+
+
+def pod_group_key(pod: Pod) -> str | None:
+    """The "namespace/name" of the PodGroup that the pod names; None where it names none.
+
+    >>> pod_group_key(Pod()) is None
+    True
+    """
+    group = pod.spec.scheduling_group
+    return None if group is None or not group.pod_group_name else f"{pod.namespace}/{group.pod_group_name}"

@@ -1,0 +1,108 @@
+"""`--feature-gates` is read as kube-scheduler reads it, and refused in its words."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from podium.config import ConfigError, default_config, load_config
+from podium.config.feature_gates import Gate, read_gates
+from podium.config.gate_table import DEFAULTS, NEEDS
+from podium.plugins import load_registry
+from tests.testbed.availability import TestbedUnavailable
+from tests.testbed.build import CONTROL_PLANE, programs
+
+ALL_OF_OURS = (
+    "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true"
+)
+
+REFUSED = {
+    "Nope=true": "unrecognized feature gate: Nope",
+    "GangScheduling": "missing bool value for GangScheduling",
+    "GangScheduling=maybe": (
+        'invalid value of GangScheduling=maybe, err: strconv.ParseBool: parsing "maybe": invalid syntax'
+    ),
+    "GangScheduling=true": "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
+    "WorkloadAwarePreemption=true,GenericWorkload=true": (
+        "WorkloadAwarePreemption is enabled, but depends on features that are disabled: [GangScheduling]"
+    ),
+    "DynamicResourceAllocation=false": (
+        "cannot set feature gate DynamicResourceAllocation to false, feature is locked to true"
+    ),
+    "GitRepoVolumeDriver=true": "cannot set feature gate GitRepoVolumeDriver to true, feature is locked to false",
+    "wardle:GangScheduling=true": "component not registered: wardle",
+}
+
+
+@pytest.mark.parametrize(("flag", "text"), REFUSED.items())
+def test_what_kube_scheduler_refuses_is_refused_in_its_words(flag: str, text: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        read_gates([flag])
+    assert refused.value.kube_text == text
+    assert str(refused.value) == f"--feature-gates: {text}"
+
+
+@pytest.mark.parametrize(("flag", "text"), REFUSED.items())
+def test_kube_scheduler_says_the_same(flag: str, text: str) -> None:
+    try:
+        command = str(programs(*CONTROL_PLANE)["kube-scheduler"])
+    except TestbedUnavailable as unavailable:
+        pytest.skip(str(unavailable))
+    answer = subprocess.run(
+        [command, f"--feature-gates={flag}", "--kubeconfig=/nonexistent"], capture_output=True, text=True, check=False
+    )
+    quoted = text.replace('"', '\\"')
+    assert f'err="{quoted}"' in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "on"),
+    [
+        ([], set()),
+        ([ALL_OF_OURS], set(Gate)),
+        (["GenericWorkload=true", "GangScheduling=1"], {Gate.GENERIC_WORKLOAD, Gate.GANG_SCHEDULING}),
+        (["kube:GenericWorkload=T", " kube:GangScheduling = false "], {Gate.GENERIC_WORKLOAD}),
+        (["GenericWorkload=true,,", "GenericWorkload=false"], set()),
+        (["AllAlpha=true"], set(Gate)),
+        (
+            ["AllAlpha=true,WorkloadAwarePreemption=false"],
+            {Gate.GENERIC_WORKLOAD, Gate.GANG_SCHEDULING, Gate.TOPOLOGY_AWARE},
+        ),
+        (["AllBeta=true"], set()),
+    ],
+)
+def test_gates_may_be_given_in_several_ways(flags: list[str], on: set[Gate]) -> None:
+    assert read_gates(flags).gates == on
+
+
+def test_a_gate_that_podium_cannot_switch_is_said_to_stay_as_it_is() -> None:
+    assert read_gates(["NodeDeclaredFeatures=true", "OpportunisticBatching=false"]).warnings == [
+        "feature gate OpportunisticBatching: Podium has no switch for it; it stays on"
+    ]
+
+
+def test_every_gate_that_another_needs_is_known() -> None:
+    assert {*NEEDS, *(need for needs in NEEDS.values() for need in needs)} <= DEFAULTS.keys()
+
+
+def test_the_default_plugins_end_with_those_of_the_gates() -> None:
+    registry = load_registry()
+    gates = read_gates([ALL_OF_OURS]).gates
+
+    def names(config: object) -> list[str]:
+        enabled = config.profiles[0].plugin_sets.multi_point.enabled  # type: ignore[attr-defined]
+        return [entry.name for entry in enabled]
+
+    off, on = names(default_config(registry)), names(default_config(registry, gates))
+    assert on == [*off, "GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount"]
+
+
+def test_the_configuration_file_has_no_field_for_gates() -> None:
+    text = (
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "featureGates: {GenericWorkload: true}\n"
+    )
+    with pytest.raises(ConfigError) as refused:
+        load_config(text, "scheduler.yaml", load_registry())
+    assert refused.value.kube_text == 'strict decoding error: unknown field "featureGates"'
