@@ -4,11 +4,13 @@
     python -m tests.parity --seed 7 --only-cluster 12
     python -m tests.parity --seed 7 --cases 300 --save-all     # write every case, not only those that differ
     python -m tests.parity --replay build/parity               # ask Podium again, without kube-scheduler
+    python -m tests.parity --groups --cases 100 --seed 1       # PodGroups, with kube-scheduler's gates on
 
 Exit code 0: all equal; 1: some differ; 2: the comparison could not run.
 """
 
 import argparse
+import itertools
 import sys
 import time
 from collections.abc import Iterator
@@ -18,6 +20,8 @@ from tests.parity import podium_side
 from tests.parity.case import Case, load_case, save_case
 from tests.parity.compare import differences
 from tests.parity.gen_cluster import make_cluster
+from tests.parity.gen_groups import GATES
+from tests.parity.groups import GroupComparison
 from tests.parity.podium_side import Answer
 from tests.parity.real_side import Disturbed, RealSide
 from tests.parity.report import Tally
@@ -27,6 +31,7 @@ from tests.testbed.cluster import ControlPlane
 
 # Pods with user namespaces on the host network pass the API server only with this; the scheduler keeps its defaults.
 APISERVER_FLAGS = ("--feature-gates=UserNamespacesHostNetworkSupport=true",)
+GROUP_API = {"scheduling.k8s.io/v1alpha2": True}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -34,11 +39,20 @@ def main(arguments: list[str] | None = None) -> int:
     if options.replay is not None:
         return _replay(options.replay)
     try:
+        if options.groups:
+            with ControlPlane(feature_gates=dict.fromkeys(GATES, True), runtime_config=GROUP_API) as plane:
+                return _compare_groups(plane, options)
         with ControlPlane(apiserver_flags=APISERVER_FLAGS) as plane:
             return Comparison(RealSide(plane), options).run()
     except TestbedUnavailable as unavailable:
         print(f"parity: {unavailable}", file=sys.stderr)
         return 2
+
+
+def _compare_groups(plane: ControlPlane, options: argparse.Namespace) -> int:
+    only = options.only_cluster
+    indexes = itertools.count() if only is None else iter([only])
+    return 0 if GroupComparison(plane, options.seed, options.verbose).run(indexes, options.cases) else 1
 
 
 class Comparison:
@@ -169,6 +183,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--real-only", action="store_true", help="run kube-scheduler's side alone")
     parser.add_argument("--save-all", action="store_true", help="write every case, not only those that differ")
     parser.add_argument("--replay", type=Path, metavar="FOLDER", help="ask Podium again about all cases under FOLDER")
+    parser.add_argument("--groups", action="store_true", help="compare PodGroups, with kube-scheduler's gates on")
     parser.add_argument("--verbose", action="store_true", help="print every case")
     return parser
 
