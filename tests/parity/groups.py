@@ -188,6 +188,8 @@ def _first_writes(client: ApiClient, since: dict[str, str], plan: GroupPlan) -> 
         if condition is not None:
             content = (condition["status"], condition["reason"], condition.get("message", ""))
             decisions.groups.setdefault(group["metadata"]["name"], content)
+    if all(status == "True" for status, _reason, _message in decisions.groups.values()):
+        decisions.evicted.clear()  # that was for members that were left over, in a later cycle of theirs
     return decisions
 
 

@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from podium.apiserver.kinds import BUILT_IN
+from podium.apiserver.kinds import BUILT_IN, WORKLOAD_KINDS
 from podium.apiserver.schema.fields import type_facts, type_names
 from tests.testbed.build import KUBERNETES_VERSION
 
@@ -36,7 +36,7 @@ def wire_numbers() -> dict[str, Message]:
     declared = dict(_declared())
     found: dict[str, Message] = {}
     names = type_names()
-    kinds = ((kind.group, kind.version, kind.kind) for kind in BUILT_IN)
+    kinds = ((kind.group, kind.version, kind.kind) for kind in (*BUILT_IN, *WORKLOAD_KINDS))
     waiting = [*_ALSO, *("k8s.io." + names[kind].removeprefix("io.k8s.") for kind in kinds if kind in names)]
     while waiting:
         name = waiting.pop()
@@ -80,6 +80,7 @@ def _sources() -> Iterator[Path]:
     go_module = Path(__file__).parent / "kubernetes"
     for module, pattern in (
         ("k8s.io/api", "*/v1/generated.proto"),
+        ("k8s.io/api", "scheduling/v1alpha2/generated.proto"),
         ("k8s.io/apimachinery", "pkg/**/generated.proto"),
         ("k8s.io/apiextensions-apiserver", "pkg/apis/apiextensions/v1/generated.proto"),
     ):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import random
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import msgspec
@@ -40,7 +41,7 @@ class Computed(Protocol):
 
 class EmbeddedApi:
     """The embedded cluster's API. Uids and generated names come from `rng`, every time from `clock`. With a `database`
-    it begins with what was stored there, and keeps it up to date."""
+    it begins with what was stored there, and keeps it up to date. `gated_kinds` are served beside the built-in ones."""
 
     def __init__(
         self,
@@ -50,12 +51,13 @@ class EmbeddedApi:
         database: Database | None = None,
         history: int = HISTORY,
         bootstrap: bool = True,
+        gated_kinds: Iterable[Kind] = (),
     ) -> None:
         if database is not None:
             # The same seed must not give again the uids that are in the file.
             rng = random.Random(f"{rng.getrandbits(64)} after revision {database.revision()}")
         self.clock = clock
-        self.kinds = Kinds(BUILT_IN)
+        self.kinds = Kinds((*BUILT_IN, *gated_kinds))
         self.store = ObjectStore(history=history)
         self.context = WriteContext(self.kinds, self.store, clock, rng)
         self.computed: dict[Kind, Computed] = {}

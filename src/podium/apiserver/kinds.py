@@ -232,7 +232,13 @@ BUILT_IN: Final[tuple[Kind, ...]] = (
     _kind("resource.k8s.io/v1", "ResourceSlice resourceslices", cluster=True),
 )
 
-_INDEX: Final = Kinds(BUILT_IN)
+WORKLOAD_KINDS: Final[tuple[Kind, ...]] = (
+    _kind("scheduling.k8s.io/v1alpha2", "PodGroup podgroups", STATUS),
+    _kind("scheduling.k8s.io/v1alpha2", "Workload workloads"),
+)
+"""Served while the gate GenericWorkload is on."""
+
+_INDEX: Final = Kinds((*BUILT_IN, *WORKLOAD_KINDS))
 
 
 def built_in(api_version: str, kind: str) -> Kind:

@@ -20,10 +20,11 @@ from typing import Any, Final, NamedTuple
 from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.builtin_controllers import Controllers
 from podium.apiserver.http.server import ApiServer, PortInUseError
-from podium.apiserver.kinds import NODE, POD
+from podium.apiserver.kinds import NODE, POD, WORKLOAD_KINDS
 from podium.apiserver.kubelets import Kubelets
 from podium.apiserver.store.database import Database, DatabaseError
 from podium.client import Access
+from podium.config.feature_gates import Gate
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.config.types import LeaderElection
@@ -69,7 +70,12 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
     stop = stop_on_signals()
     started = time.monotonic()
     async with AsyncExitStack() as stack:
-        api = EmbeddedApi(clock=SystemClock(), rng=random.Random(), database=_open_database(options.data, stack))
+        api = EmbeddedApi(
+            clock=SystemClock(),
+            rng=random.Random(),
+            database=_open_database(options.data, stack),
+            gated_kinds=WORKLOAD_KINDS if Gate.GENERIC_WORKLOAD in config.gates else (),
+        )
         server = await _serve(api, options.port, stack)
         tracker = PodTracker(api.store, time.monotonic, screen.show_decision)
         kubelets = await stack.enter_async_context(Kubelets(api, api.clock, api.context.rng, speed=options.speed))

@@ -16,6 +16,7 @@ from podium.apiserver.presentation.tables import (
     devices,
     events,
     networks,
+    pod_groups,
     pods,
     storage,
     workloads,
@@ -28,6 +29,7 @@ API_VERSION: Final = "meta.k8s.io/v1"
 
 TABLES: Final[Tables] = {
     **pods.TABLES,
+    **pod_groups.TABLES,
     **workloads.TABLES,
     **clusters.TABLES,
     **configuration.TABLES,

@@ -17,20 +17,24 @@ from podium.kube.json_object import JsonObject
 PRIORITY_CLASS: Final = built_in("scheduling.k8s.io/v1", "PriorityClass")
 
 
-class _Class(NamedTuple):
+class GivenPriority(NamedTuple):
+    """What a priority class gives; without a name, what there is without one."""
+
     name: str
     value: int
     policy: str
     is_default: bool
 
 
-_NO_CLASS: Final = _Class("", 0, "PreemptLowerPriority", True)
+_NO_CLASS: Final = GivenPriority("", 0, "PreemptLowerPriority", True)
 
 
 def set_priority(pod: JsonObject, context: WriteContext) -> None:
     spec = pod.setdefault("spec", {})
     class_name = spec.get("priorityClassName")
-    found = _named(pod, class_name, context) if class_name else _default(context)
+    found = class_named(class_name, context) if class_name else default_class(context)
+    if found is None:
+        raise _refused(pod, f"no PriorityClass with name {class_name} was found")
     if found.name:
         spec["priorityClassName"] = found.name
     given = spec.get("priority")
@@ -50,14 +54,13 @@ def set_priority(pod: JsonObject, context: WriteContext) -> None:
         spec["preemptionPolicy"] = found.policy
 
 
-def _named(pod: JsonObject, name: str, context: WriteContext) -> _Class:
+def class_named(name: str, context: WriteContext) -> GivenPriority | None:
     stored = context.store.get(PRIORITY_CLASS, "", name)
-    if stored is None:
-        raise _refused(pod, f"no PriorityClass with name {name} was found")
-    return _read(stored.raw)
+    return None if stored is None else _read(stored.raw)
 
 
-def _default(context: WriteContext) -> _Class:
+def default_class(context: WriteContext) -> GivenPriority:
+    """What counts for pods that name no class."""
     defaults = [found for stored in context.store.items(PRIORITY_CLASS) if (found := _read(stored.raw)).is_default]
     return min(defaults, key=lambda found: found.value) if defaults else _NO_CLASS
 
@@ -67,9 +70,9 @@ def _refused(pod: JsonObject, why: str) -> Exception:
 
 
 @lru_cache(maxsize=256)
-def _read(raw: bytes) -> _Class:
+def _read(raw: bytes) -> GivenPriority:
     found: dict[str, Any] = msgspec.json.decode(raw)
-    return _Class(
+    return GivenPriority(
         found["metadata"]["name"],
         found.get("value", 0),
         found.get("preemptionPolicy", "PreemptLowerPriority"),

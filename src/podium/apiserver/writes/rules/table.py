@@ -11,6 +11,7 @@ from podium.apiserver.writes.rules.daemon_sets import DAEMON_SET_RULES
 from podium.apiserver.writes.rules.jobs import JOB_RULES
 from podium.apiserver.writes.rules.namespaces import NAMESPACE_RULES
 from podium.apiserver.writes.rules.nodes import NODE_RULES
+from podium.apiserver.writes.rules.pod_groups import POD_GROUP_RULES
 from podium.apiserver.writes.rules.pods import POD_RULES
 from podium.apiserver.writes.rules.priority_classes import PRIORITY_CLASS_RULES
 from podium.apiserver.writes.rules.rule import PLAIN, KindRules
@@ -70,6 +71,7 @@ _RULES: Final[dict[str, KindRules]] = {
     "resourceslices.resource.k8s.io": KindRules(returns_deleted=True, generation=True),
     "customresourcedefinitions.apiextensions.k8s.io": DEFINITION_RULES,
     "priorityclasses.scheduling.k8s.io": PRIORITY_CLASS_RULES,
+    "podgroups.scheduling.k8s.io": POD_GROUP_RULES,
     "endpointslices.discovery.k8s.io": KindRules(generation=True),
 }
 

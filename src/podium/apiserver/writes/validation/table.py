@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from podium.apiserver.errors import Cause
-from podium.apiserver.writes.validation import nodes, pod_spec, pod_update, small_kinds, storage, workloads
+from podium.apiserver.writes.validation import nodes, pod_groups, pod_spec, pod_update, small_kinds, storage, workloads
 
 Check = Callable[[dict[str, Any]], Iterable[Cause]]
 UpdateCheck = Callable[[dict[str, Any], dict[str, Any]], Iterable[Cause]]
@@ -26,5 +26,7 @@ CHECKS: Final[dict[str, tuple[Check, UpdateCheck]]] = {
     "poddisruptionbudgets.policy": (small_kinds.disruption_budget, small_kinds.disruption_budget_update),
     "leases.coordination.k8s.io": (small_kinds.lease, small_kinds.lease_update),
     "priorityclasses.scheduling.k8s.io": (small_kinds.priority_class, small_kinds.priority_class_update),
+    "podgroups.scheduling.k8s.io": (pod_groups.pod_group, pod_groups.pod_group_update),
+    "workloads.scheduling.k8s.io": (pod_groups.workload, pod_groups.workload_update),
     "events": (small_kinds.event, lambda new, old: ()),
 }
