@@ -7,12 +7,15 @@ import pytest
 from tests.parity.case import Case, save_case
 from tests.parity.compare import differences
 from tests.parity.gen_cluster import make_cluster
+from tests.parity.gen_groups import GATES
+from tests.parity.groups import GroupComparison
 from tests.parity.podium_side import decide
 from tests.parity.real_side import RealSide
 from tests.testbed.cluster import ControlPlane
 
 SEED = 36
 CLUSTERS = range(6)
+GROUPS = 6
 
 
 @pytest.mark.parametrize("index", CLUSTERS)
@@ -27,3 +30,11 @@ def test_podium_decides_as_kube_scheduler_does(index: int, empty_control_plane: 
             save_case(case, tmp_path / case.name, lines)
             differing += [f"{tmp_path / case.name}:", *lines]
     assert differing == []
+
+
+def test_podium_decides_about_pod_groups_as_kube_scheduler_does(testbed_programs: None) -> None:
+    gates = dict.fromkeys(GATES, True)
+    with ControlPlane(feature_gates=gates, runtime_config={"scheduling.k8s.io/v1alpha2": True}) as plane:
+        comparison = GroupComparison(plane, SEED, verbose=False)
+        assert comparison.run(iter(range(2 * GROUPS)), GROUPS)
+    assert comparison.cases == GROUPS

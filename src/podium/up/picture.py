@@ -1,7 +1,9 @@
 """Takes the picture that the live view shows: plain values from the engine and the pod tracker, ready to be drawn."""
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from podium.cluster.pod_groups import PodGroupStates
 from podium.engine.queue.scheduling_queue import Pending
 from podium.engine.scheduler import Scheduler
 from podium.framework.gang import GangCount
@@ -84,7 +86,17 @@ def _gangs(engine: Scheduler) -> list[GangCount]:
         for plugin in runtime.gang_plugins
         for gang in plugin.gangs()
     }
+    found |= {gang.key: gang for gang in _pod_groups(engine)}
     return sorted(found.values(), key=lambda gang: (gang.assigned >= gang.minimum, gang.key))
+
+
+def _pod_groups(engine: Scheduler) -> Iterator[GangCount]:
+    """The gangs among the PodGroups of scheduling.k8s.io, where the gate for these is on."""
+    groups = engine.cluster.objects.pod_groups
+    for state in engine.cluster.account(PodGroupStates) or ():
+        group = groups.get(state.key)
+        if group is not None and group.min_count is not None:
+            yield GangCount(state.key, group.min_count, state.members, state.scheduled)
 
 
 def _bars(engine: Scheduler) -> list[NodeBar]:

@@ -1,5 +1,7 @@
 """Places the members of a gang in one go: all that are needed get a node, or none holds one.
 
-`gang_cycle` is what the scheduler runs for a pod that belongs to a gang; `gang_attempt` decides member by member on the
-live state and can take everything back; `failed_gangs` remembers why a gang did not fit while nothing changes.
+`gang_cycle` is what the scheduler runs for a pod that belongs to a gang of Coscheduling; `gang_attempt` decides member
+by member on the live state and can take everything back; `failed_gangs` remembers why a gang did not fit while nothing
+changes. `group_cycle`, `group_attempt`, `group_placements` and `group_preemption` are the same for PodGroups of
+scheduling.k8s.io, by kube-scheduler's rules. `explain_gang` explains both.
 """

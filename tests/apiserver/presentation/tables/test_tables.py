@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import yaml
 
-from podium.apiserver.kinds import BUILT_IN
+from podium.apiserver.kinds import BUILT_IN, WORKLOAD_KINDS
 from podium.apiserver.presentation.tables import TABLES, table
 from podium.apiserver.presentation.tables.formats import human_duration
 from podium.apiserver.presentation.tables.json_path import JsonPath, JsonPathError
@@ -63,7 +63,7 @@ def _established(definition: dict[str, Any]) -> bool:
 
 
 def test_every_table_is_of_a_kind_that_is_served() -> None:
-    served = {(kind.group, kind.kind) for kind in BUILT_IN}
+    served = {(kind.group, kind.kind) for kind in (*BUILT_IN, *WORKLOAD_KINDS)}
     assert set(TABLES) - served == {("autoscaling", "Scale")}  # which is a part of others
 
 
