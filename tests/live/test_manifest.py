@@ -52,3 +52,13 @@ def test_a_configuration_that_cannot_be_read_is_bad_input(tmp_path: Any) -> None
     file = tmp_path / "scheduler.yaml"
     file.write_text("kind: Pod\n")
     assert podium("manifest", "--config", str(file)).code == 2
+
+
+def test_gates_are_given_to_the_scheduler_and_need_no_rights_of_their_own(tmp_path: Any) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
+    gates = "GenericWorkload=true,GangScheduling=true"
+    objects = list(yaml.safe_load_all(podium("manifest", "--config", str(file), "--feature-gates", gates).out))
+    container = objects[-1]["spec"]["template"]["spec"]["containers"][0]
+    assert container["args"][-1] == "--feature-gates=GangScheduling=true,GenericWorkload=true"
+    assert "ClusterRole" not in {each["kind"] for each in objects}

@@ -39,6 +39,8 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
     "Gangs and quotas": {
         "Coscheduling": "the pods of a PodGroup start together, or none does",
         "GangScheduling": "the pods of a PodGroup of Kubernetes itself start together, or none does",
+        "TopologyPlacementGenerator": "such a PodGroup goes to one zone, rack or other domain, where it asks for that",
+        "PodGroupPodsCount": "of several such domains, prefer the one with room for more of its pods",
         "CapacityScheduling": "elastic quotas of namespaces: guaranteed, borrowed, reclaimed",
     },
     "Preemption": {

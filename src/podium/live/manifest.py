@@ -11,9 +11,11 @@ from collections.abc import Iterable
 from typing import cast
 
 from podium.client import RESOURCES, WATCHED
+from podium.config.feature_gates import Gates
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.framework.plugin import Plugin
+from podium.kube import PodGroup
 from podium.kube.json_object import JsonObject
 from podium.serving.manifests import RBAC, account_of, binding, confined, head, rule, unprivileged
 
@@ -28,7 +30,7 @@ def manifest(
     return [
         *rights(config, registry, name=name, namespace=namespace),
         {**head("v1", "ConfigMap", name, namespace), "data": {CONFIG_FILE: text}},
-        _deployment(name, namespace, image),
+        _deployment(name, namespace, image, config.gates),
     ]
 
 
@@ -60,7 +62,7 @@ def plugin_rules(config: SchedulerConfig, registry: Registry) -> list[JsonObject
     groups: dict[str, list[str]] = {}
     for plugin in plugins:
         for kind in plugin.looks_at or ():
-            if RESOURCES[kind] not in WATCHED:
+            if RESOURCES[kind] not in WATCHED and kind is not PodGroup:  # kube-scheduler's role has it, with the gate
                 _add(groups, RESOURCES[kind].group, RESOURCES[kind].plural)
         for resource in plugin.resources:
             plural, _, group = resource.partition("/")[0].partition(".")
@@ -82,12 +84,13 @@ def _add(groups: dict[str, list[str]], group: str, plural: str) -> None:
         plurals.append(plural)
 
 
-def _deployment(name: str, namespace: str, image: str) -> JsonObject:
+def _deployment(name: str, namespace: str, image: str, gates: Gates) -> JsonObject:
+    switched = [f"--feature-gates={','.join(f'{gate}=true' for gate in sorted(gates))}"] if gates else []
     labels, port = {"app": name}, {"port": 10259, "scheme": "HTTPS"}
     container = {
         "name": "podium",
         "image": image,
-        "args": ["run", f"--config={CONFIG_FOLDER}/{CONFIG_FILE}"],
+        "args": ["run", f"--config={CONFIG_FOLDER}/{CONFIG_FILE}", *switched],
         "volumeMounts": [{"name": "config", "mountPath": CONFIG_FOLDER, "readOnly": True}],
         "livenessProbe": {"httpGet": {"path": "/livez", **port}, "initialDelaySeconds": 15, "periodSeconds": 10},
         "readinessProbe": {"httpGet": {"path": "/readyz", **port}, "periodSeconds": 10},
