@@ -51,6 +51,20 @@ class Normalizer(enum.Enum):
         shares = truncated_divide(scores * MAX_SCORE, highest)
         return MAX_SCORE - shares if reverse else shares
 
+    def share(self, score: int, highest: int) -> int:
+        """The same for one score.
+
+        >>> Normalizer.REVERSED.share(1, 3), Normalizer.DEFAULT.share(-1, 3), Normalizer.REVERSED.share(0, 0)
+        (67, -33, 100)
+        """
+        reverse = self is Normalizer.REVERSED
+        if highest == 0:
+            return MAX_SCORE if reverse else score
+        share = abs(score) * MAX_SCORE // highest
+        if score < 0:
+            share = -share
+        return MAX_SCORE - share if reverse else share
+
 
 def truncated_divide(numerator: NDArray[np.int64], denominator: NDArray[np.int64] | int) -> NDArray[np.int64]:
     """Integer division toward zero, for any signs; the denominator must not be 0."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 import numpy as np
@@ -15,7 +16,7 @@ from podium.config.field import FieldPath
 from podium.framework import SKIP, Code, Cycle, Handle
 from podium.framework.object_problems import ObjectProblems
 from podium.kube import Node, Pod
-from podium.plugins.network_overhead import NetworkOverhead
+from podium.plugins.network_overhead import NetworkOverhead, locations
 from podium.plugins.network_overhead.args import NetworkOverheadArgs
 from tests.builders import make_cluster, make_handle, make_pod
 from tests.engine.schedulers import World
@@ -358,8 +359,21 @@ COSTS = st.integers(0, 30)
     st.dictionaries(st.tuples(ZONE_NAMES, ZONE_NAMES), COSTS, max_size=6),
     st.lists(st.tuples(st.sampled_from(["p2", "p3"]), st.integers(0, 25)), max_size=3),
     st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["p1", "p2", "p3"])), max_size=8),
+    st.sampled_from([2, 256]),
 )
 def test_both_forms_give_what_the_table_says(
+    places: list[tuple[str, str]],
+    regions: dict[tuple[str, str], int],
+    zones: dict[tuple[str, str], int],
+    needs: list[tuple[str, int]],
+    pods: list[tuple[int, str]],
+    few_locations: int,
+) -> None:
+    with patch.object(locations, "FEW_LOCATIONS", few_locations):
+        compare(places, regions, zones, needs, pods)
+
+
+def compare(
     places: list[tuple[str, str]],
     regions: dict[tuple[str, str], int],
     zones: dict[tuple[str, str], int],

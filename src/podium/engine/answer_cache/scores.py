@@ -54,8 +54,10 @@ class CachedScores:
         """No score is to be asked for about all rows."""
         self._by_row: list[CachedScore] = []
         """Scores to be asked for about rows where pods came or went."""
+        self._normalized_by_row: list[CachedScore] = []
+        """Those of them that are normalised."""
         self._one_by_one = False
-        """Whether these need nothing but to be asked about one node."""
+        """Whether all can be asked about one node."""
         self.skipped: set[str] = set()
         self.pending, self.pending_nodes = PendingRows(cluster), PendingRows(cluster)
         """Changed rows: all, and those of them where the node changed."""
@@ -90,12 +92,13 @@ class CachedScores:
                 rows = nodes if cached.scope == Scope.NODE else changed
                 if not self._ask_about(cached, cycle, rows):
                     return False
-                all_rows = self._renormalize(cached, rows, moved) or all_rows
+                all_rows = self._renormalize(cached, moved) or all_rows
         self.all_fresh, self._filters.feasible_changed = True, False
         self._by_row = [
             cached for cached in self.cached if cached.local and not cached.skipped and cached.scope > Scope.NODE
         ]
-        self._one_by_one = all(cached.ask_one is not None and cached.normalizer is None for cached in self._by_row)
+        self._normalized_by_row = [cached for cached in self._by_row if cached.normalizer is not None]
+        self._one_by_one = all(cached.ask_one is not None for cached in self._by_row)
         if moved:
             # Among rows with equal totals the highest rank wins: in the order of kube-scheduler's heap, or of nodes.
             if self._runtime.first_of_equals:
@@ -110,29 +113,36 @@ class CachedScores:
 
     def _refresh_rows(self, cycle: Cycle, changed: ChangedRows) -> bool:
         """The usual case: pods came or went on some rows, and nothing else changed."""
+        all_rows = False
         if self._one_by_one and len(changed.rows) <= FEW_ROWS:
-            for node in changed.infos:  # noqa: SIM110 (a generator would cost more than the rest)
+            for node in changed.infos:
                 if not self._rescore(cycle, node):
                     return False
-            return True
-        all_rows = False
+            for cached in self._normalized_by_row:
+                all_rows = self._renormalize(cached, False) or all_rows
+            return self._pack() if all_rows else True
         for cached in self._by_row:
             if not self._ask_about(cached, cycle, changed):
                 return False
-            all_rows = self._renormalize(cached, changed, False) or all_rows
+            all_rows = self._renormalize(cached, False) or all_rows
         if all_rows:
             return self._pack()
         self._pack_rows(changed.rows)
         return True
 
     def _rescore(self, cycle: Cycle, node: NodeInfo) -> bool:
-        """Refresh one row, where each score can be asked about one node and needs no normalising."""
+        """Refresh one row, where each score can be asked about one node."""
         row, gain, feasible = node.row, 0, self._filters.feasible[node.row]
         for cached in self._by_row:
             try:
                 score = index(cached.ask_one(cycle, node))
             except Exception as error:
                 raise _failed(cached, error) from error
+            if cached.normalizer is not None:
+                cached.set_raw(row, score, feasible)
+                if cached.outgrown:
+                    continue  # all rows are normalised after this
+                score = cached.share(score)
             if not 0 <= score <= MAX_SCORE and feasible:
                 return False
             part, before = score * cached.weight, cached.part.item(row)
@@ -183,8 +193,7 @@ class CachedScores:
         """Refresh a local score of some rows: raw, and its part of the total while the highest score stands."""
         if not changed.rows:
             return True
-        raw, parts = cached.raw, cached.part
-        assert raw is not None
+        parts = cached.part
         scores: list[int]
         if cached.ask_one is not None and len(changed.rows) <= FEW_ROWS:
             try:
@@ -195,20 +204,26 @@ class CachedScores:
             scores = self._raw(cached, cycle, changed.nodes).tolist()
         shares = scores
         if cached.normalizer is not None:
-            shares = cached.shares(np.array(scores)).tolist()
-            raw[changed.rows] = scores
+            for row, score in zip(changed.rows, scores, strict=True):
+                cached.set_raw(row, score, self._filters.feasible[row])
+            if cached.outgrown:
+                return True  # all rows are normalised after this
+            shares = [cached.share(score) for score in scores]
         for row, share in zip(changed.rows, shares, strict=True):
             if not 0 <= share <= MAX_SCORE and self._filters.feasible[row]:
-                return False  # a wrong score, or a new highest one: without the cache it is seen which
+                return False  # a wrong score: without the cache it is seen which
             part, before = share * cached.weight, parts.item(row)
             if part != before:
                 self._total[row] += part - before
                 parts[row] = part
         return True
 
-    def _renormalize(self, cached: CachedScore, changed: ChangedRows, moved: bool) -> bool:
+    def _renormalize(self, cached: CachedScore, moved: bool) -> bool:
         """Normalise all rows where the highest score is another now; whether it is."""
-        if cached.normalizer is None or not (changed.rows or moved) or not cached.find_highest(self._filters.feasible):
+        if cached.normalizer is None or not (cached.outgrown or moved):
+            return False
+        outgrown = cached.outgrown
+        if not cached.find_highest(self._filters.feasible) and not outgrown:
             return False
         self._normalize(cached)
         return True
@@ -253,6 +268,7 @@ class CachedScore:
         "local",
         "methods",
         "normalizer",
+        "outgrown",
         "part",
         "plugin",
         "pre_score",
@@ -280,15 +296,32 @@ class CachedScore:
         self.raw: Scores | None = None
         self.part: Scores = np.zeros(rows, dtype=np.int64)
         self._highest = 0
+        self.outgrown = False
+        """Whether the highest score may be another, since a feasible row has more, or one that had it has less."""
+
+    def set_raw(self, row: int, score: int, feasible: bool) -> None:
+        """Take over a row's raw score, where there is a normalizer."""
+        assert self.raw is not None
+        before = self.raw.item(row)
+        if score != before:
+            self.raw[row] = score
+            if feasible and (score > self._highest or before == self._highest):
+                self.outgrown = True
 
     def find_highest(self, feasible: Mask) -> bool:
         """Find the highest score of the feasible rows; whether it is another than before."""
         assert self.raw is not None
+        self.outgrown = False
         before, self._highest = self._highest, int(self.raw.max(initial=0, where=feasible))
         return before != self._highest
 
     def shares(self, raw: Scores) -> Scores:
         return raw if self.normalizer is None else self.normalizer.shares(raw, self._highest)
+
+    def share(self, raw: int) -> int:
+        """The same for one row, where there is a normalizer."""
+        assert self.normalizer is not None
+        return self.normalizer.share(raw, self._highest)
 
 
 def _failed(cached: CachedScore, error: Exception) -> PluginError:

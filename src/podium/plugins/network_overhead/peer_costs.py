@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from podium.cluster import Cluster, CountColumn
 from podium.placement.app_group import Dependency
-from podium.plugins.network_overhead.locations import NOT_KNOWN, SAME_ZONE, UNKNOWN, Locations
+from podium.plugins.network_overhead.locations import SAME_ZONE, UNKNOWN, Locations
 
 Sums = NDArray[np.int64]
 
@@ -44,33 +44,22 @@ class PeerCosts:
 
 def peer_costs(cluster: Cluster, locations: Locations, peers: list[tuple[Dependency, CountColumn]]) -> PeerCosts | None:
     """The sums over all peers; None where there are none."""
-    present, of_row, size = cluster.present, locations.of_row, len(locations)
-    satisfied, violated, costs = (np.zeros(size, dtype=np.int64) for _ in range(3))
-    together = np.zeros(cluster.columns.rows, dtype=np.int64)
+    of_row, size = locations.of_row, len(locations)
+    sums = np.zeros((3, size + 1))
+    found = 0.0
     for dependency, column in peers:
-        on_row = np.where(present, column.per_row, 0)
-        on_location = np.bincount(of_row, weights=on_row, minlength=size).astype(np.int64)
-        together += on_row
-        for number in np.flatnonzero(on_location).tolist():
-            count = int(on_location[number])
-            if locations.nowhere[number]:
-                violated += count
-                costs += count * UNKNOWN
-                continue
-            to_it = locations.costs_to(number)
-            known = to_it != NOT_KNOWN
-            near = known & (to_it <= dependency.max_network_cost)
-            near[number] = True
-            satisfied += count * near
-            violated += count * (known & ~near)
-            costs += count * np.where(known, to_it, UNKNOWN)
-            costs[number] += count * SAME_ZONE
-    if not together.any():
+        at_location = np.bincount(of_row, weights=column.per_row, minlength=size + 1)[:size].astype(np.float64)
+        found += float(at_location.sum())
+        sums[:, :size] += locations.add_up(at_location, dependency.max_network_cost)
+    if not found:
         return None
+    satisfied, violated, costs = sums.astype(np.int64).take(of_row, axis=1)
     # On the node itself a peer costs nothing and is satisfied, whatever its location says.
-    lost = locations.nowhere[of_row]
-    return PeerCosts(
-        satisfied[of_row] + np.where(lost, together, 0),
-        violated[of_row] - np.where(lost, together, 0),
-        costs[of_row] - together * np.where(lost, UNKNOWN, SAME_ZONE),
-    )
+    nowhere = np.append(locations.nowhere, False)
+    for _dependency, column in peers:
+        rows = np.flatnonzero(column.per_row)
+        own, lost = column.per_row[rows], nowhere[of_row[rows]]
+        satisfied[rows] += own * lost
+        violated[rows] -= own * lost
+        costs[rows] -= own * np.where(lost, UNKNOWN, SAME_ZONE)
+    return PeerCosts(satisfied, violated, costs)

@@ -107,11 +107,12 @@ class NetworkOverhead(Plugin):
             satisfied = satisfied.copy()
             for row, number in found.moved.items():
                 satisfied[row] += number
-        rows = nodes.rows
-        too_far = violated[rows] > satisfied[rows]
+        too_far = nodes.pick(violated) > nodes.pick(satisfied)
+        if not too_far.any():
+            return None
         names = cycle.cluster.names
         return Verdict(
-            np.where(too_far, rows + 1, 0),
+            np.where(too_far, nodes.rows + 1, 0),
             lambda code: _too_far(names[code - 1], int(satisfied[code - 1]), int(violated[code - 1])),
         )
 
