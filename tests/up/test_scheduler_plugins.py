@@ -17,13 +17,10 @@ PATIENCE = 120.0
 
 
 @contextmanager
-def up_with(config: str, home: Path, *crds: str) -> Iterator[tuple[PodiumUp, Kubectl]]:
+def up_with(config: str, home: Path) -> Iterator[tuple[PodiumUp, Kubectl]]:
     options = ("--port", "0", "--nodes", "0", "--workload", "none", "--config", config_file(config))
     with PodiumUp(*options, home=home) as up:
-        kubectl = Kubectl(up.kubeconfig, home)
-        if crds:
-            printed(kubectl("apply", "-f", "-", stdin=podium("crds", *crds).out), errors=("resource crds",))
-        yield up, kubectl
+        yield up, Kubectl(up.kubeconfig, home)
         assert "Traceback" not in up.output
 
 
@@ -55,7 +52,7 @@ def refusal(kubectl: Kubectl, pod: str) -> str:
 def test_network_overhead_refuses_what_is_too_far_and_prefers_what_is_near(
     testbed_programs: None, tmp_path: Path
 ) -> None:
-    with up_with("network-overhead", tmp_path, "appgroups", "networktopologies") as (up, kubectl):
+    with up_with("network-overhead", tmp_path) as (up, kubectl):
         apply(kubectl, "app-group-nodes")
         apply(kubectl, "app-group")
         assert "shop" in printed(kubectl("get", "ag")) and "nt-default" in printed(kubectl("get", "nt"))
@@ -80,6 +77,8 @@ def test_network_overhead_refuses_what_is_too_far_and_prefers_what_is_near(
         for name in near:
             printed(kubectl("uncordon", name))
         assert node_of(kubectl, "late") == "n1"
+        order = "jsonpath={range .status.topologyOrder[*]}{.workload.selector}={.index} {end}"
+        assert printed(kubectl("get", "ag", "shop", "-o", order)).split() == ["p1=1", "p2=3", "p3=2", "p4=4"]
 
 
 def test_node_metadata_prefers_the_highest_rank(testbed_programs: None, tmp_path: Path) -> None:
@@ -91,7 +90,7 @@ def test_node_metadata_prefers_the_highest_rank(testbed_programs: None, tmp_path
 
 
 def test_seccomp_profiles_are_applied_and_read(testbed_programs: None, tmp_path: Path) -> None:
-    with up_with("sy-sched", tmp_path, "seccompprofiles") as (_up, kubectl):
+    with up_with("sy-sched", tmp_path) as (_up, kubectl):
         apply(kubectl, "seccomp-nodes")
         apply(kubectl, "seccomp-profiles")
         assert node_of(kubectl, "worker-0") == "n3"
