@@ -12,6 +12,7 @@ from podium.cluster import NodeInfo, Nodes
 from podium.engine.decide import decide
 from podium.engine.sampling import Sampling
 from podium.framework import Cycle, Normalizer, Plugin, Scope, Scores
+from podium.kube import Pod
 from tests.builders import make_node, make_pod
 from tests.engine.schedulers import World, on
 
@@ -83,7 +84,7 @@ def test_cached_scores_follow_the_highest(seed: int, plugin: type[Plugin]) -> No
     rng = random.Random(seed)
     world = world_of(plugin)
     warm_up(world)
-    placed = []
+    placed: list[Pod] = []
     for number in range(25):
         for _ in range(rng.choice((1, 1, 2, 6))):
             if placed and rng.random() < 0.4:
