@@ -42,7 +42,7 @@ from podium.framework.placements import PlacementGeneratePlugin, PlacementScoreP
 from podium.framework.plugin import Plugin, Scope
 from podium.framework.plugin_failures import PluginFailure
 from podium.framework.protocols import AdjustPods
-from podium.framework.status import SKIP, SUCCESS, Code, PluginError, Status, Wait, Waits, code_of
+from podium.framework.status import NO_WAITS, SKIP, SUCCESS, Code, PluginError, Status, Wait, Waits, code_of
 from podium.framework.timer import Step
 from podium.framework.verdict import Verdict
 from podium.kube import Pod
@@ -491,6 +491,8 @@ class ProfileRuntime:
 
     def _run_permit(self, cycle: Cycle, node_name: str) -> Status | Waits:
         """A rejection, or how long each plugin wants the pod held (empty: not at all)."""
+        if not self.permits:
+            return NO_WAITS
         waits = Waits()
         for plugin in self.permits:
             try:

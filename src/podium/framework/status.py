@@ -96,6 +96,7 @@ class Waits(dict[str, float]):
         return ", ".join(filter(None, (self.reason, WAIT_MESSAGE)))
 
 
+NO_WAITS = Waits()
 WAIT_MESSAGE = "one or more plugins asked to wait and no plugin rejected pod"
 
 

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from podium.config import SchedulerConfig
+from podium.config.feature_gates import NO_GATES, Gates
 from podium.engine.explain import Explanation, Outcome, explain
 from podium.kube import decode_documents
 from podium.plugins.coscheduling import Coscheduling
+from tests.builders import make_node
 from tests.framework.runtimes import REGISTRY, setup
+from tests.pod_group_worlds import GANGS, TOPOLOGY, group_members, pod_group
 
 
 def config() -> SchedulerConfig:
@@ -102,3 +105,51 @@ def test_groups_are_read_from_lists_of_their_kind(kind: str) -> None:
     (group,) = decode_documents(text, "dump").objects
     assert (group.key, group.resource) == ("ns/pg", "podgroups.scheduling.x-k8s.io")  # type: ignore[union-attr]
     assert group.data["spec"] == {"minMember": 2}  # type: ignore[union-attr]
+
+
+# PodGroups of scheduling.k8s.io, with gates on
+
+
+def groups_dump(pods: int, cpu: int, minimum: int = 3, key: str = "") -> list[Any]:
+    group = pod_group(minimum=minimum, key=key)
+    return [make_node("n1", cpu=cpu, labels={"zone": "z1"}), group, *group_members(pods)]
+
+
+def explained_group(objects: list[Any], gates: Gates = GANGS) -> Explanation:
+    return explain(objects, objects[-1], setup(default=True, gates=gates).config, REGISTRY)
+
+
+def test_a_pod_group_that_starts_is_said_to() -> None:
+    found = explained_group(groups_dump(3, cpu=4))
+    assert found.outcome is Outcome.FITS
+    assert found.gang is not None
+    assert (found.gang.starts, found.gang.would_fit, found.gang.obstacles) == (True, 3, [])
+
+
+def test_a_pod_group_with_too_little_room_says_what_stops_it_and_what_would_help() -> None:
+    found = explained_group(groups_dump(3, cpu=2))
+    assert found.outcome is Outcome.GANG_WAITS
+    assert found.gang is not None
+    assert (found.gang.group, found.gang.would_fit, found.gang.starts) == ("PodGroup default/g", 2, False)
+    (obstacle,) = found.gang.obstacles
+    assert obstacle.message.startswith("0/1 nodes are available: 1 Insufficient cpu.")
+    assert obstacle.pods == ["default/g-2"]
+    assert [remedy.node for remedy in found.gang.remedies] == ["n1"]
+
+
+def test_a_pod_group_with_too_few_pods_says_that_none_is_tried() -> None:
+    found = explained_group(groups_dump(2, cpu=4))
+    assert found.outcome is Outcome.HELD
+    assert found.gang is not None
+    assert (found.gang.members, found.gang.minimum) == (2, 3)
+    assert found.gang.objection == "waiting for minCount pods from a gang to appear in scheduling queue"
+
+
+def test_a_pod_group_without_a_domain_says_so() -> None:
+    found = explained_group(groups_dump(3, cpu=4, key="rack"), TOPOLOGY)
+    assert found.gang is not None
+    assert (found.gang.starts, found.gang.objection) == (False, "no feasible placements found")
+
+
+def test_without_gates_a_pod_group_is_nothing_to_explain() -> None:
+    assert explained_group(groups_dump(2, cpu=4), NO_GATES).gang is None

@@ -334,3 +334,13 @@ def test_why_nothing_is_evicted_for_a_group(victim_priority: int, spec: dict[str
     world.try_next()
     assert world.condition == ("False", "Unschedulable", f"{UNSCHEDULABLE}, {reason}")
     assert world.evicted == []
+
+
+def test_no_member_is_lost_to_a_fault_in_the_cycle_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = PodGroupWorld(nodes=[node()])
+    world.add(pod_group(minimum=2), *group_members(2))
+    monkeypatch.setattr("podium.engine.gangs.group_cycle.try_group", lambda *_args, **_options: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        world.scheduler.schedule_one()
+    (popped,) = world.queue.in_flight.pods()  # which the driver puts back
+    assert {queued.pod.name for queued in world.queue} == {"g-0", "g-1"} - {popped.name}
