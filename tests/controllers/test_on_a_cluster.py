@@ -236,7 +236,7 @@ def test_bad_objects_get_an_event_each_and_nothing_else_suffers(fresh_control_pl
     circle = [workload("a", "b"), workload("b", "a")]
     spec = {"numMembers": -1, "topologySortingAlgorithm": "KahnSort", "workloads": circle}
     bad = {
-        "zero": (custom(POD_GROUP, "zero", {"minMember": 0}), "spec.minMember is 0"),
+        "zero": (custom(POD_GROUP, "zero", {"minMember": 0}), "spec.minMember must be at least 1, got 0"),
         "negative": (custom(POD_GROUP, "negative", {"minMember": -3}), "spec.minMember must be at least 1, got -3"),
         "junk": (custom(QUOTA, "junk", {"min": {"cpu": "lots"}}), 'spec.min.cpu: quantity "lots"'),
         "second": (custom(QUOTA, "second", {"min": {"cpu": 1}}), "it is ignored: ElasticQuota junk is older"),

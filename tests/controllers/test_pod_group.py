@@ -84,8 +84,8 @@ def test_a_group_that_runs_no_pod_for_48_hours_gets_a_warning() -> None:
 @pytest.mark.parametrize(
     ("spec", "problem"),
     [
-        ({}, "spec.minMember is 0: write how many pods start together"),
-        ({"minMember": 0}, "spec.minMember is 0: write how many pods start together"),
+        ({}, "spec.minMember is missing: write how many pods start together"),
+        ({"minMember": 0}, "spec.minMember must be at least 1, got 0"),
         ({"minMember": -1}, "spec.minMember must be at least 1, got -1"),
         ({"minMember": "three"}, "Expected `int`, got `str`"),
     ],

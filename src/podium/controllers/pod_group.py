@@ -122,7 +122,7 @@ class PodGroupController:
         if isinstance(group, str):
             problem, least = invalid(f"{group}; its pods are scheduled one by one"), 1
         elif group.min_member < 1:
-            text = "spec.minMember is 0: write how many pods start together; until then they are scheduled one by one"
+            text = "spec.minMember is missing: write how many pods start together; now they are scheduled one by one"
             problem, least = invalid(text), 1
         else:
             least = group.min_member
