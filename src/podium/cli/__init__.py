@@ -17,14 +17,17 @@ from podium.cli import (
     check,
     controller,
     crds,
+    evaluate,
     explain,
     extender,
     plugins,
+    policy,
     run,
     scheduler_manifest,
     shadow,
     simulate,
     telemetry,
+    train,
     up,
 )
 from podium.cli.console import PipeEnd, echo
@@ -60,6 +63,9 @@ app.command()(up.up)
 app.command()(run.run)
 app.command()(explain.explain)
 app.command()(simulate.simulate)
+app.command()(train.train)
+app.command()(evaluate.evaluate)
+app.add_typer(policy.app)
 app.command()(check.check)
 app.add_typer(extender.app)
 app.add_typer(plugins.app)

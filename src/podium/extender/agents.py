@@ -105,6 +105,12 @@ AGENTS: dict[str, Agent] = {
             unready=lambda plugins: plugins["MeasuredLoad"].unready,
         ),
         Agent(
+            name="learned",
+            summary="scores nodes with shared GPUs by a policy that was trained for the workload",
+            priorities={"learned-score": "LearnedScore"},
+            watches=(Pod,),  # what nodes have left is counted from their pods
+        ),
+        Agent(
             name="template",
             summary="lets pods go anywhere: there to be copied",
             predicates={"template": "Template"},

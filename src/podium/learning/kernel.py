@@ -110,7 +110,7 @@ class KernelRun:
         self._scorer = Scorer(np.zeros((len(GROUPS), len(TERMS))), 0.0, 1.0) if learned is None else learned
         self._hosts = bool(self._scorer.weights[:, STATE.index("H") : STATE.index("Hg") + 1].any())
         pods, models = len(plan.gpu), len(plan.models) + 1
-        self._nodes = KernelNodes(*(copied(each) for each in plan.nodes))
+        self.nodes = KernelNodes(*(copied(each) for each in plan.nodes))
         self.chosen: Ints = np.full(pods, -1, dtype=np.int64)
         """The node of each pod, by its position; −1 for none."""
         self.devices: Ints = np.full(pods, -1, dtype=np.int64)
@@ -182,4 +182,4 @@ class KernelRun:
             self._random,
             (1 << 26) - 1 - walk_key(nodes, 26),
         )
-        return plan.pods, self._ties, self._nodes, plan.shapes, table, known, rule, self._hosts, scratch, memory
+        return plan.pods, self._ties, self.nodes, plan.shapes, table, known, rule, self._hosts, scratch, memory

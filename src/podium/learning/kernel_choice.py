@@ -181,7 +181,7 @@ def choose(
 
 
 @compiled
-def place(
+def put(
     n: int,
     s: int,
     need: int,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from podium.learning.extra import compiled
-from podium.learning.kernel_choice import Memory, account, choose, place
+from podium.learning.kernel_choice import Memory, account, choose, put
 from podium.learning.kernel_score import Rule, Scratch
 from podium.learning.kernel_state import ClassTable, Floats, Ints, KernelNodes, KernelPods, KernelShapes
 from podium.placement.gpu.knowledge import Knowledge
@@ -40,7 +40,7 @@ def run_static(
         n = choose(s, need, pods.models[i], ties, nodes, shapes, table, known, rule, hosts, scratch, memory)
         chosen[i] = n
         if n >= 0:
-            devices[i] = place(n, s, need, nodes, shapes, table, known, rule, hosts, scratch, memory)
+            devices[i] = put(n, s, need, nodes, shapes, table, known, rule, hosts, scratch, memory)
 
 
 @compiled
@@ -133,7 +133,7 @@ def run_churn(
             )
             chosen[i] = n
             if n >= 0:
-                devices[i] = place(n, s, pods.memory[i], nodes, shapes, table, known, rule, hosts, scratch, memory)
+                devices[i] = put(n, s, pods.memory[i], nodes, shapes, table, known, rule, hosts, scratch, memory)
                 used += shapes.gpus[s] * shapes.milli[s]
                 push(times, items, running, now + lifetime[i], i)
                 running += 1
@@ -178,7 +178,7 @@ def run_churn(
                 still += 1
                 continue
             chosen[pod] = found
-            devices[pod] = place(found, s, pods.memory[pod], nodes, shapes, table, known, rule, hosts, scratch, memory)
+            devices[pod] = put(found, s, pods.memory[pod], nodes, shapes, table, known, rule, hosts, scratch, memory)
             used += shapes.gpus[s] * shapes.milli[s]
             waited[pod] = now - arrival[pod]
             push(times, items, running, now + lifetime[pod], pod)

@@ -18,8 +18,8 @@ _MODE = re.compile(r"off|shadow|active|canary:(0(?:\.\d+)?|1(?:\.0+)?)")
 
 
 class LearnedScoreArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
-    policy: str = "readable"
-    """A policy that ships, or the path of a policy file."""
+    policy: str = "fill"
+    """A policy that ships (fill, churn, readable), or the path of a policy file."""
     mode: str = "active"
     """off, shadow (the fallback decides, the model's scores are recorded), canary:0.1 (a tenth of the pods), active."""
     deadline: Duration = Duration(5 * SECOND // 1000)

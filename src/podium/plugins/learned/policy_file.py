@@ -25,7 +25,7 @@ from podium.placement.gpu.typical_pod_args import TypicalPod
 
 API_VERSION = "podium/policy/v1"
 LARGEST = 16_000_000
-SHIPPED = ("readable",)
+SHIPPED = ("fill", "churn", "readable")
 PROVENANCE = ("codeVersion", "command", "lists", "seeds", "budget")
 """What a policy must say about where it comes from."""
 SCHEMA = hashlib.sha256("\n".join((*TERMS, *GROUPS)).encode()).hexdigest()

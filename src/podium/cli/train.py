@@ -1,0 +1,91 @@
+"""Trains a placement policy on pod lists (`podium train`)."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podium.cli.console import echo
+from podium.cli.errors import InputError
+from podium.cli.evaluate import given_seeds
+from podium.cli.simulate import SweepEngine
+
+
+def train(
+    form: Annotated[str, typer.Option("--form", metavar="FORM", help="S1, S2, A, Bn, B, C or J: which terms.")] = "S1",
+    data: Annotated[str, typer.Option("--data", metavar="DIR", help="Where node list and pod lists are.")] = ".",
+    lists: Annotated[
+        str, typer.Option("--lists", metavar="A,B", help="Pod lists to train on, by name or path.")
+    ] = "default,gpushare40,gpuspec33,multigpu40",
+    seed: Annotated[str, typer.Option("--seed", metavar="A,B", help="Seeds of the search: one policy each.")] = "1",
+    start: Annotated[
+        str | None, typer.Option("--start", metavar="POLICY", help="Start from the weights of a policy.")
+    ] = None,
+    generations: Annotated[int | None, typer.Option("--generations", min=1, help="Other than the form's.")] = None,
+    population: Annotated[
+        int | None, typer.Option("--population", min=4, help="Candidates per generation, other than the form's.")
+    ] = None,
+    out: Annotated[
+        str, typer.Option("--out", metavar="DIR", help="Where searches and policies are written.")
+    ] = "policies",
+    workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Processes at a time.")] = 1,
+    engine: Annotated[
+        SweepEngine, typer.Option("--engine", help="Where runs are done: on this machine, or on Ray (podium[ray]).")
+    ] = SweepEngine.LOCAL,
+) -> None:
+    """Train weights of a placement score by simulation, and write them as a policy file.
+
+    Needs podium[learn]. Stopped, it goes on where it was when started again with the same options; the same seed gives
+    the same file.
+
+    Example: podium train --form S1 --data openb --seed 1 --out policies
+    """
+    from podium.learning.extra import LearningError
+    from podium.learning.forms import FORMS
+    from podium.plugins.learned.policy_file import Calibration, PolicyError, encoded, path_of, read_policy
+
+    if form not in FORMS:
+        raise InputError(f'--form: there is no form "{form}"; write one of {", ".join(FORMS)}')
+    names = tuple(name for name in lists.split(",") if name)
+    folder = Path(out)
+    try:
+        from podium.learning.lists import find_list, find_nodes
+        from podium.learning.policy_making import make_policy
+        from podium.learning.train import OFFSET, SCALE, Training, seeds_seen
+        from podium.learning.train import train as search_for
+
+        find_nodes(Path(data))
+        for name in names:
+            find_list(name, Path(data))
+        weights = None if start is None else tuple(map(tuple, read_policy(path_of(start)).matrix().tolist()))
+        folder.mkdir(parents=True, exist_ok=True)
+        chosen = FORMS[form]
+        for number in given_seeds(seed, "--seed"):
+            settings = Training(
+                form, number, data, names, generations or chosen.generations, population or chosen.population, weights
+            )
+            name = f"{form}-{number}"
+            found = search_for(
+                settings, folder / f"{name}.search", workers, engine.value, lambda *at, name=name: _progress(name, *at)
+            )
+            command = (
+                f"podium train --form {form} --seed {number} --lists {','.join(Path(each).name for each in names)}"
+            )
+            budget = f"{settings.generations} generations of {settings.population}"
+            provenance = {"command": command, "seeds": seeds_seen(settings), "budget": budget, "mixes": 16}
+            policy = make_policy(
+                name, chosen.weights(found.result), Calibration(OFFSET, SCALE), Path(data), names, provenance
+            )
+            (folder / f"{name}.json").write_bytes(encoded(policy))
+            echo(f"{folder / name}.json")
+    except (LearningError, PolicyError) as error:
+        raise InputError(str(error)) from None
+    except KeyboardInterrupt:
+        echo("Stopped; the same command goes on from the last whole generation.", err=True)
+        raise typer.Exit(1) from None
+
+
+def _progress(name: str, generation: int, mean: float, best: float) -> None:
+    line = f"{name}: generation {generation}, allocation {mean:.2f} % on average, {best:.2f} % at best"
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,159 @@
+"""Judging: paired differences, protocols, the bound, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+
+from podium.learning.bound import bounds, most_gpu
+from podium.learning.judge import compare
+from podium.learning.kernel import KernelRun, plan_of
+from podium.learning.kernel_state import KernelNode, KernelPod
+from podium.learning.lists import find_list, find_nodes, node_specs
+from podium.learning.protocols import HOURS, churn_plan, run_churn_plan
+from podium.placement.gpu.request import GpuRequest
+from tests.cli.command import podium
+from tests.learning.lists import write_lists
+from tests.plugins.learned.policies import policy, written
+from tests.simulator.scenarios import DATA, needs
+
+WHOLE_GPU, SHARE = GpuRequest(1, 1000), GpuRequest(1, 600)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_lists(tmp_path_factory.mktemp("lists"))
+
+
+@pytest.fixture(scope="module")
+def file(data: Path) -> Path:
+    return written(data / "policy.json", policy({"F": 1.0, "R1": -0.3}))
+
+
+def test_differences_are_paired_by_seed() -> None:
+    rows = [
+        {"list": "a", "policy": who, "seed": seed, "ties": "fixed", "arrived_pct": 100, "gpu_allocation_pct": value}
+        for who, values in (("mine", (91.0, 95.0)), ("FGD", (90.0, 94.5)))
+        for seed, value in enumerate(values)
+    ]
+    (found,) = compare(rows, "mine", ["FGD"])
+    assert found.difference.mean == pytest.approx(0.75)
+    assert found.smallest == pytest.approx(0.5)
+    assert not found.beats, "the interval of two seeds is wide"
+
+
+def test_evaluate_prints_a_row_per_list_policy_seed_rule_and_percent(data: Path, file: Path) -> None:
+    arguments = ("evaluate", str(file), "--data", str(data), "--lists", "made", "--seeds", "42-43", "--ties", "all")
+    rows = json.loads(podium(*arguments, "--json").out)
+    assert len(rows) == 3 * 3 * 2 * 2
+    assert {row["policy"] for row in rows} == {"test", "FGD", "BestFit"}
+    assert all(50 < row["gpu_allocation_pct"] <= 100 for row in rows)
+    text = podium(*arguments).out
+    assert "smallest" in text
+    counted = json.loads(podium(*arguments, "--knowledge", "counted", "--workers", "2", "--json").out)
+    assert [row for row in counted if row["policy"] == "FGD"] == [row for row in rows if row["policy"] == "FGD"]
+
+
+def test_evaluate_by_churn_with_a_queue(data: Path, file: Path) -> None:
+    arguments = ("evaluate", str(file), "--data", str(data), "--lists", "made", "--seeds", "42", "--protocol", "churn")
+    rows = json.loads(podium(*arguments, "--loads", "0.9,1.2", "--queue", "--json").out)
+    assert [row["load"] for row in rows if row["policy"] == "test"] == [0.9, 1.2]
+    waits = {row["load"]: row["wait_mean_s"] for row in rows if row["policy"] == "test"}
+    assert waits[0.9] <= waits[1.2]
+    assert waits[1.2] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--seeds", "1000-1003"), "trained or chosen on seeds 1000, 1001"),
+        (("--seeds", "x"), "--seeds"),
+        (("--lists", "unknown"), "there is no such pod list"),
+        (("--against", "Nothing"), 'there is no rule "Nothing"'),
+        (("--protocol", "churn", "--loads", "-1"), "--loads"),
+    ],
+)
+def test_what_cannot_be_judged_is_bad_input(data: Path, file: Path, arguments: tuple[str, ...], words: str) -> None:
+    given = ("--lists", "made") if "--lists" not in arguments else ()
+    found = podium("evaluate", str(file), "--data", str(data), *given, *arguments)
+    assert found.code == 2
+    assert words in found.err
+
+
+def test_policies_are_shown_and_verified(file: Path, tmp_path: Path) -> None:
+    assert "R1" in podium("policy", "show", str(file)).out
+    assert podium("policy", "verify", str(file)).code == 0
+    broken = tmp_path / "broken.json"
+    broken.write_bytes(file.read_bytes().replace(b"-0.3", b"-0.4"))
+    found = podium("policy", "verify", str(broken))
+    assert found.code == 1
+    assert "was changed after it was written" in found.err
+    assert podium("policy", "verify", str(tmp_path / "none")).code == 2
+
+
+def test_train_writes_a_policy_and_goes_on(data: Path, tmp_path: Path) -> None:
+    arguments = ("train", "--form", "S1", "--data", str(data), "--lists", "made", "--generations", "2")
+    out = ("--population", "4", "--out", str(tmp_path))
+    assert podium(*arguments, *out).code == 0
+    first = (tmp_path / "S1-1.json").read_bytes()
+    (tmp_path / "S1-1.json").unlink()
+    assert podium(*arguments, *out).code == 0
+    assert (tmp_path / "S1-1.json").read_bytes() == first
+    assert podium("policy", "verify", str(tmp_path / "S1-1.json")).code == 0
+    assert podium("train", "--form", "S9").code == 2
+
+
+def test_no_policy_passes_the_bound(data: Path) -> None:
+    rows = bounds(data, "made", 42)
+    limit = {row["arrived_pct"]: row["gpu_allocation_pct"] for row in rows if row["policy"] == "bound"}
+    assert isinstance(limit[130], float) and 0 < limit[130] <= 100
+
+
+def test_the_bound_by_hand() -> None:
+    """Two GPUs and cpu for two pods: shares of 600 cannot lie together."""
+    nodes = [KernelNode("a", 4000, 1000, 2, "T4")]
+    assert most_gpu(nodes, [KernelPod(1000, 1, SHARE)] * 4) == pytest.approx(1200)
+    assert most_gpu(nodes, [KernelPod(1000, 1, WHOLE_GPU), *[KernelPod(1000, 1, SHARE)] * 4]) == pytest.approx(1600)
+    assert most_gpu(nodes, [KernelPod(4000, 1, SHARE), KernelPod(3000, 1, WHOLE_GPU)]) == pytest.approx(1150)
+    certain = [KernelPod(4000, 1, SHARE)]
+    assert most_gpu(nodes, [*certain, KernelPod(3000, 1, WHOLE_GPU)], certain) == pytest.approx(600)
+    assert most_gpu(nodes, certain * 2, certain * 2) is None
+
+
+@needs("openb")
+@pytest.mark.parametrize(
+    ("name", "limits"), [("default", [96.9, 96.6, 99.9, 96.7]), ("gpuspec33", [96.4, None, 99.8, None])]
+)
+def test_the_bound_of_the_lists(name: str, limits: list[float | None]) -> None:
+    found = [row["gpu_allocation_pct"] for row in bounds(DATA / "openb", name, 42)]
+    assert found == [None if limit is None else pytest.approx(limit, abs=0.2) for limit in limits]
+
+
+def test_churn_by_hand() -> None:
+    """One GPU: the first pod leaves at 10 s, the second comes at 5 s and is dropped, or waits until then."""
+    plan = plan_of([KernelNode("a", 8000, 100, 1, "T4")], [KernelPod(1000, 1, WHOLE_GPU)] * 2)
+    arrival, lifetime = np.array([0.0, 5.0]), np.array([10.0, 10.0])
+    workload = {(1000, WHOLE_GPU): 2}
+    drop = KernelRun(plan, "BestFit", "fixed")
+    assert drop.churn(arrival, lifetime, 40.0, 0.0, False, workload) == pytest.approx(250)
+    assert drop.chosen.tolist() == [0, -1]
+    queue = KernelRun(plan, "BestFit", "fixed")
+    assert queue.churn(arrival, lifetime, 40.0, 0.0, True, workload) == pytest.approx(500)
+    assert queue.waited.tolist() == [0.0, 5.0]
+
+
+def test_churn_asks_for_its_load(data: Path) -> None:
+    specs, pods = node_specs(find_nodes(data)), find_list("made", data)
+    plan = churn_plan(specs, pods, 42, 0.5)
+    capacity = sum(plan.plan.capacity.values())
+    later = plan.arrival > 0
+    work = float((plan.plan.gpu[later] * plan.lifetime[later]).sum())
+    assert work / (capacity * HOURS) == pytest.approx(0.5, rel=0.2)
+    found = run_churn_plan(plan, "BestFit", "fixed", 42, pods.workload, queue=False)
+    assert 40 < found.allocation < 60
+    assert found.rejected_gpu_time < 5

@@ -1,0 +1,87 @@
+"""Training: the same seed gives the same bytes, whatever the workers and however often it was stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+
+from podium.learning.cma_es import advance, begin, candidates
+from podium.learning.extra import LearningError
+from podium.learning.forms import FORMS
+from podium.learning.policy_making import make_policy
+from podium.learning.train import Training, train
+from podium.placement.gpu.terms import GROUPS, MEANINGLESS, TERMS
+from podium.plugins.learned.policy_file import Calibration, decoded, encoded
+from tests.learning.lists import write_lists
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_lists(tmp_path_factory.mktemp("lists"))
+
+
+def settings(data: Path, form: str = "S1", generations: int = 3) -> Training:
+    return Training(form, 1, str(data), ("made", "gpuspec33"), generations, 6)
+
+
+def test_the_same_seed_gives_the_same_weights_with_one_worker_and_two(data: Path) -> None:
+    one, two = train(settings(data)), train(settings(data), workers=2)
+    assert one.result.tobytes() == two.result.tobytes()
+
+
+def test_a_search_that_was_stopped_goes_on_as_if_it_had_not_been(data: Path, tmp_path: Path) -> None:
+    class StoppedError(Exception):
+        pass
+
+    def stop(generation: int, _mean: float, _best: float) -> None:
+        if generation == 2:
+            raise StoppedError
+
+    saved = tmp_path / "search"
+    with pytest.raises(StoppedError):
+        train(settings(data), saved, progress=stop)
+    seen: list[int] = []
+    found = train(settings(data), saved, progress=lambda generation, _mean, _best: seen.append(generation))
+    assert seen == [3]
+    assert found.result.tobytes() == train(settings(data)).result.tobytes()
+    with pytest.raises(LearningError, match="other settings"):
+        train(settings(data, generations=4), saved)
+    saved.write_text("{}")
+    with pytest.raises(LearningError, match="is no search"):
+        train(settings(data), saved)
+
+
+def test_what_is_trained_by_both_protocols_is_a_policy(data: Path) -> None:
+    found = train(settings(data, "J", 1))
+    weights = FORMS["J"].weights(found.result)
+    provenance = {"command": "test", "seeds": [1000], "budget": "1"}
+    policy = make_policy("J-1", weights, Calibration(50.0, 25.0), data, ("made",), provenance)
+    assert decoded(encoded(policy), "it").trained_on.models == ("G2", "P100", "T4")
+
+
+@pytest.mark.parametrize(("form", "numbers"), [("S1", 5), ("S2", 8), ("A", 37), ("C", 20), ("J", 20)])
+def test_forms_have_as_many_numbers_as_they_say(form: str, numbers: int) -> None:
+    assert len(FORMS[form].numbers()) == numbers
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_numbers_and_weights_of_a_form_agree(form: str) -> None:
+    given = FORMS[form]
+    numbers = np.random.default_rng(1).normal(size=len(given.numbers()))
+    weights = given.weights(numbers)
+    assert given.numbers(weights).tolist() == numbers.tolist()
+    for g, group in enumerate(GROUPS):
+        assert not any(weights[g, TERMS.index(term)] for term in MEANINGLESS[group])
+
+
+def test_the_search_finds_the_top_of_a_hill() -> None:
+    top = np.array([0.5, -1.0, 2.0, 0.0])
+    search = begin(np.zeros(4), np.ones(4), 0.3, 12, seed=3)
+    for _ in range(120):
+        tried = candidates(search)
+        search = advance(search, tried, -((tried - top) ** 2 * [1, 10, 3, 1]).sum(axis=1))
+    assert search.result == pytest.approx(top, abs=0.01)
