@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from podium.config import ConfigError, default_config, load_config
 from podium.config.feature_gates import Gate, read_gates
 from podium.config.gate_table import DEFAULTS, NEEDS
 from podium.plugins import load_registry
+from tests.cli.command import podium
 from tests.testbed.availability import TestbedUnavailable
 from tests.testbed.build import CONTROL_PLANE, programs
 
@@ -106,3 +108,20 @@ def test_the_configuration_file_has_no_field_for_gates() -> None:
     with pytest.raises(ConfigError) as refused:
         load_config(text, "scheduler.yaml", load_registry())
     assert refused.value.kube_text == 'strict decoding error: unknown field "featureGates"'
+
+
+def test_podium_check_shows_placements_only_with_the_gate_that_uses_them(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
+    assert "placementScore" not in podium("check", str(file)).out
+    shown = podium("check", str(file), "--feature-gates", "GenericWorkload=1,TopologyAwareWorkloadScheduling=1").out
+    assert "placementScore     NodeResourcesFit (1), PodGroupPodsCount (1)" in shown
+
+
+@pytest.mark.parametrize("command", ["check", "explain", "run", "up"])
+def test_a_gate_misspelt_ends_every_command_with_2(command: str) -> None:
+    arguments = {"check": ("-",), "explain": ("pod",)}.get(command, ())
+    ended = podium(command, *arguments, "--feature-gates", "GangSchedulin=true", stdin="")
+    assert ended.code == 2
+    why = "--feature-gates: unrecognized feature gate: GangSchedulin (did you mean GangScheduling?)"
+    assert ended.err.splitlines()[-1] == why

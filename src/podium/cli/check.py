@@ -15,6 +15,7 @@ from podium.cli.options import FeatureGatesOption, Output, PluginOption
 
 if TYPE_CHECKING:
     from podium.config import ConfigProblem, LoadedConfig, Profile
+    from podium.config.feature_gates import Gates
 
 
 def check(
@@ -72,11 +73,15 @@ def _show(loaded: "LoadedConfig", source: str, output: Output) -> None:
         return
     echo(f"{source}: fine")
     for profile in loaded.config.profiles:
-        _print_profile(profile)
+        _print_profile(profile, loaded.config.gates)
 
 
-def _print_profile(profile: "Profile") -> None:
+def _print_profile(profile: "Profile", gates: "Gates") -> None:
     from podium.cli.console import console, print_table, table
+    from podium.config.feature_gates import Gate
+    from podium.config.points import Point
+
+    idle = () if Gate.TOPOLOGY_AWARE in gates else (Point.PLACEMENT_GENERATE, Point.PLACEMENT_SCORE)
 
     rows = table(f"Profile {profile.scheduler_name}")
     rows.add_column("extension point", no_wrap=True)
@@ -85,7 +90,7 @@ def _print_profile(profile: "Profile") -> None:
         weights = profile.weights if point == "score" else profile.placement_weights
         weighted = point in ("score", "placementScore")
         shown = [f"{name} ({weights[name]})" if weighted else name for name in names]
-        if shown:
+        if shown and point not in idle:
             rows.add_row(point, ", ".join(shown))
     print_table(console(), rows)
 

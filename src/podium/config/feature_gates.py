@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from podium.config.gate_table import ALPHA, BETA_OFF, BETA_ON, DEFAULTS, LOCKED_OFF, LOCKED_ON, NEEDS
-from podium.config.problems import ConfigError, ConfigProblem
+from podium.config.problems import ConfigError, ConfigProblem, did_you_mean
 
 FLAG: Final = "--feature-gates"
 
@@ -88,7 +88,7 @@ def _values(chosen: dict[str, bool]) -> dict[str, bool]:
         if name in _STAGES:
             continue
         if name not in DEFAULTS:
-            raise _refused(f"unrecognized feature gate: {name}")
+            raise _refused(f"unrecognized feature gate: {name}", did_you_mean(name, DEFAULTS))
         if name in (LOCKED_OFF if value else LOCKED_ON):
             wanted, default = (str(each).lower() for each in (value, not value))
             locked.append(f"cannot set feature gate {name} to {wanted}, feature is locked to {default}")
@@ -125,5 +125,5 @@ def _aggregate(problems: Sequence[str]) -> str:
     return problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
 
 
-def _refused(text: str) -> ConfigError:
-    return ConfigError([ConfigProblem(FLAG, 0, "", text)], kube_text=text)
+def _refused(text: str, hint: str = "") -> ConfigError:
+    return ConfigError([ConfigProblem(FLAG, 0, "", text, hint)], kube_text=text)
