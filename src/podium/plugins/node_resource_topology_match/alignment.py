@@ -40,7 +40,7 @@ def aligned_rows(
     for position, container in enumerate(needs.containers):
         chosen = _zones_for(left, cluster, container.request, rows)
         misfit[(chosen < 0) & (misfit == ALIGNED)] = position
-        if container.keeps:
+        if container.takes:
             _take(left, container.request, chosen)
     return misfit
 
@@ -77,15 +77,36 @@ def _take(left: Mapping[str, Amounts], request: Request, chosen: NDArray[np.intp
 # One row
 
 
-def first_misfit(left: Mapping[str, list[int]], cluster: Cluster, row: int, needs: ZoneNeeds, *, by_pod: bool) -> int:
-    """The same of one row; `left` are the amounts that its zones have, which are used up."""
+def some_zone_fits(zones: ZoneColumns, cluster: Cluster, row: int, request: Request) -> bool:
+    """Whether some zone of a row will do for a request: the quick way, where nothing follows it."""
+    wanted: list[tuple[list[int], int]] = []
+    for resource, amount, counts, optional, offered in request:
+        amounts = zones.reported_on(resource, row)
+        if not offered and cluster.resources.scarce_on(resource, row)[0] <= 0:
+            return False
+        if not optional or max(amounts, default=UNLISTED) > UNLISTED:
+            wanted.append((amounts, amount + zones.held_on(resource, row) if counts else 0))
+    if not wanted:
+        return True
+    for slot in range(len(wanted[0][0])):  # mostly the first will do
+        for amounts, least in wanted:
+            if amounts[slot] < least:
+                break
+        else:
+            return True
+    return False
+
+
+def first_misfit(left: dict[str, list[int]], cluster: Cluster, row: int, needs: ZoneNeeds, *, by_pod: bool) -> int:
+    """The same of one row; in `left`, the amounts that its zones have, there is less afterwards."""
     if by_pod:
         return 0 if zone_for(left, cluster, row, needs.whole) is None else ALIGNED
+    last = len(needs.containers) - 1
     for position, container in enumerate(needs.containers):
         chosen = zone_for(left, cluster, row, container.request)
         if chosen is None:
             return position
-        if container.keeps:
+        if container.takes and position < last:
             take_from(left, container, chosen)
     return ALIGNED
 
@@ -93,13 +114,13 @@ def first_misfit(left: Mapping[str, list[int]], cluster: Cluster, row: int, need
 def zone_for(left: Mapping[str, list[int]], cluster: Cluster, row: int, request: Request) -> int | None:
     """The first slot that will do for a request; None where none does."""
     fits: list[bool] | None = None
-    for each in request:
-        amounts, amount = left[each.resource], each.amount
-        if not each.offered and cluster.resources.scarce_on(each.resource, row)[0] <= 0:
+    for resource, amount, counts, optional, offered in request:
+        amounts = left[resource]
+        if not offered and cluster.resources.scarce_on(resource, row)[0] <= 0:
             return None
-        if each.optional and all(have == UNLISTED for have in amounts):
+        if optional and max(amounts, default=UNLISTED) == UNLISTED:
             continue
-        least = amount if each.counts else 0
+        least = amount if counts else 0
         if fits is None:
             fits = [have >= least for have in amounts]
         else:
@@ -109,8 +130,9 @@ def zone_for(left: Mapping[str, list[int]], cluster: Cluster, row: int, request:
     return fits.index(True) if True in fits else None
 
 
-def take_from(left: Mapping[str, list[int]], container: ContainerNeeds, chosen: int) -> None:
+def take_from(left: dict[str, list[int]], container: ContainerNeeds, chosen: int) -> None:
     for each in container.request:
         amounts = left[each.resource]
         if each.counts and chosen < len(amounts) and amounts[chosen] > UNLISTED:
+            amounts = left[each.resource] = amounts.copy()
             amounts[chosen] -= each.amount

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from podium.plugins.node_resource_topology_match.strategy import PerZone
+from podium.plugins.node_resource_topology_match.strategy import PerZone, RowResource, lowest_of
 from podium.plugins.node_resource_topology_match.zone_columns import Amounts
 
 
 def balanced_allocation() -> PerZone:
-    return PerZone({}, score_zones, score_zone)
+    return PerZone({}, score_zones, score_row)
 
 
 def score_zones(available: Sequence[Amounts], requests: Sequence[int], _weights: Sequence[int]) -> Amounts:
@@ -36,14 +36,21 @@ def score_zones(available: Sequence[Amounts], requests: Sequence[int], _weights:
     return found
 
 
-def score_zone(available: Sequence[int], requests: Sequence[int], _weights: Sequence[int]) -> int:
+def score_row(resources: Sequence[RowResource]) -> int:
     """A zone with 6 cpus and 16 GiB, of which 2 and 8 are asked for.
 
-    >>> score_zone([6000, 16 << 30], [2000, 8 << 30], [1, 1])
+    >>> score_row([([6000], 0, 2000, 1), ([16 << 30], 0, 8 << 30, 1)])
     98
     """
-    shares = [request / have if have > 0 else 1.0 for have, request in zip(available, requests, strict=True)]
-    if any(share > 1 for share in shares):
+    shares = [
+        [amount / (have - held) if have > held else 1.0 for have in reported]
+        for reported, held, amount, _weight in resources
+    ]
+    return lowest_of([_score(of_zone) for of_zone in zip(*shares, strict=True)], 1)
+
+
+def _score(shares: tuple[float, ...]) -> int:
+    if max(shares) > 1:
         return 0
     mean = 0.0
     for share in shares:

@@ -61,7 +61,7 @@ class LeastNumaNodes:
         layout = zones.layouts.values[zones.layouts.numbers.item(row)]
         if len(layout.numbers) > MOST_ZONES_IN_SETS:
             return 0
-        left = {name: zones.available_on(name, row) for name in needs.resources}
+        left = {name: zones.available_on(name, row).copy() for name in needs.resources}
         listed = {name for name, amounts in left.items() if any(amount > UNLISTED for amount in amounts)}
         largest, all_optimal, counted = 0, True, False
         for request in _requests(needs, settings):

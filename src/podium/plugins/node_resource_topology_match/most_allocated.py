@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from podium.plugins.node_resource_topology_match.strategy import PerZone, Weights
+from podium.plugins.node_resource_topology_match.strategy import PerZone, RowResource, Weights, lowest_of
 from podium.plugins.node_resource_topology_match.zone_columns import Amounts
 
 
 def most_allocated(weights: Weights) -> PerZone:
-    return PerZone(weights, score_zones, score_zone)
+    return PerZone(weights, score_zones, score_row)
 
 
 def score_zones(available: Sequence[Amounts], requests: Sequence[int], weights: Sequence[int]) -> Amounts:
@@ -22,14 +22,18 @@ def score_zones(available: Sequence[Amounts], requests: Sequence[int], weights: 
     return total // sum(weights)
 
 
-def score_zone(available: Sequence[int], requests: Sequence[int], weights: Sequence[int]) -> int:
+def score_row(resources: Sequence[RowResource]) -> int:
     """A zone with 6 cpus and 16 GiB, of which 2 and 8 are asked for.
 
-    >>> score_zone([6000, 16 << 30], [2000, 8 << 30], [1, 1])
+    >>> score_row([([6000], 0, 2000, 1), ([16 << 30], 0, 8 << 30, 1)])
     41
     """
-    total = 0
-    for have, request, weight in zip(available, requests, weights, strict=True):
-        if have >= request:
-            total += request * 100 // have * weight
-    return total // sum(weights)
+    sums, together = [0] * len(resources[0][0]), 0
+    for reported, held, amount, weight in resources:
+        most, slot = held + amount, 0
+        together += weight
+        for have in reported:
+            if have >= most:
+                sums[slot] += amount * 100 // (have - held) * weight
+            slot += 1  # noqa: SIM113 (enumerate takes longer)
+    return lowest_of(sums, together)

@@ -44,6 +44,9 @@ NO_FINGERPRINT: Final = (
 )
 
 
+NOT_RUNNING: Final = ("", "Pending")
+
+
 class OverReserveCache:
     """The last report of each node that fitted, less the pods that it does not cover."""
 
@@ -109,9 +112,12 @@ class OverReserveCache:
     def observe(self, before: Pod | None, after: Pod | None) -> None:
         self._renewed = ""
         pod = before if after is None else after
-        if pod is None or not pod.node_name:
+        if pod is None or not pod.spec.node_name:
             return
-        name = pod.node_name
+        name = pod.spec.node_name
+        ours_to_come = after is not None and after.status.phase in NOT_RUNNING and not self._is_others(pod)
+        if ours_to_come and not self.zones.is_stale(name):
+            return  # mostly, the API server confirms a binding
         if after is None:
             self._covered.discard(pod.uid)
         report = self.zones.report(name)
@@ -197,11 +203,14 @@ class OverReserveCache:
         if pod is None or not pod.node_name:
             return False
         phase = pod.status.phase
-        return phase == "Running" if self.args.informer_mode == SHARED else phase not in ("", "Pending")
+        return phase == "Running" if self.args.informer_mode == SHARED else phase not in NOT_RUNNING
+
+    def _is_others(self, pod: Pod) -> bool:
+        return pod.spec.scheduler_name not in self.schedulers
 
     def _is_foreign(self, pod: Pod, report: Any) -> bool:
         detect = self.args.foreign_pods_detect
-        if detect == NONE or pod.spec.scheduler_name in self.schedulers:
+        if detect == NONE or not self._is_others(pod):
             return False
         return detect == ALL or has_exclusive(pod, listed_resources(report))
 

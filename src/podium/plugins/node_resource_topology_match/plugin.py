@@ -35,7 +35,12 @@ from podium.framework import (
     Verdict,
 )
 from podium.kube import Pod
-from podium.plugins.node_resource_topology_match.alignment import ALIGNED, aligned_rows, first_misfit
+from podium.plugins.node_resource_topology_match.alignment import (
+    ALIGNED,
+    aligned_rows,
+    first_misfit,
+    some_zone_fits,
+)
 from podium.plugins.node_resource_topology_match.args import (
     BALANCED_ALLOCATION,
     ENABLED,
@@ -48,6 +53,7 @@ from podium.plugins.node_resource_topology_match.balanced_allocation import bala
 from podium.plugins.node_resource_topology_match.discard_reserved import DiscardReservedCache
 from podium.plugins.node_resource_topology_match.least_allocated import least_allocated
 from podium.plugins.node_resource_topology_match.least_numa_nodes import LeastNumaNodes
+from podium.plugins.node_resource_topology_match.manager_settings import SINGLE_NUMA_NODE, ManagerSettings
 from podium.plugins.node_resource_topology_match.most_allocated import most_allocated
 from podium.plugins.node_resource_topology_match.over_reserve import OverReserveCache
 from podium.plugins.node_resource_topology_match.pass_through import PassThroughCache
@@ -62,21 +68,7 @@ NAME: Final = "NodeResourceTopologyMatch"
 STALE: Final = Status.unschedulable("invalid node topology data")
 CANNOT_ALIGN_POD: Final = Status.unschedulable("cannot align pod")
 CANNOT_ALIGN: Final = {kind: Status.unschedulable(f"cannot align {kind}") for kind in (INIT, SIDECAR, APP)}
-MOST_STATES: Final = 10_000
 STALE_CODE, POD_CODE, FIRST_CONTAINER = 1, 2, 3
-
-
-class KnownStates:
-    """What was found out about rows, by their state, for pods with one signature."""
-
-    __slots__ = ("needs", "scores", "statuses", "unoffered")
-
-    def __init__(self, needs: ZoneNeeds) -> None:
-        self.needs = needs
-        self.unoffered = any(not each.offered for each in needs.whole)
-        """Not every node offers all that is asked for, so more than the state of the zones counts."""
-        self.statuses: dict[tuple[int, ...], Status | None] = {}
-        self.scores: dict[tuple[int, ...], int] = {}
 
 
 class NodeResourceTopologyMatch(Plugin):
@@ -158,42 +150,36 @@ class NodeResourceTopologyMatch(Plugin):
     def filter_node(self, cycle: Cycle, node: NodeInfo) -> Status | None:
         zones, row = self._zones, node.row
         zones.catch_up()
-        known = self._known(cycle)
-        state = zones.state_on(row, known.needs.resources)
-        if state is None:
+        settings = zones.settings.values[zones.settings.numbers.item(row)]
+        if settings is None:
             return None
         if zones.stale.item(row):
             return STALE
+        if settings.policy != SINGLE_NUMA_NODE:
+            return None
+        needs = needs_of(cycle.pod, cycle.facts)
         victims = cycle.data[NAME].on(row) if NAME in cycle.data else ()
-        if victims or known.unoffered:
-            return self._judge(cycle, node, known.needs, victims)
-        try:
-            return known.statuses[state]
-        except KeyError:
-            status = known.statuses[state] = self._judge(cycle, node, known.needs, ())
-            return status
-
-    def _judge(self, cycle: Cycle, node: NodeInfo, needs: ZoneNeeds, victims: Collection[Pod]) -> Status | None:
-        zones, row = self._zones, node.row
-        settings = zones.settings.values[zones.settings.numbers.item(row)]
-        if settings is None or not settings.aligns:
-            return None
-        left = {name: zones.available_on(name, row) for name in needs.resources}
         if victims and self._gives_back is not None:
-            problem = give_back(self._gives_back, node.name, row, victims, left)
-            if problem:
-                return Status.unschedulable(f"eviction simulation in NRT is not possible:{problem}")
-        misfit = first_misfit(left, cycle.cluster, row, needs, by_pod=settings.by_pod)
-        if misfit == ALIGNED:
-            return None
-        return CANNOT_ALIGN_POD if settings.by_pod else CANNOT_ALIGN[needs.containers[misfit].kind]
+            return self._judge_without(cycle, node, settings, needs, victims)
+        if settings.by_pod:
+            return None if some_zone_fits(zones, cycle.cluster, row, needs.whole) else CANNOT_ALIGN_POD
+        if needs.single:
+            only = needs.containers[0]
+            return None if some_zone_fits(zones, cycle.cluster, row, only.request) else CANNOT_ALIGN[only.kind]
+        left = {name: zones.available_on(name, row) for name in needs.resources}
+        return _status(first_misfit(left, cycle.cluster, row, needs, by_pod=False), settings, needs)
 
-    def _known(self, cycle: Cycle) -> KnownStates:
-        """What was found out for pods with the signature of the cycle's."""
-        known: KnownStates | None = cycle.facts.notes.get(self)
-        if known is None or len(known.statuses) > MOST_STATES or len(known.scores) > MOST_STATES:
-            known = cycle.facts.notes[self] = KnownStates(needs_of(cycle.pod, cycle.facts))
-        return known
+    def _judge_without(
+        self, cycle: Cycle, node: NodeInfo, settings: ManagerSettings, needs: ZoneNeeds, victims: Collection[Pod]
+    ) -> Status | None:
+        """A node's status in a dry run that took pods off it."""
+        zones, row = self._zones, node.row
+        assert self._gives_back is not None
+        left = {name: zones.available_on(name, row) for name in needs.resources}
+        problem = give_back(self._gives_back, node.name, row, victims, left)
+        if problem:
+            return Status.unschedulable(f"eviction simulation in NRT is not possible:{problem}")
+        return _status(first_misfit(left, cycle.cluster, row, needs, by_pod=settings.by_pod), settings, needs)
 
     def explain(self, pod: Pod) -> list[str]:
         """Which zone refused the pod, and why."""
@@ -218,20 +204,14 @@ class NodeResourceTopologyMatch(Plugin):
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
         zones, row = self._zones, node.row
-        known = self._known(cycle)
-        needs = known.needs
+        needs = needs_of(cycle.pod, cycle.facts)
         if not needs.guaranteed:
             return MAX_SCORE
         zones.catch_up()
-        state = zones.state_on(row, needs.resources)
-        if state is None or zones.stale.item(row):
+        settings = zones.settings.values[zones.settings.numbers.item(row)]
+        if settings is None or zones.stale.item(row):
             return 0
-        score = known.scores.get(state)
-        if score is None:
-            settings = zones.settings.values[zones.settings.numbers.item(row)]
-            assert settings is not None, "every row with a report has settings"
-            score = known.scores[state] = self._strategy.score(zones, needs, settings, row)
-        return score
+        return self._strategy.score(zones, needs, settings, row)
 
     # After the choice
 
@@ -259,6 +239,12 @@ def _strategy(args: ZoneScoringStrategy) -> ZoneStrategy:
     if args.type == BALANCED_ALLOCATION:
         return balanced_allocation()
     return (most_allocated if args.type == MOST_ALLOCATED else least_allocated)(args.weights)
+
+
+def _status(misfit: int, settings: ManagerSettings, needs: ZoneNeeds) -> Status | None:
+    if misfit == ALIGNED:
+        return None
+    return CANNOT_ALIGN_POD if settings.by_pod else CANNOT_ALIGN[needs.containers[misfit].kind]
 
 
 def _reasons(needs: ZoneNeeds) -> list[Status]:

@@ -22,8 +22,11 @@ from podium.plugins.node_resource_topology_match.zone_needs import Request, Zone
 Weights = Mapping[str, int]
 ScoreZones = Callable[[Sequence[Amounts], Sequence[int], Sequence[int]], Amounts]
 """(available[slots, rows] of each resource, its amount requested, its weight) → int64[slots, rows]"""
-ScoreZone = Callable[[Sequence[int], Sequence[int], Sequence[int]], int]
-"""(available of each resource, its amount requested, its weight) → 0–100"""
+RowResource = tuple[list[int], int, int, int]
+"""A resource on one row: what its zones were reported to have, how much of that pods hold, the amount requested, and
+its weight."""
+ScoreRow = Callable[[Sequence[RowResource]], int]
+"""The lowest score of a zone of one row that is not 0; 0 where there is none."""
 
 
 class ZoneStrategy(Protocol):
@@ -38,10 +41,10 @@ class ZoneStrategy(Protocol):
 class PerZone:
     """A strategy that scores each zone on its own."""
 
-    def __init__(self, weights: Weights, score_zones: ScoreZones, score_zone: ScoreZone) -> None:
+    def __init__(self, weights: Weights, score_zones: ScoreZones, score_row: ScoreRow) -> None:
         self._weights = weights
         self._score_zones = score_zones
-        self._score_zone = score_zone
+        self._score_row = score_row
 
     def scores(self, zones: ZoneColumns, needs: ZoneNeeds, settings: ManagerSettings, rows: Rows) -> Scores:
         if not settings.aligns:
@@ -64,12 +67,14 @@ class PerZone:
         requests = _requests(needs, settings)
         if not requests:
             return MAX_SCORE
-        score_zone, total = self._score_zone, 0
+        total, weights = 0, self._weights
         for request in requests:
-            amounts, weights = self._weighed(request)
-            zones_of = zip(*(zones.available_on(each.resource, row) for each in request), strict=True)
-            found = [score_zone(available, amounts, weights) for available in zones_of]
-            total += min((score for score in found if score), default=0)
+            total += self._score_row(
+                [
+                    (zones.reported_on(name, row), zones.held_on(name, row), amount, weights.get(name, 1))
+                    for name, amount, _counts, _optional, _offered in request
+                ]
+            )
         return total // len(requests)
 
     def _weighed(self, request: Request) -> tuple[list[int], list[int]]:
@@ -77,6 +82,13 @@ class PerZone:
         return [each.amount for each in request], [weights.get(each.resource, 1) for each in request]
 
 
-def _requests(needs: ZoneNeeds, settings: ManagerSettings) -> list[Request]:
-    found = [needs.whole] if settings.by_pod else [each.request for each in needs.containers]
-    return [request for request in found if request]
+def lowest_of(sums: list[int], weights: int) -> int:
+    """The lowest of some weighted sums, as a score, of those that are not 0 then."""
+    lowest = min(sums, default=0)
+    if lowest < weights:
+        lowest = min((each for each in sums if each >= weights), default=0)
+    return lowest // weights
+
+
+def _requests(needs: ZoneNeeds, settings: ManagerSettings) -> tuple[Request, ...]:
+    return needs.pod_requests if settings.by_pod else needs.container_requests

@@ -48,9 +48,7 @@ class TakenOff:
         return [placed.pod for placed in self._pods.values() if placed.row == row]
 
 
-def give_back(
-    cache: OverReserveCache, name: str, row: int, victims: Iterable[Pod], left: Mapping[str, list[int]]
-) -> str:
+def give_back(cache: OverReserveCache, name: str, row: int, victims: Iterable[Pod], left: dict[str, list[int]]) -> str:
     """Add what victims hold to what the zones of a row have left; "" or why the dry run is not possible."""
     report = cache.zones.report(name)
     covered = [pod for pod in victims if cache.covers(pod) and _may_hold(pod)]
@@ -70,6 +68,7 @@ def give_back(
                 amounts = left.get(resource)
                 if amounts is None or amounts[slots[zone]] == UNLISTED:
                     continue
+                amounts = left[resource] = amounts.copy()
                 amounts[slots[zone]] += amount
                 if amounts[slots[zone]] > most.get((zone, resource), 0):
                     return TOO_MUCH

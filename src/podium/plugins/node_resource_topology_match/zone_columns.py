@@ -8,13 +8,13 @@ zones when amounts are asked for.
 Reports belong to nodes by name and may come before them. `catch_up` loads the rows whose node or report changed: both
 are in the journal of nodes.
 
-Many nodes are of one make and in one state. Each state that some row is in has a number, so that what was found out
-about one row can be used for all rows in its state.
+Cycles ask about the row where the last pod went, again and again. So the amounts of rows that were asked about one by
+one are at hand as plain numbers, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -50,11 +50,8 @@ class ZoneColumns:
         self._slots = 1
         self._listed: dict[str, Column] = {}
         self._reserved: dict[str, Column] = {}
-        self._states = cluster.columns.new(np.int64)
-        self._state_of: dict[Hashable, list[int]] = {}
-        """What rows hold → [the number of that state, how many rows are in it]."""
-        self._contents: dict[int, Hashable] = {}
-        self._last_state = 0
+        self._plain: dict[int, dict[str, list[int]]] = {}
+        """What the zones of a row were reported to have, by resource."""
         self._stale = cluster.columns.new(np.bool_)
         self._stale_names: set[str] = set()
         self.settings: Interned[ManagerSettings | None] = Interned(cluster.columns, None)
@@ -119,9 +116,9 @@ class ZoneColumns:
                 self._load(row, report)
 
     def _load(self, row: int, report: Any | None) -> None:
+        self._plain.pop(row, None)
         for column in self._listed.values():
             column.view[:, row] = 0
-        self._leave_state(row)
         if report is None:
             del self._loaded[row]
             self.settings.clear(row)
@@ -137,26 +134,6 @@ class ZoneColumns:
         for slot, zone in enumerate(topology.zones):
             for name, amount in zone.available.items():
                 self._column(name).view[slot, row] = amount + 1
-        amounts = tuple(tuple(sorted(zone.available.items())) for zone in topology.zones)
-        self._enter_state(row, (topology.settings, numbers, costs, amounts))
-
-    def _enter_state(self, row: int, content: Hashable) -> None:
-        state = self._state_of.get(content)
-        if state is None:
-            self._last_state += 1
-            state = self._state_of[content] = [self._last_state, 0]
-        state[1] += 1
-        self._states.view[row] = state[0]
-        self._contents[row] = content
-
-    def _leave_state(self, row: int) -> None:
-        content = self._contents.pop(row, None)
-        if content is not None:
-            self._states.view[row] = 0
-            state = self._state_of[content]
-            state[1] -= 1
-            if not state[1]:
-                del self._state_of[content]
 
     def _column(self, name: str) -> Column:
         column = self._listed.get(name)
@@ -177,14 +154,6 @@ class ZoneColumns:
     def stale(self) -> Mask:
         """bool[rows]: what is known of the zones must not be used."""
         return self._stale.view
-
-    def state_on(self, row: int, names: Iterable[str]) -> tuple[int, ...] | None:
-        """Equal for rows with equal reports on which pods hold as much of these resources; None without a report."""
-        state: int = self._states.view.item(row)
-        if not state:
-            return None
-        reserved = self._reserved
-        return (state, *[reserved[name].view.item(row) if name in reserved else 0 for name in names])
 
     def zone_numbers(self, row: int) -> tuple[int, ...]:
         return self.layouts.values[self.layouts.numbers.item(row)].numbers
@@ -209,14 +178,25 @@ class ZoneColumns:
             left[~listed] = UNLISTED
         return left
 
-    def available_on(self, name: str, row: int) -> list[int]:
-        """The same of one row, with an entry for each of its zones."""
-        column, zones = self._listed.get(name), len(self.zone_numbers(row))
-        if column is None:
-            return [UNLISTED] * zones
-        amounts: list[int] = column.view[:zones, row].tolist()
+    def reported_on(self, name: str, row: int) -> list[int]:
+        """What each zone of one row was reported to have; to be read only."""
+        plain = self._plain.get(row)
+        if plain is None:
+            plain = self._plain[row] = {}
+        amounts = plain.get(name)
+        if amounts is None:
+            column, zones = self._listed.get(name), len(self.zone_numbers(row))
+            amounts = [UNLISTED] * zones if column is None else (column.view[:zones, row] - 1).tolist()
+            plain[name] = amounts
+        return amounts
+
+    def held_on(self, name: str, row: int) -> int:
+        """How much pods hold on one row, in whichever zone."""
         reserved = self._reserved.get(name)
-        held = 0 if reserved is None else int(reserved.view[row])
-        if not held:
-            return [amount - 1 for amount in amounts]
-        return [max(amount - 1 - held, 0) if amount else UNLISTED for amount in amounts]
+        held: int = 0 if reserved is None else reserved.view.item(row)
+        return held
+
+    def available_on(self, name: str, row: int) -> list[int]:
+        """What each zone of one row has left; UNLISTED where it does not list the resource."""
+        held = self.held_on(name, row)
+        return [max(have - held, 0) if have > UNLISTED else UNLISTED for have in self.reported_on(name, row)]

@@ -46,7 +46,7 @@ class ContainerNeeds(NamedTuple):
     request: Request
 
     @property
-    def keeps(self) -> bool:
+    def takes(self) -> bool:
         """Whether what it takes is gone for the containers after it."""
         return self.kind == APP
 
@@ -62,6 +62,15 @@ class ZoneNeeds(NamedTuple):
     amounts: tuple[tuple[str, int], ...]
     resources: tuple[str, ...]
     """Every resource that is asked for in either scope."""
+    pod_requests: tuple[Request, ...]
+    """What is scored in pod scope: the whole, unless it is nothing."""
+    container_requests: tuple[Request, ...]
+    """The same in container scope: the requests of all containers that have one."""
+
+    @property
+    def single(self) -> bool:
+        """Whether there is one container, so that nothing depends on what it takes."""
+        return len(self.containers) == 1
 
 
 def needs_of(pod: Pod, facts: PodFacts) -> ZoneNeeds:
@@ -98,7 +107,16 @@ def _needs(pod: Pod) -> ZoneNeeds:
     requested = dict.fromkeys(each.resource for each in (*whole, *(r for c in containers for r in c.request)))
     devices = any(not is_native(resource) for resource in requested)
     amounts = tuple((each.resource, each.amount) for each in whole)
-    return ZoneNeeds(guaranteed, qos == BEST_EFFORT and not devices, whole, containers, amounts, tuple(requested))
+    return ZoneNeeds(
+        guaranteed,
+        qos == BEST_EFFORT and not devices,
+        whole,
+        containers,
+        amounts,
+        tuple(requested),
+        (whole,) if whole else (),
+        tuple(each.request for each in containers if each.request),
+    )
 
 
 def _container_request(container: Container) -> dict[str, int]:
