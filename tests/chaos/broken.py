@@ -10,13 +10,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from podium.chaos.gangs import GANGS_WHOLE, NO_RESERVATION_LEAKED
+from podium.chaos.promises import EVICTIONS_BOUNDED
 from podium.chaos.quotas import QUOTAS_HELD
 from podium.client import ApiError, Client, Reflector, Unreachable
 from podium.client.listing import list_all
 from podium.client.replica import Replica
 from podium.cluster import Cluster
+from podium.config.durations import Duration
 from podium.engine.gangs.gang_attempt import GangAttempt
 from podium.engine.gangs.gang_cycle import GangCycles
 from podium.engine.intake import Intake
@@ -30,6 +33,7 @@ from podium.plugins.capacity_scheduling import plugin as capacity_scheduling
 from podium.plugins.capacity_scheduling.admission import QuotaAnswer, over_max, over_total
 from podium.plugins.capacity_scheduling.amounts import request_of
 from podium.plugins.capacity_scheduling.ledger import QuotaLedger
+from podium.plugins.qos_aware import QosAware
 from podium.serving.election.election import Election
 
 
@@ -201,6 +205,15 @@ def _counts_no_pod_that_goes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(QuotaLedger, "_count", count)
 
 
+def _evicts_at_once(patch: pytest.MonkeyPatch) -> None:
+    original = QosAware.__init__
+
+    def init(self: Any, args: Any, handle: Any) -> None:
+        original(self, replace(args, minimum_running_time=Duration(0)), handle)
+
+    patch.setattr(QosAware, "__init__", init)
+
+
 VARIANTS = [
     Variant("a binding without an answer is taken for one that failed", _gives_up_unanswered_bindings, 2),
     Variant("a conflict is taken for success", _takes_a_conflict_for_success, 2),
@@ -218,6 +231,7 @@ VARIANTS = [
     Variant("a deleted pod leaves without a word", _leaves_without_a_word, 2),
     Variant("half a gang is bound", _binds_half_a_gang, 2, "gangs", GANGS_WHOLE),
     Variant("what a gang held is not given back", _keeps_what_a_gang_held, 2, "gangs", NO_RESERVATION_LEAKED),
+    Variant("running time does not protect", _evicts_at_once, 1, "promises", EVICTIONS_BOUNDED),
     Variant("the mates of a gang's first member are lost", _loses_the_mates, 1, "gangs"),
     Variant("a pod counts for its quota when it is bound", _counts_bound_pods_only, 1, "quotas", QUOTAS_HELD),
     Variant("a pod that goes still counts for its quota", _counts_no_pod_that_goes, 1, "quotas", QUOTAS_HELD),

@@ -99,6 +99,10 @@ class Invariants:
         """Check these quotas, too."""
         self._quotas = QuotaChecks(self._api, (quota["metadata"]["namespace"] for quota in quotas))
 
+    def count(self, invariant: str) -> None:
+        """An invariant was checked."""
+        self.checked[invariant] += 1
+
     def violated(self, invariant: str, what: str) -> None:
         self.violations.append(Violation(asyncio.get_running_loop().time(), invariant, what))
 

@@ -19,7 +19,7 @@ from podium.apiserver.errors import StatusError
 from podium.apiserver.kinds import Kind
 from podium.apiserver.store.collection import ObjectChange, Stored
 from podium.chaos.transcript import Transcript
-from podium.chaos.workloads import FIXED, LASTS, MADE, PRIORITIES, Arrival, claim_of
+from podium.chaos.workloads import FIXED, LASTS, MADE, PRIORITIES, RETURNS, Arrival, claim_of
 from podium.controllers.crds import definitions
 from podium.kube.json_object import JsonObject
 
@@ -191,6 +191,8 @@ class Machines:
             self._transcript.note("cluster", f"{change.new.name} is bound to {node}")
         where = (change.new.namespace, change.new.name, uid)
         if "deletionTimestamp" in pod["metadata"]:
+            if RETURNS in pod["metadata"].get("annotations", {}) and _preempted(pod):
+                self._once(uid, "back", 0.5, self._recreate_pod, _as_new(pod), 20)
             self._once(uid, "removed", self._rng.uniform(0.05, 2.0), self._remove, *where)
         elif status.get("phase") == "Pending":
             self._once(uid, "started", self._rng.uniform(0.05, 1.0), self._start, *where)
@@ -240,3 +242,15 @@ def kind_of(api: EmbeddedApi, api_version: str, name: str) -> Kind:
     kind = api.kinds.by_kind(api_version, name)
     assert kind is not None, f"the API has no {name} in {api_version}"
     return kind
+
+
+def _preempted(pod: JsonObject) -> bool:
+    conditions = pod.get("status", {}).get("conditions", ())
+    return any(each["type"] == "DisruptionTarget" and each["status"] == "True" for each in conditions)
+
+
+def _as_new(pod: JsonObject) -> JsonObject:
+    """The pod as its controller would create it again."""
+    metadata = {name: pod["metadata"][name] for name in ("name", "namespace", "labels", "annotations")}
+    spec = {name: value for name, value in pod["spec"].items() if name != "nodeName"}
+    return {"metadata": metadata, "spec": spec}

@@ -35,6 +35,8 @@ from podium.chaos.gangs import NO_RESERVATION_LEAKED, leaked_reservations
 from podium.chaos.invariants import Invariants, Violation
 from podium.chaos.machines import Machines
 from podium.chaos.network import End, Network
+from podium.chaos.promises import CONFIG as QOS_CONFIG
+from podium.chaos.promises import EvictionBound
 from podium.chaos.quotas import CONFIG as QUOTA_CONFIG
 from podium.chaos.quotas import QUOTAS_HELD, wrong_accounts
 from podium.chaos.replicas import SERVER_NAME, Replicas, VirtualClock
@@ -53,6 +55,7 @@ from podium.chaos.workloads import (
     draw_workload,
     in_gang,
     in_team,
+    promised,
     workload_of,
 )
 from podium.config.load import default_config, load_config
@@ -101,6 +104,8 @@ class FaultScenario:
             self.config = load_config(GANG_CONFIG, "gangs", registry).config
         elif self.with_quotas:
             self.config = load_config(QUOTA_CONFIG, "quotas", registry).config
+        elif promised in self.workload.pods:
+            self.config = load_config(QOS_CONFIG, "promises", registry).config
         else:
             self.config = default_config(registry)
 
@@ -136,6 +141,8 @@ class FaultScenario:
         replicas = Replicas(number, self.config, self.registry, self._rng("replicas"), network, self.transcript)
         invariants = Invariants(api, replicas.scheduler_of)
         network.sent = invariants.sent
+        if promised in self.workload.pods:
+            EvictionBound(api, invariants.count, invariants.violated)
         replicas.started = invariants.look_at
         nodes = draw_nodes(self._rng("nodes"))
         machines.build(nodes, draw_volumes(self._rng("volumes"), nodes))

@@ -21,6 +21,8 @@ TEAMS = ("team-a", "team-b", "team-c")
 HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 LASTS = "podium.dev/lasts"
 """The annotation that says after how many seconds a pod ends by itself."""
+RETURNS = "podium.dev/returns"
+"""The annotation of a pod that comes back when it is evicted."""
 FIXED, MADE = "fixed", "made"
 """Storage classes: of local volumes that are there from the start, and of volumes made on the chosen node."""
 PRIORITIES = {"low": 10, "high": 1000, "urgent": 100_000}
@@ -64,7 +66,7 @@ def draw_arrivals(rng: random.Random, workload: PodMixture, nodes: list[JsonObje
         for draw in rng.choices(kinds, weights, k=1):
             draw(rng, pod)
         if rng.random() < workload.ending:
-            pod["metadata"]["annotations"] = {LASTS: f"{rng.uniform(2, 40):.3f}"}
+            pod["metadata"].setdefault("annotations", {})[LASTS] = f"{rng.uniform(2, 40):.3f}"
         else:
             wanted -= cpu_of(pod)
         goes = rng.uniform(0.01, seconds / 2) if rng.random() < workload.deleted else None
@@ -246,6 +248,16 @@ def in_team(rng: random.Random, pod: JsonObject) -> None:
     pod["metadata"]["namespace"] = rng.choice(TEAMS)
 
 
+def promised(rng: random.Random, pod: JsonObject) -> None:
+    """One of a controller with an SLO; now and then what it says cannot be read."""
+    number = rng.randrange(12)
+    slo = rng.choice(["1", "0.95", "0.9", "0.5", "0.5", "0", "7", "NaN"])
+    measuring = ("independent", "average", "concurrent", "aggregate")[number % 4]
+    pod["metadata"]["annotations"] = {"controller": f"promised-{number}", "slo": slo, "qosMeasuring": measuring}
+    pod["metadata"]["annotations"][RETURNS] = "true"
+    rng.choice([plain, large])(rng, pod)
+
+
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -274,6 +286,7 @@ WORKLOADS = {
         ),
         PodMixture("gangs", {in_gang: 6, plain: 3, important: 1}, ending=0.1, deleted=0.15, returning=0.8),
         PodMixture("quotas", {in_team: 8, plain: 1, important: 1}, ending=0.2, deleted=0.2, returning=0.8),
+        PodMixture("promises", {promised: 8, plain: 1, important: 1}, ending=0.1, deleted=0.15, returning=0.8),
         PodMixture("mixed", {**dict.fromkeys(EVERY, 1.0), **RARE, plain: 4.0, important: 3.0}, deleted=0.2),
     )
 }

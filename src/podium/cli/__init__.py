@@ -22,6 +22,7 @@ from podium.cli import (
     extender,
     plugins,
     policy,
+    qos,
     run,
     scheduler_manifest,
     shadow,
@@ -29,6 +30,7 @@ from podium.cli import (
     telemetry,
     train,
     up,
+    workload,
 )
 from podium.cli.console import PipeEnd, echo
 from podium.cli.errors import BAD_INPUT, sentence_for
@@ -71,6 +73,8 @@ app.add_typer(extender.app)
 app.add_typer(plugins.app)
 app.add_typer(shadow.app)
 app.add_typer(telemetry.app)
+app.add_typer(qos.app)
+app.add_typer(workload.app)
 app.add_typer(annotate.app)
 app.add_typer(bench.app)
 app.command()(chaos.chaos)

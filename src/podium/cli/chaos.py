@@ -27,7 +27,7 @@ def chaos(
         typer.Option(
             "--workload",
             metavar="NAME",
-            help="basic, preemption, affinity, churn, volumes or mixed; else each seed draws a mixture of its own.",
+            help="basic, preemption, affinity, churn, volumes, gangs, promises or mixed; else each seed draws its own.",
         ),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Seeds that run at a time.")] = 1,

@@ -41,3 +41,15 @@ class Output(StrEnum):
     TABLE = "table"
     JSON = "json"
     YAML = "yaml"
+
+
+QosPortOption = Annotated[
+    int,
+    typer.Option(
+        "--qos-port",
+        metavar="PORT",
+        min=0,
+        max=65535,
+        help="Where the QoS page of QosAware is served, on loopback; 0 serves none.",
+    ),
+]

@@ -15,7 +15,7 @@ from podium.cli.leader_options import (
     leader_flags,
 )
 from podium.cli.log_options import LogFormatOption, LogLevelOption, set_up_log
-from podium.cli.options import ContextOption, FeatureGatesOption, KubeconfigOption, PluginOption
+from podium.cli.options import ContextOption, FeatureGatesOption, KubeconfigOption, PluginOption, QosPortOption
 from podium.cli.serving_options import (
     ALWAYS_ALLOWED,
     AlwaysAllowPathsOption,
@@ -62,6 +62,10 @@ def run(
     authentication_skip_lookup: SkipLookupOption = False,
     tolerate_lookup_failure: TolerateLookupFailureOption = "true",
     always_allow_paths: AlwaysAllowPathsOption = ALWAYS_ALLOWED,
+    qos_port: QosPortOption = 10000,
+    qos_address: Annotated[
+        str, typer.Option("--qos-address", metavar="IP", help="On which address, instead of loopback.")
+    ] = "127.0.0.1",
     shadow: Annotated[
         bool,
         typer.Option("--shadow", help="Decide, bind nothing, and log where the scheduler in charge decides otherwise."),
@@ -100,5 +104,5 @@ def run(
     )
     settings = with_leader_flags(read_config(config, registry, feature_gates), flags)
     access = load_access(kubeconfig or settings.client_connection.kubeconfig or None, context=context, master=master)
-    options = RunOptions(shadow=shadow, serving=serving)
+    options = RunOptions(shadow=shadow, serving=serving, qos_address=qos_address, qos_port=qos_port)
     raise typer.Exit(run_to_end(run_scheduler(settings, registry, access, options)))

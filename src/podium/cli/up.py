@@ -8,7 +8,7 @@ import typer
 from podium.cli.errors import InputError
 from podium.cli.event_loop import run_to_end
 from podium.cli.log_options import LogLevelOption, set_up_log
-from podium.cli.options import FeatureGatesOption, PluginOption
+from podium.cli.options import FeatureGatesOption, PluginOption, QosPortOption
 
 if TYPE_CHECKING:
     from podium.config import Registry, SchedulerConfig
@@ -47,6 +47,7 @@ def up(
         str | None,
         typer.Option("--data", metavar="FILE", help="Keep everything in this SQLite file; else only in memory."),
     ] = None,
+    qos_port: QosPortOption = 10000,
     view: Annotated[bool, typer.Option("--view/--no-view", help="The live view, where there is a terminal.")] = True,
     demo: Annotated[
         bool,
@@ -79,6 +80,7 @@ def up(
         speed=speed,
         port=port,
         data=Path(data) if data else None,
+        qos_port=qos_port,
         demo=demo,
         stays=not demo or terminal,
     )

@@ -160,7 +160,8 @@ class Intake:
             self._cluster.remove_pod(pod.uid)
             self._on_event(ASSIGNED_DELETE, placed.pod, None)
         if placed is not None or pending is not None:
-            self._observe(Resource.POD, pending if placed is None else placed.pod, None)
+            last = pending if placed is None else placed.pod
+            self._observe(Resource.POD, pod if pod.finished else last, None)  # how it ended is in the last version
 
     def _assumed_is_deleted(self, placed: PlacedPod) -> None:
         """A pod that is placed but not bound is going: let go of it, or of its place."""

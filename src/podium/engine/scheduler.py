@@ -114,6 +114,7 @@ class Scheduler:
                 extenders=extenders,
                 pre_binding=self._pre_binding,
                 gates=config.gates,
+                launch=launch,
             )
             self.profiles[profile.scheduler_name] = ProfileRuntime(profile, registry, handle)
         self._steps = {name: BindingSteps(runtime) for name, runtime in self.profiles.items()}
@@ -126,7 +127,9 @@ class Scheduler:
         pod_groups = Gate.GENERIC_WORKLOAD in config.gates
         self._pod_groups = PodGroupCycles(self, timer, on_group_condition) if pod_groups else None
         self._group_attempt = timer.timed_attempt(self._run_group)
-        sorter = unfailing(next(iter(self.profiles.values())).at(Point.QUEUE_SORT)[0], report)
+        queue_sort = next(iter(self.profiles.values())).at(Point.QUEUE_SORT)[0]
+        self.nominator.outranks = getattr(queue_sort, "outranks", None)
+        sorter = unfailing(queue_sort, report)
         self.queue = SchedulingQueue(
             sorter,
             clock,

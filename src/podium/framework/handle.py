@@ -7,8 +7,8 @@ each driver implements: the live scheduler calls the API server, the simulator c
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from podium.cluster import Cluster
 from podium.config.feature_gates import NO_GATES, Gates
@@ -107,6 +107,7 @@ class Handle:
         extenders: Sequence[Extender] = (),
         pre_binding: dict[str, Callable[[str], None]] | None = None,
         gates: Gates = NO_GATES,
+        launch: Callable[[Coroutine[Any, Any, None]], object] = Coroutine.close,
     ) -> None:
         self.cluster = cluster
         self.clock = clock
@@ -133,6 +134,8 @@ class Handle:
         """Pods being prepared for binding, by uid: calling off what is under way, with the reason."""
         self.gates = gates
         """kube-scheduler's feature gates that are on."""
+        self.launch = launch
+        """Let something run beside the decisions; what it awaits is awaited by the driver."""
         self.runtime: ProfileRuntime
 
     def pods(self) -> Iterator[Pod]:

@@ -1,17 +1,22 @@
 """Tracks pods that were promised a node by preemption but wait for their victims to leave.
 
 Until such a pod is placed, pods of lower priority must not take the room that is being made for it: filters on its
-nominated node count it as if it were there already.
+nominated node count it as if it were there already. Where the queue has an order of its own that moves with time, that
+order decides instead of priorities.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from podium.cluster import Journal
 from podium.kube import Pod
 
 
 class Nominator:
-    def __init__(self) -> None:
+    def __init__(self, outranks: Callable[[Pod, Pod], bool] | None = None) -> None:
+        """`outranks` says whether a pod need not leave room for another; by priority where it is not given."""
+        self.outranks = outranks
         self._by_node: dict[str, dict[str, Pod]] = {}
         self._node_of: dict[str, str] = {}
         self.changes: Journal[str] = Journal()
@@ -45,8 +50,10 @@ class Nominator:
         return list(self._by_node.get(node_name, {}).values())
 
     def rivals(self, pod: Pod, node_name: str) -> list[Pod]:
-        """Nominated pods on the node that a pod must leave room for: of at least its priority."""
+        """Nominated pods on the node that a pod must leave room for: of at least its priority, or by another order."""
         others = self._by_node.get(node_name)
         if others is None:
             return []
+        if self.outranks is not None:
+            return [other for other in others.values() if other.uid != pod.uid and not self.outranks(pod, other)]
         return [other for other in others.values() if other.priority >= pod.priority and other.uid != pod.uid]

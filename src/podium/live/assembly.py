@@ -23,6 +23,7 @@ from podium.live.metrics.registry import Metrics
 from podium.live.metrics.resources import resource_metrics
 from podium.live.plugin_watchdog import PluginWatchdog
 from podium.live.process import SchedulerProcess, WatchingThread
+from podium.live.qos import serve_qos, show_qos
 from podium.live.shadow import Shadow, log_finding
 from podium.serving.election.blocked_loop import BlockedLoopRenewal
 from podium.serving.election.candidate import candidate
@@ -32,6 +33,8 @@ from podium.serving.endpoints.server import EndpointServer
 from podium.serving.environment import ProcessEnvironment, this_machine
 from podium.serving.events.recorder import EventRecorder
 from podium.serving.log import LOG
+from podium.serving.qos_page import HOST as QOS_HOST
+from podium.serving.qos_page import PORT as QOS_PORT
 from podium.telemetry import Telemetry
 
 BUSY = 8
@@ -46,6 +49,9 @@ class RunOptions(NamedTuple):
     serving: ServingOptions = ServingOptions()
     server_in_process: bool = False
     """Whether the API server runs in this process, so that a pause of one is a pause of the other."""
+    qos_address: str = QOS_HOST
+    qos_port: int = QOS_PORT
+    """Of the QoS page, where a profile has QosAware; 0: it is not served."""
 
 
 def build_process(
@@ -113,6 +119,7 @@ def build_process(
         shadow=shadow,
     )
     show_load(metrics, telemetry, clock)
+    show_qos(metrics, live.engine, clock)
     _show(metrics, recorder, election, shadow)
     watchdog = PluginWatchdog(
         [plugin for runtime in live.engine.profiles.values() for plugin in runtime.plugins.values()], LOG.warning
@@ -138,6 +145,7 @@ def build_process(
         telemetry,
         experience,
         metrics,
+        clock=clock,
         config=config,
         before_scheduling=environment.settle,
         reacquires_lease=options.server_in_process,
@@ -186,3 +194,8 @@ async def serve_endpoints(
     )
     await server.start()
     stack.push_async_callback(server.stop)
+
+
+async def serve_qos_page(process: SchedulerProcess, options: RunOptions, stack: AsyncExitStack) -> None:
+    """Serve the QoS page until `stack` closes, where a profile has QosAware."""
+    await serve_qos(process.live.engine, process.clock, options.qos_address, options.qos_port, stack)

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from podium.client import Client, WatchedExperience
 from podium.config.resolved import SchedulerConfig
+from podium.framework.clock import Clock
 from podium.live.driver import LiveScheduler
 from podium.live.metrics.registry import Metrics
 from podium.serving.election.election import Election, LeadershipLost
@@ -57,6 +58,7 @@ class SchedulerProcess:
         experience: WatchedExperience,
         metrics: Metrics,
         *,
+        clock: Clock,
         config: SchedulerConfig,
         before_scheduling: Callable[[], None],
         reacquires_lease: bool = False,
@@ -65,6 +67,7 @@ class SchedulerProcess:
         self.live = live
         self.election = election
         self.metrics = metrics
+        self.clock = clock
         self.config = config
         self._client = client
         self._recorder = recorder

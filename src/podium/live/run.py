@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from podium.client import Access
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
-from podium.live.assembly import RunOptions, build_process, serve_endpoints
+from podium.live.assembly import RunOptions, build_process, serve_endpoints, serve_qos_page
 from podium.serving.signals import stop_on_signals
 
 
@@ -18,4 +18,5 @@ async def run(config: SchedulerConfig, registry: Registry, access: Access, optio
         process = build_process(config, registry, access, options, stack)
         if options.serving.secure_port:
             await serve_endpoints(process, options.serving, access, stack)
+        await serve_qos_page(process, options, stack)
         return await process.run(stop)

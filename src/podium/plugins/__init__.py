@@ -71,6 +71,7 @@ IN_TREE = {
     "PodState": "pod_state",
     "QOSSort": "qos_sort",
     "NodeResourceTopologyMatch": "node_resource_topology_match",
+    "QosAware": "qos_aware",
     "Template": "template",
 }
 """Plugin name → module: kube-scheduler's in its order, then those no profile has by itself."""

@@ -21,6 +21,7 @@ from podium.kube import Condition, PersistentVolume, PersistentVolumeClaim, Pod,
 from podium.kube.meta import format_time
 from podium.simulator.distributions import Draw
 from podium.simulator.pods import FOREVER, PodArrival
+from podium.simulator.qos_figures import QosFigures
 from podium.simulator.reasons import main_reason
 from podium.simulator.timeline import EventTimeline, SimulatedClock
 from podium.simulator.usage import UsageMeter
@@ -77,8 +78,10 @@ class VirtualApi:
         evicted: Evicted,
         drop: bool,
         start_times: bool,
+        qos: QosFigures | None = None,
     ) -> None:
-        """`start_times`: write into pods when they started, which preemption reads; that costs one more update each."""
+        """`start_times`: write into pods when they started, which preemption reads; that costs one more update each.
+        With `qos`, it keeps account of all pods, and the scheduler is shown how they start and end."""
         self.intake: Intake
         self.live: dict[str, LivePod] = {}
         self.arrived = self.placed = self.running = self.ended = self.lost = 0
@@ -92,6 +95,10 @@ class VirtualApi:
         self._evicted = evicted
         self._drop = drop
         self._start_times = start_times
+        self._qos = qos
+        self._owners: set[str] = set()
+        self._bounded: dict[str, LivePod] = {}
+        """By name of the arrival: pods that go at a certain time."""
         self.usage: UsageMeter | None = None
         self._bound: list[tuple[Pod, str]] = []
         self._writes: list[Callable[[], None]] = []
@@ -105,6 +112,14 @@ class VirtualApi:
     def arrive(self, arrival: PodArrival, traits: tuple[float, ...] = ()) -> None:
         """A pod of the workload comes."""
         self.arrived += 1
+        owner = arrival.template.owner
+        if owner is not None and owner.reference.uid not in self._owners:
+            self._owners.add(owner.reference.uid)
+            self.intake.set_custom(owner.resource, f"default/{owner.reference.name}", owner.value)
+            if self._qos is not None:
+                self._qos.set_owner(owner)
+        if arrival.until < FOREVER:
+            self._timeline.plan(arrival.until, self._expire, arrival.name)
         self._submit(arrival, arrival.lifetime, 0, traits)
 
     def _submit(self, arrival: PodArrival, remaining: float, incarnation: int, traits: tuple[float, ...]) -> None:
@@ -113,25 +128,53 @@ class VirtualApi:
         pod = arrival.template.pod(name, self._clock.now())
         live = self.live[pod.metadata.uid] = LivePod(arrival, pod, now, remaining, incarnation)
         live.traits = traits
+        if arrival.until < FOREVER:
+            self._bounded[arrival.name] = live
         if arrival.node_name and not incarnation:
             self._confirm(live, arrival.node_name)
         else:
-            self.intake.set(pod)
+            self._set(pod)
+
+    def _set(self, pod: Pod) -> None:
+        if self._qos is not None:
+            self._qos.observe(pod, self._clock.now())
+        self.intake.set(pod)
+
+    def _expire(self, name: str) -> None:
+        """The workload that the pod belongs to is deleted."""
+        live = self._bounded.pop(name, None)
+        if live is not None and self.live.get(live.pod.metadata.uid) is live:
+            self.ended += 1
+            self._remove(live)
 
     def _end(self, live: LivePod) -> None:
         """The pod has run for its time; the end of one that was stopped in between comes later than planned."""
         if not live.suspended and self._clock.time >= live.ends and self.live.get(live.pod.metadata.uid) is live:
             self.ended += 1
-            self._remove(live)
+            tasks = live.arrival.tasks
+            if tasks is None:
+                self._remove(live)
+                return
+            self._remove(live, succeeded=True)
+            following = tasks.next(live.arrival, self._clock.time)
+            if following is not None:
+                self.arrive(following, live.traits)
 
-    def _remove(self, live: LivePod) -> None:
+    def _remove(self, live: LivePod, *, succeeded: bool = False) -> None:
         """The pod is gone, and its node has the room again."""
         del self.live[live.pod.metadata.uid]
         if live.node_name:
             self.running -= 1
             if self.usage is not None:
                 self.usage.went(live.pod.metadata.uid)
-        self.intake.delete(live.pod)
+        if succeeded:
+            live.pod = replace(live.pod, status=replace(live.pod.status, phase="Succeeded"))
+        if self._qos is not None:
+            self._qos.ended(live.pod, self._clock.now())
+        if succeeded:
+            self.intake.set(live.pod)
+        else:
+            self.intake.delete(live.pod)
 
     # What the scheduler writes
 
@@ -198,28 +241,35 @@ class VirtualApi:
     def _confirm(self, live: LivePod, node_name: str) -> None:
         """The pod has its node: it starts, and will end."""
         clock, pod = self._clock, live.pod
-        live.pod = pod = replace(
-            pod,
-            spec=replace(pod.spec, node_name=node_name),
-            status=_scheduled(int(clock.now()), self._start_times),
-        )
-        live.node_name = node_name
         live.began = clock.time + self._start_delay()
+        later = self._qos is not None and live.began > clock.time
+        status = _bound(int(clock.now())) if later else _scheduled(int(clock.now()), self._start_times)
+        live.pod = pod = replace(pod, spec=replace(pod.spec, node_name=node_name), status=status)
+        live.node_name = node_name
         live.message = ""
         self.running += 1
         if live.remaining < FOREVER:
             live.ends = live.began + live.remaining
             self._timeline.plan(live.ends, self._end, live)
-        self.intake.set(pod)
+        if later:
+            self._timeline.plan(live.began, self._start, live)
+        self._set(pod)
         if self.usage is not None:
             self.usage.came(pod.metadata.uid, node_name, live.arrival.template, live.traits)
+
+    def _start(self, live: LivePod) -> None:
+        """The pod's node says that it runs."""
+        if self.live.get(live.pod.metadata.uid) is live and not live.suspended:
+            status = replace(live.pod.status, phase="Running", start_time=format_time(self._clock.now()))
+            live.pod = replace(live.pod, status=status)
+            self._set(live.pod)
 
     def _set_nomination(self, uid: str, node_name: str) -> None:
         live = self.live.get(uid)
         if live is None or live.node_name or live.pod.status.nominated_node_name == node_name:
             return
         live.pod = replace(live.pod, status=replace(live.pod.status, nominated_node_name=node_name))
-        self.intake.set(live.pod)
+        self._set(live.pod)
 
     def _give_up(self, live: LivePod) -> None:
         if self.live.get(live.pod.metadata.uid) is live and not live.node_name:
@@ -247,7 +297,7 @@ class VirtualApi:
             return
         deleted = format_time(self._clock.now() + grace)
         live.pod = replace(live.pod, metadata=replace(live.pod.metadata, deletion_timestamp=deleted))
-        self.intake.set(live.pod)
+        self._set(live.pod)
         self._timeline.plan(self._clock.time + grace, self._after_grace, live)
 
     def _after_grace(self, live: LivePod) -> None:
@@ -295,3 +345,9 @@ def _scheduled(second: int, started: bool) -> PodStatus:
     when = format_time(second)
     condition = Condition(type="PodScheduled", status="True", last_transition_time=when)
     return PodStatus(phase="Running", conditions=(condition,), start_time=when if started else None)
+
+
+def _bound(second: int) -> PodStatus:
+    """The status of a pod that was bound a moment ago and has not started."""
+    condition = Condition(type="PodScheduled", status="True", last_transition_time=format_time(second))
+    return PodStatus(phase="Pending", conditions=(condition,))

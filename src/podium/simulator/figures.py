@@ -4,7 +4,8 @@ Percentages of allocation are of what the present nodes offer. `arrived_pct` is 
 arrived, as a share of what nodes offered at the start: of GPUs where there are any, else of CPU. CPU fragmentation is
 the share of free CPU on nodes where a pod does not fit, averaged over the requests of the pods that arrived. Figures
 of usage are of the last measurement, `overloaded_node_minutes` is a sum; `network_imbalance_pct` is the deviation of
-traffic over nodes as a share of its mean.
+traffic over nodes as a share of its mean. Where controllers were promised something, the last columns say what became
+of that.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from collections.abc import Callable
 import numpy as np
 
 from podium.cluster import Cluster
+from podium.placement.qos.report import REPORT_COLUMNS
 from podium.simulator.api import VirtualApi
 from podium.simulator.gpu_figures import GpuFigures
 from podium.simulator.pods import PodTemplate
+from podium.simulator.qos_figures import NO_FIGURES, QosFigures
+from podium.simulator.timeline import EPOCH
 from podium.simulator.usage import UsageMeter
 
 MOST_SHAPES = 64
@@ -54,8 +58,9 @@ COLUMNS = (
     "cpu_utilisation_max_pct",
     "network_imbalance_pct",
     "overloaded_node_minutes",
+    *REPORT_COLUMNS,
 )
-WHOLE_NUMBERS = frozenset(name for name in COLUMNS if "_" not in name) | {"empty_nodes"}
+WHOLE_NUMBERS = frozenset(name for name in COLUMNS if "_" not in name and name not in REPORT_COLUMNS) | {"empty_nodes"}
 
 
 class CheckpointFigures:
@@ -68,12 +73,14 @@ class CheckpointFigures:
         gpus: GpuFigures | None,
         usage: UsageMeter | None,
         arrived_every: int | None,
+        qos: QosFigures | None = None,
     ) -> None:
         self._api = api
         self._cluster = cluster
         self._gpus = gpus
         self._usage = usage
         self._every = arrived_every
+        self._qos = qos
         self._cpu_capacity = max(1, int(cluster.resources.table(("cpu",), offered=True).sum()))
         self._cpu_arrived = 0
         self._shapes: dict[tuple[int, int], int] = {}
@@ -161,6 +168,7 @@ class CheckpointFigures:
             *_of_nodes(utilisation, (np.mean, np.std, np.max)),
             math.nan if usage is None else usage.network_imbalance,
             math.nan if usage is None else usage.overloaded_minutes,
+            *(NO_FIGURES if self._qos is None else self._qos.report(EPOCH + time, api.preempted)),
         ]
 
     def _fragmentation(self, free: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> float:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podium.kube import Pod
+from podium.kube.json_object import JsonObject
 from podium.kube.meta import Amount, ObjectMeta, OwnerReference, format_time
 from podium.kube.pod import Container, PodSpec, PodStatus, ResourceRequirements
 from podium.kube.requests import pod_requests
@@ -17,12 +18,35 @@ from podium.placement.gpu.request import GpuRequestError, read_request
 
 PENDING = PodStatus(phase="Pending")
 FOREVER = float("inf")
+OWNERS = {"ReplicaSet": ("replicasets.apps", "replicas"), "Job": ("jobs.batch", "parallelism")}
+"""Kinds of owners: what plugins call them, and the field that says how many pods they want at a time."""
+
+
+class PodOwner:
+    """A ReplicaSet or a Job that pods belong to, as far as plugins read it."""
+
+    def __init__(self, kind: str, name: str, replicas: int) -> None:
+        self.resource, field = OWNERS[kind]
+        self.reference = OwnerReference(kind=kind, name=name, uid=f"owner/{name}", controller=True)
+        metadata = {"name": name, "namespace": "default", "uid": self.reference.uid}
+        self.value: JsonObject = {"metadata": metadata, "spec": {field: replicas}}
 
 
 class PodTemplate:
     """Everything about a pod but its name and its times."""
 
-    __slots__ = ("annotations", "cpu", "gpu", "grace", "labels", "memory", "namespace", "owner_references", "spec")
+    __slots__ = (
+        "annotations",
+        "cpu",
+        "gpu",
+        "grace",
+        "labels",
+        "memory",
+        "namespace",
+        "owner",
+        "owner_references",
+        "spec",
+    )
 
     def __init__(
         self,
@@ -32,12 +56,14 @@ class PodTemplate:
         labels: dict[str, str] | None = None,
         annotations: dict[str, str] | None = None,
         owner_references: tuple[OwnerReference, ...] = (),
+        owner: PodOwner | None = None,
     ) -> None:
         self.spec = spec
         self.namespace = namespace
         self.labels = labels or {}
         self.annotations = annotations or {}
-        self.owner_references = owner_references
+        self.owner_references = owner_references if owner is None else (owner.reference,)
+        self.owner = owner
         grace = spec.termination_grace_period_seconds
         self.grace = float(30 if grace is None else max(0, grace))
         requests = pod_requests(Pod(spec=spec))
@@ -69,7 +95,8 @@ class PodTemplate:
 class PodArrival(NamedTuple):
     """A pod that comes at a time, runs for so long once it has started, and then ends.
 
-    One that has a node already (`node_name`) is running when it comes.
+    One that has a node already (`node_name`) is running when it comes. At `until` it goes, running or not. Where it is
+    one of several `tasks`, the next one comes when it has ended.
     """
 
     at: float
@@ -77,6 +104,27 @@ class PodArrival(NamedTuple):
     template: PodTemplate
     lifetime: float
     node_name: str = ""
+    until: float = FOREVER
+    tasks: JobTasks | None = None
+
+
+class JobTasks:
+    """The tasks of a job that have not come yet."""
+
+    __slots__ = ("first", "left", "name")
+
+    def __init__(self, name: str, first: int, left: int) -> None:
+        self.name = name
+        self.first = first
+        """The number of the next."""
+        self.left = left
+
+    def next(self, done: PodArrival, at: float) -> PodArrival | None:
+        """The task that comes for one that has ended."""
+        if not self.left:
+            return None
+        self.first, self.left = self.first + 1, self.left - 1
+        return done._replace(at=at, name=f"{self.name}-{self.first - 1}")
 
 
 def plain_spec(

@@ -33,6 +33,7 @@ from podium.simulator.gpu_figures import GpuFigures
 from podium.simulator.nodes import gpu_capacity, make_nodes
 from podium.simulator.objects import set_objects
 from podium.simulator.pods import PodArrival
+from podium.simulator.qos_figures import QosFigures
 from podium.simulator.reading import LoadedScenario
 from podium.simulator.reasons import main_reason
 from podium.simulator.rules import listed
@@ -94,13 +95,16 @@ class SimulatedRun:
         load = GivenLoad()
         self._reports: Counter[str] = Counter()
         self._usage: UsageMeter | None = None
+        sources = workloads(scenario, loaded.source)
+        self._qos = QosFigures() if any(each.broker is not None for each in sources) else None
         self._api = VirtualApi(
             self._clock,
             self._timeline,
             start_delay=sampler(scenario.start_delay, generator(seed, "delays"), time=True),
             evicted=scenario.evicted,
             drop=scenario.unschedulable == "drop",
-            start_times=any(map(has_priorities, workloads(scenario, loaded.source))),
+            start_times=any(map(has_priorities, sources)),
+            qos=self._qos,
         )
         self._scheduler = scheduler = Scheduler(
             config,
@@ -147,7 +151,8 @@ class SimulatedRun:
         if capacity:
             given = workloads(scenario, loaded.source)
             gpus = GpuFigures(scheduler.cluster, capacity, typical_of(given, loaded.source))
-        figures = CheckpointFigures(api, scheduler.cluster, gpus, self._usage, scenario.checkpoints.arrived_pct)
+        arrived_pct = scenario.checkpoints.arrived_pct
+        figures = CheckpointFigures(api, scheduler.cluster, gpus, self._usage, arrived_pct, self._qos)
         faults = NodeFaults(
             scenario.faults,
             generator(self._seed, "faults"),

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.placement.qos.report import REPORT_COLUMNS
 from podium.simulator.figures import COLUMNS
 from podium.simulator.results import SimulationResults
 from podium.simulator.run import RunResult
@@ -37,6 +38,7 @@ USUAL = (
     "cpu_utilisation_pct",
     "cpu_utilisation_sd_pct",
     "overloaded_node_minutes",
+    *REPORT_COLUMNS,
 )
 """Figures that a summary shows where the scenario names none, as far as they say something."""
 UNPLACED = "unplaced"

@@ -32,6 +32,7 @@ from podium.controllers.assembly import ControllerOptions, build_controllers
 from podium.framework.clock import SystemClock
 from podium.live.assembly import RunOptions, build_process
 from podium.serving.endpoints.options import ServingOptions
+from podium.serving.qos_page import PORT as QOS_PORT
 from podium.serving.signals import stop_on_signals
 from podium.up.creation import create, install_definitions
 from podium.up.demonstration import demonstrate
@@ -60,6 +61,7 @@ class UpOptions(NamedTuple):
     speed: float = 1.0
     port: int = 7070
     data: Path | None = None
+    qos_port: int = QOS_PORT
     demo: bool = False
     stays: bool = True
     """Whether a demonstration goes on after it has shown what there is to show."""
@@ -86,9 +88,15 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
         kubeconfig = write_kubeconfig(server.url, server.port)
         stack.callback(kubeconfig.unlink, missing_ok=True)
         screen.say(_welcome(server.url, kubeconfig, api, created))
-        run_options = RunOptions(user_agent="podium-up", serving=ServingOptions(secure_port=0), server_in_process=True)
+        run_options = RunOptions(
+            user_agent="podium-up",
+            serving=ServingOptions(secure_port=0),
+            server_in_process=True,
+            qos_port=options.qos_port,
+        )
         scheduler = SchedulerThread(
-            lambda connections: build_process(config, registry, Access(server.url), run_options, connections)
+            lambda connections: build_process(config, registry, Access(server.url), run_options, connections),
+            run_options,
         )
 
         async def show_demonstration() -> None:

@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, suppress
 from typing import Final
 
 from podium.kube.type_info import read_types
+from podium.live.assembly import RunOptions, serve_qos_page
 from podium.live.process import SchedulerProcess
 from podium.serving.event_loop import new_event_loop
 from podium.serving.log import LOG
@@ -29,8 +30,9 @@ PROMPT: Final = 2.0
 class SchedulerThread:
     """A scheduler process in a thread; `build` makes it there, and the stack closes its connections."""
 
-    def __init__(self, build: Callable[[AsyncExitStack], SchedulerProcess]) -> None:
+    def __init__(self, build: Callable[[AsyncExitStack], SchedulerProcess], options: RunOptions) -> None:
         self._build = build
+        self._options = options
         self._loop = new_event_loop()
         self._stop = asyncio.Event()
         self._process: SchedulerProcess | None = None
@@ -81,6 +83,7 @@ class SchedulerThread:
     async def _schedule(self) -> int:
         async with AsyncExitStack() as stack:
             self._process = self._build(stack)
+            await serve_qos_page(self._process, self._options, stack)
             return await self._process.run(self._stop)
 
     def _take_picture(self, wanted: Future[EnginePicture]) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.engine.queue.heap import KeyedHeap, LessHeap, PodHeap
+from podium.engine.queue.heap import DriftingHeap, KeyedHeap, LessHeap, PodHeap
 from podium.framework import QueuedPod
 from tests.builders import make_pod
 from tests.engine.queue.queues import ByKey
@@ -78,3 +78,31 @@ def test_entries_left_behind_do_not_pile_up() -> None:
         tested.remove("default/goes")
     assert len(tested._heap) < 200
     assert tested.pop() is stays
+
+
+def named(name: str) -> QueuedPod:
+    return QueuedPod(make_pod(name), now=0.0)
+
+
+def leaving(heap: PodHeap) -> list[str]:
+    return [popped.pod.name for popped in iter(heap.pop, None)]
+
+
+def test_keys_that_drift_are_taken_again_when_time_has_passed() -> None:
+    urgency, version = {"a": 2.0, "b": 1.0, "c": 3.0}, [0]
+    drifting = DriftingHeap(lambda queued: urgency[queued.pod.name], lambda: version[0])
+    for name in urgency:
+        drifting.push(named(name))
+    urgency.update(a=9.0, b=8.0, c=7.0)
+    version[0] = 1
+    assert leaving(drifting) == ["c", "b", "a"]
+
+
+def test_the_first_of_a_drifting_heap_is_looked_at_once_more() -> None:
+    urgency = {"a": 1.0, "b": 2.0, "c": 0.0}
+    drifting = DriftingHeap(lambda queued: urgency[queued.pod.name], lambda: 0)
+    for name in urgency:
+        drifting.push(named(name))
+    assert drifting.pop() is not None, "which sorts it for this version"
+    urgency["a"] = 5.0
+    assert leaving(drifting) == ["b", "a"]

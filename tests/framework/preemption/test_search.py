@@ -16,7 +16,7 @@ from podium.engine.decide import decide, make_room
 from podium.engine.sampling import Sampling
 from podium.framework import Cycle, Plugin, Scope, Status
 from podium.framework.preemption.evictions import CANDIDATES
-from podium.framework.preemption.search import by_importance
+from podium.framework.preemption.rules import by_importance
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Pod, PodDisruptionBudget
 from tests.builders import build, make_cluster, make_node, make_pod

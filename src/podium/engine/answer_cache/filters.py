@@ -209,7 +209,7 @@ class CachedFilters:
         if not self._nominated_rows and self._nominations.at_end:
             return {}
         nominator, row_of, names = self._runtime.handle.nominator, self._cluster.row_of, self._nominations.read()
-        if names is None or all_rows:
+        if names is None or all_rows or nominator.outranks is not None:  # that order moves with time
             rows = dict(self._nominated_rows)
             self._nominated_rows = {row_of[name]: None for name in nominator.nodes() if name in row_of}
             rows |= self._nominated_rows

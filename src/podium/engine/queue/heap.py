@@ -1,8 +1,9 @@
 """Queues that give up the pod that should go first.
 
-Two kinds, with one outside. `KeyedHeap` sorts by a key taken when the pod is put in: a removed or re-sorted pod leaves
-its old entry behind, to be dropped when it surfaces, so every step is a few comparisons of tuples in C. `LessHeap`
-asks a function which of two pods goes first and keeps each pod's position, for sorters that have no key.
+Three kinds, with one outside. `KeyedHeap` sorts by a key taken when the pod is put in: a removed or re-sorted pod
+leaves its old entry behind, to be dropped when it surfaces, so every step is a few comparisons of tuples in C.
+`DriftingHeap` does the same with keys that move with time. `LessHeap` asks a function which of two pods goes first and
+keeps each pod's position, for sorters that have no key.
 
 Pods that sort equally leave in the order of their `sequence`, so that two runs of the same story are the same.
 """
@@ -189,10 +190,46 @@ class LessHeap:
         return iter(sorted(self._heap, key=functools.cmp_to_key(compare)))
 
 
+class DriftingHeap(KeyedHeap):
+    """Smallest key first, where keys move with time: all are taken again when `version` changes, and the first one is
+    looked at once more before it is given up."""
+
+    def __init__(self, sort_key: SortKey, version: Callable[[], object]) -> None:
+        super().__init__(sort_key)
+        self._version = version
+        self._sorted_at: object = None
+
+    def pop(self) -> QueuedPod | None:
+        self._resort()
+        first = super().pop()
+        for _ in range(len(self._current)):
+            following = self.peek()
+            if first is None or following is None:
+                break
+            key = self._sort_key(first)
+            if not self._current[following.key][0] < key:
+                break
+            self.push(first)
+            first = super().pop()
+        return first
+
+    def _resort(self) -> None:
+        version = self._version()
+        if version == self._sorted_at:
+            return
+        self._sorted_at = version
+        for key, (_, sequence, number, queued) in self._current.items():
+            self._current[key] = (self._sort_key(queued), sequence, number, queued)
+        self._heap = list(self._current.values())
+        heapq.heapify(self._heap)
+
+
 def pod_heap(sorter: Sorter) -> PodHeap:
     """The quicker kind where there is a key."""
-    sort_key = sort_key_of(sorter)
-    return LessHeap(sorter.less) if sort_key is None else KeyedHeap(sort_key)
+    sort_key, version = sort_key_of(sorter), getattr(sorter, "order_version", None)
+    if sort_key is None:
+        return LessHeap(sorter.less)
+    return KeyedHeap(sort_key) if version is None else DriftingHeap(sort_key, version)
 
 
 def sort_key_of(sorter: Sorter) -> SortKey | None:

@@ -15,10 +15,11 @@ from podium.framework.answers import describe
 from podium.framework.queued import QueuedPod
 from podium.plugins.coscheduling import Coscheduling
 from podium.plugins.priority_sort import PrioritySort
+from podium.plugins.qos_aware import QosAware
 from podium.plugins.qos_sort import QOSSort
 from podium.plugins.topological_sort import TopologicalSort
 
-UNFAILING = (PrioritySort, Coscheduling, QOSSort, TopologicalSort)
+UNFAILING = (PrioritySort, Coscheduling, QosAware, QOSSort, TopologicalSort)
 """Sorters that have an answer for any two pods."""
 MOST_REPORTED = 100
 """Ways of failing that are reported; one that is different each time would never end."""

@@ -6,7 +6,7 @@ way it stays out of the queue.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from podium.cluster import Mask, Rows
@@ -30,6 +30,10 @@ WHOLE_CLUSTER: Final = "cluster"
 NO_CANDIDATE: Final = "no candidate node for preemption"
 CANDIDATES: Final = "preemption candidates"
 """Under this name the cycle's notes hold the candidates among which chance decided."""
+
+
+Choose = Callable[[Sequence[Candidate]], Candidate | None]
+"""Picks one of the candidates; None: none of them may be evicted for."""
 
 
 class Evictions:
@@ -67,12 +71,15 @@ class Evictions:
         offset: int,
         wanted: int,
         known: DryRuns | None,
+        choose: Choose | None = None,
     ) -> PostFilterResult:
-        """Evict on the node where it hurts least; the arguments are those of `find_candidates`."""
+        """Evict on the node where it hurts least, or on the one that `choose` picks; the other arguments are those of
+        `find_candidates`."""
         handle = self._handle
         extenders = preemption_extenders(handle, cycle.pod) if handle.extenders else []
+        every = bool(extenders) or choose is not None
         search = find_candidates(
-            handle.runtime, cycle, rows, rule, hopeless, offset, wanted, known, all_candidates=bool(extenders)
+            handle.runtime, cycle, rows, rule, hopeless, offset, wanted, known, all_candidates=every
         )
         if not search.best:
             if search.errors:
@@ -82,13 +89,17 @@ class Evictions:
         best = search.best
         if extenders:
             try:
-                best = least_harmful(left_by_extenders(handle, extenders, cycle.pod, best))
+                best = left_by_extenders(handle, extenders, cycle.pod, best)
+                best = least_harmful(best) if choose is None else best
             except PluginError as error:
                 return PostFilterResult(Status.error(f"preemption: {error}"))
             if not best:
                 return refused(NO_CANDIDATE)
-        cycle.data[CANDIDATES] = best
-        return self.evict(cycle, best[0])
+        chosen = best[0] if choose is None else choose(best)
+        if chosen is None:
+            return refused(NO_CANDIDATE)
+        cycle.data[CANDIDATES] = best if choose is None else [chosen]
+        return self.evict(cycle, chosen)
 
     def evict(self, cycle: Cycle, chosen: Candidate) -> PostFilterResult:
         """Evict the victims, wherever they are, and nominate the pod to the node that they make room on."""
@@ -100,8 +111,10 @@ class Evictions:
         staying = [victim for victim in chosen.victims if not victim.terminating]
         if not staying:
             return
+        outranks = self._handle.nominator.outranks
         for other in self._handle.nominator.on(chosen.node_name):
-            if other.priority < pod.priority and other.status.nominated_node_name:
+            before = other.priority < pod.priority if outranks is None else outranks(pod, other)
+            if before and other.status.nominated_node_name:
                 self._handle.writer.clear_nomination(other)
         self._evict_all(staying, pod, chosen.node_name, [pod], len(chosen.victims))
 

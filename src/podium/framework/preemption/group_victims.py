@@ -14,7 +14,8 @@ from typing import Final
 from podium.cluster import Cluster, PlacedPod
 from podium.cluster.pod_groups import PodGroupStates
 from podium.framework.preemption.evictions import NEVER
-from podium.framework.preemption.search import Budgets, start_time
+from podium.framework.preemption.rules import start_time
+from podium.framework.preemption.search import Budgets
 from podium.framework.status import Status
 from podium.kube import Pod, PodGroup
 from podium.kube.pod_group import pod_group_key

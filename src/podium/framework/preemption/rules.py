@@ -11,7 +11,7 @@ from typing import Protocol
 
 from podium.cluster import PlacedPod
 from podium.framework.status import Status
-from podium.kube import Pod
+from podium.kube import Pod, parse_time
 
 
 class Ruling(Protocol):
@@ -19,6 +19,9 @@ class Ruling(Protocol):
 
     evictable: Sequence[PlacedPod]
     """The pods that may be evicted."""
+
+    def ranked(self, pods: Sequence[PlacedPod], /) -> list[PlacedPod]:
+        """The pods, those that should stay rather than others first."""
 
     def objection(self) -> Status | None:
         """Why the preemptor may not come although all of these are gone."""
@@ -43,6 +46,9 @@ class ByPriority:
         priority = preemptor.priority
         self.evictable: Sequence[PlacedPod] = [placed for placed in pods if placed.pod.priority < priority]
 
+    def ranked(self, pods: Sequence[PlacedPod]) -> list[PlacedPod]:
+        return by_importance(pods)
+
     def objection(self) -> Status | None:
         return None
 
@@ -51,3 +57,18 @@ class ByPriority:
 
     def put_back(self, _placed: PlacedPod) -> None:
         return None
+
+
+def by_importance(pods: Sequence[PlacedPod]) -> list[PlacedPod]:
+    """Higher priority first, then the one that started earlier; a pod that has not started counts as starting now.
+
+    Pods of one priority that have not started come out in reverse order, because kube-scheduler compares each of them
+    with a later "now".
+    """
+    started = [placed for placed in pods if placed.pod.status.start_time is not None]
+    waiting = [placed for placed in reversed(pods) if placed.pod.status.start_time is None]
+    return sorted(started + waiting, key=lambda placed: (-placed.pod.priority, start_time(placed.pod)))
+
+
+def start_time(pod: Pod) -> float:
+    return float("inf") if pod.status.start_time is None else parse_time(pod.status.start_time)

@@ -24,10 +24,10 @@ from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, NodeStatuses
 from podium.framework.notes import SharedNoteError
 from podium.framework.preemption.dry_runs import HARMLESS, UNKNOWN, VIOLATING, Candidate, DryRuns, Harm, Results
-from podium.framework.preemption.rules import ByPriority, EvictionRule
+from podium.framework.preemption.rules import ByPriority, EvictionRule, start_time
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import Code, PluginError, Status
-from podium.kube import Pod, PodDisruptionBudget, parse_time
+from podium.kube import Pod, PodDisruptionBudget
 from podium.kube.selector import Selector, SelectorError, compile_label_selector
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
@@ -140,13 +140,13 @@ def _victims_on(
             refusal = trial.refusal() or ruling.objection()
             if refusal is not None:
                 return refusal
-            ranked = by_importance(evictable)
+            ranked = ruling.ranked(evictable)
             violating, harmless = budgets.split(ranked)
             victims = [placed for placed in violating if not stays(placed)]
             violations = len(victims)
             victims += [placed for placed in harmless if not stays(placed)]
             if violating and harmless:
-                victims = by_importance(victims)
+                victims = ruling.ranked(victims)
         except SharedNoteError:
             raise  # what was found on other nodes may rest on the note, too
         except PluginError as error:
@@ -294,21 +294,6 @@ def _covers(budget: PodDisruptionBudget, selector: Selector, pod: Pod) -> bool:
         and selector.matches(pod.labels)
         and pod.name not in budget.status.disrupted_pods
     )
-
-
-def by_importance(pods: Sequence[PlacedPod]) -> list[PlacedPod]:
-    """Higher priority first, then the one that started earlier; a pod that has not started counts as starting now.
-
-    Pods of one priority that have not started come out in reverse order, because kube-scheduler compares each of them
-    with a later "now".
-    """
-    started = [placed for placed in pods if placed.pod.status.start_time is not None]
-    waiting = [placed for placed in reversed(pods) if placed.pod.status.start_time is None]
-    return sorted(started + waiting, key=lambda placed: (-placed.pod.priority, start_time(placed.pod)))
-
-
-def start_time(pod: Pod) -> float:
-    return float("inf") if pod.status.start_time is None else parse_time(pod.status.start_time)
 
 
 def _earliest_start(victims: Sequence[Pod]) -> float:

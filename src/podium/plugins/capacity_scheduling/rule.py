@@ -17,7 +17,7 @@ import numpy as np
 
 from podium.cluster import Cluster, Mask, PlacedPod
 from podium.framework import Status
-from podium.framework.preemption.search import by_importance
+from podium.framework.preemption.rules import by_importance
 from podium.kube import Pod
 from podium.plugins.capacity_scheduling.admission import QuotaDemand, over_max, over_total
 from podium.plugins.capacity_scheduling.amounts import QuotaAmounts, request_of
@@ -65,6 +65,9 @@ class WithinQuotas:
         self._total.add(request, sign)
         if placed.pod.namespace == self._namespace:
             self._used.add(request, sign)
+
+    def ranked(self, pods: Sequence[PlacedPod]) -> list[PlacedPod]:
+        return by_importance(pods)
 
     def objection(self) -> Status | None:
         request, demand = self._demand.request, self._demand

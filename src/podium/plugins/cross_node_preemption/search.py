@@ -22,7 +22,8 @@ from podium.cluster import PlacedPod, PodFacts
 from podium.framework import Cycle
 from podium.framework.preemption.dry_runs import Candidate, Harm
 from podium.framework.preemption.evictions import was_evicted
-from podium.framework.preemption.search import Budgets, by_importance, harm_of
+from podium.framework.preemption.rules import by_importance
+from podium.framework.preemption.search import Budgets, harm_of
 from podium.framework.profile import ProfileRuntime
 from podium.kube import LabelSelector, Pod
 from podium.kube.selector import Selector, SelectorError, compile_label_selector

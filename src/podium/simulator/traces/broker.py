@@ -1,8 +1,8 @@
 """Reads workloads of the QoS broker: rows of 12, 17 or 18 columns without a header, each a deployment or a job.
 
-A deployment is so many replicas that run until its lifetime is over. A job runs `completions` tasks of one duration,
-`parallelism` of them at a time: task i arrives when, at the earliest, task i − parallelism may have ended. Rows of 12
-columns are deployments of one pod. Pods carry the annotations that the QoS plugins read.
+A deployment is so many replicas, which are there until its lifetime is over, whether they run or not. A job runs
+`completions` tasks of one duration, `parallelism` of them at a time: the next comes when one has ended. Rows of 12
+columns are deployments of one pod. Pods carry the annotations that QosAware reads, and belong to a ReplicaSet or a Job.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from podium.kube.meta import Amount
 from podium.simulator.csv_rows import CsvRow, read_rows
 from podium.simulator.errors import ScenarioError
-from podium.simulator.pods import PodArrival, PodTemplate, plain_spec
+from podium.simulator.pods import FOREVER, JobTasks, PodArrival, PodOwner, PodTemplate, plain_spec
 from podium.simulator.scenario import BrokerPods
 
 WIDTHS = (12, 17, 18)
@@ -31,18 +31,23 @@ class Request(NamedTuple):
     at: float
     name: str
     lifetime: float
+    """Of a deployment, or of each task of a job."""
     template: PodTemplate
     pods: int
     parallel: int
+    job: bool
 
 
 def arrivals(given: BrokerPods, path: Path) -> Iterator[PodArrival]:
     """The pods as they arrive; the seed changes nothing."""
     found: list[PodArrival] = []
     for request in read_requests(path, given.priorities):
-        for index in range(request.pods):
-            at = request.at + (index // request.parallel) * request.lifetime
-            found.append(PodArrival(at, f"{request.name}-{index}", request.template, request.lifetime))
+        at, name, first = request.at, request.name, min(request.pods, request.parallel)
+        tasks = JobTasks(name, first, request.pods - first) if request.job else None
+        until = FOREVER if request.job else at + request.lifetime
+        lifetime = request.lifetime if request.job else FOREVER
+        for index in range(first):
+            found.append(PodArrival(at, f"{name}-{index}", request.template, lifetime, until=until, tasks=tasks))
     found.sort(key=lambda each: each.at)
     yield from found
 
@@ -77,8 +82,10 @@ def read_requests(path: Path, priorities: dict[str, int]) -> list[Request]:
         }
         further = {"priorityClassName": f"{klass}-priority"}
         spec = plain_spec(requests, requests, priority=priorities.get(klass, 0), further=further)
-        template = PodTemplate(spec, labels={"app": "nginx"}, annotations=annotations)
-        return Request(at, name, lifetime, template, completions if kind == "job" else replicas, replicas)
+        job = kind == "job"
+        owner = PodOwner("Job" if job else "ReplicaSet", name, replicas)
+        template = PodTemplate(spec, labels={"app": "nginx"}, annotations=annotations, owner=owner)
+        return Request(at, name, lifetime, template, completions if job else replicas, replicas, job)
 
     rows = [each for each in read_rows(path, request, widths=WIDTHS) if each is not None]
     if not rows:

@@ -1,0 +1,54 @@
+"""Submits a recorded workload to a cluster, at its times (`podium workload play`)."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podium.cli.console import echo
+from podium.cli.errors import ANSWER_IS_NO, InputError
+from podium.cli.options import ContextOption, KubeconfigOption
+
+app = typer.Typer(name="workload", help="Recorded workloads.", no_args_is_help=True)
+
+
+@app.callback()
+def workload() -> None:
+    """Recorded workloads, on a live cluster."""
+
+
+@app.command()
+def play(
+    file: Annotated[str, typer.Argument(metavar="FILE.csv", help="A workload of the QoS broker.")],
+    speed: Annotated[float, typer.Option("--speed", metavar="X", help="Times run X times as fast.")] = 1.0,
+    duration: Annotated[
+        float, typer.Option("--duration", metavar="SECONDS", min=0, help="How long the experiment is, in its own time.")
+    ] = 1800.0,
+    scheduler_name: Annotated[
+        str, typer.Option("--scheduler-name", metavar="NAME", help="The scheduler that is to place the pods.")
+    ] = "default-scheduler",
+    leave: Annotated[bool, typer.Option("--leave", help="Leave what is still there at the end.")] = False,
+    kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
+) -> None:
+    """Create the Deployments and Jobs of a broker workload at their times, and delete them when theirs is over.
+
+    PriorityClasses that the workload names are created first. Works on any cluster, also on that of podium up.
+
+    Example: podium workload play workload.csv --speed 10
+    """
+    import asyncio
+
+    from podium.client import load_access
+    from podium.serving.workload_player import play as play_workload
+    from podium.simulator.traces.broker import read_requests
+    from podium.simulator.traces.broker_manifests import priority_classes, submission
+
+    if not 0 < speed <= 1000:
+        raise InputError(f"--speed {speed:g}: write a number above 0, at most 1000")
+    requests = read_requests(Path(file), {})
+    submissions = [submission(each, scheduler_name, speed, duration) for each in requests if each.at < duration]
+    access = load_access(kubeconfig, context=context)
+    failed = asyncio.run(play_workload(access, priority_classes(), submissions, speed=speed, leave=leave, say=echo))
+    if failed:
+        raise typer.Exit(ANSWER_IS_NO)

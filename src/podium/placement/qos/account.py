@@ -1,0 +1,259 @@
+"""Keeps account of one controller: its slots, the pods that occupy them, and how long they waited, were bound and ran.
+
+A pod is in one of three states until it ends: waiting, binding (chosen a node for, not started), running. The account
+holds, per state, how many pods there are and the sum of the moments they began it, so that what they have spent in it
+by any moment is one multiplication, however many replicas there are. Spans are never negative: a clock that goes back
+adds nothing.
+
+A pod that is marked for deletion leaves its slot to its successor at once, and runs until it is gone.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from podium.placement.qos.formulas import AGGREGATE, CONCURRENT, INDEPENDENT, QosQuestion, QosSums
+from podium.placement.qos.promise import QosPromise
+from podium.placement.qos.sweep import split_by_quorum
+
+MOST_RUNS = 64
+"""Ended runs that are remembered one by one, where they must overlap to count."""
+
+
+class TimeUse(IntEnum):
+    """What a pod spends its time with."""
+
+    WAITING = 0
+    BINDING = 1
+    RUNNING = 2
+
+
+class Incarnation:
+    """One pod that occupies a slot."""
+
+    __slots__ = (
+        "allocating",
+        "binding_since",
+        "created",
+        "key",
+        "leaving",
+        "phase",
+        "promise",
+        "running_since",
+        "slot",
+        "state",
+        "uid",
+    )
+
+    def __init__(self, uid: str, key: str, promise: QosPromise, created: float) -> None:
+        self.uid = uid
+        self.key = key
+        self.promise = promise
+        self.created = created
+        self.binding_since = self.running_since = created
+        self.state = TimeUse.WAITING
+        self.slot = 0
+        self.allocating = False
+        """Whether a node is chosen and the binding is under way."""
+        self.phase = "Pending"
+        self.leaving = False
+
+    def since(self) -> float:
+        return (self.created, self.binding_since, self.running_since)[self.state]
+
+    def spans(self, now: float) -> tuple[float, float, float]:
+        """(waiting, binding, running) by now."""
+        if self.state is TimeUse.WAITING:
+            return max(0.0, now - self.created), 0.0, 0.0
+        waiting = max(0.0, self.binding_since - self.created)
+        if self.state is TimeUse.BINDING:
+            return waiting, max(0.0, now - self.binding_since), 0.0
+        return waiting, max(0.0, self.running_since - self.binding_since), max(0.0, now - self.running_since)
+
+
+class ControllerAccount:
+    """What one controller was promised and got."""
+
+    def __init__(self, promise: QosPromise) -> None:
+        self.key = promise.key
+        self.name = promise.name
+        self.approach = promise.approach
+        self.slo = promise.slo
+        self.wanted: int | None = None
+        """The replicas its owner asks for; None where that is not known."""
+        self.owners: dict[str, int | None] = {}
+        """By uid of an owner of its pods: how many it asks for, where that is known."""
+        self.slots: list[Incarnation | None] = []
+        self.closed: list[QosSums] = []
+        """By slot: what incarnations that have ended sum up to."""
+        self.all_closed = QosSums()
+        self.open: dict[str, Incarnation] = {}
+        self.idle_since = 0.0
+        self.unwritten = False
+        """Whether pods have ended that no annotation speaks of yet."""
+        self.running = self.pending = 0
+        """Slots whose pod runs, and slots whose pod does not yet."""
+        self._count = [0, 0, 0]
+        self._since = [0.0, 0.0, 0.0]
+        self._past = [0.0, 0.0]
+        """Waiting and binding that open incarnations have behind them."""
+        self._ended_runs: list[tuple[float, float]] = []
+        self._swept = (0.0, 0.0, 0.0)
+        """Concurrent: effective and discarded run time up to a moment, and that moment."""
+
+    # Replicas and slots
+
+    def set_owner(self, uid: str, replicas: int | None) -> None:
+        self.owners[uid] = replicas
+        self.wanted = sum(each or 0 for each in self.owners.values()) or None
+
+    @property
+    def replicas(self) -> int:
+        return max(1, len(self.slots) if self.wanted is None else self.wanted)
+
+    def contributing(self) -> bool:
+        """Whether taking a pod away costs the controller anything: replicas that must run together are worth nothing
+        while one is missing."""
+        if self.approach != CONCURRENT:
+            return True
+        there = sum(1 for each in self.slots if each is not None and (each.state is TimeUse.RUNNING or each.allocating))
+        return there >= self.replicas
+
+    def add(self, pod: Incarnation, slot: int | None = None) -> None:
+        """A new pod takes the slot given, if it is free, or the lowest that is."""
+        if slot is None or slot > len(self.slots) + 1000 or (slot < len(self.slots) and self.slots[slot] is not None):
+            slot = next((i for i, each in enumerate(self.slots) if each is None), len(self.slots))
+        while len(self.slots) <= slot:
+            self.slots.append(None)
+            self.closed.append(QosSums())
+        pod.slot = slot
+        self.slots[slot] = pod
+        self.open[pod.uid] = pod
+        self._enter(pod, 1)
+
+    def leave_slot(self, pod: Incarnation) -> None:
+        """Free the slot for a successor."""
+        if self.slots[pod.slot] is pod:
+            self._count_slot(pod, -1)
+            self.slots[pod.slot] = None
+
+    def _count_slot(self, pod: Incarnation, sign: int) -> None:
+        if pod.state is TimeUse.RUNNING:
+            self.running += sign
+        else:
+            self.pending += sign
+
+    # What pods do
+
+    def move(self, pod: Incarnation, state: TimeUse, at: float) -> None:
+        """A pod begins another state, or is known to have begun its state at another moment."""
+        self._enter(pod, -1)
+        if state is TimeUse.BINDING:
+            pod.binding_since = at
+        elif state is TimeUse.RUNNING:
+            if pod.state is TimeUse.WAITING:
+                pod.binding_since = at
+            pod.running_since = at
+        pod.state = state
+        self._enter(pod, 1)
+
+    def _enter(self, pod: Incarnation, sign: int) -> None:
+        state = pod.state
+        if self.slots[pod.slot] is pod:
+            self._count_slot(pod, sign)
+        self._count[state] += sign
+        self._since[state] += sign * pod.since()
+        if state is not TimeUse.WAITING:
+            self._past[0] += sign * max(0.0, pod.binding_since - pod.created)
+        if state is TimeUse.RUNNING:
+            self._past[1] += sign * max(0.0, pod.running_since - pod.binding_since)
+
+    def close(self, pod: Incarnation, now: float, *, succeeded: bool) -> None:
+        """A pod has ended."""
+        self._enter(pod, -1)
+        del self.open[pod.uid]
+        if self.slots[pod.slot] is pod:
+            self.slots[pod.slot] = None
+        waiting, binding, running = pod.spans(now)
+        effective, discarded = running, 0.0
+        if self.approach == CONCURRENT:
+            effective = 0.0
+            if pod.state is TimeUse.RUNNING:
+                self._ended_runs.append((pod.running_since, max(now, pod.running_since)))
+            if len(self._ended_runs) >= MOST_RUNS:
+                self.sweep_up(now)
+        elif self.approach == AGGREGATE and not succeeded:
+            effective, discarded = 0.0, running
+        bound = int(pod.state is not TimeUse.WAITING)
+        ended = QosSums(effective, discarded, waiting, binding, 1, bound)
+        self.closed[pod.slot] = self.closed[pod.slot].plus(ended)
+        self.all_closed = self.all_closed.plus(ended)
+        if not self.open:
+            self._count, self._since, self._past = [0, 0, 0], [0.0, 0.0, 0.0], [0.0, 0.0]  # nothing lost in the digits
+            self.idle_since = now
+
+    # Runs that must overlap
+
+    def sweep_up(self, now: float) -> tuple[float, float, float]:
+        """Fold all runs up to now into two sums; gives these, and now."""
+        now = max(now, self._swept[2])
+        self._swept = (*self._quorum(now), now)
+        self._ended_runs.clear()
+        return self._swept
+
+    def resume(self, effective: float, discarded: float, at: float) -> None:
+        """Go on from sums that were folded before, in this process or in another one."""
+        self._swept = (effective, discarded, at)
+        self._ended_runs.clear()
+
+    def _quorum(self, now: float) -> tuple[float, float]:
+        effective, discarded, begin = self._swept
+        runs = [(max(begin, start), end) for start, end in self._ended_runs]
+        runs += [(max(begin, each.running_since), now) for each in self.open.values() if each.state is TimeUse.RUNNING]
+        more, lost = split_by_quorum(runs, self.replicas)
+        return effective + more, discarded + lost
+
+    # Sums
+
+    def sums(self, reference: Incarnation | None, now: float) -> QosSums:
+        """The sums on behalf of a pod: of its slot alone, or of all slots."""
+        if self.approach == INDEPENDENT and reference is not None:
+            return self._slot_sums(reference, now)
+        count, since, past = self._count, self._since, self._past
+        waiting, binding, running = (max(0.0, count[i] * now - since[i]) for i in (0, 1, 2))
+        number, bound = sum(count), count[1] + count[2]
+        closed = self.all_closed
+        effective, discarded = closed.effective + running, closed.discarded
+        if self.approach == CONCURRENT:
+            effective, discarded = self._quorum(now)
+        elif self.approach == AGGREGATE and reference is not None and reference.uid in self.open:
+            lost = reference.spans(now)[2]  # if it were preempted, its work would be lost
+            effective, discarded = effective - lost, discarded + lost
+        return QosSums(
+            effective,
+            discarded,
+            closed.waiting + past[0] + waiting,
+            closed.binding + past[1] + binding,
+            closed.incarnations + number,
+            closed.bound + bound,
+        )
+
+    def _slot_sums(self, reference: Incarnation, now: float) -> QosSums:
+        found = self.closed[reference.slot]
+        if len(self.open) == 1:
+            waiting, binding, running = reference.spans(now)
+            effective, discarded, waited, bound, number, starts = found
+            started = int(reference.state is not TimeUse.WAITING)
+            return QosSums(
+                effective + running, discarded, waited + waiting, bound + binding, number + 1, starts + started
+            )
+        for each in self.open.values():
+            if each.slot == reference.slot:
+                waiting, binding, running = each.spans(now)
+                found = found.plus(QosSums(running, 0.0, waiting, binding, 1, int(each.state is not TimeUse.WAITING)))
+        return found
+
+    def question(self, pod: Incarnation, *, compat: bool = False) -> QosQuestion:
+        """The question for a pod's metric; the original goes by its phase, which lags behind."""
+        running = pod.phase == "Running" if compat else pod.state is TimeUse.RUNNING
+        return QosQuestion(self.approach, pod.promise.slo, self.running, self.pending, self.replicas, running)

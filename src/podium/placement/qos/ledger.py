@@ -1,0 +1,272 @@
+"""Follows all pods and keeps one account per controller.
+
+Times are those that the API knows wherever it knows them: creation, the PodScheduled condition, the start that the
+node reports. So a process that starts later counts the same. What the API forgets, the spans of pods that are gone, is
+written to an annotation of a living pod of the controller (`podium.placement.qos.history`).
+
+A pod runs from the moment it is bound. Once its node says when it started, what lies between counts as binding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+from podium.kube import Pod, parse_time
+from podium.placement.qos.account import ControllerAccount, Incarnation, TimeUse
+from podium.placement.qos.formulas import (
+    INDEPENDENT,
+    QosSums,
+    acceptable_overhead,
+    availability,
+    preemption_overhead,
+    qos_metric,
+    start_overhead,
+)
+from podium.placement.qos.history import HISTORY, SLOT, read_history, read_slot, restore
+from podium.placement.qos.promise import QosPromise, read_promise
+
+EXEMPT: Final = "kube-system"
+"""The namespace whose pods are neither measured nor evicted, and go first."""
+IDLE: Final = 3600.0
+"""Seconds after which a controller without pods is forgotten."""
+MOST_REPORTS: Final = 1000
+WORTH: Final = 0.05
+"""The largest share of their time by which pods of equal importance may differ, whatever overhead is acceptable."""
+
+
+class QosLedger:
+    """The accounts of all controllers. `limit` is the acceptable preemption overhead of pods that name none."""
+
+    def __init__(
+        self,
+        *,
+        limit: float = 1.0,
+        compat: bool = False,
+        forget_after: float = IDLE,
+        report: Callable[[str], None] = lambda _message: None,
+    ) -> None:
+        self.accounts: dict[str, ControllerAccount] = {}
+        self.pods: dict[str, tuple[ControllerAccount, Incarnation]] = {}
+        """By uid: every pod that has not ended."""
+        self.unwritten: dict[str, ControllerAccount] = {}
+        """Accounts with ended pods that no annotation speaks of yet, and with living ones that could have it."""
+        self._first, self._last = math.inf, 0.0
+        """When the first pod was created, and when the last one ended."""
+        self._limit = limit
+        self._compat = compat
+        self._forget_after = forget_after
+        self._report = report
+        self._reported: set[str] = set()
+        self._replicas: dict[str, int] = {}
+        """By uid of the owner: how many pods it wants."""
+        self._owned: dict[str, str] = {}
+        """By uid of the owner: the key of the account of its pods."""
+        self._idle: dict[str, ControllerAccount] = {}
+
+    # What happens to pods
+
+    def observe(self, before: Pod | None, after: Pod | None, now: float) -> None:
+        """A pod came, changed, or (None) went; one that has ended counts as gone."""
+        if after is None or after.finished:
+            last = after if after is not None else before
+            if last is not None:
+                self._close(last, now)
+            return
+        if after.metadata.namespace == EXEMPT:
+            return
+        known = self.pods.get(after.metadata.uid or after.key)
+        if known is None:
+            account, pod = self._open(after, now)
+        else:
+            account, pod = known
+            if before is not None and before.metadata.annotations != after.metadata.annotations:
+                pod.promise = self._read(after)
+                account.slo = pod.promise.slo
+        if after.metadata.deletion_timestamp is not None and not pod.leaving:
+            pod.leaving = True
+            account.leave_slot(pod)
+        pod.phase = after.status.phase or "Pending"
+        if after.spec.node_name:
+            self._on_node(account, pod, after, now)
+        if HISTORY in after.metadata.annotations:
+            self._recall(account, after)
+
+    def _open(self, after: Pod, now: float) -> tuple[ControllerAccount, Incarnation]:
+        promise = self._read(after)
+        account = self.accounts.get(promise.key)
+        if account is None:
+            account = self.accounts[promise.key] = ControllerAccount(promise)
+            self._forget_idle(now)
+        self._idle.pop(account.key, None)
+        account.slo = promise.slo
+        uid = after.metadata.uid or after.key
+        created = after.metadata.creation_timestamp
+        pod = Incarnation(uid, after.key, promise, now if created is None else _time(created, now))
+        self._first = min(self._first, pod.created)
+        written = read_slot(after.metadata.annotations) if SLOT in after.metadata.annotations else None
+        account.add(pod, written)
+        owner = after.metadata.controller if after.metadata.owner_references else None
+        if owner is not None and owner.uid:
+            self._owned[owner.uid] = account.key
+            account.set_owner(owner.uid, self._replicas.get(owner.uid))
+        self.pods[uid] = account, pod
+        if account.unwritten:
+            self.unwritten[account.key] = account
+        return account, pod
+
+    def _on_node(self, account: ControllerAccount, pod: Incarnation, after: Pod, now: float) -> None:
+        bound = pod.binding_since if pod.state is not TimeUse.WAITING else now
+        for condition in after.status.conditions:
+            if condition.type == "PodScheduled" and condition.status == "True":
+                bound = _time(condition.last_transition_time, bound)
+        start = after.status.start_time
+        runs = bound if start is None else max(bound, _time(start, bound))
+        if pod.state is not TimeUse.RUNNING or pod.binding_since != bound or pod.running_since != runs:
+            account.move(pod, TimeUse.BINDING, bound)
+            account.move(pod, TimeUse.RUNNING, runs)
+        pod.allocating = False
+
+    def _close(self, last: Pod, now: float) -> None:
+        known = self.pods.pop(last.metadata.uid or last.key, None)
+        if known is None:
+            return
+        account, pod = known
+        succeeded = last.status.phase == "Succeeded" and not pod.leaving
+        account.close(pod, now, succeeded=succeeded)
+        self._last = now
+        if not pod.promise.lasting and self._forget_after < math.inf:
+            del self.accounts[account.key]
+            return
+        account.unwritten = True
+        if account.open:
+            self.unwritten[account.key] = account
+        else:
+            self._idle[account.key] = account
+
+    def _read(self, pod: Pod) -> QosPromise:
+        promise = read_promise(pod)
+        for problem in promise.problems:
+            self._complain(f"controller {promise.name}: {problem}")
+        return promise
+
+    def _complain(self, message: str) -> None:
+        if message not in self._reported and len(self._reported) < MOST_REPORTS:
+            self._reported.add(message)
+            self._report(message)
+
+    def _recall(self, account: ControllerAccount, after: Pod) -> None:
+        """Take over what an annotation says of pods that were gone before this process began."""
+        history = read_history(after.metadata.annotations[HISTORY])
+        if history is None:
+            self._complain(f"pod {after.key}: annotation {HISTORY} cannot be read; it is ignored")
+        elif sum(each.incarnations for each in history.slots) > account.all_closed.incarnations:
+            restore(account, history)
+            account.unwritten = False
+            self.unwritten.pop(account.key, None)
+
+    def _forget_idle(self, now: float) -> None:
+        for key, account in list(self._idle.items()):
+            if now - account.idle_since < self._forget_after:
+                break
+            del self._idle[key], self.accounts[key]
+            self.unwritten.pop(key, None)
+            for uid in account.owners:
+                self._owned.pop(uid, None)
+
+    # What happens to owners
+
+    def set_owner(self, uid: str, replicas: int | None) -> None:
+        """An owner of pods wants so many of them; None: it is gone."""
+        if replicas is None:
+            self._replicas.pop(uid, None)
+        else:
+            self._replicas[uid] = replicas
+        account = self.accounts.get(self._owned.get(uid, ""))
+        if account is not None:
+            account.set_owner(uid, replicas)
+
+    # What the scheduler does
+
+    def allocating(self, uid: str, value: bool) -> None:
+        """A node is chosen for a pod, or no longer is."""
+        known = self.pods.get(uid)
+        if known is not None:
+            known[1].allocating = value
+
+    def binding(self, uid: str, now: float) -> None:
+        """A pod's binding begins."""
+        known = self.pods.get(uid)
+        if known is not None and known[1].state is TimeUse.WAITING:
+            known[0].move(known[1], TimeUse.BINDING, now)
+
+    def unbound(self, uid: str) -> None:
+        """A pod's binding failed: all its time so far was waiting."""
+        known = self.pods.get(uid)
+        if known is not None and known[1].state is TimeUse.BINDING:
+            known[0].move(known[1], TimeUse.WAITING, known[1].created)
+
+    def bound(self, uid: str, now: float) -> None:
+        """A pod is bound."""
+        known = self.pods.get(uid)
+        if known is not None:
+            account, pod = known
+            pod.allocating = False
+            if pod.state is not TimeUse.RUNNING:
+                account.move(pod, TimeUse.RUNNING, now)
+
+    # What can be asked
+
+    def metric(self, uid: str, now: float) -> float:
+        """Slack or debt of a pod's controller, on behalf of the pod; −∞ for a pod that is not measured."""
+        known = self.pods.get(uid)
+        if known is None:
+            return -math.inf
+        account, pod = known
+        found = qos_metric(account.sums(pod, now), account.question(pod, compat=self._compat), compat=self._compat)
+        return 0.0 if math.isnan(found) and not self._compat else found
+
+    def importance(self, uid: str) -> float:
+        """The SLO of a pod; +∞ for one that is not measured."""
+        known = self.pods.get(uid)
+        return math.inf if known is None else known[1].promise.slo
+
+    def running_time(self, uid: str, now: float) -> float:
+        known = self.pods.get(uid)
+        return 0.0 if known is None else known[1].spans(now)[2]
+
+    def overhead(self, uid: str, now: float) -> tuple[float, float]:
+        """A pod's preemption overhead so far, and the most that is acceptable."""
+        account, pod = self.pods[uid]
+        limit = self._limit if pod.promise.overhead is None else pod.promise.overhead
+        found = preemption_overhead(account.sums(pod, now), account.approach)
+        return found, acceptable_overhead(pod.promise.slo, limit)
+
+    def worth_a_start(self, uid: str, now: float) -> float:
+        """How far ahead of another a pod must be for an exchange to be worth a start: by what a start costs, and by no
+        less than the share of its time that it accepts to lose."""
+        account, pod = self.pods[uid]
+        sums = account.sums(pod, now)
+        slots = 1 if account.approach == INDEPENDENT else account.replicas
+        limit = self._limit if pod.promise.overhead is None else pod.promise.overhead
+        share = min(limit, WORTH) * sums.total / slots
+        return max(start_overhead(sums, compat=self._compat), share)
+
+    def makespan(self, now: float) -> float:
+        """Seconds from the first pod's creation to the last one's end, or to now where pods are left."""
+        return 0.0 if math.isinf(self._first) else max(0.0, (now if self.pods else self._last) - self._first)
+
+    def quality(self, account: ControllerAccount, pod: Incarnation | None, now: float) -> tuple[float, QosSums]:
+        """The QoS of a controller, and the sums it comes from."""
+        sums = account.sums(pod, now)
+        return availability(sums), sums
+
+
+def _time(text: str | None, otherwise: float) -> float:
+    if text is None:
+        return otherwise
+    try:
+        return parse_time(text)
+    except ValueError:
+        return otherwise

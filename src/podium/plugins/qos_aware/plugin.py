@@ -1,0 +1,237 @@
+"""Orders the queue and evicts by how far controllers are from what was promised to them (QosAware).
+
+    queueSort    the most urgent first (`precedence`)
+    postFilter   evicts pods with slack, or of less important controllers (`victims`)
+    reserve      a pod counts as being allocated
+    preBind      its binding begins
+    postBind     it runs
+
+What controllers got is counted from the pods' own times (`podium.placement.qos.ledger`), so a restart forgets nothing
+that the API remembers. What the API forgets, the time of pods that are gone, is written to an annotation of a living
+pod of the controller; that happens beside the decisions, and only in the process that decides.
+
+Enable it at queueSort, and at postFilter in place of DefaultPreemption.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from podium.cluster import Mask, PlacedPod
+from podium.framework import (
+    SKIP,
+    Action,
+    Code,
+    Cycle,
+    Diagnosis,
+    Handle,
+    Interest,
+    Plugin,
+    PostFilterResult,
+    QueuedPod,
+    Resource,
+    Status,
+)
+from podium.framework.handle import Effect
+from podium.framework.preemption.dry_runs import Candidate
+from podium.framework.preemption.evictions import NEVER, VICTIM_LEAVING, Evictions, nominated_row, refused
+from podium.framework.preemption.rules import Ruling
+from podium.kube import Pod
+from podium.placement.qos.account import ControllerAccount
+from podium.placement.qos.formulas import INDEPENDENT
+from podium.placement.qos.history import HISTORY, SLOT, write_history
+from podium.placement.qos.ledger import QosLedger
+from podium.plugins.qos_aware.args import QosAwareArgs
+from podium.plugins.qos_aware.precedence import Precedence, PrecedenceKey
+from podium.plugins.qos_aware.retry import NextChances
+from podium.plugins.qos_aware.victims import ByQos, EvictionLimits, UrgentPod, least_harm
+
+NAME: Final = "QosAware"
+NOT_YET: Final = "the pod has slack left, or all others have run too short a time or have no more slack than it."
+SOONEST: Final = 1.0
+"""Seconds before which a pod is not tried again."""
+OWNERS: Final = {"replicasets.apps": "replicas", "jobs.batch": "parallelism"}
+"""What says how many pods a controller wants, and in which field of its spec."""
+TRIED: Final = (10, 100)
+"""Nodes that are tried for preemption: so many percent, but at least so many."""
+
+
+class QosAware(Plugin):
+    name = NAME
+    Args = QosAwareArgs
+    resources = tuple(f"{owner}/v1" for owner in OWNERS)
+    looks_at = ()
+
+    def __init__(self, args: QosAwareArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._limits = EvictionLimits(args.safety_margin.seconds, args.minimum_running_time.seconds, args.compat)
+        self.ledger = QosLedger(limit=args.acceptable_preemption_overhead, compat=args.compat, report=handle.report)
+        self._precedence = Precedence(self.ledger, self._limits.margin)
+        self._chances = NextChances(self.ledger, self._limits)
+        self._evictions = Evictions(NAME, handle)
+        self.preemptions = 0
+        """How many pods were evicted."""
+
+    def interests(self) -> Iterable[Interest]:
+        """Evictions only lift the gate; whether the pod fits then is for the plugins that refused it to say."""
+        return [Interest(Resource.POD, Action.DELETE, lambda _pod, _before, _after: False, by_signature=True)]
+
+    def observe(self, resource: str, before: Any, after: Any) -> None:
+        if resource == Resource.POD:
+            self.ledger.observe(before, after, self.handle.clock.now())
+        elif resource in OWNERS:
+            self._observe_owner(OWNERS[resource], before, after)
+
+    def _observe_owner(self, field: str, before: Any, after: Any) -> None:
+        owner = before if after is None else after
+        uid = (owner.get("metadata") or {}).get("uid") if isinstance(owner, dict) else None
+        if isinstance(uid, str) and uid:
+            replicas = None if after is None else (after.get("spec") or {}).get(field, 1)
+            self.ledger.set_owner(uid, replicas if isinstance(replicas, int) and replicas >= 0 else None)
+
+    # The order of the queue
+
+    def less(self, a: QueuedPod, b: QueuedPod) -> bool:
+        return self.sort_key(a) < self.sort_key(b)
+
+    def sort_key(self, queued: QueuedPod) -> tuple[PrecedenceKey, str, str]:
+        """Taken at whole seconds, so that keys taken one after the other compare."""
+        pod = queued.pod
+        second = float(math.floor(self.handle.clock.now()))
+        return self._precedence.key(pod, second), pod.metadata.creation_timestamp or "", queued.key
+
+    def order_version(self) -> int:
+        """The queue is sorted again when this changes."""
+        return math.floor(self.handle.clock.now())
+
+    def outranks(self, pod: Pod, other: Pod) -> bool:
+        """Whether a pod need not leave room for one that is nominated to a node."""
+        return self._precedence.before(pod, other, self.handle.clock.now())
+
+    # Making room
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        return self._evictions.hold_back(pod)
+
+    def post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
+        self.handle.timer.preemption_attempted()
+        now = self.handle.clock.now()
+        self._write_histories(now)
+        pod = cycle.pod
+        objection = self._objection(cycle, diagnosis)
+        if objection:
+            return refused(objection)
+        wait = 0.0 if self._limits.compat else self._chances.wait(_uid(pod), now)
+        if wait:
+            result = refused(NOT_YET)
+        else:
+            result = self._make_room(cycle, diagnosis, UrgentPod(self.ledger, self._limits, pod, now))
+            wait = self._limits.minimum
+        if (result.nomination is None or not result.nomination.node_name) and wait < math.inf:
+            self.handle.wake_at(pod, now + max(SOONEST, wait))
+        return result
+
+    def _make_room(self, cycle: Cycle, diagnosis: Diagnosis, preemptor: UrgentPod) -> PostFilterResult:
+        cluster = cycle.cluster
+        rows = diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cluster)
+        offset = self.handle.rng.randrange(len(rows)) if len(rows) else 0
+        hopeless: Mask = np.zeros(cluster.columns.rows, dtype=np.bool_)
+        if not self._limits.compat:
+            hopeless[:] = True
+            there = (cluster.pods.get(uid) for uid in self._chances.victims)
+            hopeless[[placed.row for placed in there if placed is not None]] = False
+
+        def rule(pods: Collection[PlacedPod], _pod: Pod) -> Ruling:
+            return ByQos(preemptor, pods)
+
+        def choose(found: Sequence[Candidate]) -> Candidate | None:
+            chosen = least_harm(preemptor, found, self._limits.margin)
+            self.preemptions += 0 if chosen is None else len(chosen.victims)
+            return chosen
+
+        wanted = min(len(rows), max(len(rows) * TRIED[0] // 100, TRIED[1]))
+        return self._evictions.make_room(
+            cycle,
+            rows,
+            rule,
+            hopeless,
+            offset=offset,
+            wanted=wanted,
+            known=None,
+            choose=choose,
+        )
+
+    def _objection(self, cycle: Cycle, diagnosis: Diagnosis) -> str:
+        """Why the pod may not evict others now; "" when it may."""
+        if cycle.pod.spec.preemption_policy == "Never":
+            return NEVER
+        row = nominated_row(cycle, diagnosis)
+        if row is None:
+            return ""
+        leaving = any(placed.pod.terminating for placed in cycle.cluster.pods_on[row].values())
+        return VICTIM_LEAVING if leaving else ""
+
+    # What becomes of a placed pod
+
+    def reserve(self, cycle: Cycle, _node: str) -> None:
+        self.ledger.allocating(_uid(cycle.pod), True)
+
+    def unreserve(self, cycle: Cycle, _node: str) -> None:
+        self.ledger.allocating(_uid(cycle.pod), False)
+        self.ledger.unbound(_uid(cycle.pod))
+
+    def pre_bind_preflight(self, cycle: Cycle, _node: str) -> Status | None:
+        """There is something to write only for a slot that could not be found out otherwise."""
+        now = self.handle.clock.now()
+        self.ledger.binding(_uid(cycle.pod), now)
+        self._write_histories(now)
+        return None if self._slot(cycle.pod) else SKIP
+
+    def pre_bind(self, cycle: Cycle, _node: str) -> Effect:
+        slot = self._slot(cycle.pod)
+        return self.handle.writer.annotate(cycle.pod, {SLOT: str(slot)}) if slot else None
+
+    def post_bind(self, cycle: Cycle, _node: str) -> None:
+        self.ledger.bound(_uid(cycle.pod), self.handle.clock.now())
+
+    def _slot(self, pod: Pod) -> int:
+        """The slot of a pod whose slot is measured by itself; 0 is where a pod goes that says nothing."""
+        known = self.ledger.pods.get(_uid(pod))
+        return known[1].slot if known is not None and known[0].approach == INDEPENDENT else 0
+
+    # What outlives the process
+
+    def _write_histories(self, now: float) -> None:
+        """Write down what the API is about to forget, where a living pod can carry it."""
+        while self.ledger.unwritten:
+            _, account = self.ledger.unwritten.popitem()
+            pod = self._carrier(account)
+            if pod is not None:
+                account.unwritten = False
+                effect = self.handle.writer.annotate(pod, {HISTORY: write_history(account, now)})
+                if effect is not None and not isinstance(effect, Status):
+                    self.handle.launch(self._written(account, pod, effect))
+
+    def _carrier(self, account: ControllerAccount) -> Pod | None:
+        """The pod of a controller that came last: it is likely to live longest."""
+        for each in reversed(account.open.values()):
+            if not each.leaving:
+                placed = self.handle.cluster.pods.get(each.uid)
+                pod = placed.pod if placed is not None else self.handle.cluster.objects.pending_pods.get(each.key)
+                if pod is not None and not pod.terminating:
+                    return pod
+        return None
+
+    async def _written(self, account: ControllerAccount, pod: Pod, effect: Any) -> None:
+        """Wait for a history to be written; one that could not be is written when the next pod comes or goes."""
+        status = await effect
+        if status is not None and account.key in self.ledger.accounts:
+            account.unwritten = True
+
+
+def _uid(pod: Pod) -> str:
+    return pod.metadata.uid or pod.key
