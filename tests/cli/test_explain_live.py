@@ -20,6 +20,28 @@ def test_a_live_pod_is_explained_without_a_dump(empty_control_plane: ControlPlan
     assert "0/2 nodes are available: 2 Insufficient cpu" in huge.out
 
 
+def test_a_pod_without_a_namespace_is_in_that_of_the_option_or_of_the_context(
+    empty_control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    plane = empty_control_plane
+    plane.kubectl("create", "namespace", "shop")
+    plane.client.create_all([make_node("only"), make_pod("web", namespace="shop")])
+    given = podium("explain", "web", "-n", "shop", "--kubeconfig", str(plane.kubeconfig_path))
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_text(plane.kubeconfig_path.read_text())
+    plane.kubectl("config", "set-context", "--current", "--namespace=shop", "--kubeconfig", str(kubeconfig))
+    by_context = podium("explain", "web", "--kubeconfig", str(kubeconfig))
+    nowhere = podium("explain", "web", "--kubeconfig", str(plane.kubeconfig_path))
+    assert (given.code, by_context.code, nowhere.code) == (0, 0, 2)
+    assert given.out.startswith("shop/web fits") and by_context.out == given.out
+    assert "did you mean shop/web?" in nowhere.err
+
+
+def test_two_namespaces_that_differ_are_refused() -> None:
+    ran = podium("explain", "shop/web", "-n", "default", "--from", "src/podium/samples/cluster.yaml")
+    assert (ran.code, ran.err) == (2, "shop/web is not in the namespace default: give one of them\n")
+
+
 def test_what_may_not_be_seen_is_left_out_and_told(empty_control_plane: ControlPlane, tmp_path: Path) -> None:
     plane = empty_control_plane
     plane.client.create_all([make_node("n1"), make_pod("p1")])

@@ -1,3 +1,5 @@
+import os
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -19,6 +21,7 @@ COMMANDS = [
     ["controller"],
     ["controller", "manifest"],
     ["crds"],
+    ["completion"],
     ["bench"],
     ["bench", "scheduler-perf"],
     ["bench", "growth"],
@@ -43,8 +46,29 @@ def test_podium_alone_shows_the_commands() -> None:
     assert all(f"  {command[0]} " in ran.out for command in COMMANDS)
 
 
-def test_version_is_that_of_the_package() -> None:
-    assert podium("--version").out == f"podium {version('podium')}\n"
+def test_version_is_that_of_the_package_with_commit_and_kube_scheduler() -> None:
+    said = podium("--version").out
+    assert re.fullmatch(
+        rf"podium {re.escape(version('podium'))}( \([0-9a-f]{{12}}\))?, decides as kube-scheduler v1\.36\.\d+\n", said
+    )
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_gets_its_script_and_its_answers(shell: str) -> None:
+    script = podium("completion", shell)
+    assert (script.code, script.err) == (0, "")
+    assert "_PODIUM_COMPLETE" in script.out and shell in script.out
+    asked = {"COMP_WORDS": "podium sim", "COMP_CWORD": "1", "_TYPER_COMPLETE_ARGS": "podium sim"}
+    asked |= {"_PODIUM_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    command = [sys.executable, "-m", "podium"]
+    answer = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True, check=False)
+    assert "simulate" in answer.stdout and "explain" not in answer.stdout
+
+
+def test_a_shell_that_is_not_known_is_one_sentence() -> None:
+    ran = podium("completion", "tcsh")
+    assert ran.code == 2
+    assert "bash" in ran.err and "Traceback" not in ran.err
 
 
 def test_help_loads_nothing_that_takes_long() -> None:
@@ -55,7 +79,7 @@ def test_help_loads_nothing_that_takes_long() -> None:
 
 def test_the_program_can_be_run_as_a_module() -> None:
     result = subprocess.run([sys.executable, "-m", "podium", "--version"], capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stdout) == (0, f"podium {version('podium')}\n")
+    assert (result.returncode, result.stdout) == (0, podium("--version").out)
 
 
 def test_a_mistake_of_ours_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ One small module per command, which says what may be typed and hands on; what a 
 so that `podium --help` is quick. Whatever is wrong with the input ends here, as one sentence and exit code 2.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated, NoReturn, TextIO, cast
@@ -15,6 +16,7 @@ from podium.cli import (
     bench,
     chaos,
     check,
+    completion,
     controller,
     crds,
     evaluate,
@@ -54,9 +56,9 @@ def podium(
     Example: podium explain default/web --from cluster.yaml
     """
     if version:
-        from importlib.metadata import version as version_of
+        from podium.cli.version import version_text
 
-        echo(f"podium {version_of('podium')}")
+        echo(version_text())
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -81,13 +83,21 @@ app.command()(chaos.chaos)
 app.add_typer(controller.app)
 app.command()(crds.crds)
 app.command()(scheduler_manifest.manifest)
+app.command()(completion.completion)
 
 
-def main(args: Sequence[str] | None = None) -> NoReturn:
+def kubectl_plugin() -> NoReturn:
+    """Run as `kubectl podium …`: kubectl finds the program `kubectl-podium` on the path, and hands its arguments on."""
+    main(program="kubectl podium")
+
+
+def main(args: Sequence[str] | None = None, program: str = completion.PROGRAM) -> NoReturn:
     """Run a command line and exit."""
+    if completion.VARIABLE in os.environ:
+        completion.answer_shells()
     sys.stdout, sys.stderr = cast(TextIO, PipeEnd(sys.stdout)), cast(TextIO, PipeEnd(sys.stderr))
     try:
-        code = app(args, prog_name="podium", standalone_mode=False)
+        code = app(args, prog_name=program, standalone_mode=False, complete_var=completion.VARIABLE)
     except Exception as error:
         sentence = sentence_for(error)
         if sentence is None:

@@ -6,7 +6,14 @@ import typer
 
 from podium.cli.console import echo
 from podium.cli.errors import ANSWER_IS_NO, InputError
-from podium.cli.options import ContextOption, FeatureGatesOption, KubeconfigOption, Output, PluginOption
+from podium.cli.options import (
+    ContextOption,
+    FeatureGatesOption,
+    KubeconfigOption,
+    NamespaceOption,
+    Output,
+    PluginOption,
+)
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -31,6 +38,7 @@ def explain(
     ] = None,
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
+    namespace: NamespaceOption = None,
     more: Annotated[
         list[str] | None,
         typer.Option("-f", metavar="FILE", help="Objects not in the cluster yet, usually the pod. Repeatable."),
@@ -57,25 +65,28 @@ def explain(
     Example: podium explain default/web
     """
     from podium.cli.configuration import read_config
-    from podium.cli.live_cluster import ask_cluster
+    from podium.cli.live_cluster import ask_cluster, cluster_access
     from podium.cli.registry import registry_with
     from podium.cli.show import show
-    from podium.cli.target import pod_key
+    from podium.cli.target import check_namespace, pod_key
     from podium.engine.explain import Outcome
     from podium.engine.explain import explain as judge
     from podium.framework.plugin_failures import FirstFailures, ignore_failure
 
     if cluster and (kubeconfig or context):
         raise InputError("--from is a dump and --kubeconfig a live cluster: give one of them")
+    check_namespace(pod, namespace)
     registry = registry_with(plugin)
     settings = read_config(config, registry, feature_gates)
     load = held = None
     if cluster:
         known = _read_files(cluster, more or [], verbose)
+        key = pod_key(pod, namespace or "default")
     else:
-        kubeconfig = kubeconfig or settings.client_connection.kubeconfig or None
-        known, load, held = ask_cluster(kubeconfig, context, settings, registry, None if more else pod_key(pod))
-    objects, target = _with_given(pod, known, more or [], verbose, "the files" if cluster else "the cluster")
+        access = cluster_access(kubeconfig or settings.client_connection.kubeconfig or None, context)
+        key = pod_key(pod, namespace or access.namespace)
+        known, load, held = ask_cluster(access, settings, registry, None if more else key)
+    objects, target = _with_given(key, known, more or [], verbose, "the files" if cluster else "the cluster")
     failures = FirstFailures(_print_failure if verbose else ignore_failure)
     explanation = judge(objects, target, settings, registry, load=load, parity=parity, on_failure=failures)
     if held is not None:

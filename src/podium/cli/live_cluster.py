@@ -24,16 +24,18 @@ class LiveCluster(NamedTuple):
     held: str | None
 
 
-def ask_cluster(
-    kubeconfig: str | None, context: str | None, config: "SchedulerConfig", registry: "Registry", pod_key: str | None
-) -> LiveCluster:
-    """Raises ClientError where the API server cannot be asked; what it withholds is printed and left out."""
+def cluster_access(kubeconfig: str | None, context: str | None) -> "Access":
+    """How the cluster is reached."""
     from podium.client import AccessError, load_access
 
     try:
-        access = load_access(kubeconfig, context=context)
+        return load_access(kubeconfig, context=context)
     except AccessError as error:
         raise InputError(f"{error}; or ask about a dump: --from cluster.json, made with {HOW_TO_DUMP}") from None
+
+
+def ask_cluster(access: "Access", config: "SchedulerConfig", registry: "Registry", pod_key: str | None) -> LiveCluster:
+    """Raises ClientError where the API server cannot be asked; what it withholds is printed and left out."""
     found = asyncio.run(_ask(access, config, registry, pod_key))
     for series, problem in found.load.problems.items():
         _warn(f"judged without {series.query}: {problem}")

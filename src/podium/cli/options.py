@@ -35,6 +35,12 @@ ContextOption = Annotated[
 ]
 
 
+NamespaceOption = Annotated[
+    str | None,
+    typer.Option("-n", "--namespace", metavar="NAME", help="Of a pod named without one; else that of the context."),
+]
+
+
 class Output(StrEnum):
     """How an answer is printed."""
 

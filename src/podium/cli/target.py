@@ -12,9 +12,15 @@ if TYPE_CHECKING:
 SHOWN = 5
 
 
-def pod_key(name: str | None) -> str | None:
-    """The namespace and name of what was typed."""
-    return name if name is None or "/" in name else f"default/{name}"
+def pod_key(name: str | None, namespace: str = "default") -> str | None:
+    """The namespace and name of what was typed; `namespace` is that of a name without one."""
+    return name if name is None or "/" in name else f"{namespace}/{name}"
+
+
+def check_namespace(name: str | None, namespace: str | None) -> None:
+    """A namespace is given once, or twice the same."""
+    if name is not None and namespace is not None and "/" in name and name.partition("/")[0] != namespace:
+        raise InputError(f"{name} is not in the namespace {namespace}: give one of them")
 
 
 def find_pod(

@@ -1,0 +1,107 @@
+"""The wheel in an environment of its own: nothing of the checkout is on its path, and it has all that users need."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.testbed import ControlPlane
+from tests.testbed.objects import make_node, make_pod
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    sources = folder / "sources"
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    for name in tracked.decode().split("\0"):
+        if name.startswith("src/") or name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+            target = sources / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes((ROOT / name).read_bytes())
+    (sources / "src/podium/commit.txt").write_text("0123456789abcdef0123456789abcdef01234567\n")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*command, "--wheel-dir", folder, sources], check=True, env=_clean())
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of programs of an environment with the wheel, and with what it depends on from this one."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=False, symlinks=True)
+    python = folder / "bin" / "python"
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(python),
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        str(wheel),
+    ]
+    subprocess.run(command, check=True, env=_clean())
+    packages = next((folder / "lib").glob("python*/site-packages"))
+    (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+    return folder / "bin"
+
+
+def _clean() -> dict[str, str]:
+    """The environment variables without those that lead to the checkout."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL"))}
+
+
+def _ran(folder: Path, installed: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    environment = _clean() | {"PATH": f"{installed}{os.pathsep}{os.environ['PATH']}"}
+    return subprocess.run(
+        [installed / command[0], *command[1:]], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_wheel_has_types_samples_definitions_and_policies(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {"podium/py.typed", "podium/samples/cluster.yaml", "podium/commit.txt"} <= names
+    assert any(name.startswith("podium/controllers/crds/") for name in names)
+    assert not any(name.startswith(("tests", "examples")) for name in names)
+
+
+def test_it_runs_without_the_checkout(installed: Path, tmp_path: Path) -> None:
+    program = "import podium; print(podium.__file__)"
+    assert str(ROOT) not in _ran(tmp_path, installed, "python", "-c", program).stdout
+    version = _ran(tmp_path, installed, "podium", "--version").stdout
+    assert re.fullmatch(r"podium \S+ \(0123456789ab\), decides as kube-scheduler v1\.36\.\d+\n", version)
+    crds = _ran(tmp_path, installed, "podium", "crds", "-o", "name")
+    assert (crds.returncode, "podgroups" in crds.stdout) == (0, True), crds.stderr
+    demo = _ran(tmp_path, installed, "podium", "up", "--demo", "--port", "0")
+    assert demo.returncode == 0, demo.stderr
+    explained = _ran(
+        tmp_path, installed, "python", "-c",
+        "import sys; from importlib.resources import files; from podium.cli import main; "
+        "main(['explain', 'shop/web-4', '--from', str(files('podium') / 'samples/cluster.yaml')])",
+    )  # fmt: skip
+    assert "shop/web-4 fits" in explained.stdout, explained.stderr
+
+
+def test_kubectl_finds_it_as_a_plugin(
+    installed: Path, tmp_path: Path, empty_control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plane = empty_control_plane
+    plane.kubectl("create", "namespace", "shop")
+    plane.client.create_all([make_node("only", cpu="2"), make_pod("web", namespace="shop", cpu="1")])
+    monkeypatch.setenv("PATH", f"{installed}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    said = plane.kubectl("podium", "explain", "web", "-n", "shop", "--kubeconfig", str(plane.kubeconfig_path))
+    assert "shop/web fits: goes to only" in said
