@@ -12,6 +12,7 @@ from tests.builders import make_node, make_pod
 from tests.framework.runtimes import answering
 from tests.pod_group_worlds import (
     ALL_GATES,
+    GANGS,
     PREEMPTION,
     TOPOLOGY,
     PodGroupWorld,
@@ -344,3 +345,29 @@ def test_no_member_is_lost_to_a_fault_in_the_cycle_itself(monkeypatch: pytest.Mo
         world.scheduler.schedule_one()
     (popped,) = world.queue.in_flight.pods()  # which the driver puts back
     assert {queued.pod.name for queued in world.queue} == {"g-0", "g-1"} - {popped.name}
+
+
+@pytest.mark.parametrize(
+    ("gates", "why"),
+    [
+        (GANGS, 'running Permit plugin "GangScheduling": failed to get podGroup default/g: podgroup{} not found'),
+        (TOPOLOGY, "podgroup{} not found"),
+    ],
+)
+def test_a_group_deleted_under_its_pods_is_an_error_and_its_pods_wait(gates: frozenset[Gate], why: str) -> None:
+    world = PodGroupWorld(nodes=[node()], gates=gates)
+    group = pod_group(minimum=2)
+    world.add(group, *group_members(2))
+    world.delete(group)
+    world.try_next()
+    own = why.format('.scheduling.k8s.io "g"')
+    assert own in world.messages.values()
+    assert {failed.reason for failed in world.failures} == {"SchedulerError"}
+    assert (world.bound, world.conditions) == ([], [])
+    assert world.queue.pending().gated == 2
+    world.add(group)
+    world.run()
+    world.pass_time(20)
+    world.scheduler.tick()
+    world.run()
+    assert len(world.bound) == 2

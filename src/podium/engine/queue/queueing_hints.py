@@ -40,6 +40,7 @@ _ANYTHING = tuple(
         Resource.STORAGE_CLASS,
         Resource.RESOURCE_CLAIM,
         Resource.DEVICE_CLASS,
+        Resource.POD_GROUP,
     )
 )
 """What a plugin hears of that does not say what it waits for: as in kube-scheduler, not quite everything."""
