@@ -211,7 +211,7 @@ def _find(cycle: Cycle, runtime: ProfileRuntime, search: NodeSearch, sampling: S
     cluster, outcome, handle = cycle.cluster, search.outcome, runtime.handle
     nominated = cluster.row_of.get(cycle.pod.status.nominated_node_name)
     placement = cycle.placement
-    if placement is not None and nominated not in placement:
+    if nominated is not None and placement is not None and nominated not in placement:
         nominated = None
     if nominated is not None and cluster.nodes[nominated] is not None:
         try:
@@ -230,9 +230,10 @@ def _find(cycle: Cycle, runtime: ProfileRuntime, search: NodeSearch, sampling: S
                 search.outcome = outcome._replace(restricting=outcome.restricting | {status.plugin})
         except PluginError as error:
             handle.report(f"pod {cycle.pod.key} on its nominated node: {error}")
-    rows = cluster.order.rows if outcome.node_names is None else runtime.rows_named(outcome.node_names)
-    if placement is not None:
-        rows = placement[np.isin(placement, rows)]
+    rows = cluster.order.rows if placement is None else placement
+    if outcome.node_names is not None:
+        named = runtime.rows_named(outcome.node_names)
+        rows = named if placement is None else placement[np.isin(placement, named)]
     limit = _enough(runtime, cycle, sampling, len(rows))
     _filter(runtime, cycle, search, rows, limit, sampling)
     return False
