@@ -9,6 +9,8 @@ from podium.cli.errors import ANSWER_IS_NO, InputError
 
 app = typer.Typer(name="policy", help="Policies of learned scores.", no_args_is_help=True)
 
+ENOUGH_DECISIONS, MOST_FALLBACKS, DEADLINE = 10_000, 0.001, 0.005
+"""What must be seen in shadow mode before the model may decide."""
 PolicyArgument = Annotated[str, typer.Argument(metavar="FILE", help="A policy file, or the name of one that ships.")]
 
 
@@ -66,6 +68,38 @@ def verify(file: PolicyArgument) -> None:
         echo(str(error), err=True)
         raise typer.Exit(ANSWER_IS_NO) from None
     echo(f"{found.name} {found.version}: fine")
+
+
+@app.command()
+def report(log: Annotated[str, typer.Argument(metavar="FILE", help="What LearnedScore's `log` names.")]) -> None:
+    """Sum up the decisions of LearnedScore: who decided, how far model and fallback agree, how long it took.
+
+    Exit code 1 where the model may not yet decide: too few decisions compared, or too many made by the fallback.
+
+    Example: podium policy report decisions.jsonl
+    """
+    from pathlib import Path
+
+    from podium.plugins.learned.decision_log import sum_up
+
+    path = Path(log)
+    if not path.is_file():
+        raise InputError(f"{log}: there is no such file; the argument log of LearnedScore names it")
+    with path.open("rb") as lines:
+        found = sum_up(lines)
+    for source, number in sorted(found.decisions.items()):
+        echo(f"decided by {source}: {number}")
+    echo(f"compared: {found.compared}, same best node {found.agreement:.1%}, rank correlation {found.tau:.2f}")
+    echo(f"both scores: median {1000 * found.p50:.2f} ms, 99th percentile {1000 * found.p99:.2f} ms")
+    wrong = []
+    if found.compared < ENOUGH_DECISIONS:
+        wrong.append(f"{found.compared} decisions are compared, {ENOUGH_DECISIONS:,} are wanted")
+    if found.fallback_rate >= MOST_FALLBACKS:
+        wrong.append(f"the fallback stood in for {found.fallback_rate:.1%} of the decisions")
+    if found.p99 > DEADLINE:
+        wrong.append(f"the 99th percentile is beyond {1000 * DEADLINE:g} ms")
+    echo("ready to decide" if not wrong else f"not yet ready: {'; '.join(wrong)}")
+    raise typer.Exit(ANSWER_IS_NO if wrong else 0)
 
 
 def _short(what: object) -> str:

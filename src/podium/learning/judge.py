@@ -125,7 +125,7 @@ class Comparison(NamedTuple):
 
     @property
     def beats(self) -> bool:
-        return self.smallest > 0 and not self.difference.mean - self.difference.margin <= 0
+        return self.smallest > 0 and self.difference.mean - self.difference.margin > 0
 
 
 def compare(rows: Sequence[Row], policy: str, others: Sequence[str]) -> list[Comparison]:

@@ -92,7 +92,7 @@ def copied(array: Any) -> Any:
     return array.copy()
 
 
-def _call(function: Any, *arguments: Any) -> Any:
+def call(function: Any, *arguments: Any) -> Any:
     """Compiled functions take a dozen arrays; types are checked where these are made."""
     return function(*arguments)
 
@@ -141,15 +141,16 @@ class KernelRun:
         self, arrival: Floats, lifetime: Floats, end: float, counted_from: float, queue: bool, workload: Workload
     ) -> float:
         """Have pods come and go; gives the mean GPU thousandths in use."""
-        arguments = arrival, lifetime, end, counted_from, queue, *self._arguments(workload, 2 * len(arrival) + 2)
-        return float(_call(run_churn, *arguments, self.chosen, self.devices, self.waited))
+        arguments = arrival, lifetime, end, counted_from, queue, *self.arguments(workload, 2 * len(arrival) + 2)
+        return float(call(run_churn, *arguments, self.chosen, self.devices, self.waited))
 
     def _static(self, first: int, last: int, workload: Workload) -> None:
         if last > first:
-            arguments = self._arguments(workload, last - first + 1)
-            _call(run_static, first, last, *arguments, self.chosen, self.devices)
+            arguments = self.arguments(workload, last - first + 1)
+            call(run_static, first, last, *arguments, self.chosen, self.devices)
 
-    def _arguments(self, workload: Workload, changes: int) -> tuple[Any, ...]:
+    def arguments(self, workload: Workload, changes: int) -> tuple[Any, ...]:
+        """What compiled functions work on, for so many changes of nodes at most."""
         plan, scorer = self._plan, self._scorer
         typical = most_of(workload)
         table, known = class_table(typical, plan.models), knowledge_of(typical)

@@ -31,11 +31,17 @@ SIZES = ("cpu", "share", "1", "2", "4", "8+")
 
 
 def allocation_at(plan: KernelPlan, run: KernelRun, percents: Sequence[int]) -> dict[int, float]:
-    """The allocation of a static run, in percent, at some percents of demand; percents that were not reached lack."""
+    """The allocation of a static run, in percent, at some percents of demand: the mean over the pods that arrived while
+    the demand was that percent; where none did, what it was before."""
     capacity = sum(plan.capacity.values())
     arrived = np.floor(100 * np.cumsum(plan.gpu) / capacity + 0.5)
     used = 100 * np.cumsum(np.where(run.chosen >= 0, plan.gpu, 0)) / capacity
-    return {percent: float(used[arrived == percent].mean()) for percent in percents if (arrived == percent).any()}
+    found = {}
+    for percent in percents:
+        at = arrived == percent
+        before = used[arrived < percent]
+        found[percent] = float(used[at].mean()) if at.any() else float(before[-1]) if len(before) else 0.0
+    return found
 
 
 def static_figure(plan: KernelPlan, scorer: Scorer | str, ties: str, seed: int, workload: Workload) -> float:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from podium.cluster import NodeInfo, Nodes
 from podium.framework import Cycle, PluginError, Resource
 from podium.plugins.learned import LearnedScore
+from podium.plugins.learned.decision_log import sum_up
 from podium.plugins.learned.policy_file import TrainedOn, encoded
 from tests.builders import make_cluster, make_plugin
 from tests.engine.schedulers import World
@@ -241,6 +242,9 @@ def test_modes(file: Path, tmp_path: Path) -> None:
     assert compared["fallback"] == ["n2"]
     assert compared["nodes"] == 2
     assert decided["source"] == "shadow"
+    summary = sum_up(log.read_bytes().splitlines())
+    assert (summary.decisions, summary.compared, summary.fallback_rate) == ({"shadow": 1}, 1, 0.0)
+    assert sum_up([b'{"source": "timeout"}', b'{"source": "model"}', b"nonsense", b"[]"]).fallback_rate == 0.5
     off = world(file, mode="off")
     attempt(off, "new")
     assert off.bound == found.bound

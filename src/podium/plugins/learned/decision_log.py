@@ -9,7 +9,9 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -47,6 +49,50 @@ class DecisionLog:
             os.write(self._file, msgspec.json.encode(line) + b"\n")
         except OSError:
             return
+
+
+class LogSummary(NamedTuple):
+    """What a log says: who decided, and how far model and fallback agree."""
+
+    decisions: dict[str, int]
+    """By source: model, shadow, or why the fallback decided."""
+    compared: int
+    agreement: float
+    """The share of comparisons in which a best node of the model is a best node of the fallback."""
+    tau: float
+    p50: float
+    p99: float
+    """Seconds that both scores took together."""
+
+    @property
+    def fallback_rate(self) -> float:
+        """The share of decisions that the model was to make and the fallback made."""
+        ours = {"model", "shadow", "canary", "off", "single"}
+        total = sum(self.decisions.values())
+        return sum(number for source, number in self.decisions.items() if source not in ours) / total if total else 0.0
+
+
+def sum_up(lines: Iterable[bytes]) -> LogSummary:
+    """The summary of a log; lines that are none of ours do not count."""
+    decisions: Counter[str] = Counter()
+    agreed: list[bool] = []
+    taus, seconds = [], []
+    for line in lines:
+        try:
+            found = msgspec.json.decode(line)
+        except msgspec.DecodeError:
+            continue
+        if not isinstance(found, dict):
+            continue
+        if isinstance(found.get("source"), str):
+            decisions[found["source"]] += 1
+        elif isinstance(found.get("model"), list) and isinstance(found.get("fallback"), list):
+            agreed.append(bool(set(map(str, found["model"])) & set(map(str, found["fallback"]))))
+            taus.append(float(found.get("tau", 0.0)))
+            seconds.append(float(found.get("seconds", 0.0)))
+    p50, p99 = np.quantile(seconds, [0.5, 0.99]).tolist() if seconds else (0.0, 0.0)
+    mean = float(np.mean(taus)) if taus else 0.0
+    return LogSummary(dict(decisions), len(agreed), sum(agreed) / max(len(agreed), 1), mean, p50, p99)
 
 
 def _best(names: list[str], scores: Scores) -> list[str]:
