@@ -73,7 +73,7 @@ def test_the_agents_of_one_keep_their_weights() -> None:
         ("predicates/safe-overload", "priorities/safe-overload", 1),
         (None, "priorities/safe-balance", 10),
     ]
-    for agent in ("congestion", "pigeon", "reward", "load", "template"):
+    for agent in ("congestion", "pigeon", "reward", "load", "learned", "template"):
         (entry,) = entries(agent)
         assert entry["weight"] == 10
 

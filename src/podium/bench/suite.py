@@ -9,6 +9,7 @@ from podium.bench.affinity import AFFINITY
 from podium.bench.basic import BASIC
 from podium.bench.events import EVENTS
 from podium.bench.gangs import GANGS
+from podium.bench.gpu_sharing import GPU_SHARING
 from podium.bench.preemption import PREEMPTION
 from podium.bench.quotas import QUOTAS
 from podium.bench.scheduler_plugins import SCHEDULER_PLUGINS
@@ -28,6 +29,7 @@ WORKLOADS: tuple[Workload, ...] = (
     *GANGS,
     *QUOTAS,
     *SCHEDULER_PLUGINS,
+    *GPU_SHARING,
 )
 
 

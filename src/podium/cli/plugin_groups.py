@@ -62,7 +62,6 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "GpuClustering": "GPU nodes with pods that ask for as many GPUs",
         "GpuBestFit": "GPU nodes with the least room left",
         "GpuFGD": "GPU nodes whose idle GPUs stay usable (fragmentation gradient descent)",
-        "LearnedScore": "GPU nodes by weights that were trained for the workload",
     },
     "Measured load": {
         "MeasuredLoad": "prefer nodes under little pressure, by several metrics together",

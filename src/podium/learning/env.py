@@ -11,6 +11,7 @@ constants, so that numbers are about 1.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from podium.learning.env_kernel import observe_nodes, put_on
 from podium.learning.extra import needed
-from podium.learning.kernel import KernelRun, Scorer, call, plan_of
+from podium.learning.kernel import KernelRun, Scorer, Workload, call, plan_of
 from podium.learning.kernel_choice import renew_prices
 from podium.learning.kernel_state import KernelNode, KernelPod
 from podium.learning.lists import shuffled
@@ -37,8 +38,12 @@ MOST = 100.0
 class PlacementEnv(gymnasium.Env):  # type: ignore[misc, name-defined]
     """Pods of a list, in random order, on a cluster that is empty at the start."""
 
-    def __init__(self, nodes: Sequence[KernelNode], pods: Sequence[KernelPod]) -> None:
+    def __init__(
+        self, nodes: Sequence[KernelNode], pods: Sequence[KernelPod], workload: Workload | None = None
+    ) -> None:
+        """`workload` is what is known of the pods to come; without it, the pods themselves."""
         self._given, self._pods = tuple(nodes), tuple(pods)
+        self._workload = workload or Counter((pod.cpu, pod.request) for pod in pods)
         spaces, many = gymnasium.spaces, len(self._given)
         self._models = sorted({node.model for node in self._given if node.gpus})
         self.action_space = spaces.Discrete(many)
@@ -58,11 +63,8 @@ class PlacementEnv(gymnasium.Env):  # type: ignore[misc, name-defined]
         drawn = int(self.np_random.integers(2**31))
         sequence = [self._pods[i] for i in np.random.default_rng(drawn).permutation(len(self._pods))]
         plan = self._plan = plan_of(shuffled(self._given, drawn), sequence)
-        counts: dict[Any, int] = {}
-        for kind in plan.kinds:
-            counts[kind] = counts.get(kind, 0) + 1
-        run = self._run = KernelRun(plan, Scorer(np.zeros((len(GROUPS), len(TERMS))), 0.0, 1.0), "fixed")
-        self._arguments: list[Any] = list(run.arguments(counts, len(sequence) + 1))
+        run = KernelRun(plan, Scorer(np.zeros((len(GROUPS), len(TERMS))), 0.0, 1.0), "fixed")
+        self._arguments: list[Any] = list(run.arguments(self._workload, len(sequence) + 1))
         self._arguments[HOSTS] = True  # all terms are shown
         self._memory = self._arguments[-1]
         self._capacity = sum(plan.capacity.values())
