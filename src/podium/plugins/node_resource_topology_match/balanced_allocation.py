@@ -42,16 +42,23 @@ def score_row(resources: Sequence[RowResource]) -> int:
     >>> score_row([([6000], 0, 2000, 1), ([16 << 30], 0, 8 << 30, 1)])
     98
     """
-    shares = [
-        [amount / (have - held) if have > held else 1.0 for have in reported]
-        for reported, held, amount, _weight in resources
-    ]
-    return lowest_of([_score(of_zone) for of_zone in zip(*shares, strict=True)], 1)
+    scores: list[int] = []
+    for slot in range(len(resources[0][0])):
+        shares: list[float] = []
+        for reported, held, amount, _weight in resources:
+            left = reported[slot] - held
+            shares.append(amount / left if left > 0 else 1.0)
+        scores.append(_score(shares))
+    return lowest_of(scores, 1)
 
 
-def _score(shares: tuple[float, ...]) -> int:
+def _score(shares: list[float]) -> int:
     if max(shares) > 1:
         return 0
+    if len(shares) == 2:  # the usual number: the same sums without a loop
+        mean = (shares[0] + shares[1]) / 2
+        one, other = shares[0] - mean, shares[1] - mean
+        return int(max(0.0, (1 - (one * one + other * other)) * 100))
     mean = 0.0
     for share in shares:
         mean += share

@@ -22,7 +22,7 @@ from podium.framework.normalize import MAX_SCORE, Scores
 from podium.plugins.node_resource_topology_match.manager_settings import ManagerSettings
 from podium.plugins.node_resource_topology_match.zone_columns import UNLISTED, Amounts, Mask, ZoneColumns, ZoneLayout
 from podium.plugins.node_resource_topology_match.zone_needs import Request, ZoneNeeds
-from podium.plugins.node_resource_topology_match.zone_sets import MOST_ZONES_IN_SETS, zone_sets
+from podium.plugins.node_resource_topology_match.zone_sets import MOST_ZONES_IN_SETS, ZoneSets, zone_sets
 
 SETS_AT_ONCE: Final = 1 << 20
 """So many sets × rows are looked at in one step."""
@@ -39,7 +39,17 @@ def score_of(count: int, optimal: bool, max_numa_nodes: int) -> int:
 
 
 class LeastNumaNodes:
-    """The strategy; it has no settings."""
+    """The strategy, with the sets of zones by layout and size."""
+
+    def __init__(self) -> None:
+        self._sets: dict[tuple[int, int], ZoneSets] = {}
+
+    def _sets_of(self, zones: ZoneColumns, number: int, size: int) -> ZoneSets:
+        """The sets of one size in the layout with this number."""
+        sets = self._sets.get((number, size))
+        if sets is None:
+            sets = self._sets[number, size] = zone_sets(zones.layouts.values[number], size)
+        return sets
 
     # Many rows at once
 
@@ -58,22 +68,32 @@ class LeastNumaNodes:
     # One row
 
     def score(self, zones: ZoneColumns, needs: ZoneNeeds, settings: ManagerSettings, row: int) -> int:
-        layout = zones.layouts.values[zones.layouts.numbers.item(row)]
-        if len(layout.numbers) > MOST_ZONES_IN_SETS:
+        number: int = zones.layouts.numbers.item(row)
+        count = len(zones.layouts.values[number].numbers)
+        if count > MOST_ZONES_IN_SETS:
             return 0
-        left = {name: zones.available_on(name, row).copy() for name in needs.resources}
-        listed = {name for name, amounts in left.items() if any(amount > UNLISTED for amount in amounts)}
+        left = {name: zones.available_on(name, row) for name in needs.resources}
+        listed = {name for name, amounts in left.items() if max(amounts, default=UNLISTED) > UNLISTED}
         largest, all_optimal, counted = 0, True, False
-        for request in _requests(needs, settings):
+        requests = _requests(needs, settings)
+        for position, request in enumerate(requests, start=1):
             if not any(each.resource in listed for each in request):
                 continue
             counted = True
-            found = _set_for(left, listed, layout, request)
+            wanted = [
+                (left[each.resource], each.amount) for each in request if each.resource in listed or not each.optional
+            ]
+            found = None
+            for size in range(1, count + 1):
+                found = _set_for(wanted, self._sets_of(zones, number, size))
+                if found is not None:
+                    break
             if found is None:
                 return 0
             slots, optimal = found
             largest, all_optimal = max(largest, len(slots)), all_optimal and optimal
-            _drain(left, request, slots)
+            if position < len(requests):
+                _drain(left, request, slots)
         return score_of(largest, all_optimal, settings.max_numa_nodes) if counted else MAX_SCORE
 
 
@@ -81,20 +101,23 @@ def _requests(needs: ZoneNeeds, settings: ManagerSettings) -> list[Request]:
     return [needs.whole] if settings.by_pod else [each.request for each in needs.containers]
 
 
-def _set_for(
-    left: Mapping[str, list[int]], listed: set[str], layout: ZoneLayout, request: Request
-) -> tuple[tuple[int, ...], bool] | None:
-    """The set of slots to take, and whether it is optimal."""
-    wanted = [(left[each.resource], each.amount) for each in request if each.resource in listed or not each.optional]
-    for size in range(1, len(layout.numbers) + 1):
-        sets = zone_sets(layout, size)
-        for position, slots in enumerate(sets.slots):
-            if all(
-                all(amounts[slot] > UNLISTED for slot in slots) and sum(amounts[slot] for slot in slots) >= amount
-                for amounts, amount in wanted
-            ):
-                return slots, bool(sets.optimal[position])
+def _set_for(wanted: list[tuple[list[int], int]], sets: ZoneSets) -> tuple[tuple[int, ...], bool] | None:
+    """The first set of slots that has enough of everything, and whether it is optimal."""
+    for position, slots in enumerate(sets.slots):
+        if all(_has(amounts, slots, amount) for amounts, amount in wanted):
+            return slots, bool(sets.optimal[position])
     return None
+
+
+def _has(amounts: list[int], slots: tuple[int, ...], amount: int) -> bool:
+    """Whether each of the slots lists a resource, and all have enough of it together."""
+    together = 0
+    for slot in slots:
+        have = amounts[slot]
+        if have == UNLISTED:
+            return False
+        together += have
+    return together >= amount
 
 
 def _drain(left: Mapping[str, list[int]], request: Request, slots: tuple[int, ...]) -> None:

@@ -198,5 +198,7 @@ class ZoneColumns:
 
     def available_on(self, name: str, row: int) -> list[int]:
         """What each zone of one row has left; UNLISTED where it does not list the resource."""
-        held = self.held_on(name, row)
-        return [max(have - held, 0) if have > UNLISTED else UNLISTED for have in self.reported_on(name, row)]
+        reported, held = self.reported_on(name, row), self.held_on(name, row)
+        if not held:
+            return reported.copy()
+        return [have - held if have > held else 0 if have > UNLISTED else UNLISTED for have in reported]
