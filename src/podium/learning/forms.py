@@ -17,7 +17,9 @@ from podium.learning.kernel_state import Floats
 from podium.placement.gpu.terms import GROUPS, MEANINGLESS, TERMS
 
 READABLE = {"F": 1.0, "st16": 0.2, "surplus": 0.5, "R1": -0.1, "price": -0.8}
-"""The weights of the readable policy, where most searches start."""
+"""The weights of the readable policy, set by hand."""
+GUESSES = {"F": 1.0, "st16": 0.1, "surplus": 0.1, "R1": -0.1, "price": -0.1}
+"""Where most searches start: FGD with small guesses elsewhere."""
 PACKING = {
     "F": 0.5, "st16": 0.2, "surplus": 0.3, "R1": -0.5, "C1": -0.3, "empty": -0.3, "gfree": -0.1, "opened": -0.2,
     "lo": -0.2, "price": -0.5,
@@ -77,13 +79,13 @@ class ScoreForm(NamedTuple):
 
 
 FORMS = {
-    "S1": ScoreForm(tuple(READABLE), False, READABLE, ("static",), 31, 24),
+    "S1": ScoreForm(tuple(READABLE), False, GUESSES, ("static",), 31, 24),
     "S2": ScoreForm(
-        ("st8", "st12", "st16", "surplus", "vfill", "ufill", "R1", "price"), False, READABLE, ("static",), 31, 24
+        ("st8", "st12", "st16", "surplus", "vfill", "ufill", "R1", "price"), False, GUESSES, ("static",), 31, 24
     ),
-    "A": ScoreForm(_ALL, False, READABLE, ("static",), 41, 48),
-    "Bn": ScoreForm(_ALL, True, READABLE, ("static",), 112, 64),
-    "B": ScoreForm(TERMS, True, READABLE, ("static",), 112, 64),
+    "A": ScoreForm(_ALL, False, GUESSES, ("static",), 41, 48),
+    "Bn": ScoreForm(_ALL, True, GUESSES, ("static",), 112, 64),
+    "B": ScoreForm(TERMS, True, GUESSES, ("static",), 112, 64),
     "C": ScoreForm(_CHURN, False, PACKING, ("churn",), 43, 32),
     "J": ScoreForm(_CHURN, False, PACKING, ("static", "churn"), 38, 32),
 }

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from podium.cluster import NodeInfo, Nodes
 from podium.framework import Cycle, PluginError, Resource
+from podium.placement.gpu.terms import group_of
 from podium.plugins.learned import LearnedScore
 from podium.plugins.learned.decision_log import sum_up
+from podium.plugins.learned.plugin import _wanted
 from podium.plugins.learned.policy_file import TrainedOn, encoded
 from tests.builders import make_cluster, make_plugin
 from tests.engine.schedulers import World
@@ -109,7 +111,7 @@ def test_one_node_and_many_get_the_same_points(
     assert all(0 <= points <= 100 for points in many)
     rows = Nodes(cluster).rows.tolist()
     assert many == [plugin.score_node(cycle, NodeInfo(cluster, row)) for row in rows]
-    known = plugin._refreshed(cycle)
+    known = plugin._refreshed(*_wanted(cycle))
     state = {row: plugin._score.base(plugin._state_of(row), *_asked(cycle))[0] for row in rows}  # type: ignore[union-attr]
     for row in rows:
         assert known.base[row] == pytest.approx(state[row], abs=1e-9)
@@ -120,9 +122,6 @@ def test_one_node_and_many_get_the_same_points(
 
 
 def _asked(cycle: Cycle) -> tuple[int, Any, int]:
-    from podium.placement.gpu.terms import group_of
-    from podium.plugins.learned.plugin import _wanted
-
     cpu, request = _wanted(cycle)
     return cpu, request, group_of(request.gpus, request.milli)
 
@@ -195,12 +194,21 @@ def test_a_model_that_raises_is_counted_and_paused(file: Path, monkeypatch: pyte
     def fail(*_: Any) -> Any:
         raise ZeroDivisionError("broken")
 
-    monkeypatch.setattr(plugin, "_refreshed", fail)
+    monkeypatch.setattr(plugin, "_model_scores", fail)
+    monkeypatch.setattr(plugin, "_points_of_row", fail)
     for i in range(8):
         attempt(found, f"p{i}")
     assert len(found.bound) == 8
     assert plugin.guard.fallbacks["exception"] == 5
     assert plugin.guard.fallbacks["breaker_open"] == 3
+
+
+def test_a_pod_that_comes_has_its_nodes_computed_before_its_decision(file: Path) -> None:
+    found = world(file)
+    plugin = learned(found)
+    found.add(gpu_pod("new", 100, cpu=1))
+    assert len(plugin._shapes) == 1
+    assert all(each.cursor.at_end for each in plugin._shapes.values())
 
 
 def test_scores_that_are_no_numbers_are_counted(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,7 +236,7 @@ def test_pods_unlike_those_of_the_training_make_the_fallback_decide(tmp_path: Pa
     found = World("GpuShare", "LearnedScore", args={"LearnedScore": {"policy": str(file)}})
     found.add(gpu_node("n1", 2, cpu=6), gpu_node("n2", 2, cpu=8))
     plugin = learned(found)
-    for _ in range(600):
+    for _ in range(700):
         plugin.observe(Resource.POD, None, gpu_pod("seen", 100, cpu=1))
     attempt(found, "new")
     assert plugin.guard.fallbacks["drift"] == 1

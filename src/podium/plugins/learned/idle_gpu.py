@@ -21,7 +21,7 @@ class IdleGpu:
         self.capacity: Counter[str] = Counter()
         self.free: Counter[str] = Counter()
         self.generation = 0
-        """Moves when the capacity may have."""
+        """Moves with the capacity."""
 
     def catch_up(self) -> None:
         if self._cursor.at_end:
@@ -31,8 +31,7 @@ class IdleGpu:
         missing = cluster.columns.rows - len(rows)
         rows += [("", 0, 0)] * missing
         changed: Iterable[int] = range(len(rows)) if changes is None else dict.fromkeys((*changes[0], *changes[1]))
-        if changes is None or changes[0]:
-            self.generation += 1
+        before = None if changes is not None and not changes[0] else +self.capacity
         for row in changed:
             model, number, idle = rows[row]
             self.capacity[model] -= WHOLE * number
@@ -40,6 +39,8 @@ class IdleGpu:
             rows[row] = model, number, idle = self._of(row)
             self.capacity[model] += WHOLE * number
             self.free[model] += idle
+        if before is not None and before != +self.capacity:
+            self.generation += 1
 
     def _of(self, row: int) -> tuple[str, int, int]:
         if self._cluster.nodes[row] is None:

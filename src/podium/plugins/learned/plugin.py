@@ -103,10 +103,26 @@ class LearnedScore(Plugin):
     # What is heard of
 
     def observe(self, resource: str, before: Any, after: Any) -> None:
-        if resource == Resource.POD and before is None and isinstance(after, Pod) and self._seen.counted:
-            facts = self._cluster.facts.of(after)
-            request = request_of(after, facts)
-            self._seen.add((int(facts.counted[CPU]), request if isinstance(request, GpuRequest) else NO_GPU))
+        """Count a pod that is new, and compute the nodes for its shape now: what takes long is done when its decision
+        comes."""
+        if resource != Resource.POD or before is not None or not isinstance(after, Pod):
+            return
+        facts = self._cluster.facts.of(after)
+        found = request_of(after, facts)
+        cpu, request = int(facts.counted[CPU]), found if isinstance(found, GpuRequest) else NO_GPU
+        if self._seen.counted:
+            self._seen.add((cpu, request))
+        if after.spec.node_name or self.args.mode == "off":
+            return
+        try:
+            self._look_at_file()
+            self._build()
+            if self._score is not None and self.guard.reason(self.handle.clock.now()) is None:
+                self._refreshed(cpu, request)
+        except _OutsideError:
+            self.guard.set_lasting("ood")
+        except Exception as error:
+            self._failed("exception", error)
 
     # Who decides
 
@@ -201,12 +217,13 @@ class LearnedScore(Plugin):
         if reason in ("", "shadow"):
             began = clock.now()
             scores = None
-            if self.guard.too_slow(self._to_compute(cycle, nodes), began):
+            computed = self._to_compute(cycle, nodes)
+            if self.guard.too_slow(computed, began):
                 reason = "timeout"
             else:
                 scores, reason = self._guarded(lambda: self._model_scores(cycle, nodes), reason)
             if scores is not None:
-                self.guard.took(len(nodes), clock.now() - began, began)
+                self.guard.took(computed, clock.now() - began, began)
                 if reason == "":
                     return scores
                 if reason == "shadow":
@@ -221,7 +238,7 @@ class LearnedScore(Plugin):
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
         if self._last == (cycle.pod.uid, ""):
             try:
-                base = self._refreshed(cycle).base[node.row]
+                base = self._refreshed(*_wanted(cycle)).base[node.row]
                 return self._points_of_row(cycle, node.row, float(base))
             except Exception as error:
                 self._failed("exception", error)
@@ -275,11 +292,12 @@ class LearnedScore(Plugin):
         self._last = pod.uid, reason
 
     def _to_compute(self, cycle: Cycle, nodes: Nodes) -> int:
-        known = self._shapes.get(_shape(cycle))
+        cpu, request = _wanted(cycle)
+        known = self._shapes.get(RequestShape(cpu, request.gpus, request.milli))
         return len(nodes) if known is None else min(len(nodes), FEW_ROWS)
 
     def _model_scores(self, cycle: Cycle, nodes: Nodes) -> Scores:
-        base = nodes.pick(self._refreshed(cycle).base)
+        base = nodes.pick(self._refreshed(*_wanted(cycle)).base)
         extra = nodes.pick(self._extra_by_model(cycle)[self._models.ids])
         assert self._policy is not None
         weight = self._weights(cycle)[RANK]
@@ -331,9 +349,9 @@ class LearnedScore(Plugin):
 
     # What is remembered of shapes
 
-    def _refreshed(self, cycle: Cycle) -> ShapeScores:
-        """The rows of the pod's shape, up to date."""
-        shape = _shape(cycle)
+    def _refreshed(self, cpu: int, request: GpuRequest) -> ShapeScores:
+        """The rows of a shape, up to date."""
+        shape = RequestShape(cpu, request.gpus, request.milli)
         known = self._shapes.get(shape)
         if known is None:
             if len(self._shapes) >= MOST_SHAPES:
@@ -342,16 +360,20 @@ class LearnedScore(Plugin):
         if known.cursor.at_end:
             return known
         changes = known.cursor.read()
-        rows = None if changes is None else list(dict.fromkeys((*changes[0], *changes[1])))
-        if rows is None or len(rows) > FEW_ROWS:
-            known.base[:] = self._bases(cycle)
+        if changes is None:
+            nodes = Nodes(self._cluster, None)
+            self._check_ranges(nodes)
+            known.base[:] = self._bases(nodes, cpu, request)
             return known
-        cpu, request = _wanted(cycle)
+        present = self._cluster.present
+        rows = [row for row in dict.fromkeys((*changes[0], *changes[1])) if present[row]]
+        if len(rows) > FEW_ROWS:
+            known.base[rows] = self._bases(Nodes(self._cluster, np.array(rows, dtype=np.intp)), cpu, request)
+            return known
         group = group_of(request.gpus, request.milli)
         assert self._score is not None
         for row in rows:
-            if self._cluster.present[row]:
-                known.base[row] = self._score.base(self._state_of(row), cpu, request, group)[0]
+            known.base[row] = self._score.base(self._state_of(row), cpu, request, group)[0]
         return known
 
     def _state_of(self, row: int) -> NodeState:
@@ -360,28 +382,34 @@ class LearnedScore(Plugin):
         pods = len(self._cluster.pods_on[row])
         return NodeState(cpu, devices.sorted_on(row), devices.model_of(row), pods, devices.pods_by_size_on(row))
 
-    def _bases(self, cycle: Cycle) -> Floats:
-        """Of all rows; raises _OutsideError where too many terms are outside the trained range."""
-        cluster, devices = self._cluster, self._devices
-        cpu, request = _wanted(cycle)
-        nodes = Nodes(cluster, None)
-        left = cluster.resources.allocatable[CPU] - cluster.resources.requested[CPU]
-        free = devices.free(nodes)
+    def _has_model(self, nodes: Nodes) -> Callable[[Iterable[str]], NDArray[np.bool_]]:
+        return lambda models: self._devices.has_model(nodes, tuple(models))
+
+    def _check_ranges(self, nodes: Nodes) -> None:
+        """Raises _OutsideError where too many terms of the nodes are outside the trained range."""
+        if self._ranges is None or self._score is None:
+            return
+        states = self._score.states(_cpu_left(nodes), self._devices.free(nodes), self._has_model(nodes))
+        states = states[:, nodes.pick(self._cluster.present)]
+        low, high = self._ranges
+        outside = (states < low[:, np.newaxis]) | (states > high[:, np.newaxis])
+        if outside.size and outside.mean() > self.args.most_outside:
+            raise _OutsideError
+
+    def _bases(self, nodes: Nodes, cpu: int, request: GpuRequest) -> Floats:
+        devices = self._devices
         assert self._score is not None
-
-        def has_model(models: Iterable[str]) -> NDArray[np.bool_]:
-            return devices.has_model(nodes, tuple(models))
-
-        if self._ranges is not None:
-            states = self._score.states(left, free, has_model)[:, cluster.present]
-            low, high = self._ranges
-            outside = (states < low[:, np.newaxis]) | (states > high[:, np.newaxis])
-            if outside.size and outside.mean() > self.args.most_outside:
-                raise _OutsideError
-        sizes = devices.pods_by_size(nodes, request.size)
-        group = group_of(request.gpus, request.milli)
-        counts = cluster.resources.pod_count
-        return self._score.bases(left, free, has_model, counts, devices.counts(), sizes, cpu, request, group)
+        return self._score.bases(
+            _cpu_left(nodes),
+            devices.free(nodes),
+            self._has_model(nodes),
+            nodes.pick(self._cluster.resources.pod_count),
+            nodes.pick(devices.counts()),
+            devices.pods_by_size(nodes, request.size),
+            cpu,
+            request,
+            group_of(request.gpus, request.milli),
+        )
 
     # The fallback
 
@@ -415,9 +443,10 @@ def _wanted(cycle: Cycle) -> tuple[int, GpuRequest]:
     return int(cycle.facts.counted[CPU]), request if isinstance(request, GpuRequest) else NO_GPU
 
 
-def _shape(cycle: Cycle) -> RequestShape:
-    cpu, request = _wanted(cycle)
-    return RequestShape(cpu, request.gpus, request.milli)
+def _cpu_left(nodes: Nodes) -> NDArray[np.int64]:
+    resources = nodes.cluster.resources
+    left: NDArray[np.int64] = nodes.pick(resources.allocatable[CPU]) - nodes.pick(resources.requested[CPU])
+    return left
 
 
 def _ranges(policy: PolicyFile) -> tuple[Floats, Floats] | None:
