@@ -13,7 +13,8 @@ from podium.framework import Handle, ManualClock, Plugin
 from podium.framework.handle import Preemptor
 from podium.framework.nominator import Nominator
 from podium.framework.waiting import WaitingPods
-from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod
+from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
+from podium.kube.devices import Allocation
 
 T = TypeVar("T")
 P = TypeVar("P", bound=Plugin)
@@ -125,6 +126,15 @@ class NoWrites:
         self.annotated[pod.key] = dict(annotations)
 
     def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
+        pass
+
+    def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
+        pass
+
+    def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
+        pass
+
+    def deallocate_claim(self, claim: ResourceClaim) -> None:
         pass
 
 

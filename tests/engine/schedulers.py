@@ -14,7 +14,9 @@ from podium.engine.scheduler import Scheduler
 from podium.framework import ManualClock, Nomination, Plugin, QueuedPod
 from podium.framework.extender import Extender
 from podium.framework.handle import Effect, Preemptor
-from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod
+from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
+from podium.kube.claim_status import deallocated, released, reserved
+from podium.kube.devices import Allocation
 from tests.framework.runtimes import setup
 
 CLEARED = Nomination("")
@@ -54,6 +56,7 @@ class World:
         self.evicted: list[str] = []
         self.annotated: dict[str, dict[str, str]] = {}
         self.annotate_answer: Effect = None
+        self.claim_answer: Effect = None
         self.evictions: list[Callable[[str | None], None]] = []
         self.cleared: list[str] = []
         self.nominated: list[tuple[str, str]] = []
@@ -112,6 +115,17 @@ class World:
 
     def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
         pass
+
+    def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> Effect:
+        if self.claim_answer is None:
+            self.intake.set(reserved(claim, allocation, pod, self.clock.now()))
+        return self.claim_answer
+
+    def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
+        self.intake.set(released(claim, pod))
+
+    def deallocate_claim(self, claim: ResourceClaim) -> None:
+        self.intake.set(deallocated(claim))
 
     def scheduled(self, pod: Pod, node_name: str) -> None:
         self.scheduled_pods.append((pod.name, node_name))

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from podium.kube import Node, Pod
-from tests.builders import make_node, make_pod
+from podium.kube import Node, Pod, ResourceClaim
+from tests.builders import build, make_node, make_pod
 from tests.engine.schedulers import World
 from tests.storage import make_claim, make_class
 
@@ -17,6 +17,12 @@ NOBODY = "No preemption victims found for incoming pod"
 NO_HELP = "Preemption is not helpful for scheduling"
 TAINT = [{"key": "maintenance", "effect": "NoSchedule"}]
 SHORT = {"cpu": 3}
+
+
+def claim_of_devices(name: str, device_class: str) -> ResourceClaim:
+    request = {"name": "r", "exactly": {"deviceClassName": device_class, "count": 1}}
+    metadata = {"name": name, "namespace": "default", "uid": name}
+    return build(ResourceClaim, {"metadata": metadata, "spec": {"devices": {"requests": [request]}}})
 
 
 def nodes(*options: dict[str, Any]) -> list[Node]:
@@ -82,9 +88,9 @@ def uses(claim: str) -> dict[str, Any]:
             id="a claim that does not exist",
         ),
         pytest.param(
-            nodes({}, {}, {}),
+            [*nodes({}, {}, {}), claim_of_devices("gpu", "zz")],
             {"spec": {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}},
-            "0/3 nodes are available: Podium does not allocate resource claims yet, and the pod has claims: gpu."
+            "0/3 nodes are available: request r: device class zz does not exist."
             f"{NO_ROOM} 0/3 nodes are available: 3 {NO_HELP}.",
             id="ended by DynamicResources",
         ),

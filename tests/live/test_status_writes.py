@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from podium.client import Client
 from podium.framework import ManualClock, Nomination, Status
 from podium.kube import Pod
+from podium.live.claim_writer import ClaimWriter
 from podium.live.pod_status import PodStatuses
 from podium.live.write_failures import WriteFailures
 from podium.live.writer import LiveWriter
@@ -76,6 +77,7 @@ class World:
             latest=lambda _pod: self.known,
             learn=self._learn,
             spawn=asyncio.ensure_future,
+            claims=ClaimWriter(client, CLOCK, lambda _claim: None, self.complaints.append),
         )
 
     def _learn(self, data: bytes) -> Pod:

@@ -17,7 +17,9 @@ from podium.engine.intake import Intake
 from podium.framework.clock import Clock
 from podium.framework.diagnosis import Nomination
 from podium.framework.handle import Preemptor
-from podium.kube import Condition, PersistentVolume, PersistentVolumeClaim, Pod, PodStatus
+from podium.kube import Condition, PersistentVolume, PersistentVolumeClaim, Pod, PodStatus, ResourceClaim
+from podium.kube.claim_status import deallocated, released, reserved
+from podium.kube.devices import Allocation
 from podium.kube.meta import format_time
 
 DELETED = "2026-01-01T00:01:00Z"
@@ -65,6 +67,16 @@ class ApiStandIn:
     def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
         for each in (*volumes, *claims):
             self._events.append(lambda each=each: self.intake.set(each))  # type: ignore[misc]
+
+    def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
+        latest = reserved(claim, allocation, pod, self._clock.now())
+        self._events.append(lambda: self.intake.set(latest))
+
+    def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
+        self._events.append(lambda: self.intake.set(released(claim, pod)))
+
+    def deallocate_claim(self, claim: ResourceClaim) -> None:
+        self._events.append(lambda: self.intake.set(deallocated(claim)))
 
     def scheduled(self, pod: Pod, node_name: str) -> None:
         pass

@@ -1,9 +1,9 @@
 """Lists where the API server serves the kinds that scheduling reads, and which of them a scheduler watches.
 
-`WATCHED` is what kube-scheduler watches with the default profile, but for the three kinds of dynamic resources; its
-selector for pods leaves out those that have ended, which hold nothing any more. Workloads are only asked for their
-selectors, by default topology spreading. Priority classes are not watched: admission has written the number into the
-pod. PodGroups are watched while the gate GenericWorkload is on.
+`WATCHED` is what kube-scheduler watches with the default profile; its selector for pods leaves out those that have
+ended, which hold nothing any more. Workloads are only asked for their selectors, by default topology spreading.
+Priority classes are not watched: admission has written the number into the pod; nor are templates of claims, which a
+controller reads. PodGroups are watched while the gate GenericWorkload is on.
 """
 
 from typing import Any, Final
@@ -13,6 +13,7 @@ from podium.kube import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
+    DeviceClass,
     KubeObject,
     Namespace,
     Node,
@@ -24,6 +25,9 @@ from podium.kube import (
     PriorityClass,
     ReplicaSet,
     ReplicationController,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
     Service,
     StatefulSet,
     StorageClass,
@@ -48,10 +52,14 @@ RESOURCES: Final[dict[type[KubeObject], ApiResource[Any]]] = {
     CSIStorageCapacity: ApiResource("/apis/storage.k8s.io/v1/csistoragecapacities", CSIStorageCapacity),
     VolumeAttachment: ApiResource("/apis/storage.k8s.io/v1/volumeattachments", VolumeAttachment),
     PodDisruptionBudget: ApiResource("/apis/policy/v1/poddisruptionbudgets", PodDisruptionBudget),
+    ResourceClaim: ApiResource("/apis/resource.k8s.io/v1/resourceclaims", ResourceClaim),
+    ResourceSlice: ApiResource("/apis/resource.k8s.io/v1/resourceslices", ResourceSlice),
+    DeviceClass: ApiResource("/apis/resource.k8s.io/v1/deviceclasses", DeviceClass),
+    ResourceClaimTemplate: ApiResource("/apis/resource.k8s.io/v1/resourceclaimtemplates", ResourceClaimTemplate),
     PriorityClass: ApiResource("/apis/scheduling.k8s.io/v1/priorityclasses", PriorityClass),
     PodGroup: ApiResource("/apis/scheduling.k8s.io/v1alpha2/podgroups", PodGroup),
 }
 
 WATCHED: Final[tuple[ApiResource[Any], ...]] = tuple(
-    resource for kind, resource in RESOURCES.items() if kind not in (PriorityClass, PodGroup)
+    resource for kind, resource in RESOURCES.items() if kind not in (PriorityClass, PodGroup, ResourceClaimTemplate)
 )

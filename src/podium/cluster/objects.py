@@ -14,6 +14,7 @@ from podium.kube import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
+    DeviceClass,
     Namespace,
     PersistentVolume,
     PersistentVolumeClaim,
@@ -23,6 +24,8 @@ from podium.kube import (
     PriorityClass,
     ReplicaSet,
     ReplicationController,
+    ResourceClaim,
+    ResourceSlice,
     Service,
     StatefulSet,
     StorageClass,
@@ -122,6 +125,9 @@ class Objects:
         self.priority_classes: Store[PriorityClass] = Store()
         self.budgets: Store[PodDisruptionBudget] = Store()
         self.pod_groups: Store[PodGroup] = Store()
+        self.resource_claims: Store[ResourceClaim] = Store()
+        self.resource_slices: Store[ResourceSlice] = Store()
+        self.device_classes: Store[DeviceClass] = Store()
         self.pending_pods: Store[Pod] = Store()
         self.custom: dict[str, Store[Any]] = {}
         self._by_type: dict[type, Store[Any]] = {
@@ -140,6 +146,9 @@ class Objects:
             PriorityClass: self.priority_classes,
             PodDisruptionBudget: self.budgets,
             PodGroup: self.pod_groups,
+            ResourceClaim: self.resource_claims,
+            ResourceSlice: self.resource_slices,
+            DeviceClass: self.device_classes,
         }
 
     def stores(self) -> list[Store[Any]]:

@@ -35,7 +35,8 @@ from podium.framework.profile import ProfileRuntime
 from podium.framework.protocols import ExplainingPlugin
 from podium.framework.status import PluginError, Status
 from podium.framework.waiting import WaitingPods
-from podium.kube import CustomObject, Node, PersistentVolume, PersistentVolumeClaim, Pod
+from podium.kube import CustomObject, Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
+from podium.kube.devices import Allocation
 from podium.plugins import load_registry
 
 
@@ -286,4 +287,13 @@ class Unwritten:
         return None
 
     def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
+        return None
+
+    def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
+        return None
+
+    def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
+        return None
+
+    def deallocate_claim(self, claim: ResourceClaim) -> None:
         return None

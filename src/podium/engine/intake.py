@@ -23,11 +23,14 @@ from podium.kube import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
+    DeviceClass,
     Node,
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
     PodGroup,
+    ResourceClaim,
+    ResourceSlice,
     Service,
     StorageClass,
     VolumeAttachment,
@@ -46,6 +49,9 @@ _RESOURCE_OF: dict[type, str] = {
     VolumeAttachment: Resource.VOLUME_ATTACHMENT,
     Service: Resource.SERVICE,
     PodGroup: Resource.POD_GROUP,
+    ResourceClaim: Resource.RESOURCE_CLAIM,
+    ResourceSlice: Resource.RESOURCE_SLICE,
+    DeviceClass: Resource.DEVICE_CLASS,
 }
 
 POD_ADD = Event(Resource.UNSCHEDULED_POD, Action.ADD)

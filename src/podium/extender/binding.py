@@ -13,8 +13,9 @@ import msgspec
 from podium.client import ApiError, Client, ClientError, Unreachable
 from podium.framework import Nomination, Status
 from podium.framework.handle import Effect, Preemptor
-from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
+from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
 from podium.kube.bounds import UNDECODABLE
+from podium.kube.devices import Allocation
 
 NO_BIND = "Extender doesn't support Bind: make 'BindVerb' be empty in your ExtenderConfig"
 """The classic refusal, for an extender that watches no cluster and so cannot bind in it."""
@@ -75,6 +76,13 @@ class BindingWriter:
 
     def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> Effect:
         return Status.error("an extender binds no volumes")
+
+    def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> Effect:
+        return Status.error("an extender gives claims no devices")
+
+    def release_claim(self, claim: ResourceClaim, pod: Pod) -> None: ...
+
+    def deallocate_claim(self, claim: ResourceClaim) -> None: ...
 
     def scheduled(self, pod: Pod, node_name: str) -> None: ...
 

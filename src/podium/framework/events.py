@@ -71,9 +71,9 @@ class Resource:
     SERVICE = "Service"
     NAMESPACE = "Namespace"
     POD_GROUP = "scheduling.k8s.io/PodGroup"
-    RESOURCE_CLAIM = "ResourceClaim"
-    DEVICE_CLASS = "DeviceClass"
-    RESOURCE_SLICE = "ResourceSlice"
+    RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
+    DEVICE_CLASS = "resource.k8s.io/DeviceClass"
+    RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
 
 
 class Event(NamedTuple):

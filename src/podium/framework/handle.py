@@ -22,7 +22,8 @@ from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.status import Status
 from podium.framework.timer import UNTIMED, Timer
 from podium.framework.waiting import WaitingPods
-from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod, PodGroup
+from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod, PodGroup, ResourceClaim
+from podium.kube.devices import Allocation
 
 if TYPE_CHECKING:
     from podium.framework.profile import ProfileRuntime
@@ -80,6 +81,18 @@ class Writer(Protocol):
 
         An answer given at once says that they are bound; after one that is awaited, the plugin waits for that itself.
         """
+
+    def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> Effect:
+        """Write into a claim's status that a pod uses it, with what it was given unless it has that already.
+
+        What was written comes back as a change of the claim, before an answer that is awaited.
+        """
+
+    def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
+        """Take back that a pod uses a claim; what the claim was given stays."""
+
+    def deallocate_claim(self, claim: ResourceClaim) -> None:
+        """Take back what a claim was given."""
 
 
 class Handle:

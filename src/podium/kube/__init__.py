@@ -14,6 +14,7 @@ from podium.kube.affinity import (
 )
 from podium.kube.custom_object import CustomObject
 from podium.kube.decode import KINDS, Decoded, DecodeError, KubeObject, decode_documents, decode_json
+from podium.kube.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from podium.kube.meta import (
     Amount,
     Condition,
@@ -77,6 +78,7 @@ __all__ = [
     "CustomObject",
     "DecodeError",
     "Decoded",
+    "DeviceClass",
     "KubeObject",
     "LabelSelector",
     "LabelSelectorRequirement",
@@ -107,7 +109,10 @@ __all__ = [
     "ReplicaSet",
     "ReplicationController",
     "Requirement",
+    "ResourceClaim",
+    "ResourceClaimTemplate",
     "ResourceRequirements",
+    "ResourceSlice",
     "Resources",
     "Selector",
     "SelectorError",

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from podium.kube.check import problems
 from podium.kube.custom_object import CUSTOM_KINDS, CustomObject
+from podium.kube.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from podium.kube.documents import FILE, Document, DocumentError, read_documents, read_json
 from podium.kube.namespace import Namespace
 from podium.kube.node import Node
@@ -51,6 +52,10 @@ KubeObject = (
     | PodDisruptionBudget
     | PriorityClass
     | PodGroup
+    | DeviceClass
+    | ResourceSlice
+    | ResourceClaim
+    | ResourceClaimTemplate
     | CustomObject
 )
 
@@ -72,6 +77,10 @@ KINDS: Final[dict[tuple[str, str], type[KubeObject]]] = {
     ("policy/v1", "PodDisruptionBudget"): PodDisruptionBudget,
     ("scheduling.k8s.io/v1", "PriorityClass"): PriorityClass,
     ("scheduling.k8s.io/v1alpha2", "PodGroup"): PodGroup,
+    ("resource.k8s.io/v1", "DeviceClass"): DeviceClass,
+    ("resource.k8s.io/v1", "ResourceSlice"): ResourceSlice,
+    ("resource.k8s.io/v1", "ResourceClaim"): ResourceClaim,
+    ("resource.k8s.io/v1", "ResourceClaimTemplate"): ResourceClaimTemplate,
     **dict.fromkeys(CUSTOM_KINDS, CustomObject),
 }
 """The types by apiVersion and kind."""

@@ -27,7 +27,8 @@ from podium.framework.plugin_failures import FirstFailures, PluginFailure
 from podium.framework.queued import QueuedPod
 from podium.framework.timer import UNTIMED
 from podium.framework.waiting import WaitingPod
-from podium.kube import Condition, Node, Pod, PodGroup
+from podium.kube import Condition, Node, Pod, PodGroup, ResourceClaim
+from podium.live.claim_writer import ClaimWriter
 from podium.live.extender_client.http_extender import build_extenders
 from podium.live.group_status import GroupStatuses
 from podium.live.metrics.registry import Metrics
@@ -75,7 +76,16 @@ class LiveScheduler:
         self._shadow = shadow
         self.plugin_failures = FirstFailures(_log_failure)
         self.writer = LiveWriter(
-            client, clock, rng, self.statuses, recorder, failures, self._latest, self._learn, self._spawn
+            client,
+            clock,
+            rng,
+            self.statuses,
+            recorder,
+            failures,
+            self._latest,
+            self._learn,
+            self._spawn,
+            ClaimWriter(client, clock, self._learn_claim, LOG.warning),
         )
         self._groups = GroupStatuses(client, clock, self._latest_group, self._spawn, LOG.warning)
         self.engine = Scheduler(
@@ -244,6 +254,11 @@ class LiveScheduler:
 
     def _learn(self, pod: bytes) -> Pod | None:
         found: Pod | None = self.informers.by_kind[Pod].learn(pod)
+        return found
+
+    def _learn_claim(self, claim: bytes) -> ResourceClaim | None:
+        found: ResourceClaim | None = self.informers.by_kind[ResourceClaim].learn(claim)
+        self._work.set()
         return found
 
     def _text_of_pod(self, key: str) -> bytes | None:

@@ -24,9 +24,11 @@ from podium.engine.scheduler import Scheduler
 from podium.framework import Nomination
 from podium.framework.cycle import Cycle
 from podium.framework.status import PluginError
-from podium.kube import Condition, PersistentVolume, PersistentVolumeClaim, Pod
+from podium.kube import Condition, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
 from podium.kube.bounds import UNDECODABLE
+from podium.kube.devices import Allocation
 from podium.kube.json_depth import MAX_DEPTH, nested_too_deeply
+from podium.placement.devices.uses import uses_of
 from podium.serving.log import LOG
 
 MOST_WAITING = 1000
@@ -109,6 +111,9 @@ class ShadowWriter(Unwritten):
             objects.volumes.restore(volume.key)
         for claim in claims:
             objects.claims.restore(claim.key)
+
+    def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
+        uses_of(self._shadow.cluster.objects).end(claim)
 
 
 class UncomparedDecision(NamedTuple):

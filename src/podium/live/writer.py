@@ -19,8 +19,10 @@ from podium.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, ApiError, Client, 
 from podium.framework import Nomination, Status
 from podium.framework.clock import Clock
 from podium.framework.handle import Effect, Preemptor
-from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
+from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
+from podium.kube.devices import Allocation
 from podium.kube.meta import format_time
+from podium.live.claim_writer import ClaimWriter
 from podium.live.pod_status import PodStatuses, worth_repeating
 from podium.live.write_failures import WriteFailures
 from podium.serving.events.recorder import EventRecorder, kind_of, preempted, scheduler_of
@@ -65,6 +67,7 @@ class LiveWriter:
         latest: Callable[[Pod], Pod | None],
         learn: Callable[[bytes], Pod | None],
         spawn: Callable[[Coroutine[Any, Any, None]], object],
+        claims: ClaimWriter,
     ) -> None:
         self._client = client
         self._clock = clock
@@ -75,6 +78,7 @@ class LiveWriter:
         self._latest = latest
         self._learn = learn
         self._spawn = spawn
+        self._claims = claims
         self.binding = 0
         """How many bindings are under way."""
 
@@ -232,6 +236,15 @@ class LiveWriter:
             if problem is not None:
                 return problem
         return None
+
+    def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> Effect:
+        return self._claims.reserve(claim, allocation, pod)
+
+    def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
+        self._spawn(self._claims.release(claim, pod))
+
+    def deallocate_claim(self, claim: ResourceClaim) -> None:
+        self._spawn(self._claims.deallocate(claim))
 
     async def _patched(self, path: str, patch: Any) -> Status | None:
         try:

@@ -17,7 +17,9 @@ from msgspec.structs import replace
 from podium.engine.intake import Intake
 from podium.framework.diagnosis import Nomination
 from podium.framework.handle import Preemptor
-from podium.kube import Condition, PersistentVolume, PersistentVolumeClaim, Pod, PodStatus
+from podium.kube import Condition, PersistentVolume, PersistentVolumeClaim, Pod, PodStatus, ResourceClaim
+from podium.kube.claim_status import deallocated, released, reserved
+from podium.kube.devices import Allocation
 from podium.kube.meta import format_time
 from podium.simulator.distributions import Draw
 from podium.simulator.pods import FOREVER, PodArrival
@@ -207,6 +209,16 @@ class VirtualApi:
     def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
         for each in (*volumes, *claims):
             self._writes.append(lambda each=each: self.intake.set(each))  # type: ignore[misc]
+
+    def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
+        latest = reserved(claim, allocation, pod, self._clock.now())
+        self._writes.append(lambda: self.intake.set(latest))
+
+    def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
+        self._writes.append(lambda: self.intake.set(released(claim, pod)))
+
+    def deallocate_claim(self, claim: ResourceClaim) -> None:
+        self._writes.append(lambda: self.intake.set(deallocated(claim)))
 
     def scheduled(self, pod: Pod, node_name: str) -> None:
         pass

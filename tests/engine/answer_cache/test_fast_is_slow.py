@@ -28,7 +28,8 @@ from podium.framework.preemption.dry_runs import Candidate
 from podium.framework.preemption.evictions import CANDIDATES
 from podium.framework.profile import ProfileRuntime
 from podium.framework.waiting import WaitingPods
-from podium.kube import Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, Service
+from podium.kube import Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim, Service
+from podium.kube.devices import Allocation
 from podium.plugins import load_registry
 from tests.builders import build
 from tests.engine.storage_worlds import change, first_storage, volumes_of, with_claims
@@ -74,6 +75,15 @@ class World:
         pass
 
     def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
+        pass
+
+    def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
+        pass
+
+    def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
+        pass
+
+    def deallocate_claim(self, claim: ResourceClaim) -> None:
         pass
 
     def scheduled(self, pod: Pod, node_name: str) -> None:

@@ -24,7 +24,8 @@ from podium.engine import scheduler as engine
 from podium.engine.decide import Decision, decide
 from podium.framework import ManualClock, Nomination
 from podium.framework.handle import Preemptor
-from podium.kube import KINDS, PersistentVolume, PersistentVolumeClaim, Pod, decode_json
+from podium.kube import KINDS, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim, decode_json
+from podium.kube.devices import Allocation
 from podium.live.extender_client.http_extender import build_extenders
 from podium.plugins import load_registry
 from tests.live.extender_client.extender_server import ExtenderServer, Misdeed, Reply, Seen, hang, hang_up, write
@@ -279,6 +280,15 @@ class Podium:
 
     def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
         return None
+
+    def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
+        pass
+
+    def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
+        pass
+
+    def deallocate_claim(self, claim: ResourceClaim) -> None:
+        pass
 
     def scheduled(self, pod: Pod, node_name: str) -> None:
         self.outcome.node = node_name

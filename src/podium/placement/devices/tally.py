@@ -31,16 +31,9 @@ class DeviceTally:
     """The devices in use."""
 
     def __init__(self) -> None:
-        self.dedicated: set[DeviceID] = set()
+        self.dedicated: Counter[DeviceID] = Counter()
         self.shares: Counter[DeviceID] = Counter()
         self.consumed: dict[DeviceID, Consumed] = {}
-
-    def copied(self) -> DeviceTally:
-        other = DeviceTally()
-        other.dedicated = set(self.dedicated)
-        other.shares = Counter(self.shares)
-        other.consumed = {device: dict(amounts) for device, amounts in self.consumed.items()}
-        return other
 
     def add(self, allocation: Allocation) -> None:
         for result in allocation.devices.results:
@@ -48,7 +41,7 @@ class DeviceTally:
             if result.admin_access:
                 continue
             if result.share_id is None:
-                self.dedicated.add(device)
+                self.dedicated[device] += 1
                 continue
             self.shares[device] += 1
             if result.consumed_capacity:
@@ -60,17 +53,21 @@ class DeviceTally:
             if result.admin_access:
                 continue
             if result.share_id is None:
-                self.dedicated.discard(device)
+                _one_less(self.dedicated, device)
                 continue
-            self.shares[device] -= 1
-            if self.shares[device] <= 0:
-                del self.shares[device]
+            _one_less(self.shares, device)
             if result.consumed_capacity:
                 release(self.consumed, device, {name: parse(each) for name, each in result.consumed_capacity.items()})
 
     def is_allocated(self, device: DeviceID) -> bool:
         """Whether anything of a device is in use."""
         return device in self.dedicated or device in self.shares or device in self.consumed
+
+
+def _one_less(counts: Counter[DeviceID], device: DeviceID) -> None:
+    counts[device] -= 1
+    if counts[device] <= 0:
+        del counts[device]
 
 
 def consume(consumed: dict[DeviceID, Consumed], device: DeviceID, amounts: Consumed) -> None:

@@ -3,18 +3,18 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from podium.cluster import Nodes
+from podium.cluster import NodeInfo, Nodes
 from podium.config.durations import decode_hook
 from podium.config.field import FieldPath
 from podium.framework import SKIP, Code, Cycle, Diagnosis, NodeStatuses, PluginError, Status
 from podium.kube import Pod
 from podium.plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
 from tests.builders import make_cluster, make_node, make_plugin, make_pod
-from tests.plugins.ask import refusals
 
 CLUSTER = make_cluster([make_node("a"), make_node("b")])
 PLUGIN = make_plugin(DynamicResources, CLUSTER)
 CLAIMING = make_pod(spec={"resourceClaims": [{"name": "gpu", "resourceClaimName": "g"}, {"name": "nic"}]})
+MISSING = 'could not find ResourceClaim "default/g"'
 
 
 def begun(cycle: Cycle) -> Cycle:
@@ -22,16 +22,15 @@ def begun(cycle: Cycle) -> Cycle:
     return cycle
 
 
-def test_a_pod_with_claims_is_turned_away_for_a_reason_that_says_so() -> None:
-    assert PLUGIN.pre_enqueue(CLAIMING) is None
-    status = PLUGIN.pre_filter(Cycle(CLAIMING, CLUSTER))
-    assert status.code == Code.UNRESOLVABLE
-    assert status.message == "Podium does not allocate resource claims yet, and the pod has claims: gpu, nic"
+def test_a_pod_whose_claims_are_missing_may_not_enter_the_queue() -> None:
+    for status in (PLUGIN.pre_enqueue(CLAIMING), PLUGIN.pre_filter(Cycle(CLAIMING, CLUSTER))):
+        assert status is not None
+        assert status.code == Code.UNRESOLVABLE
+        assert status.message == MISSING
 
 
 def test_pods_without_claims_are_not_filtered() -> None:
-    assert refusals(PLUGIN, make_pod(), CLUSTER) == {"a": None, "b": None}
-    PLUGIN.filter(begun(Cycle(make_pod(), CLUSTER)), Nodes(CLUSTER))
+    assert PLUGIN.filter_node(begun(Cycle(make_pod(), CLUSTER)), NodeInfo(CLUSTER, 0)) is None
 
 
 def test_pods_without_claims_are_scored_0_everywhere_rather_than_skipped() -> None:
@@ -71,7 +70,7 @@ def test_when_pre_filter_never_ran_making_room_fails_with_not_found() -> None:
 def test_a_profile_that_disables_it_at_pre_filter_only_fails_everywhere_else() -> None:
     cycle = Cycle(make_pod(), CLUSTER)
     with pytest.raises(PluginError, match=r"^not found$"):
-        PLUGIN.filter(cycle, Nodes(CLUSTER))
+        PLUGIN.filter_node(cycle, NodeInfo(CLUSTER, 0))
     with pytest.raises(PluginError, match=r"^not found$"):
         PLUGIN.score(cycle, Nodes(CLUSTER))
     assert PLUGIN.reserve(cycle, "a") == Status.error("not found")
@@ -84,8 +83,9 @@ def test_after_the_choice_there_is_nothing_to_do() -> None:
     assert PLUGIN.pre_bind_preflight(cycle, "a") == SKIP
 
 
-def test_no_event_undoes_the_rejection() -> None:
-    assert list(PLUGIN.interests()) == []
+def test_pods_without_claims_are_cached_for_ever_and_others_never() -> None:
+    assert PLUGIN.watermark(make_pod()) == ()
+    assert PLUGIN.watermark(CLAIMING) is None
 
 
 def arguments(**given: str) -> DynamicResourcesArgs:

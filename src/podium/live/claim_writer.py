@@ -1,0 +1,128 @@
+"""Writes resource claims through the API server: what they are given, and which pods use them.
+
+A write names the version it is based on. Where the claim has changed meanwhile, it is read and tried again, up to five
+times. What the API server answers is taken over at once, before the watch brings it: pods that wait for the claim are
+tried again, and the claim shows its devices itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from podium.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, ApiError, Client, ClientError
+from podium.framework import Status
+from podium.framework.clock import Clock
+from podium.kube import Pod, ResourceClaim
+from podium.kube.claim_status import reserved
+from podium.kube.devices import FINALIZER, Allocation
+
+TRIES: Final = 5
+PAUSE: Final = 0.01
+"""Seconds between tries."""
+
+
+class _RefusedError(Exception):
+    """Why a claim cannot be written."""
+
+
+class ClaimWriter:
+    """Writes to claims. `learn` is shown the JSON of a claim that the API server answered with, and gives the claim."""
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        learn: Callable[[bytes], ResourceClaim | None],
+        report: Callable[[str], None],
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._learn = learn
+        self._report = report
+
+    async def reserve(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> Status | None:
+        """Write that a pod uses a claim, with what it is given where it has nothing yet."""
+        try:
+            for number in range(TRIES):
+                try:
+                    await self._reserve(claim, allocation, pod)
+                    return None
+                except ApiError as error:
+                    if not error.conflict or number == TRIES - 1:
+                        what = "allocation and reservation" if allocation else "reservation"
+                        return Status.error(f"add {what} to claim {claim.key}: {error.message}")
+                await asyncio.sleep(PAUSE)
+                claim = await self._read(claim)
+        except _RefusedError as error:
+            return Status.error(str(error))
+        except ClientError as error:
+            return Status.error(str(error))
+        return None
+
+    async def _reserve(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
+        if claim.metadata.deletion_timestamp is not None:
+            raise _RefusedError(f"claim {claim.key} got deleted in the meantime")
+        if allocation is not None and claim.status.allocation is not None:
+            raise _RefusedError(f"claim {claim.key} got allocated elsewhere in the meantime")
+        if allocation is None and claim.status.allocation is None:
+            raise _RefusedError(f"claim {claim.key} got deallocated elsewhere in the meantime")
+        if allocation is not None and FINALIZER not in claim.metadata.finalizers:
+            claim = await self._protect(claim)
+        latest = reserved(claim, allocation, pod, self._clock.now())
+        status = {"allocation": latest.status.allocation, "reservedFor": latest.status.reserved_for}
+        await self._patch(claim, {"metadata": _version(claim), "status": status}, "/status")
+
+    async def _protect(self, claim: ResourceClaim) -> ResourceClaim:
+        finalizers = [*claim.metadata.finalizers, FINALIZER]
+        try:
+            answer = await self._patch(claim, {"metadata": {**_version(claim), "finalizers": finalizers}})
+        except ApiError as error:
+            if error.conflict:
+                raise
+            raise _RefusedError(f"add finalizer to claim {claim.key}: {error.message}") from None
+        metadata = (answer or claim).metadata
+        return replace(claim, metadata=metadata)
+
+    async def release(self, claim: ResourceClaim, pod: Pod) -> None:
+        """Take back that a pod uses a claim."""
+        users = [{"$patch": "delete", "uid": pod.uid}]
+        patch = {"metadata": {"uid": claim.uid}, "status": {"reservedFor": users}}
+        await self._attempt(claim, patch, f"releasing claim {claim.key}", STRATEGIC_MERGE_PATCH)
+
+    async def deallocate(self, claim: ResourceClaim) -> None:
+        """Take back what a claim was given."""
+        nothing = {"allocation": None, "reservedFor": None, "devices": None}
+        patch = {"metadata": _version(claim), "status": nothing}
+        await self._attempt(claim, patch, f"deallocating claim {claim.key}", MERGE_PATCH)
+
+    async def _attempt(self, claim: ResourceClaim, patch: Any, doing: str, kind: str) -> None:
+        try:
+            await self._patch(claim, patch, "/status", kind)
+        except ClientError as error:
+            if not (isinstance(error, ApiError) and (error.not_found or error.conflict)):
+                self._report(f"{doing}: {error}")
+
+    async def _patch(
+        self, claim: ResourceClaim, patch: Any, subresource: str = "", kind: str = MERGE_PATCH
+    ) -> ResourceClaim | None:
+        return self._learn(await self._client.patch(f"{_path(claim)}{subresource}", patch, kind))
+
+    async def _read(self, claim: ResourceClaim) -> ResourceClaim:
+        try:
+            found = self._learn(await self._client.get(_path(claim)))
+        except ApiError as error:
+            message = f"get updated claim {claim.key} after conflict: {error.message}"
+            raise _RefusedError(message) from None
+        return found or claim
+
+
+def _path(claim: ResourceClaim) -> str:
+    return f"/apis/resource.k8s.io/v1/namespaces/{claim.namespace}/resourceclaims/{claim.name}"
+
+
+def _version(claim: ResourceClaim) -> dict[str, str]:
+    return {"uid": claim.uid, "resourceVersion": claim.metadata.resource_version}

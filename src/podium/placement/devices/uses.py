@@ -1,0 +1,84 @@
+"""Keeps account of the devices of a cluster: which are offered, which are in use, and which are about to be.
+
+A claim that a pod was given devices for counts as in flight from Reserve until the claim itself shows them, so that no
+other pod gets them meanwhile. All profiles of a scheduler share one account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from weakref import WeakKeyDictionary
+
+from podium.cluster.objects import Objects
+from podium.kube import DeviceClass, ResourceClaim
+from podium.kube.devices import Allocation
+from podium.placement.devices.inventory import DeviceInventory
+from podium.placement.devices.tally import DeviceTally
+
+
+class DeviceUses:
+    """The account of one cluster."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._slices = objects.resource_slices
+        self._classes = objects.device_classes
+        self._inventory = DeviceInventory(())
+        self._slices_version = -1
+        self._in_flight: dict[str, Allocation] = {}
+        self.tally = DeviceTally()
+        objects.resource_claims.follow(self._claim_changed)
+
+    @property
+    def inventory(self) -> DeviceInventory:
+        if self._slices_version != self._slices.version:
+            self._inventory = DeviceInventory(self._slices, self._inventory)
+            self._slices_version = self._slices.version
+        return self._inventory
+
+    @property
+    def classes(self) -> Mapping[str, DeviceClass]:
+        return {each.name: each for each in self._classes}
+
+    def is_in_flight(self, claim: ResourceClaim) -> bool:
+        return claim.uid in self._in_flight
+
+    def begin(self, claim: ResourceClaim, allocation: Allocation) -> None:
+        """Count devices that a claim is about to be given."""
+        self.end(claim)
+        self._in_flight[claim.uid] = allocation
+        self.tally.add(allocation)
+
+    def end(self, claim: ResourceClaim) -> None:
+        """Count them no more: the claim shows them by itself, or will not be given them."""
+        allocation = self._in_flight.pop(claim.uid, None)
+        if allocation is not None:
+            self.tally.remove(allocation)
+
+    def _claim_changed(self, _key: str, before: ResourceClaim | None, after: ResourceClaim | None) -> None:
+        if before is not None and after is not None and before.uid != after.uid:
+            self._claim_changed(_key, before, None)
+            before = None
+        old = before.status.allocation if before is not None else None
+        new = after.status.allocation if after is not None else None
+        if old is None and new is not None:
+            self.tally.add(new)
+        elif old is not None and new is None:
+            self.tally.remove(old)
+        elif old is not None and new is not None and old != new:
+            self.tally.remove(old)
+            self.tally.add(new)
+        if after is None and before is not None:
+            self.end(before)
+        elif after is not None and new is not None:
+            self.end(after)
+
+
+_ACCOUNTS: WeakKeyDictionary[Objects, DeviceUses] = WeakKeyDictionary()
+
+
+def uses_of(objects: Objects) -> DeviceUses:
+    """The account of a cluster, made when it is first asked for."""
+    found = _ACCOUNTS.get(objects)
+    if found is None:
+        found = _ACCOUNTS[objects] = DeviceUses(objects)
+    return found

@@ -1,0 +1,310 @@
+"""Gives pods the devices of their claims: each extension point in a few lines, the search in `placement.devices`.
+
+A claim without devices is given them on the node that is chosen, together with all others of the pod: found in
+Filter, counted as in flight from Reserve on, written in PreBind. A claim that has devices limits the nodes; one that no
+pod uses and that keeps a pod from its nodes loses its devices in PostFilter. The plugin says nothing of pods without
+claims.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Hashable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from podium.cluster import NodeInfo, Nodes
+from podium.framework import (
+    SKIP,
+    Cycle,
+    Diagnosis,
+    Handle,
+    Interest,
+    Normalizer,
+    Plugin,
+    PluginError,
+    PostFilterResult,
+    Scope,
+    Scores,
+    Status,
+)
+from podium.framework.handle import Effect
+from podium.kube import NodeTerms, Pod, ResourceClaim, compile_node_selector
+from podium.kube.claim_status import ClaimNotReadyError, claims_of_pod, is_reserved_for
+from podium.kube.devices import Allocation
+from podium.placement.devices import AllocationError, InvalidPoolsError, allocate
+from podium.placement.devices.uses import uses_of
+from podium.plugins.dynamic_resources.args import DynamicResourcesArgs
+from podium.plugins.dynamic_resources.conditions import DevicesFailedError, is_overdue, is_ready, needs_conditions
+from podium.plugins.dynamic_resources.hints import interests
+from podium.plugins.dynamic_resources.preference import rank
+
+NAME = "DynamicResources"
+NOTHING_TO_FREE = Status.unschedulable("no new claims to deallocate")
+DEALLOCATED = Status.unschedulable("deallocation of ResourceClaim completed")
+STILL_UNSCHEDULABLE = Status.unschedulable("still not schedulable")
+NOT_ALLOCATED = Status.unresolvable("cannot allocate all claims")
+UNAVAILABLE = Status.unresolvable("resourceclaim not available on the node")
+NO_ALLOCATION = Status.error("claim allocation not found for node")
+NOT_FOUND = "not found"
+POLL_SECONDS = 5
+
+
+@dataclass
+class ClaimNotes:
+    """What one attempt has found out of a pod's claims."""
+
+    claims: list[ResourceClaim] = field(default_factory=list)
+    nodes: list[NodeTerms | None] = field(default_factory=list)
+    """Where each claim that has devices can be used; None: anywhere."""
+    missing: list[int] = field(default_factory=list)
+    """The claims that need devices."""
+    found: dict[str, list[Allocation]] = field(default_factory=dict)
+    """What these claims would get, by node."""
+    unavailable: dict[int, None] = field(default_factory=dict)
+    """The claims that kept the pod from a node."""
+    given: dict[int, Allocation] = field(default_factory=dict)
+    """What claims get on the node that was chosen."""
+
+
+NOTHING = ClaimNotes()
+"""The notes of pods without claims, which no step changes."""
+
+
+class DynamicResources(Plugin):
+    name = NAME
+    Args = DynamicResourcesArgs
+    filter_scope = Scope.NODE
+    score_scope = Scope.NODE
+    sees_claims = False
+    normalizer = Normalizer.DEFAULT
+
+    def __init__(self, args: DynamicResourcesArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._claims = handle.cluster.objects.resource_claims
+        self._uses = uses_of(handle.cluster.objects)
+
+    def interests(self) -> Iterable[Interest]:
+        return interests(self._claims.get)
+
+    def watermark(self, pod: Pod) -> Hashable:
+        """Pods with claims are decided afresh each time: devices are not rows."""
+        return None if pod.spec.resource_claims else ()
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        if not pod.spec.resource_claims:
+            return None
+        try:
+            claims_of_pod(pod, self._claims.get)
+        except ClaimNotReadyError as error:
+            return Status.unresolvable(str(error))
+        return None
+
+    def pre_filter(self, cycle: Cycle) -> Status | None:
+        cycle.data[NAME] = NOTHING
+        if not cycle.pod.spec.resource_claims:
+            return SKIP
+        try:
+            claims = claims_of_pod(cycle.pod, self._claims.get)
+        except ClaimNotReadyError as error:
+            return Status.unresolvable(str(error))
+        if not claims:
+            return SKIP
+        notes = ClaimNotes(claims)
+        for number, claim in enumerate(claims):
+            allocation = claim.status.allocation
+            terms = None
+            if allocation is None:
+                problem = self._problem_of(claim)
+                if problem is not None:
+                    return problem
+                notes.missing.append(number)
+            elif allocation.node_selector is not None:
+                terms = compile_node_selector(allocation.node_selector)
+                if terms.error:
+                    return Status.error(terms.error)
+            notes.nodes.append(terms)
+        cycle.data[NAME] = notes
+        return None
+
+    def _problem_of(self, claim: ResourceClaim) -> Status | None:
+        """Why a claim cannot be given devices by anyone now."""
+        if self._uses.is_in_flight(claim):
+            return Status.unresolvable(f"resource claim {claim.key} is in the process of being allocated")
+        classes = self.handle.cluster.objects.device_classes
+        for request in claim.spec.devices.requests:
+            if request.exactly is not None:
+                wanted = [(request.name, request.exactly)]
+            else:
+                wanted = [(f"{request.name}/{each.name}", each) for each in request.first_available]
+            if not wanted:
+                unknown = f"resource claim {claim.key}, request {request.name}: unknown request type"
+                return Status.unresolvable(unknown)
+            for name, each in wanted:
+                if not each.device_class_name:
+                    return Status.error(f"request {name}: unsupported request type")
+                if classes.get(each.device_class_name) is None:
+                    missing = f"request {name}: device class {each.device_class_name} does not exist"
+                    return Status.unresolvable(missing)
+        return None
+
+    def filter_node(self, cycle: Cycle, node: NodeInfo) -> Status | None:
+        notes = _noted(cycle)
+        if not notes.claims:
+            return None
+        unavailable = [number for number in range(len(notes.claims)) if not self._is_available(notes, number, node)]
+        if notes.missing:
+            found = self._allocate([notes.claims[number] for number in notes.missing], node)
+            if isinstance(found, Status):
+                return found
+            notes.found[node.name] = found
+        if unavailable:
+            notes.unavailable |= dict.fromkeys(unavailable)
+            notes.found.pop(node.name, None)
+            return UNAVAILABLE
+        return None
+
+    def _is_available(self, notes: ClaimNotes, number: int, node: NodeInfo) -> bool:
+        """Whether a claim that has devices can be used on a node."""
+        claim, terms = notes.claims[number], notes.nodes[number]
+        if claim.status.allocation is None:
+            return True
+        if terms is not None and not terms.matches(node.labels, node.name):
+            return False
+        try:
+            ready = is_ready(claim)
+        except DevicesFailedError:
+            return False
+        args: DynamicResourcesArgs = self.args
+        return ready or not is_overdue(claim, args.binding_seconds, self.handle.clock.now())
+
+    def _allocate(self, claims: list[ResourceClaim], node: NodeInfo) -> list[Allocation] | Status:
+        clock, args = self.handle.clock, self.args
+        seconds = args.filter_seconds
+        end = clock.now() + seconds
+        uses = self._uses
+        try:
+            found = allocate(
+                node.node,
+                uses.inventory.pools(node.node),
+                claims,
+                uses.classes,
+                uses.tally,
+                expired=lambda: seconds > 0 and clock.now() > end,
+            )
+        except TimeoutError:
+            raise PluginError(f"node {node.name}: timed out trying to allocate devices") from None
+        except AllocationError as error:
+            raise PluginError(str(error)) from None
+        except InvalidPoolsError as error:
+            return Status.unresolvable(str(error))
+        return NOT_ALLOCATED if found is None else found
+
+    def post_filter(self, cycle: Cycle, _diagnosis: Diagnosis) -> PostFilterResult:
+        notes: ClaimNotes | None = cycle.data.get(NAME)
+        if notes is None:
+            return PostFilterResult(Status.error(NOT_FOUND))
+        if not notes.claims:
+            return PostFilterResult(NOTHING_TO_FREE)
+        for number in notes.unavailable:
+            claim = notes.claims[number]
+            users = claim.status.reserved_for
+            if not users or [user.uid for user in users] == [cycle.pod.uid]:
+                self.handle.writer.deallocate_claim(claim)
+                return PostFilterResult(DEALLOCATED)
+        return PostFilterResult(STILL_UNSCHEDULABLE)
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> Scores | int:
+        notes = _noted(cycle)
+        if not notes.found:
+            return 0
+        names = [nodes.info(index).name for index in range(len(nodes))]
+        return np.array(
+            [rank(notes.claims, notes.found[name]) if name in notes.found else 0 for name in names], dtype=np.int64
+        )
+
+    def reserve(self, cycle: Cycle, node_name: str) -> Status | None:
+        notes: ClaimNotes | None = cycle.data.get(NAME)
+        if notes is None:
+            return Status.error(NOT_FOUND)
+        if not notes.missing:
+            return None
+        found = notes.found.get(node_name)
+        if found is None:
+            return NO_ALLOCATION
+        for number, allocation in zip(notes.missing, found, strict=True):
+            notes.given[number] = allocation
+            self._uses.begin(notes.claims[number], allocation)
+        return None
+
+    def unreserve(self, cycle: Cycle, _node_name: str) -> None:
+        notes: ClaimNotes | None = cycle.data.get(NAME)
+        if notes is None:
+            return
+        for number, claim in enumerate(notes.claims):
+            if number in notes.given:
+                self._uses.end(claim)
+            latest = self._claims.get(claim.key)
+            if latest is not None and latest.uid == claim.uid and is_reserved_for(latest, cycle.pod):
+                self.handle.writer.release_claim(latest, cycle.pod)
+        notes.given.clear()
+
+    def pre_bind_preflight(self, cycle: Cycle, _node_name: str) -> Status | None:
+        notes: ClaimNotes | None = cycle.data.get(NAME)
+        if notes is None:
+            return Status.error(NOT_FOUND)
+        return None if notes.claims else SKIP
+
+    def pre_bind(self, cycle: Cycle, node_name: str) -> Effect:
+        notes = _noted(cycle)
+        unwritten = [number for number, claim in enumerate(notes.claims) if not is_reserved_for(claim, cycle.pod)]
+        for position, number in enumerate(unwritten):
+            effect = self.handle.writer.reserve_claim(notes.claims[number], notes.given.get(number), cycle.pod)
+            if isinstance(effect, Awaitable):
+                return self._write_on(cycle, notes, effect, unwritten[position + 1 :])
+            if effect is not None:
+                return effect
+        return None
+
+    async def _write_on(
+        self, cycle: Cycle, notes: ClaimNotes, effect: Awaitable[Status | None], unwritten: list[int]
+    ) -> Status | None:
+        """Write the claims one after the other, and wait for devices that have to be made ready."""
+        status = await effect
+        for number in unwritten:
+            if status is not None:
+                return status
+            effect_or_status = self.handle.writer.reserve_claim(
+                notes.claims[number], notes.given.get(number), cycle.pod
+            )
+            status = await effect_or_status if isinstance(effect_or_status, Awaitable) else effect_or_status
+        return status or await self._see_ready(notes)
+
+    async def _see_ready(self, notes: ClaimNotes) -> Status | None:
+        args: DynamicResourcesArgs = self.args
+        end = self.handle.clock.now() + args.binding_seconds
+        while True:
+            latest = [self._claims.get(claim.key) or claim for claim in notes.claims]
+            if not any(map(needs_conditions, latest)):
+                return None
+            try:
+                waiting = next((claim for claim in latest if not is_ready(claim)), None)
+            except DevicesFailedError as error:
+                return Status.error(str(error))
+            if waiting is None:
+                return None
+            now = self.handle.clock.now()
+            if is_overdue(waiting, args.binding_seconds, now):
+                return Status.error(f"device binding timeout: claim={waiting.name}")
+            if now >= end:
+                return Status.error("device binding timeout: context deadline exceeded")
+            await asyncio.sleep(POLL_SECONDS)
+
+
+def _noted(cycle: Cycle) -> ClaimNotes:
+    """PreFilter must have been here; a profile that disables it there cannot use the plugin elsewhere."""
+    notes: ClaimNotes | None = cycle.data.get(NAME)
+    if notes is None:
+        raise PluginError(NOT_FOUND)
+    return notes

@@ -1,0 +1,133 @@
+"""Devices on a real API server: claims are given them, shared, and lose them; nothing is given twice."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.live.crowd import until
+from tests.placement.devices import worlds
+from tests.placement.devices.worlds import device, request, selectors
+from tests.testbed import ControlPlane
+from tests.testbed.apiclient import Object
+from tests.testbed.objects import make_node, make_pod
+
+CLAIM = "resource.k8s.io/v1/ResourceClaim"
+SLICE = "resource.k8s.io/v1/ResourceSlice"
+CLASS = "resource.k8s.io/v1/DeviceClass"
+
+
+@pytest.fixture
+def plane(empty_control_plane: ControlPlane) -> Iterator[ControlPlane]:
+    yield empty_control_plane
+    empty_control_plane.stop_components()
+    client = empty_control_plane.client
+    for found in client.list(CLAIM):
+        meta = found["metadata"]
+        client.patch(CLAIM, meta["name"], {"metadata": {"finalizers": None}}, meta["namespace"])
+        client.delete(CLAIM, meta["name"], meta["namespace"])
+    for kind in (SLICE, CLASS):
+        for found in client.list(kind):
+            client.delete(kind, found["metadata"]["name"], "")
+
+
+def claim(name: str, *requests: Object) -> Object:
+    made = worlds.claim(*requests, name=name)
+    return {**made, "metadata": {"name": name, "namespace": "default"}}
+
+
+def pod(name: str, *claims: str, **spec: Any) -> Object:
+    listed = [{"name": each, "resourceClaimName": each} for each in claims]
+    return make_pod(name, resourceClaims=listed, terminationGracePeriodSeconds=0, **spec)
+
+
+def status_of(plane: ControlPlane, name: str) -> Object:
+    found: Object = plane.client.get(CLAIM, name).get("status", {})
+    return found
+
+
+def devices_of(plane: ControlPlane, name: str) -> list[str]:
+    results = status_of(plane, name).get("allocation", {}).get("devices", {}).get("results", [])
+    return [result["device"] for result in results]
+
+
+def node_of(plane: ControlPlane, name: str) -> str:
+    return str(plane.client.get("v1/Pod", name)["spec"].get("nodeName", ""))
+
+
+def message_of(plane: ControlPlane, name: str) -> str:
+    conditions = plane.client.get("v1/Pod", name)["status"].get("conditions", ())
+    return next((str(each.get("message", "")) for each in conditions if each["type"] == "PodScheduled"), "")
+
+
+def test_claims_are_given_devices_and_shared(plane: ControlPlane) -> None:
+    client = plane.client
+    client.create_all([make_node("n1"), make_node("n2")])
+    client.create_all([worlds.device_class(), worlds.slice_("s", device("d1"), device("d2"))])
+    podium = plane.start_podium()
+    client.create_all([claim("a"), claim("b"), claim("c")], in_order=True)
+    client.create_all([pod("p1", "a"), pod("p2", "a"), pod("p3", "b"), pod("p4", "c")], in_order=True)
+    until(lambda: "cannot allocate all claims" in message_of(plane, "p4"), "the third claim finds no device", podium)
+    assert [node_of(plane, name) for name in ("p1", "p2", "p3")] == ["n1"] * 3
+    assert sorted(devices_of(plane, "a") + devices_of(plane, "b")) == ["d1", "d2"]
+    found = client.get(CLAIM, "a")
+    assert "resource.kubernetes.io/delete-protection" in found["metadata"]["finalizers"]
+    assert {user["name"] for user in found["status"]["reservedFor"]} == {"p1", "p2"}
+    assert found["status"]["allocation"]["allocationTimestamp"]
+    nodes = found["status"]["allocation"]["nodeSelector"]["nodeSelectorTerms"]
+    assert nodes == [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]
+    nothing = {"allocation": None, "reservedFor": None}
+    client.patch(CLAIM, "b", {"status": nothing}, subresource="status")
+    until(lambda: node_of(plane, "p4") == "n1", "the device that was freed goes to the claim that waits", podium)
+
+
+def test_a_claim_in_the_way_loses_its_devices(plane: ControlPlane) -> None:
+    client = plane.client
+    client.create_all([make_node("n1", labels={"n": "1"}), make_node("n2", labels={"n": "2"})])
+    slices = [worlds.slice_("s1", device("d1"), pool="a"), worlds.slice_("s2", device("d2"), pool="b", nodeName="n2")]
+    client.create_all([worlds.device_class(), *slices])
+    client.create(claim("a"))
+    podium = plane.start_podium()
+    client.create(pod("p1", "a", nodeSelector={"n": "1"}))
+    until(lambda: node_of(plane, "p1") == "n1", "the first pod is bound", podium)
+    client.delete("v1/Pod", "p1")
+    client.patch(CLAIM, "a", {"status": {"reservedFor": None}}, subresource="status")
+    client.create(pod("p2", "a", nodeSelector={"n": "2"}))
+    until(lambda: node_of(plane, "p2") == "n2", "the claim moves with the pod", podium)
+    assert devices_of(plane, "a") == ["d2"]
+
+
+def test_a_selector_that_fails_is_reported(plane: ControlPlane) -> None:
+    client = plane.client
+    client.create(make_node("n1"))
+    client.create_all([worlds.device_class(), worlds.slice_("s", device("d1"))])
+    wrong = request(selectors=selectors(f'device.attributes["{worlds.DRIVER}"].nope == 1'))
+    client.create(claim("a7", wrong))
+    podium = plane.start_podium()
+    client.create(pod("p1", "a7"))
+    problem = "claim default/a7: selector #0: CEL runtime error: no such key: nope"
+    until(lambda: problem in message_of(plane, "p1"), "the error is in the condition", podium)
+    assert message_of(plane, "p1") == f'running "DynamicResources" filter plugin: {problem}'
+
+
+def test_a_scheduler_that_is_killed_gives_no_device_twice(plane: ControlPlane) -> None:
+    client = plane.client
+    client.create_all([make_node(f"n{number}") for number in range(1, 4)])
+    devices = [device(f"d{number}") for number in range(8)]
+    slices = [worlds.slice_(f"s{each}", *devices, pool=f"p{each}", nodeName=f"n{each}") for each in range(1, 4)]
+    client.create_all([worlds.device_class(), *slices])
+    names = [f"x{number}" for number in range(24)]
+    client.create_all(claim(name) for name in names)
+    client.create_all(pod(name, name) for name in names)
+    podium = plane.start_podium()
+    until(lambda: any(devices_of(plane, name) for name in names), "it has begun", podium)
+    podium.kill()
+    again = plane.start_podium()
+    until(lambda: all(node_of(plane, name) for name in names), "all pods are bound", again)
+    given: Counter[tuple[str, str]] = Counter()
+    for name in names:
+        for result in status_of(plane, name)["allocation"]["devices"]["results"]:
+            given[result["pool"], result["device"]] += 1
+    assert len(given) == 24
+    assert max(given.values()) == 1
