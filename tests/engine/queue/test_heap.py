@@ -88,21 +88,38 @@ def leaving(heap: PodHeap) -> list[str]:
     return [popped.pod.name for popped in iter(heap.pop, None)]
 
 
+class Drifting:
+    """Keys that a test moves."""
+
+    def __init__(self, **urgency: float) -> None:
+        self.urgency = urgency
+        self.version = 0
+
+    def sort_key(self, queued: QueuedPod) -> float:
+        return self.urgency[queued.pod.name]
+
+    def order_version(self) -> int:
+        return self.version
+
+    def key_moves(self, queued: QueuedPod) -> bool:
+        return True
+
+
 def test_keys_that_drift_are_taken_again_when_time_has_passed() -> None:
-    urgency, version = {"a": 2.0, "b": 1.0, "c": 3.0}, [0]
-    drifting = DriftingHeap(lambda queued: urgency[queued.pod.name], lambda: version[0])
-    for name in urgency:
+    sorter = Drifting(a=2.0, b=1.0, c=3.0)
+    drifting = DriftingHeap(sorter)
+    for name in "abc":
         drifting.push(named(name))
-    urgency.update(a=9.0, b=8.0, c=7.0)
-    version[0] = 1
+    sorter.urgency.update(a=9.0, b=8.0, c=7.0)
+    sorter.version = 1
     assert leaving(drifting) == ["c", "b", "a"]
 
 
 def test_the_first_of_a_drifting_heap_is_looked_at_once_more() -> None:
-    urgency = {"a": 1.0, "b": 2.0, "c": 0.0}
-    drifting = DriftingHeap(lambda queued: urgency[queued.pod.name], lambda: 0)
-    for name in urgency:
+    sorter = Drifting(a=1.0, b=2.0, c=0.0)
+    drifting = DriftingHeap(sorter)
+    for name in "abc":
         drifting.push(named(name))
     assert drifting.pop() is not None, "which sorts it for this version"
-    urgency["a"] = 5.0
+    sorter.urgency["a"] = 5.0
     assert leaving(drifting) == ["b", "a"]

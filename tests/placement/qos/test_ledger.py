@@ -44,7 +44,7 @@ def test_a_pod_waits_is_bound_and_runs() -> None:
     ledger.observe(None, waiting, T)
     assert sums(ledger, 10) == QosSums(0, 0, 10, 0, 1, 0)
     ledger.allocating("default-a", True)
-    ledger.binding("default-a", T + 10)
+    ledger.pods["default-a"][1].binding_began = T + 10
     ledger.bound("default-a", T + 11)
     assert sums(ledger, 20) == QosSums(9, 0, 10, 1, 1, 1)
     running = bound(waiting, 10, 13)
@@ -52,14 +52,6 @@ def test_a_pod_waits_is_bound_and_runs() -> None:
     assert sums(ledger, 20) == QosSums(7, 0, 10, 3, 1, 1)
     ledger.observe(running, None, T + 20)
     assert sums(ledger, 99) == QosSums(7, 0, 10, 3, 1, 1)
-
-
-def test_a_binding_that_fails_was_waiting() -> None:
-    ledger = QosLedger()
-    ledger.observe(None, pod("a"), T)
-    ledger.binding("default-a", T + 10)
-    ledger.unbound("default-a")
-    assert sums(ledger, 30) == QosSums(0, 0, 30, 0, 1, 0)
 
 
 def test_a_pod_marked_for_deletion_leaves_its_slot_and_runs_on() -> None:

@@ -190,46 +190,69 @@ class LessHeap:
         return iter(sorted(self._heap, key=functools.cmp_to_key(compare)))
 
 
-class DriftingHeap(KeyedHeap):
-    """Smallest key first, where keys move with time: all are taken again when `version` changes, and the first one is
-    looked at once more before it is given up."""
+class DriftingSorter(Protocol):
+    """A QueueSort plugin whose keys move with time."""
 
-    def __init__(self, sort_key: SortKey, version: Callable[[], object]) -> None:
-        super().__init__(sort_key)
-        self._version = version
+    def sort_key(self, queued: QueuedPod, /) -> Any: ...
+
+    def order_version(self) -> object:
+        """Keys that move are taken again when this changes."""
+
+    def key_moves(self, queued: QueuedPod, /) -> bool:
+        """Whether a pod's key is another one after a while."""
+
+
+class DriftingHeap(KeyedHeap):
+    """Smallest key first, where keys move with time: those that do are taken again when time has passed, and the first
+    one is looked at once more before it is given up."""
+
+    def __init__(self, sorter: DriftingSorter) -> None:
+        super().__init__(sorter.sort_key)
+        self._sorter = sorter
         self._sorted_at: object = None
+        self._moving: dict[str, QueuedPod] = {}
+
+    def push(self, queued: QueuedPod) -> None:
+        super().push(queued)
+        if self._sorter.key_moves(queued):
+            self._moving[queued.key] = queued
+        else:
+            self._moving.pop(queued.key, None)
 
     def pop(self) -> QueuedPod | None:
         self._resort()
         first = super().pop()
         for _ in range(len(self._current)):
             following = self.peek()
-            if first is None or following is None:
+            if first is None or following is None or first.key not in self._moving:
                 break
-            key = self._sort_key(first)
-            if not self._current[following.key][0] < key:
+            if not self._current[following.key][0] < self._sort_key(first):
                 break
             self.push(first)
             first = super().pop()
+        if first is not None:
+            self._moving.pop(first.key, None)
         return first
 
+    def remove(self, key: str) -> bool:
+        self._moving.pop(key, None)
+        return super().remove(key)
+
     def _resort(self) -> None:
-        version = self._version()
-        if version == self._sorted_at:
-            return
-        self._sorted_at = version
-        for key, (_, sequence, number, queued) in self._current.items():
-            self._current[key] = (self._sort_key(queued), sequence, number, queued)
-        self._heap = list(self._current.values())
-        heapq.heapify(self._heap)
+        version = self._sorter.order_version()
+        if version != self._sorted_at:
+            self._sorted_at = version
+            for queued in list(self._moving.values()):
+                super().push(queued)
 
 
 def pod_heap(sorter: Sorter) -> PodHeap:
     """The quicker kind where there is a key."""
-    sort_key, version = sort_key_of(sorter), getattr(sorter, "order_version", None)
+    sort_key = sort_key_of(sorter)
     if sort_key is None:
         return LessHeap(sorter.less)
-    return KeyedHeap(sort_key) if version is None else DriftingHeap(sort_key, version)
+    drifting: Any = sorter
+    return DriftingHeap(drifting) if hasattr(sorter, "order_version") else KeyedHeap(sort_key)
 
 
 def sort_key_of(sorter: Sorter) -> SortKey | None:

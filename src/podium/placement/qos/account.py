@@ -1,9 +1,8 @@
 """Keeps account of one controller: its slots, the pods that occupy them, and how long they waited, were bound and ran.
 
-A pod is in one of three states until it ends: waiting, binding (chosen a node for, not started), running. The account
-holds, per state, how many pods there are and the sum of the moments they began it, so that what they have spent in it
-by any moment is one multiplication, however many replicas there are. Spans are never negative: a clock that goes back
-adds nothing.
+A pod waits, is bound and runs. The account holds how many pods wait and run, and the sums of the moments they began, so
+that what they have spent by any moment is one multiplication, however many replicas there are. Spans are never
+negative: a clock that goes back adds nothing.
 
 A pod that is marked for deletion leaves its slot to its successor at once, and runs until it is gone.
 """
@@ -24,8 +23,7 @@ class TimeUse(IntEnum):
     """What a pod spends its time with."""
 
     WAITING = 0
-    BINDING = 1
-    RUNNING = 2
+    RUNNING = 1
 
 
 class Incarnation:
@@ -33,6 +31,7 @@ class Incarnation:
 
     __slots__ = (
         "allocating",
+        "binding_began",
         "binding_since",
         "created",
         "key",
@@ -51,6 +50,8 @@ class Incarnation:
         self.promise = promise
         self.created = created
         self.binding_since = self.running_since = created
+        self.binding_began: float | None = None
+        """When its binding began that is under way."""
         self.state = TimeUse.WAITING
         self.slot = 0
         self.allocating = False
@@ -58,17 +59,12 @@ class Incarnation:
         self.phase = "Pending"
         self.leaving = False
 
-    def since(self) -> float:
-        return (self.created, self.binding_since, self.running_since)[self.state]
-
     def spans(self, now: float) -> tuple[float, float, float]:
         """(waiting, binding, running) by now."""
         if self.state is TimeUse.WAITING:
             return max(0.0, now - self.created), 0.0, 0.0
-        waiting = max(0.0, self.binding_since - self.created)
-        if self.state is TimeUse.BINDING:
-            return waiting, max(0.0, now - self.binding_since), 0.0
-        return waiting, max(0.0, self.running_since - self.binding_since), max(0.0, now - self.running_since)
+        waiting, binding = max(0.0, self.binding_since - self.created), self.running_since - self.binding_since
+        return waiting, max(0.0, binding), max(0.0, now - self.running_since)
 
 
 class ControllerAccount:
@@ -93,13 +89,15 @@ class ControllerAccount:
         """Whether pods have ended that no annotation speaks of yet."""
         self.running = self.pending = 0
         """Slots whose pod runs, and slots whose pod does not yet."""
-        self._count = [0, 0, 0]
-        self._since = [0.0, 0.0, 0.0]
-        self._past = [0.0, 0.0]
-        """Waiting and binding that open incarnations have behind them."""
+        self._reset()
         self._ended_runs: list[tuple[float, float]] = []
         self._swept = (0.0, 0.0, 0.0)
         """Concurrent: effective and discarded run time up to a moment, and that moment."""
+
+    def _reset(self) -> None:
+        """Sums over open incarnations: of those that wait, and of those that are bound."""
+        self._waiting = self._bound = 0
+        self._waiting_since = self._running_since = self._waited = self._binding = 0.0
 
     # Replicas and slots
 
@@ -145,28 +143,24 @@ class ControllerAccount:
 
     # What pods do
 
-    def move(self, pod: Incarnation, state: TimeUse, at: float) -> None:
-        """A pod begins another state, or is known to have begun its state at another moment."""
+    def bind(self, pod: Incarnation, binding_since: float, running_since: float) -> None:
+        """A pod is bound, or is known to have been bound or started at other moments."""
         self._enter(pod, -1)
-        if state is TimeUse.BINDING:
-            pod.binding_since = at
-        elif state is TimeUse.RUNNING:
-            if pod.state is TimeUse.WAITING:
-                pod.binding_since = at
-            pod.running_since = at
-        pod.state = state
+        pod.binding_since, pod.running_since = binding_since, max(binding_since, running_since)
+        pod.state = TimeUse.RUNNING
         self._enter(pod, 1)
 
     def _enter(self, pod: Incarnation, sign: int) -> None:
-        state = pod.state
         if self.slots[pod.slot] is pod:
             self._count_slot(pod, sign)
-        self._count[state] += sign
-        self._since[state] += sign * pod.since()
-        if state is not TimeUse.WAITING:
-            self._past[0] += sign * max(0.0, pod.binding_since - pod.created)
-        if state is TimeUse.RUNNING:
-            self._past[1] += sign * max(0.0, pod.running_since - pod.binding_since)
+        if pod.state is TimeUse.WAITING:
+            self._waiting += sign
+            self._waiting_since += sign * pod.created
+        else:
+            self._bound += sign
+            self._running_since += sign * pod.running_since
+            self._waited += sign * max(0.0, pod.binding_since - pod.created)
+            self._binding += sign * max(0.0, pod.running_since - pod.binding_since)
 
     def close(self, pod: Incarnation, now: float, *, succeeded: bool) -> None:
         """A pod has ended."""
@@ -189,7 +183,7 @@ class ControllerAccount:
         self.closed[pod.slot] = self.closed[pod.slot].plus(ended)
         self.all_closed = self.all_closed.plus(ended)
         if not self.open:
-            self._count, self._since, self._past = [0, 0, 0], [0.0, 0.0, 0.0], [0.0, 0.0]  # nothing lost in the digits
+            self._reset()  # so that nothing is lost in the digits
             self.idle_since = now
 
     # Runs that must overlap
@@ -219,9 +213,8 @@ class ControllerAccount:
         """The sums on behalf of a pod: of its slot alone, or of all slots."""
         if self.approach == INDEPENDENT and reference is not None:
             return self._slot_sums(reference, now)
-        count, since, past = self._count, self._since, self._past
-        waiting, binding, running = (max(0.0, count[i] * now - since[i]) for i in (0, 1, 2))
-        number, bound = sum(count), count[1] + count[2]
+        waiting = max(0.0, self._waiting * now - self._waiting_since)
+        running = max(0.0, self._bound * now - self._running_since)
         closed = self.all_closed
         effective, discarded = closed.effective + running, closed.discarded
         if self.approach == CONCURRENT:
@@ -232,10 +225,10 @@ class ControllerAccount:
         return QosSums(
             effective,
             discarded,
-            closed.waiting + past[0] + waiting,
-            closed.binding + past[1] + binding,
-            closed.incarnations + number,
-            closed.bound + bound,
+            closed.waiting + self._waited + waiting,
+            closed.binding + self._binding,
+            closed.incarnations + self._waiting + self._bound,
+            closed.bound + self._bound,
         )
 
     def _slot_sums(self, reference: Incarnation, now: float) -> QosSums:

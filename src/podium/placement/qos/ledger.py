@@ -17,6 +17,7 @@ from podium.kube import Pod, parse_time
 from podium.placement.qos.account import ControllerAccount, Incarnation, TimeUse
 from podium.placement.qos.formulas import (
     INDEPENDENT,
+    START_OVERHEAD,
     QosSums,
     acceptable_overhead,
     availability,
@@ -117,15 +118,18 @@ class QosLedger:
         return account, pod
 
     def _on_node(self, account: ControllerAccount, pod: Incarnation, after: Pod, now: float) -> None:
-        bound = pod.binding_since if pod.state is not TimeUse.WAITING else now
+        runs = pod.state is TimeUse.RUNNING
+        bound = pod.binding_since if runs else now
         for condition in after.status.conditions:
             if condition.type == "PodScheduled" and condition.status == "True":
                 bound = _time(condition.last_transition_time, bound)
         start = after.status.start_time
-        runs = bound if start is None else max(bound, _time(start, bound))
-        if pod.state is not TimeUse.RUNNING or pod.binding_since != bound or pod.running_since != runs:
-            account.move(pod, TimeUse.BINDING, bound)
-            account.move(pod, TimeUse.RUNNING, runs)
+        if start is not None:
+            started = max(bound, _time(start, bound))
+        else:
+            started = pod.running_since if runs and bound == pod.binding_since else bound
+        if not runs or pod.binding_since != bound or pod.running_since != started:
+            account.bind(pod, bound, started)
         pod.allocating = False
 
     def _close(self, last: Pod, now: float) -> None:
@@ -195,18 +199,6 @@ class QosLedger:
         if known is not None:
             known[1].allocating = value
 
-    def binding(self, uid: str, now: float) -> None:
-        """A pod's binding begins."""
-        known = self.pods.get(uid)
-        if known is not None and known[1].state is TimeUse.WAITING:
-            known[0].move(known[1], TimeUse.BINDING, now)
-
-    def unbound(self, uid: str) -> None:
-        """A pod's binding failed: all its time so far was waiting."""
-        known = self.pods.get(uid)
-        if known is not None and known[1].state is TimeUse.BINDING:
-            known[0].move(known[1], TimeUse.WAITING, known[1].created)
-
     def bound(self, uid: str, now: float) -> None:
         """A pod is bound."""
         known = self.pods.get(uid)
@@ -214,7 +206,7 @@ class QosLedger:
             account, pod = known
             pod.allocating = False
             if pod.state is not TimeUse.RUNNING:
-                account.move(pod, TimeUse.RUNNING, now)
+                account.bind(pod, now if pod.binding_began is None else pod.binding_began, now)
 
     # What can be asked
 
@@ -224,6 +216,9 @@ class QosLedger:
         if known is None:
             return -math.inf
         account, pod = known
+        first = pod.state is TimeUse.WAITING and len(account.open) == 1 and not account.all_closed.incarnations
+        if first and pod.promise.slo > 0 and not self._compat:  # of a controller that has had nothing so far
+            return -max(0.0, now - pod.created) - START_OVERHEAD
         found = qos_metric(account.sums(pod, now), account.question(pod, compat=self._compat), compat=self._compat)
         return 0.0 if math.isnan(found) and not self._compat else found
 

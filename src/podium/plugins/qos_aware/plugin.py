@@ -46,7 +46,7 @@ from podium.placement.qos.formulas import INDEPENDENT
 from podium.placement.qos.history import HISTORY, SLOT, write_history
 from podium.placement.qos.ledger import QosLedger
 from podium.plugins.qos_aware.args import QosAwareArgs
-from podium.plugins.qos_aware.precedence import Precedence, PrecedenceKey
+from podium.plugins.qos_aware.precedence import Precedence
 from podium.plugins.qos_aware.retry import NextChances
 from podium.plugins.qos_aware.victims import ByQos, EvictionLimits, UrgentPod, least_harm
 
@@ -98,11 +98,18 @@ class QosAware(Plugin):
     def less(self, a: QueuedPod, b: QueuedPod) -> bool:
         return self.sort_key(a) < self.sort_key(b)
 
-    def sort_key(self, queued: QueuedPod) -> tuple[PrecedenceKey, str, str]:
-        """Taken at whole seconds, so that keys taken one after the other compare."""
+    def sort_key(self, queued: QueuedPod) -> tuple[int, float, float, str, str]:
+        """Taken at whole seconds, so that keys taken one after the other compare. A metric that falls by a second in a
+        second, as that of a pod which only waits does, is written as when it will be 0: that does not move."""
         pod = queued.pod
-        second = float(math.floor(self.handle.clock.now()))
-        return self._precedence.key(pod, second), pod.metadata.creation_timestamp or "", queued.key
+        second = float(self.handle.clock.now() // 1)
+        urgent, importance, metric = self._precedence.key(pod, second)
+        return urgent, importance, metric + second, pod.metadata.creation_timestamp or "", queued.key
+
+    def key_moves(self, queued: QueuedPod) -> bool:
+        """All keys do but those of pods that stand for themselves and wait for the first time."""
+        known = self.ledger.pods.get(_uid(queued.pod))
+        return known is not None and known[1].promise.lasting
 
     def order_version(self) -> int:
         """The queue is sorted again when this changes."""
@@ -182,26 +189,24 @@ class QosAware(Plugin):
 
     def unreserve(self, cycle: Cycle, _node: str) -> None:
         self.ledger.allocating(_uid(cycle.pod), False)
-        self.ledger.unbound(_uid(cycle.pod))
 
     def pre_bind_preflight(self, cycle: Cycle, _node: str) -> Status | None:
         """There is something to write only for a slot that could not be found out otherwise."""
         now = self.handle.clock.now()
-        self.ledger.binding(_uid(cycle.pod), now)
-        self._write_histories(now)
-        return None if self._slot(cycle.pod) else SKIP
+        if self.ledger.unwritten:
+            self._write_histories(now)
+        known = self.ledger.pods.get(_uid(cycle.pod))
+        if known is None:
+            return SKIP
+        known[1].binding_began = now
+        return None if known[1].slot and known[0].approach == INDEPENDENT else SKIP
 
     def pre_bind(self, cycle: Cycle, _node: str) -> Effect:
-        slot = self._slot(cycle.pod)
-        return self.handle.writer.annotate(cycle.pod, {SLOT: str(slot)}) if slot else None
+        known = self.ledger.pods.get(_uid(cycle.pod))
+        return None if known is None else self.handle.writer.annotate(cycle.pod, {SLOT: str(known[1].slot)})
 
     def post_bind(self, cycle: Cycle, _node: str) -> None:
         self.ledger.bound(_uid(cycle.pod), self.handle.clock.now())
-
-    def _slot(self, pod: Pod) -> int:
-        """The slot of a pod whose slot is measured by itself; 0 is where a pod goes that says nothing."""
-        known = self.ledger.pods.get(_uid(pod))
-        return known[1].slot if known is not None and known[0].approach == INDEPENDENT else 0
 
     # What outlives the process
 
