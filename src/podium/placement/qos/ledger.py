@@ -222,6 +222,13 @@ class QosLedger:
         found = qos_metric(account.sums(pod, now), account.question(pod, compat=self._compat), compat=self._compat)
         return 0.0 if math.isnan(found) and not self._compat else found
 
+    def served(self, uid: str, now: float) -> float:
+        """What a pod's controller got, as a share of what it was promised; ∞ where that is nothing."""
+        known = self.pods.get(uid)
+        if known is None or known[1].promise.slo <= 0:
+            return math.inf
+        return availability(known[0].sums(None, now)) / known[1].promise.slo
+
     def importance(self, uid: str) -> float:
         """The SLO of a pod; +∞ for one that is not measured."""
         known = self.pods.get(uid)

@@ -98,13 +98,15 @@ class QosAware(Plugin):
     def less(self, a: QueuedPod, b: QueuedPod) -> bool:
         return self.sort_key(a) < self.sort_key(b)
 
-    def sort_key(self, queued: QueuedPod) -> tuple[int, float, float, str, str]:
+    def sort_key(self, queued: QueuedPod) -> tuple[int, float, float, float, str, str]:
         """Taken at whole seconds, so that keys taken one after the other compare. A metric that falls by a second in a
-        second, as that of a pod which only waits does, is written as when it will be 0: that does not move."""
+        second, as that of a pod which only waits does, is written as when it will be 0: that does not move. Of pods
+        that cannot be violated, the one whose controller got least goes first."""
         pod = queued.pod
         second = float(self.handle.clock.now() // 1)
         urgent, importance, metric = self._precedence.key(pod, second)
-        return urgent, importance, metric + second, pod.metadata.creation_timestamp or "", queued.key
+        served = self.ledger.served(_uid(pod), second) if metric == math.inf else 0.0
+        return urgent, importance, metric + second, served, pod.metadata.creation_timestamp or "", queued.key
 
     def key_moves(self, queued: QueuedPod) -> bool:
         """All keys do but those of pods that stand for themselves and wait for the first time."""
