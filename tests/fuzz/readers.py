@@ -41,6 +41,7 @@ from podium.extender.request_parsing import (
 )
 from podium.framework.extender import ExtenderError
 from podium.kube import DecodeError, LabelSelector, Node, NodeSelector, Pod, decode_documents, decode_json
+from podium.kube.cel import DeviceSelectorError, compile_selector, selectable
 from podium.kube.documents import DocumentError, read_documents, read_json, read_yaml
 from podium.kube.quantity import QuantityError, canonical, milli
 from podium.kube.selector import SelectorError, compile_label_selector, compile_node_selector
@@ -48,7 +49,9 @@ from podium.live.extender_client.messages import binding_result, chosen_victims,
 from podium.live.shadow import read_findings
 from podium.measured.series import Series
 from podium.measured.settings import SourceSettings
+from podium.placement.qos.history import read_history
 from podium.plugins import load_registry
+from podium.plugins.learned.policy_file import PolicyError, decoded, path_of
 from podium.plugins.peaks import MODEL_FILE, read_models
 from podium.plugins.reward.rewards import Rewards
 from podium.plugins.reward.settings import RewardBiasArgs
@@ -166,6 +169,10 @@ def _in_a_file(read: Callable[[Path], object], suffix: str = ".yaml") -> Callabl
             return read(file)
 
     return work
+
+
+def _device_selector(data: bytes) -> object:
+    return compile_selector(_text(data)[:10_240]).matches(selectable("d", {"n": 3}, {"m": 10**18}))
 
 
 @cache
@@ -296,6 +303,18 @@ READERS: dict[str, Reader] = {
         [b".a[?(@.b == 1)].b", b".a['b\\.c'][0][1:2:3].*[*]"],
         (JsonPathError,),
     ),
+    "device selectors": Reader(
+        _device_selector,
+        [
+            b'device.attributes["d"].n > 2 && device.driver.matches("a+")',
+            b'device.capacity["d"].m.isGreaterThan(quantity("1Gi")) || [1, 2].exists(x, x * 2 == 4)',
+        ],
+        (DeviceSelectorError,),
+    ),
+    "QoS histories": Reader(
+        lambda data: read_history(_text(data)), [b'{"at": 5.0, "slots": [[1, 0, 2, 0, 1, 1]]}'], ()
+    ),
+    "policies": Reader(lambda data: decoded(data, "f"), [path_of("readable").read_bytes()], (PolicyError,)),
     "protobuf": Reader(decode_protobuf, [PROTOBUF], (ProtobufError,)),
     "JSON patches": Reader(_json_patch, [PATCH], (StatusError,)),
     "merge patches": Reader(_patches, [MERGE], (StatusError,)),

@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.kube.documents import FILE, DocumentError, read_json
 from podium.placement.gpu.terms import GROUPS, MEANINGLESS, STATE, TERMS
 from podium.placement.gpu.typical_pod_args import TypicalPod
 
@@ -112,8 +113,8 @@ def read_policy(path: Path) -> PolicyFile:
 def decoded(text: bytes, source: str) -> PolicyFile:
     """A policy from its text; raises PolicyError with all that is wrong."""
     try:
-        policy = msgspec.json.decode(text, type=PolicyFile)
-    except msgspec.DecodeError as error:
+        policy = msgspec.convert(read_json(text, bounds=FILE), PolicyFile)
+    except (DocumentError, msgspec.ValidationError) as error:
         reason = "nan" if b"NaN" in text or b"Infinity" in text else "schema"
         raise PolicyError(f"{source}: is no policy: {error}", reason) from None
     wrong = list(problems(policy))

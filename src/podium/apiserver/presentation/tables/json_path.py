@@ -14,7 +14,7 @@ from podium.kube.decimal_text import parse_int64
 Step = Callable[[Any], Iterable[Any]]
 
 _FIELD: Final = re.compile(r"\.((?:\\.|[^.\[\]\\])+)")
-_QUOTED: Final = re.compile(r"\[(['\"])((?:\\.|(?!\1).)*)\1\]")
+_QUOTED: Final = re.compile(r"\[(['\"])((?:\\.|(?!\1)[^\\])*)\1\]")
 _INDEX: Final = re.compile(r"\[(-?[0-9]+)\]")
 _SLICE: Final = re.compile(r"\[(-?[0-9]*):(-?[0-9]*)(?::(-?[0-9]+))?\]")
 _EVERY: Final = re.compile(r"\[\*\]|\.\*")
