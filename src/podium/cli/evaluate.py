@@ -75,14 +75,14 @@ def evaluate(
 
     Example: podium evaluate readable --data openb --lists default --seeds 42-44 --ties all
     """
-    from podium.learning.bound import bounds
     from podium.learning.extra import LearningError
     from podium.learning.jobs import perform
-    from podium.learning.lists import find_list, find_nodes
     from podium.plugins.learned.policy_file import PolicyError, path_of, read_policy
 
     try:
+        from podium.learning.bound import bounds
         from podium.learning.judge import TIE_RULES, Contestant, Question, answer, published, refuse_seen, scorer_of
+        from podium.learning.lists import find_list, find_nodes
 
         numbers = given_seeds(seeds)
         folder = Path(data)

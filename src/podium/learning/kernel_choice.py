@@ -69,7 +69,7 @@ def draw(random: NDArrayU64, below: int) -> int:
     x ^= x >> np.uint64(7)
     x ^= x << np.uint64(17)
     random[0] = x
-    return int((x >> np.uint64(11)) % np.uint64(below))
+    return int(((x >> np.uint64(32)) * np.uint64(below)) >> np.uint64(32))  # much quicker than a division
 
 
 @compiled
