@@ -25,8 +25,16 @@ STILL_KINDS = (
     "storage.k8s.io/v1/CSINode",
     "storage.k8s.io/v1/CSIStorageCapacity",
     "storage.k8s.io/v1/VolumeAttachment",
+    "resource.k8s.io/v1/ResourceSlice",
+    "resource.k8s.io/v1/DeviceClass",
 )
-MOVING_KINDS = ("v1/Node", "v1/PersistentVolume", "v1/PersistentVolumeClaim", "v1/Pod")
+MOVING_KINDS = (
+    "v1/Node",
+    "v1/PersistentVolume",
+    "v1/PersistentVolumeClaim",
+    "resource.k8s.io/v1/ResourceClaim",
+    "v1/Pod",
+)
 GRACE_SECONDS = 3600
 REFUSED = (400, 403, 409, 422)
 

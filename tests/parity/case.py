@@ -29,6 +29,8 @@ class Decision:
     victims: list[str] = field(default_factory=list)
     # Every node on which preemption would help, with its victims, the chosen one included.
     candidate_victims: dict[str, list[str]] = field(default_factory=dict)
+    # What the claims of a bound pod have: "claim request driver/pool/device".
+    devices: list[str] = field(default_factory=list)
 
 
 @dataclass

@@ -18,7 +18,7 @@ def differences(case: Case, answer: Answer) -> list[str]:
     if real.outcome == "gated":
         return [f"gated, but Podium selects {answer.node}"] if answer.node else []
     if real.outcome == "bound":
-        return [*_feasible(real, answer), *_scores(real, answer), *_selected(case, answer)]
+        return [*_feasible(real, answer), *_scores(real, answer), *_selected(case, answer), *_devices(real, answer)]
     return [*_failure(real, answer), *_preemption(real, answer)]
 
 
@@ -74,6 +74,13 @@ def _selected(case: Case, answer: Answer) -> list[str]:
     if case.start_index < 0 and answer.node and _as_good(real, answer.node):
         return lines
     return [*lines, f"selected {real.node}, Podium {answer.node or f'nothing: {answer.message}'}"]
+
+
+def _devices(real: Decision, answer: Answer) -> list[str]:
+    """What claims get, on the node that kube-scheduler chose."""
+    if real.devices == answer.devices:
+        return []
+    return [f"devices on {real.node}: {real.devices}, Podium {answer.devices}"]
 
 
 def _as_good(real: Decision, node: str) -> bool:

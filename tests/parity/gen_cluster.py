@@ -17,6 +17,7 @@ from tests.parity.dice import (
     Obj,
 )
 from tests.parity.gen_config import make_config, profile_names
+from tests.parity.gen_devices import Devices, make_devices
 from tests.parity.gen_nodes import make_nodes
 from tests.parity.gen_pods import THEMES, PodMaker, PodPlan
 from tests.parity.gen_selectors import label_selector
@@ -92,9 +93,10 @@ def make_cluster(seed: int, index: int, pod_count: int | None = None) -> Cluster
     _without_shared_images(late, early)
     names = [node["metadata"]["name"] for node in nodes]
     storage = make_storage(dice, nodes, theme)
+    devices = make_devices(dice, nodes) if theme == "devices" else Devices()
     owners = _owners(dice)
     config = make_config(dice, names, theme)
-    maker = PodMaker(dice, theme, names, storage, owners, profile_names(config))
+    maker = PodMaker(dice, theme, names, storage, devices, owners, profile_names(config))
 
     bound = _bound_pods(dice, maker, [node["metadata"]["name"] for node in early], theme)
     _give_start_times(dice, bound)
@@ -102,7 +104,7 @@ def make_cluster(seed: int, index: int, pod_count: int | None = None) -> Cluster
         index=index,
         theme=theme,
         namespace_labels={name: _namespace_labels(dice) for name in NAMESPACES},
-        objects=[*early, *storage.objects, *(each for group in owners.values() for each in group)],
+        objects=[*early, *storage.objects, *devices.objects, *(each for group in owners.values() for each in group)],
         bound=bound,
         terminating_pods=_terminating(dice, bound),
         terminating_claims=storage.terminating,

@@ -19,6 +19,7 @@ from tests.parity.dice import (
     Dice,
     Obj,
 )
+from tests.parity.gen_devices import Devices, pod_claims
 from tests.parity.gen_selectors import (
     node_affinity,
     node_selector,
@@ -42,6 +43,7 @@ THEMES = {
     "taints": 1,
     "nodes": 1,
     "ports": 1,
+    "devices": 3,
 }
 # Elsewhere pods ask for little, or most nodes would be full before the plugin of the theme is asked.
 PENDING_SCALE = {"resources": 0.9, "extended": 0.5, "preemption": 0.8, "evictions": 1.0}
@@ -56,6 +58,7 @@ NAMESPACE_WEIGHTS = {
     "usual": (4.0, 4.0, 1.0, 1.0),
     "volumes": (12.0, 2.0, 1.0, 1.0),  # where the claims are
     "affinity": (3.0, 3.0, 2.0, 2.0),
+    "devices": (6.0, 6.0, 0.5, 0.5),
 }
 PLAIN_THEMES = {"twins": 0.07, "evictions": 0.02}  # the chance of any feature there
 
@@ -90,6 +93,7 @@ class PodMaker:
     theme: str
     node_names: list[str]
     storage: Storage
+    devices: Devices
     owners: dict[str, list[Obj]]  # controllers by namespace
     profiles: tuple[str, ...]
 
@@ -125,6 +129,9 @@ class PodMaker:
             levels = {0: 0.5, 10: 2.0, 100: 4.0, 1000: 4.0}
         _set_priority(dice, spec, levels, never=0.04 if self.theme == "evictions" else 0.1)
         plan.pod["metadata"]["labels"]["case"] = name
+        namespace = plan.pod["metadata"]["namespace"]
+        if self.theme == "devices" and self.devices.claims[namespace] and dice.chance(0.8):
+            spec["resourceClaims"] = pod_claims(dice, self.devices, namespace)
         if dice.chance(0.02):
             spec["schedulingGates"] = [{"name": f"example.test/{gate}"} for gate in dice.some(("a", "b"), 1, 2)]
         if dice.chance(0.0 if self.theme == "evictions" else 0.04):

@@ -40,6 +40,7 @@ class Answer:
     nodes: dict[str, NodeAnswer]
     # Every node that ranks best for preemption with its victims; kube-scheduler takes an arbitrary one of them.
     preemption: dict[str, list[str]]
+    devices: list[str] = field(default_factory=list)
 
 
 def decide(case: Case) -> Answer:
@@ -58,6 +59,7 @@ def decide(case: Case) -> Answer:
         message=explanation.message or "",
         nodes={each.name: _node_answer(each) for each in explanation.nodes},
         preemption={each.node: each.victims for each in ties},
+        devices=[_device(use) for each in explanation.nodes if each.name == case.decision.node for use in each.devices],
     )
 
 
@@ -88,6 +90,10 @@ def _decode(obj: Obj) -> KubeObject:
 @cache
 def _config(text: str) -> SchedulerConfig:
     return load_config(text, "config.yaml", load_registry()).config
+
+
+def _device(use: dict[str, str]) -> str:
+    return f"{use['claim']} {use['request']} {use['driver']}/{use['pool']}/{use['device']}"
 
 
 def _node_answer(node: engine.NodeAnswer) -> NodeAnswer:

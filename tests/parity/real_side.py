@@ -139,7 +139,10 @@ class _Run:
             return
         self._nominations[_key(pod)] = pod["status"].get("nominatedNodeName", "")
         attempt = self._await_decision(pod)
-        yield self._finished(name, objects, pod, attempt, before)
+        finished = self._finished(name, objects, pod, attempt, before)
+        if isinstance(finished, Case) and attempt.outcome == "bound":
+            finished.decision.devices = self._devices(pod)
+        yield finished
         if attempt.outcome == "bound":
             self._start(pod, attempt.node, pending.start_time)
             return
@@ -150,6 +153,18 @@ class _Run:
                 yield from self._finish_preemption(name, pod, attempt, pending.start_time)
         else:
             self._remove(pod)
+
+    def _devices(self, pod: Obj) -> list[str]:
+        """What the claims of a bound pod have."""
+        namespace = pod["metadata"]["namespace"]
+        found = []
+        for each in pod["spec"].get("resourceClaims", []):
+            claim = self._client.get("resource.k8s.io/v1/ResourceClaim", each["resourceClaimName"], namespace)
+            allocation = claim.get("status", {}).get("allocation", {})  # none where the profile lacks the plugin
+            for result in allocation.get("devices", {}).get("results", []):
+                place = f"{result['driver']}/{result['pool']}/{result['device']}"
+                found.append(f"{namespace}/{each['resourceClaimName']} {result['request']} {place}")
+        return found
 
     def _finished(self, name: str, objects: list[Obj], pod: Obj, attempt: Attempt, before: int) -> Case | Disturbed:
         if attempt.number != before:

@@ -300,8 +300,8 @@ def _tried_before_only(search: NodeSearch, tried_before: set[int], visited: Rows
 
 def _raise_failure(search: NodeSearch) -> None:
     """A plugin failed on a node that was looked at: the whole decision fails."""
-    for status, _rows in search.statuses().groups():
-        if status.code == Code.ERROR:
+    for status, rows in search.statuses().groups():
+        if status.code == Code.ERROR and len(rows):
             raise PluginError(f'running "{status.plugin}" filter plugin: {status.message}')
 
 

@@ -32,7 +32,7 @@ from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.preemption.dry_runs import Candidate
 from podium.framework.preemption.evictions import CANDIDATES
 from podium.framework.profile import ProfileRuntime
-from podium.framework.protocols import ExplainingPlugin
+from podium.framework.protocols import AllocatingPlugin, ExplainingPlugin
 from podium.framework.status import PluginError, Status
 from podium.framework.waiting import WaitingPods
 from podium.kube import CustomObject, Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
@@ -50,6 +50,8 @@ class NodeAnswer:
     reasons: list[str] = field(default_factory=list)
     scores: dict[str, int] = field(default_factory=dict)
     total: int | None = None
+    devices: list[dict[str, str]] = field(default_factory=list)
+    """What the pod's claims have, or would get here: claim, request, driver, pool and device of each."""
 
 
 @dataclass
@@ -98,6 +100,9 @@ class Explanation:
             del data["gang"]
         if not self.notes:
             del data["notes"]
+        for node in data["nodes"]:
+            if not node["devices"]:
+                del node["devices"]
         return data
 
 
@@ -173,6 +178,7 @@ def explain_in(runtime: ProfileRuntime, pod: Pod, sampling: Sampling) -> Explana
     except PluginError as error:
         return verdict(Outcome.FAILED, str(error))
     answers = _answers(cluster, decision)
+    _add_devices(runtime, cycle, answers)
     if decision.row is not None:
         explanation = verdict(Outcome.FITS, nodes=answers)
         explanation.selected = cluster.names[decision.row]
@@ -257,6 +263,14 @@ def _answers(cluster: Cluster, decision: Decision) -> list[NodeAnswer]:
         answers[row].plugin = status.plugin or None
         answers[row].reasons = list(status.reasons)
     return list(answers.values())
+
+
+def _add_devices(runtime: ProfileRuntime, cycle: Cycle, answers: Iterable[NodeAnswer]) -> None:
+    for plugin in runtime.plugins.values():
+        if isinstance(plugin, AllocatingPlugin):
+            for answer in answers:
+                if answer.feasible:
+                    answer.devices += [each._asdict() for each in plugin.devices_on(cycle, answer.name)]
 
 
 def _eviction(candidate: Candidate) -> Eviction:

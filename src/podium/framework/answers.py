@@ -45,6 +45,10 @@ def failure(step: Step, plugin: str, error: Exception) -> PluginError:
     return PluginError(f"{running(step, plugin)}: {describe(error)}")
 
 
+class NodeFailedError(PluginError):
+    """What a one-node filter raises where a node fails the cycle, but only if nothing else refuses the node."""
+
+
 class FailedOnNodeError(Exception):
     """A plugin's one-node form raised; says on which of the nodes."""
 
@@ -114,12 +118,15 @@ def filter_by_node(plugin: Plugin, filter_node: FilterNode, cycle: Cycle, nodes:
         node = nodes.info(index)
         try:
             status = node_status_of(plugin, filter_node(cycle, node))
+        except NodeFailedError as error:
+            status = Status.error(str(error))
         except Exception as error:
             raise FailedOnNodeError(node.name, error) from error
         if status is not None:
             statuses.append(status)
             codes[index] = len(statuses)
-    return Verdict(codes, lambda code: statuses[code - 1])
+    fails = any(status.code == Code.ERROR for status in statuses)
+    return Verdict(codes, lambda code: statuses[code - 1], fails=fails)
 
 
 def default_refusal(plugin: Plugin) -> Status:

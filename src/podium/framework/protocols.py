@@ -7,7 +7,7 @@ profile is built (`podium.framework.methods`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from podium.cluster import Mask, NodeInfo, Nodes, PlacedPod
 from podium.framework.cycle import Cycle
@@ -146,6 +146,24 @@ class BindPlugin(Protocol):
 @runtime_checkable
 class PostBindPlugin(Protocol):
     def post_bind(self, cycle: Cycle, node_name: str, /) -> None: ...
+
+
+class DeviceUse(NamedTuple):
+    """A device that a claim of a pod has, or would get."""
+
+    claim: str
+    request: str
+    driver: str
+    pool: str
+    device: str
+
+
+@runtime_checkable
+class AllocatingPlugin(Protocol):
+    """One that gives pods devices."""
+
+    def devices_on(self, cycle: Cycle, node_name: str, /) -> list[DeviceUse]:
+        """What the claims of the cycle's pod have, or would get on a node where it fits."""
 
 
 @runtime_checkable

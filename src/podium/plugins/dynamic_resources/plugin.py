@@ -29,13 +29,16 @@ from podium.framework import (
     Scores,
     Status,
 )
+from podium.framework.answers import NodeFailedError
 from podium.framework.handle import Effect
+from podium.framework.protocols import DeviceUse
 from podium.kube import NodeTerms, Pod, ResourceClaim, compile_node_selector
 from podium.kube.claim_status import ClaimNotReadyError, claims_of_pod, is_reserved_for
 from podium.kube.devices import Allocation
 from podium.placement.devices import AllocationError, InvalidPoolsError, allocate
 from podium.placement.devices.uses import uses_of
 from podium.plugins.dynamic_resources.args import DynamicResourcesArgs
+from podium.plugins.dynamic_resources.availability import availability
 from podium.plugins.dynamic_resources.conditions import DevicesFailedError, is_overdue, is_ready, needs_conditions
 from podium.plugins.dynamic_resources.hints import interests
 from podium.plugins.dynamic_resources.preference import rank
@@ -194,12 +197,29 @@ class DynamicResources(Plugin):
                 expired=lambda: seconds > 0 and clock.now() > end,
             )
         except TimeoutError:
-            raise PluginError(f"node {node.name}: timed out trying to allocate devices") from None
+            raise NodeFailedError(f"node {node.name}: timed out trying to allocate devices") from None
         except AllocationError as error:
-            raise PluginError(str(error)) from None
+            raise NodeFailedError(str(error)) from None
         except InvalidPoolsError as error:
             return Status.unresolvable(str(error))
         return NOT_ALLOCATED if found is None else found
+
+    def devices_on(self, cycle: Cycle, node_name: str) -> list[DeviceUse]:
+        """What the pod's claims have, or would get on a node where it fits."""
+        notes: ClaimNotes | None = cycle.data.get(NAME)
+        if notes is None:
+            return []
+        found = iter(notes.found.get(node_name, ()))
+        uses = []
+        for claim in notes.claims:
+            allocation = claim.status.allocation or next(found, None)
+            for each in allocation.devices.results if allocation else ():
+                uses.append(DeviceUse(claim.key, each.request, each.driver, each.pool, each.device))
+        return uses
+
+    def explain(self, pod: Pod) -> list[str]:
+        """How many devices the requests of a pod find, and how many of these are free."""
+        return availability(pod, self.handle.cluster, self._uses)
 
     def post_filter(self, cycle: Cycle, _diagnosis: Diagnosis) -> PostFilterResult:
         notes: ClaimNotes | None = cycle.data.get(NAME)
