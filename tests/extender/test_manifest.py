@@ -139,7 +139,7 @@ def test_everything_is_named_and_placed_as_told() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((), "say which agents: --agents safe,congestion,pigeon,reward,load,template, some of these"),
+        ((), "say which agents: --agents safe,congestion,pigeon,reward,load,learned,template, some of these"),
         (("--agents", "nobody"), 'there is no agent "nobody"'),
         (("--agents", "safe", "--env", "NAME"), '--env "NAME": write it as NAME=VALUE'),
         (("--agents", "safe", "--env", "A B=1"), '--env "A B": write it as NAME=VALUE'),

@@ -11,11 +11,11 @@ pytest.importorskip("numba")
 
 from podium.learning.cma_es import advance, begin, candidates
 from podium.learning.extra import LearningError
-from podium.learning.forms import FORMS
+from podium.learning.forms import FORMS, READABLE
 from podium.learning.policy_making import make_policy
 from podium.learning.train import Training, train
 from podium.placement.gpu.terms import GROUPS, MEANINGLESS, TERMS
-from podium.plugins.learned.policy_file import Calibration, decoded, encoded
+from podium.plugins.learned.policy_file import Calibration, decoded, encoded, path_of, read_policy
 from tests.learning.lists import write_lists
 
 
@@ -85,3 +85,9 @@ def test_the_search_finds_the_top_of_a_hill() -> None:
         tried = candidates(search)
         search = advance(search, tried, -((tried - top) ** 2 * [1, 10, 3, 1]).sum(axis=1))
     assert search.result == pytest.approx(top, abs=0.01)
+
+
+def test_the_readable_policy_that_ships_has_the_weights_that_are_written_down() -> None:
+    found = read_policy(path_of("readable")).weights
+    assert found["severalGpus"] == READABLE
+    assert found["cpuOnly"] == {term: weight for term, weight in READABLE.items() if term != "price"}
