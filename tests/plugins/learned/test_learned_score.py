@@ -203,6 +203,21 @@ def test_a_model_that_raises_is_counted_and_paused(file: Path, monkeypatch: pyte
     assert plugin.guard.fallbacks["breaker_open"] == 3
 
 
+def test_what_would_be_late_is_left_to_the_fallback_and_computed_afterwards(file: Path) -> None:
+    found = world(file)
+    plugin = learned(found)
+    found.add(gpu_pod("late", 100, cpu=1))
+    plugin._shapes.clear()
+    plugin.guard._per_node = 1.0
+    found.try_next()
+    assert plugin.guard.fallbacks["timeout"] == 1
+    assert len(found.bound) == 1
+    assert len(plugin._shapes) == 1, "prepared for the next pod of its shape"
+    plugin.guard._per_node = 0.0
+    attempt(found, "next")
+    assert plugin.guard.fallbacks[""] == 1
+
+
 def test_a_pod_that_comes_has_its_nodes_computed_before_its_decision(file: Path) -> None:
     found = world(file)
     plugin = learned(found)

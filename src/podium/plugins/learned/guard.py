@@ -18,6 +18,7 @@ REASONS: tuple[Reason, ...] = (
 IN_A_ROW = 5
 PAUSE = 30.0
 SMOOTHING = 0.2
+FORGETTING = 0.9
 
 
 class Guard:
@@ -52,11 +53,13 @@ class Guard:
             self.lasting = reason
             self.generation += 1
 
-    def too_slow(self, nodes: int, now: float) -> bool:
-        """Whether scoring so many nodes is expected to miss the deadline; the model then pauses."""
+    def too_slow(self, nodes: int) -> bool:
+        """Whether scoring so many nodes is expected to miss the deadline; what is expected shrinks each time, so that a
+        slow moment is not held against the model for ever."""
         if self._per_node * nodes <= self._deadline:
             return False
-        self._close("timeout", now)
+        self._per_node *= FORGETTING
+        self.generation += 1  # what was cached beside it is of another source
         return True
 
     def took(self, nodes: int, seconds: float, now: float) -> None:

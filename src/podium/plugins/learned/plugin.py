@@ -92,6 +92,8 @@ class LearnedScore(Plugin):
         self._demand: dict[str, float] = {}
         self._scar: dict[str, float] = {}
         self._shapes: dict[RequestShape, ShapeScores] = {}
+        self._unprepared: dict[tuple[int, GpuRequest], None] = {}
+        """Requests whose nodes are to be computed outside a decision."""
         self._ranks: dict[str, float] = {}
         self._last: tuple[str, Reason | str] = "", ""
         self.log = DecisionLog(args.log) if args.log else None
@@ -117,8 +119,21 @@ class LearnedScore(Plugin):
         try:
             self._look_at_file()
             self._build()
-            if self._score is not None and self.guard.reason(self.handle.clock.now()) is None:
-                self._refreshed(cpu, request)
+        except Exception as error:
+            self._failed("exception", error)
+        if len(self._unprepared) >= MOST_SHAPES:
+            self._unprepared.clear()
+        self._unprepared[cpu, request] = None
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Compute the nodes for one shape that waits for it: the last."""
+        if not self._unprepared or self._score is None:
+            return
+        try:
+            if self.guard.reason(self.handle.clock.now()) is None:
+                wanted, _ = self._unprepared.popitem()
+                self._refreshed(*wanted)
         except _OutsideError:
             self.guard.set_lasting("ood")
         except Exception as error:
@@ -218,8 +233,9 @@ class LearnedScore(Plugin):
             began = clock.now()
             scores = None
             computed = self._to_compute(cycle, nodes)
-            if self.guard.too_slow(computed, began):
+            if self.guard.too_slow(computed):
                 reason = "timeout"
+                self._unprepared[_wanted(cycle)] = None
             else:
                 scores, reason = self._guarded(lambda: self._model_scores(cycle, nodes), reason)
             if scores is not None:
@@ -248,7 +264,8 @@ class LearnedScore(Plugin):
             return NEUTRAL
 
     def reserve(self, cycle: Cycle, node_name: str) -> Status | None:
-        """Record the decision; nothing is reserved."""
+        """Record the decision and prepare for others; nothing is reserved."""
+        self._prepare()
         if self.log is not None:
             uid, reason = self._last
             self.log.decided(cycle.pod, node_name, reason if uid == cycle.pod.uid else "single")
