@@ -65,6 +65,7 @@ class QosAware(Plugin):
     Args = QosAwareArgs
     resources = tuple(f"{owner}/v1" for owner in OWNERS)
     looks_at = ()
+    annotates_pods = True
 
     def __init__(self, args: QosAwareArgs, handle: Handle) -> None:
         super().__init__(args, handle)
