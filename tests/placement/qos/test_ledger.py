@@ -43,10 +43,9 @@ def test_a_pod_waits_is_bound_and_runs() -> None:
     ledger, waiting = QosLedger(), pod("a")
     ledger.observe(None, waiting, T)
     assert sums(ledger, 10) == QosSums(0, 0, 10, 0, 1, 0)
-    ledger.allocating("default-a", True)
-    ledger.pods["default-a"][1].binding_began = T + 10
-    ledger.bound("default-a", T + 11)
-    assert sums(ledger, 20) == QosSums(9, 0, 10, 1, 1, 1)
+    chosen = replace(bound(waiting, 10, phase="Pending"), status=bound(waiting, 10).status)
+    ledger.observe(waiting, replace(chosen, status=replace(chosen.status, start_time=None)), T + 10)
+    assert sums(ledger, 20) == QosSums(10, 0, 10, 0, 1, 1), "it counts as running until its node says otherwise"
     running = bound(waiting, 10, 13)
     ledger.observe(waiting, running, T + 14)
     assert sums(ledger, 20) == QosSums(7, 0, 10, 3, 1, 1)

@@ -19,6 +19,9 @@ MOST_RUNS = 64
 """Ended runs that are remembered one by one, where they must overlap to count."""
 
 
+NOTHING_YET = QosSums()
+
+
 class TimeUse(IntEnum):
     """What a pod spends its time with."""
 
@@ -31,7 +34,6 @@ class Incarnation:
 
     __slots__ = (
         "allocating",
-        "binding_began",
         "binding_since",
         "created",
         "key",
@@ -40,6 +42,7 @@ class Incarnation:
         "promise",
         "running_since",
         "slot",
+        "started",
         "state",
         "uid",
     )
@@ -50,14 +53,14 @@ class Incarnation:
         self.promise = promise
         self.created = created
         self.binding_since = self.running_since = created
-        self.binding_began: float | None = None
-        """When its binding began that is under way."""
         self.state = TimeUse.WAITING
         self.slot = 0
         self.allocating = False
         """Whether a node is chosen and the binding is under way."""
         self.phase = "Pending"
         self.leaving = False
+        self.started = False
+        """Whether its node has said when it started."""
 
     def spans(self, now: float) -> tuple[float, float, float]:
         """(waiting, binding, running) by now."""
@@ -70,32 +73,35 @@ class Incarnation:
 class ControllerAccount:
     """What one controller was promised and got."""
 
+    wanted: int | None = None
+    """The replicas its owner asks for; None where that is not known."""
+    all_closed = NOTHING_YET
+    idle_since = 0.0
+    unwritten = False
+    """Whether pods have ended that no annotation speaks of yet."""
+    running = pending = 0
+    """Slots whose pod runs, and slots whose pod does not yet."""
+    _swept = (0.0, 0.0, 0.0)
+    """Concurrent: effective and discarded run time up to a moment, and that moment."""
+    _waiting = _bound = 0
+    _waiting_since = _running_since = _waited = _binding = 0.0
+    """Sums over open incarnations: of those that wait, and of those that are bound."""
+
     def __init__(self, promise: QosPromise) -> None:
         self.key = promise.key
         self.name = promise.name
         self.approach = promise.approach
         self.slo = promise.slo
-        self.wanted: int | None = None
-        """The replicas its owner asks for; None where that is not known."""
         self.owners: dict[str, int | None] = {}
         """By uid of an owner of its pods: how many it asks for, where that is known."""
         self.slots: list[Incarnation | None] = []
         self.closed: list[QosSums] = []
         """By slot: what incarnations that have ended sum up to."""
-        self.all_closed = QosSums()
         self.open: dict[str, Incarnation] = {}
-        self.idle_since = 0.0
-        self.unwritten = False
-        """Whether pods have ended that no annotation speaks of yet."""
-        self.running = self.pending = 0
-        """Slots whose pod runs, and slots whose pod does not yet."""
-        self._reset()
         self._ended_runs: list[tuple[float, float]] = []
-        self._swept = (0.0, 0.0, 0.0)
-        """Concurrent: effective and discarded run time up to a moment, and that moment."""
 
     def _reset(self) -> None:
-        """Sums over open incarnations: of those that wait, and of those that are bound."""
+        """Begin the sums over open incarnations again."""
         self._waiting = self._bound = 0
         self._waiting_since = self._running_since = self._waited = self._binding = 0.0
 
@@ -123,7 +129,7 @@ class ControllerAccount:
             slot = next((i for i, each in enumerate(self.slots) if each is None), len(self.slots))
         while len(self.slots) <= slot:
             self.slots.append(None)
-            self.closed.append(QosSums())
+            self.closed.append(NOTHING_YET)
         pod.slot = slot
         self.slots[slot] = pod
         self.open[pod.uid] = pod

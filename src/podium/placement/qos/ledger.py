@@ -119,12 +119,15 @@ class QosLedger:
 
     def _on_node(self, account: ControllerAccount, pod: Incarnation, after: Pod, now: float) -> None:
         runs = pod.state is TimeUse.RUNNING
+        if runs and pod.started:
+            return
         bound = pod.binding_since if runs else now
         for condition in after.status.conditions:
             if condition.type == "PodScheduled" and condition.status == "True":
                 bound = _time(condition.last_transition_time, bound)
         start = after.status.start_time
         if start is not None:
+            pod.started = True
             started = max(bound, _time(start, bound))
         else:
             started = pod.running_since if runs and bound == pod.binding_since else bound
@@ -194,19 +197,10 @@ class QosLedger:
     # What the scheduler does
 
     def allocating(self, uid: str, value: bool) -> None:
-        """A node is chosen for a pod, or no longer is."""
+        """A node is chosen for a pod, or no longer is; it counts as waiting until the API shows it bound."""
         known = self.pods.get(uid)
         if known is not None:
             known[1].allocating = value
-
-    def bound(self, uid: str, now: float) -> None:
-        """A pod is bound."""
-        known = self.pods.get(uid)
-        if known is not None:
-            account, pod = known
-            pod.allocating = False
-            if pod.state is not TimeUse.RUNNING:
-                account.bind(pod, now if pod.binding_began is None else pod.binding_began, now)
 
     # What can be asked
 

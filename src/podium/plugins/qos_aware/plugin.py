@@ -3,8 +3,8 @@
     queueSort    the most urgent first (`precedence`)
     postFilter   evicts pods with slack, or of less important controllers (`victims`)
     reserve      a pod counts as being allocated
-    preBind      its binding begins
-    postBind     it runs
+    preBind      which replica it is, is written to it where that could not be found out otherwise
+    postBind     nothing; the API shows when it was bound
 
 What controllers got is counted from the pods' own times (`podium.placement.qos.ledger`), so a restart forgets nothing
 that the API remembers. What the API forgets, the time of pods that are gone, is written to an annotation of a living
@@ -195,21 +195,17 @@ class QosAware(Plugin):
 
     def pre_bind_preflight(self, cycle: Cycle, _node: str) -> Status | None:
         """There is something to write only for a slot that could not be found out otherwise."""
-        now = self.handle.clock.now()
         if self.ledger.unwritten:
-            self._write_histories(now)
+            self._write_histories(self.handle.clock.now())
         known = self.ledger.pods.get(_uid(cycle.pod))
-        if known is None:
-            return SKIP
-        known[1].binding_began = now
-        return None if known[1].slot and known[0].approach == INDEPENDENT else SKIP
+        return None if known is not None and known[1].slot and known[0].approach == INDEPENDENT else SKIP
 
     def pre_bind(self, cycle: Cycle, _node: str) -> Effect:
         known = self.ledger.pods.get(_uid(cycle.pod))
         return None if known is None else self.handle.writer.annotate(cycle.pod, {SLOT: str(known[1].slot)})
 
     def post_bind(self, cycle: Cycle, _node: str) -> None:
-        self.ledger.bound(_uid(cycle.pod), self.handle.clock.now())
+        """Nothing: the API shows when the pod was bound, and says the same to a process that starts later."""
 
     # What outlives the process
 
