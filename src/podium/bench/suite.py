@@ -11,6 +11,7 @@ from podium.bench.events import EVENTS
 from podium.bench.gangs import GANGS
 from podium.bench.gpu_sharing import GPU_SHARING
 from podium.bench.preemption import PREEMPTION
+from podium.bench.promises import PROMISES
 from podium.bench.quotas import QUOTAS
 from podium.bench.scheduler_plugins import SCHEDULER_PLUGINS
 from podium.bench.spreading import SPREADING
@@ -28,6 +29,7 @@ WORKLOADS: tuple[Workload, ...] = (
     *VARIETY,
     *GANGS,
     *QUOTAS,
+    *PROMISES,
     *SCHEDULER_PLUGINS,
     *GPU_SHARING,
 )
