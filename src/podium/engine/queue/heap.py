@@ -240,10 +240,16 @@ class DriftingHeap(KeyedHeap):
 
     def _resort(self) -> None:
         version = self._sorter.order_version()
-        if version != self._sorted_at:
-            self._sorted_at = version
-            for queued in list(self._moving.values()):
-                super().push(queued)
+        if version == self._sorted_at:
+            return
+        self._sorted_at = version
+        if self._moving:
+            current, sort_key = self._current, self._sort_key
+            for key, queued in self._moving.items():
+                _, sequence, number, _ = current[key]
+                current[key] = (sort_key(queued), sequence, number, queued)
+            self._heap = list(current.values())
+            heapq.heapify(self._heap)
 
 
 def pod_heap(sorter: Sorter) -> PodHeap:

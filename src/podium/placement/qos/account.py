@@ -81,6 +81,10 @@ class ControllerAccount:
     """Whether pods have ended that no annotation speaks of yet."""
     running = pending = 0
     """Slots whose pod runs, and slots whose pod does not yet."""
+    version = 0
+    """Differs where the account does, but for the time that passes."""
+    waiting_metric = (-1, 0.0, 0.0, 0.0)
+    """(version, moment, SLO, metric) of pods that wait: the same for all, unless each is measured by itself."""
     _swept = (0.0, 0.0, 0.0)
     """Concurrent: effective and discarded run time up to a moment, and that moment."""
     _waiting = _bound = 0
@@ -108,6 +112,7 @@ class ControllerAccount:
     # Replicas and slots
 
     def set_owner(self, uid: str, replicas: int | None) -> None:
+        self.version += 1
         self.owners[uid] = replicas
         self.wanted = sum(each or 0 for each in self.owners.values()) or None
 
@@ -137,6 +142,7 @@ class ControllerAccount:
 
     def leave_slot(self, pod: Incarnation) -> None:
         """Free the slot for a successor."""
+        self.version += 1
         if self.slots[pod.slot] is pod:
             self._count_slot(pod, -1)
             self.slots[pod.slot] = None
@@ -157,6 +163,7 @@ class ControllerAccount:
         self._enter(pod, 1)
 
     def _enter(self, pod: Incarnation, sign: int) -> None:
+        self.version += 1
         if self.slots[pod.slot] is pod:
             self._count_slot(pod, sign)
         if pod.state is TimeUse.WAITING:

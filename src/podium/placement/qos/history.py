@@ -78,6 +78,7 @@ def read_slot(annotations: Mapping[str, str]) -> int | None:
 
 def restore(account: ControllerAccount, history: QosHistory) -> None:
     """Let an account go on from a history."""
+    account.version += 1
     while len(account.slots) < len(history.slots):
         account.slots.append(None)
         account.closed.append(QosSums())

@@ -213,8 +213,17 @@ class QosLedger:
         first = pod.state is TimeUse.WAITING and len(account.open) == 1 and not account.all_closed.incarnations
         if first and pod.promise.slo > 0 and not self._compat:  # of a controller that has had nothing so far
             return -max(0.0, now - pod.created) - START_OVERHEAD
+        shared = pod.state is TimeUse.WAITING and account.approach != INDEPENDENT
+        if shared:
+            version, moment, slo, metric = account.waiting_metric
+            if version == account.version and moment == now and slo == pod.promise.slo:
+                return metric
         found = qos_metric(account.sums(pod, now), account.question(pod, compat=self._compat), compat=self._compat)
-        return 0.0 if math.isnan(found) and not self._compat else found
+        if math.isnan(found) and not self._compat:
+            found = 0.0
+        if shared:
+            account.waiting_metric = (account.version, now, pod.promise.slo, found)
+        return found
 
     def served(self, uid: str, now: float) -> float:
         """What a pod's controller got, as a share of what it was promised; ∞ where that is nothing."""
