@@ -93,7 +93,7 @@ class Drifting:
 
     def __init__(self, **urgency: float) -> None:
         self.urgency = urgency
-        self.version = 0
+        self.version = 1
 
     def sort_key(self, queued: QueuedPod) -> float:
         return self.urgency[queued.pod.name]
@@ -111,7 +111,7 @@ def test_keys_that_drift_are_taken_again_when_time_has_passed() -> None:
     for name in "abc":
         drifting.push(named(name))
     sorter.urgency.update(a=9.0, b=8.0, c=7.0)
-    sorter.version = 1
+    sorter.version = 2
     assert leaving(drifting) == ["c", "b", "a"]
 
 

@@ -23,6 +23,8 @@ SortKey = Callable[[QueuedPod], Any]
 _Entry = tuple[Any, int, int, QueuedPod]
 """(sort key, sequence, number of the entry, pod): no two entries compare as far as the pod."""
 
+MANY_MOVING = 1000
+"""Keys that move for which they are taken again one version later."""
 _SPARE = 64
 """Left-behind entries are cleared out when they outnumber the others by this many."""
 
@@ -195,8 +197,8 @@ class DriftingSorter(Protocol):
 
     def sort_key(self, queued: QueuedPod, /) -> Any: ...
 
-    def order_version(self) -> object:
-        """Keys that move are taken again when this changes."""
+    def order_version(self) -> int:
+        """Keys that move are taken again when this has grown: by one, or by more where there are many of them."""
 
     def key_moves(self, queued: QueuedPod, /) -> bool:
         """Whether a pod's key is another one after a while."""
@@ -209,7 +211,7 @@ class DriftingHeap(KeyedHeap):
     def __init__(self, sorter: DriftingSorter) -> None:
         super().__init__(sorter.sort_key)
         self._sorter = sorter
-        self._sorted_at: object = None
+        self._sorted_at = 0
         self._moving: dict[str, QueuedPod] = {}
 
     def push(self, queued: QueuedPod) -> None:
@@ -240,7 +242,7 @@ class DriftingHeap(KeyedHeap):
 
     def _resort(self) -> None:
         version = self._sorter.order_version()
-        if version == self._sorted_at:
+        if 0 <= version - self._sorted_at <= len(self._moving) // MANY_MOVING:
             return
         self._sorted_at = version
         if self._moving:
