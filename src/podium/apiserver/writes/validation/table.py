@@ -4,7 +4,16 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from podium.apiserver.errors import Cause
-from podium.apiserver.writes.validation import nodes, pod_groups, pod_spec, pod_update, small_kinds, storage, workloads
+from podium.apiserver.writes.validation import (
+    devices,
+    nodes,
+    pod_groups,
+    pod_spec,
+    pod_update,
+    small_kinds,
+    storage,
+    workloads,
+)
 
 Check = Callable[[dict[str, Any]], Iterable[Cause]]
 UpdateCheck = Callable[[dict[str, Any], dict[str, Any]], Iterable[Cause]]
@@ -28,5 +37,8 @@ CHECKS: Final[dict[str, tuple[Check, UpdateCheck]]] = {
     "priorityclasses.scheduling.k8s.io": (small_kinds.priority_class, small_kinds.priority_class_update),
     "podgroups.scheduling.k8s.io": (pod_groups.pod_group, pod_groups.pod_group_update),
     "workloads.scheduling.k8s.io": (pod_groups.workload, pod_groups.workload_update),
+    "deviceclasses.resource.k8s.io": (devices.device_class, devices.device_class_update),
+    "resourceclaims.resource.k8s.io": (devices.resource_claim, devices.resource_claim_update),
+    "resourceclaimtemplates.resource.k8s.io": (devices.claim_template, devices.claim_template_update),
     "events": (small_kinds.event, lambda new, old: ()),
 }
