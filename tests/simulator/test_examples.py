@@ -13,6 +13,7 @@ SHORTENED = {
     "simulate/broker-sample": (),
     "simulate/dump-sample": (),
     "simulate/failing-nodes": ("duration=50m", "generate.count=300"),
+    "qos": ("duration=3m",),
     "measured-load": ("duration=20m", "generate.count=300", "nodes.count=10"),
 }
 

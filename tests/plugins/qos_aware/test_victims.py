@@ -1,0 +1,79 @@
+"""Who may be evicted for whom: the rules one by one, with their boundaries."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from podium.kube import Pod
+from podium.placement.qos.ledger import QosLedger
+from podium.plugins.qos_aware.victims import EvictionLimits, UrgentPod, VictimCost, choose_node
+from tests.builders import make_pod
+from tests.placement.qos.test_ledger import T, bound, pod
+
+MARGIN, MINIMUM = 30.0, 30.0
+NOW = T + 1000
+
+
+def judged(pending: Pod, victim: Pod, *, compat: bool, limit: float = 1.0) -> bool:
+    ledger = QosLedger(limit=limit, compat=compat)
+    ledger.observe(None, victim, NOW)
+    ledger.observe(None, pending, NOW)
+    return UrgentPod(ledger, EvictionLimits(MARGIN, MINIMUM, compat), pending, NOW).may_evict(victim)
+
+
+def alone(name: str, created: float, slo: str, **more: str) -> Pod:
+    return pod(name, created, controller=name, slo=slo, qosMeasuring="independent", **more)
+
+
+@pytest.mark.parametrize(
+    ("case", "ran", "slo", "asks", "limit", "compat", "fixed"),
+    [
+        ("R3: the minimum is reached, and there is slack", 300, "0.5", "0.5", 1.0, True, True),
+        ("R3: the minimum is not reached", 29, "0.5", "0.4", 1.0, False, False),
+        ("R4: more important, whatever has run", 29, "0.5", "0.9", 1.0, True, False),
+        ("R4: more important, exactly at the minimum", 30, "0.5", "0.9", 1.0, True, True),
+        ("R5: equal, preemption cost nothing, far ahead", 200, "0.9", "0.9", 0.05, True, True),
+        ("no rule: less important, and no slack", 60, "0.9", "0.5", 1.0, False, False),
+    ],
+    ids=lambda value: value if isinstance(value, str) and " " in value else "",
+)
+def test_the_rules(case: str, ran: int, slo: str, asks: str, limit: float, compat: bool, fixed: bool) -> None:
+    victim = bound(alone("v", 1000 - ran, slo), 1000 - ran)
+    pending = alone("p", 940, asks)
+    assert judged(pending, victim, compat=True, limit=limit) is compat, case
+    assert judged(pending, victim, compat=False, limit=limit) is fixed, case
+
+
+def test_pods_of_one_controller_do_not_evict_each_other() -> None:
+    victim, pending = bound(pod("v", 0), 0), pod("p", 900)
+    assert not judged(pending, victim, compat=False)
+
+
+def test_replicas_that_lack_one_are_worth_nothing() -> None:
+    ledger = QosLedger()
+    together: dict[str, Any] = {"controller": "both", "qosMeasuring": "concurrent", "slo": "1"}
+    victim = bound(pod("v", 0, **together), 0)
+    for each in (victim, pod("w", 0, **together)):
+        ledger.observe(None, each, NOW)
+    pending = alone("p", 900, "0.5")
+    ledger.observe(None, pending, NOW)
+    assert UrgentPod(ledger, EvictionLimits(MARGIN, MINIMUM, False), pending, NOW).may_evict(victim)
+
+
+def test_a_pod_with_slack_evicts_no_other_and_kube_system_is_never_evicted() -> None:
+    victim = bound(alone("v", 0, "0.5"), 0)
+    assert not judged(alone("p", 900, "0"), victim, compat=False)
+    system = bound(make_pod("s", namespace="kube-system"), 0)
+    assert not judged(alone("p", 900, "1"), system, compat=True)
+
+
+def test_class_order_dominates_the_choice_of_a_node() -> None:
+    n1 = ("n1", [VictimCost(0.9, 10, True)])
+    n2 = ("n2", [VictimCost(0.5, -400, True), VictimCost(0.5, 100, True)])
+    assert choose_node([n1, n2], MARGIN) == "n2"
+    assert choose_node([("b", [VictimCost(0.5, 100, True)]), ("a", [VictimCost(0.5, 100, True)])], MARGIN) == "a"
+    assert choose_node([("a", [VictimCost(0.5, math.nan, True)])], MARGIN) == "a"
+    assert choose_node([], MARGIN) is None
