@@ -189,22 +189,26 @@ def test_nodes_are_described_and_measured(typed: Typed) -> None:
 def test_a_watch_shows_what_happens(kubectl: Kubectl, typed: Typed) -> None:
     namespace = re.search(r"namespace: (\S+)", typed("create configmap here -o yaml"))
     assert namespace is not None
+    typed("run first --image=nginx")
     watching = kubectl.start("-n", namespace[1], "get", "pods", "-w", "--output-watch-events")
     try:
+        assert watching.stdout is not None
+        assert watching.stdout.readline().split()[:4] == ["EVENT", "NAME", "READY", "STATUS"]
+        assert watching.stdout.readline().split()[:2] == ["ADDED", "first"]  # it watches by now
         typed("run web --image=nginx")
         typed(f"wait --for=condition=Ready pod/web {TIMEOUT}")
         typed("delete pod web")
-        assert watching.stdout is not None
         seen = []
         for line in watching.stdout:
-            seen.append(line.split()[:4])
-            if line.startswith("DELETED"):
-                break
+            event = line.split()[:4]
+            if event[1] == "web":
+                seen.append(event)
+                if event[0] == "DELETED":
+                    break
     finally:
         watching.kill()
         watching.communicate()
-    assert seen[0] == ["EVENT", "NAME", "READY", "STATUS"]
-    assert seen[1][:3] == ["ADDED", "web", "0/1"]
+    assert seen[0][:3] == ["ADDED", "web", "0/1"]
     assert ["MODIFIED", "web", "1/1", "Running"] in seen
     assert ["MODIFIED", "web", "1/1", "Terminating"] in seen
 
