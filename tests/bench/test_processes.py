@@ -106,7 +106,7 @@ def test_a_plugin_is_left_out_of_every_profile() -> None:
     left = without_plugin(config, "NodeResourcesFit")
     assert all("NodeResourcesFit" not in names for names in left.profiles[0].plugins.values())
     before = {point: names for point, names in config.profiles[0].plugins.items() if "NodeResourcesFit" in names}
-    assert set(before) == {"preFilter", "filter", "preScore", "score"}
+    assert set(before) == {"preFilter", "filter", "preScore", "score", "placementScore"}
     for point, names in before.items():
         assert left.profiles[0].plugins[point] == tuple(name for name in names if name != "NodeResourcesFit")
 
