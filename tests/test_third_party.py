@@ -183,6 +183,8 @@ def test_an_installed_plugin_is_listed_with_its_package(installed: Installed) ->
         "weight": 1,
         "args": {"closedRacks": [], "bestRack": ""},
         "origin": "rack-plugins",
+        "group": "Others",
+        "purpose": "",
     }
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from podium.client import RESOURCES, WATCHED, ApiResource
 from podium.cluster.objects import Objects
-from podium.kube import KINDS, Node, Pod, PriorityClass
+from podium.kube import KINDS, Node, Pod, PodGroup, PriorityClass, ResourceClaimTemplate
 from podium.kube.custom_object import CustomObject
 from tests.testbed import ControlPlane
 
@@ -29,14 +29,15 @@ def test_the_rule_that_is_needed() -> None:
 
 def test_everything_that_the_cluster_keeps_can_be_watched() -> None:
     kept = {kind for kind in KINDS.values() if Objects().store_of(kind) is not None}
-    assert set(RESOURCES) == kept | {Pod, Node}
-    assert {resource.type for resource in WATCHED} == set(RESOURCES) - {PriorityClass}
+    assert set(RESOURCES) == kept | {Pod, Node, ResourceClaimTemplate}
+    rarely = {PriorityClass, PodGroup, ResourceClaimTemplate}  # where a plugin, a gate or a controller asks for them
+    assert {resource.type for resource in WATCHED} == set(RESOURCES) - rarely
 
 
 def test_the_server_serves_each_kind_at_its_path(control_plane: ControlPlane) -> None:
     for (api_version, kind), type_ in KINDS.items():
-        if type_ is CustomObject:
-            continue  # served where its CustomResourceDefinition is installed
+        if type_ in (CustomObject, PodGroup):
+            continue  # served where its CustomResourceDefinition is installed, or a gate of the API server is on
         served = control_plane.client.resource(f"{api_version}/{kind}")
         assert RESOURCES[type_].path == served.path(None)
         assert RESOURCES[type_].type is type_

@@ -11,6 +11,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "SchedulingGates": "pods with scheduling gates wait until all are removed",
         "PrioritySort": "higher priority first, then the pod that has waited longer",
         "QOSSort": "higher priority first, then Guaranteed before Burstable before BestEffort",
+        "QosAware": "workloads get the availability they were promised; who is behind goes first",
         "TopologicalSort": "pods of an AppGroup in the order in which their workloads depend on each other",
     },
     "What a node must be": {
