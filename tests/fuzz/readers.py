@@ -51,7 +51,9 @@ from podium.measured.series import Series
 from podium.measured.settings import SourceSettings
 from podium.placement.qos.history import read_history
 from podium.plugins import load_registry
+from podium.plugins.learned.decision_log import sum_up
 from podium.plugins.learned.policy_file import PolicyError, decoded, path_of
+from podium.plugins.learned.seen_pods import read_classes
 from podium.plugins.peaks import MODEL_FILE, read_models
 from podium.plugins.reward.rewards import Rewards
 from podium.plugins.reward.settings import RewardBiasArgs
@@ -142,6 +144,7 @@ NODE_METRICS = (
     b'{"kind":"NodeMetricsList","items":[{"metadata":{"name":"n1"},"timestamp":"2026-01-31T12:00:00Z",'
     b'"window":"20s","usage":{"cpu":"250m","memory":"1Gi"}}]}'
 )
+CLASSES = b'[{"cpu": "2", "gpuCount": 1, "gpuMilli": 500, "gpuCardModels": ["T4"], "pods": 3}]'
 PATCH = b'[{"op":"test","path":"/a/0","value":1},{"op":"move","from":"/b","path":"/a/-"},{"op":"remove","path":"/a/0"}]'
 MERGE = b'{"metadata":{"labels":{"a":null}},"spec":{"containers":[{"name":"c","$patch":"delete"}]}}'
 REWARDS = b"web\x00node-a 0.950000 12 2026-01-31T12:00:00Z\nnode-b 1 1 x\n"
@@ -314,6 +317,12 @@ READERS: dict[str, Reader] = {
     "QoS histories": Reader(
         lambda data: read_history(_text(data)), [b'{"at": 5.0, "slots": [[1, 0, 2, 0, 1, 1]]}'], ()
     ),
+    "decision logs": Reader(
+        lambda data: sum_up(data.splitlines()),
+        [b'{"source": "model"}\n{"model": ["a"], "fallback": ["a", "b"], "tau": 0.5, "seconds": 0.001}'],
+        (),
+    ),
+    "classes of pods": Reader(_in_a_file(lambda path: read_classes(str(path)), ".json"), [CLASSES], (PolicyError,)),
     "policies": Reader(lambda data: decoded(data, "f"), [path_of("readable").read_bytes()], (PolicyError,)),
     "protobuf": Reader(decode_protobuf, [PROTOBUF], (ProtobufError,)),
     "JSON patches": Reader(_json_patch, [PATCH], (StatusError,)),

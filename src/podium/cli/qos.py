@@ -72,11 +72,11 @@ def _print(where: str, output: Output) -> None:
 
 
 def _decoded(where: str) -> Any:
-    import msgspec
+    from podium.kube.documents import FILE, DocumentError, read_json
 
     try:
-        return msgspec.json.decode(_fetch(where, "application/json"))
-    except msgspec.DecodeError:
+        return read_json(_fetch(where, "application/json"), bounds=FILE)
+    except DocumentError:
         raise InputError(f"--url {where}: what answers there is not a QoS page; give its address with --url") from None
 
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from podium.kube.documents import FILE, DocumentError, read_json
 from podium.learning.cma_es import Search, advance, begin, candidates
 from podium.learning.extra import LearningError
 from podium.learning.forms import FORMS, ScoreForm
@@ -177,13 +178,13 @@ def _resumed(training: Training, path: Path | None) -> Search | None:
     if path is None or not path.exists():
         return None
     try:
-        written: dict[str, Any] = msgspec.json.decode(path.read_bytes())
+        written: dict[str, Any] = read_json(path.read_bytes(), bounds=FILE)
         key = written.pop("training")
         arrays: dict[str, Any] = {
             name: np.array(each) if isinstance(each, list) else each for name, each in written.items()
         }
         search = Search(**arrays)
-    except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
+    except (DocumentError, KeyError, TypeError, AttributeError):
         raise LearningError(f"{path}: is no search of podium train; remove it to begin from the start") from None
     if key != _key(training):
         raise LearningError(f"{path}: is of a training with other settings; write another --out, or remove it")

@@ -18,6 +18,7 @@ import numpy as np
 
 from podium.framework import Scores
 from podium.kube import Pod
+from podium.kube.documents import DocumentError, read_json
 
 MOST_PAIRS = 300
 """Nodes that the rank correlation is computed over."""
@@ -72,6 +73,14 @@ class LogSummary(NamedTuple):
         return sum(number for source, number in self.decisions.items() if source not in ours) / total if total else 0.0
 
 
+class _LogLine(msgspec.Struct):
+    source: str | None = None
+    model: list[str] | None = None
+    fallback: list[str] | None = None
+    tau: float = 0.0
+    seconds: float = 0.0
+
+
 def sum_up(lines: Iterable[bytes]) -> LogSummary:
     """The summary of a log; lines that are none of ours do not count."""
     decisions: Counter[str] = Counter()
@@ -79,17 +88,15 @@ def sum_up(lines: Iterable[bytes]) -> LogSummary:
     taus, seconds = [], []
     for line in lines:
         try:
-            found = msgspec.json.decode(line)
-        except msgspec.DecodeError:
+            found = msgspec.convert(read_json(line), _LogLine)
+        except (DocumentError, msgspec.ValidationError):
             continue
-        if not isinstance(found, dict):
-            continue
-        if isinstance(found.get("source"), str):
-            decisions[found["source"]] += 1
-        elif isinstance(found.get("model"), list) and isinstance(found.get("fallback"), list):
-            agreed.append(bool(set(map(str, found["model"])) & set(map(str, found["fallback"]))))
-            taus.append(float(found.get("tau", 0.0)))
-            seconds.append(float(found.get("seconds", 0.0)))
+        if found.source is not None:
+            decisions[found.source] += 1
+        elif found.model is not None and found.fallback is not None:
+            agreed.append(not set(found.model).isdisjoint(found.fallback))
+            taus.append(found.tau)
+            seconds.append(found.seconds)
     p50, p99 = np.quantile(seconds, [0.5, 0.99]).tolist() if seconds else (0.0, 0.0)
     mean = float(np.mean(taus)) if taus else 0.0
     return LogSummary(dict(decisions), len(agreed), sum(agreed) / max(len(agreed), 1), mean, p50, p99)

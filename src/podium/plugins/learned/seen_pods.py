@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from podium.kube.documents import FILE, DocumentError, read_json
 from podium.placement.gpu.request import GpuRequest
 from podium.placement.gpu.typical_pod_args import TypicalPod
 from podium.placement.gpu.typical_pods import PodType, grown, most_of
@@ -72,8 +73,8 @@ class SeenPods:
 def read_classes(path: str) -> tuple[TypicalPod, ...]:
     """The classes of pods in a JSON file; raises PolicyError."""
     try:
-        return msgspec.json.decode(Path(path).read_bytes(), type=tuple[TypicalPod, ...])
+        return msgspec.convert(read_json(Path(path).read_bytes(), bounds=FILE), tuple[TypicalPod, ...])
     except OSError as error:
         raise PolicyError(f"{path}: cannot be read: {error.strerror}") from None
-    except msgspec.DecodeError as error:
+    except (DocumentError, msgspec.ValidationError) as error:
         raise PolicyError(f"{path}: expected a list of classes of pods: {error}", "schema") from None
