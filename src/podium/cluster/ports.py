@@ -30,8 +30,11 @@ class UsedPorts:
         """Count ports on a row as free, even where other pods hold them, until they are shown again."""
         self._hidden.update((port, row) for port in ports)
 
-    def show(self, ports: Iterable[HostPort], row: int) -> None:
-        self._hidden.difference_update((port, row) for port in ports)
+    def show(self, ports: Iterable[HostPort], row: int) -> list[HostPort]:
+        """Count ports on a row as taken again where a pod holds them; gives those that were hidden."""
+        shown = [port for port in ports if (port, row) in self._hidden]
+        self._hidden.difference_update((port, row) for port in shown)
+        return shown
 
     def show_all(self) -> None:
         self._hidden.clear()

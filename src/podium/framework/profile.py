@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import NodeInfo, Nodes, PlacedPod, Rows
+from podium.cluster import HostPort, NodeInfo, Nodes, PlacedPod, Rows
 from podium.config.points import Point
 from podium.config.registry import Registry
 from podium.config.resolved import Profile
@@ -319,17 +319,18 @@ class ProfileRuntime:
                 cycle.cluster.counts.discard_if_empty(placed.pod_class)
 
     def _filters_beside(self, cycle: Cycle, row: int, others: list[PlacedPod]) -> Status | None:
-        crowded = cycle.clone()
-        added: list[PlacedPod] = []
+        crowded, ports = cycle.clone(), cycle.cluster.ports
+        added: list[tuple[PlacedPod, list[HostPort]]] = []
         try:
             for placed in others:
                 cycle.cluster.put_on(placed)
-                added.append(placed)
+                added.append((placed, ports.show(placed.facts.ports, row)))  # a victim's port is taken by this pod
                 self.add_pod(crowded, placed)
             return self.run_filters_on(crowded, row)
         finally:
-            for placed in reversed(added):
+            for placed, shown in reversed(added):
                 cycle.cluster.take_off(placed)
+                ports.hide(shown, row)
                 cycle.cluster.counts.discard_if_empty(placed.pod_class)
 
     def add_pod(self, cycle: Cycle, placed: PlacedPod) -> None:

@@ -68,12 +68,14 @@ class Trial:
         nodes: Sequence[str] = ("n1",),
         budgets: Iterable[PodDisruptionBudget] = (),
         plugins: Sequence[type[Plugin]] = (),
+        filters: Sequence[str] = (),
         wanted: int = 100,
     ) -> None:
         self.cluster = make_cluster([make_node(name, cpu=4) for name in nodes], pods, budgets)
         self.runtime: ProfileRuntime = make_runtime(
             self.cluster,
             "NodeUnschedulable",
+            *filters,
             "NodeResourcesFit",
             "DefaultPreemption",
             *plugins,
@@ -163,6 +165,19 @@ def test_room_is_left_for_pods_nominated_there() -> None:
     rival = make_pod("rival", priority=10, requests={"cpu": 2}, status={"nominatedNodeName": "n1"})
     trial.runtime.handle.nominator.nominate(rival)
     assert trial.victims == ["b", "a"]
+    trial.runtime.handle.nominator.remove(rival.uid)
+    assert trial.victims == ["a"]
+
+
+def test_a_port_that_a_victim_would_free_is_left_to_a_pod_nominated_there() -> None:
+    ports = {"containers": [{"name": "c", "ports": [{"hostPort": 443, "containerPort": 443}]}]}
+    trial = Trial([running("a", 1, spec=ports)], cpu=1, filters=("NodePorts",))
+    trial.preemptor = make_pod("preemptor", priority=10, spec=ports)
+    assert trial.victims == ["a"]
+    rival = make_pod("rival", priority=10, spec=ports, status={"nominatedNodeName": "n1"})
+    trial.runtime.handle.nominator.nominate(rival)
+    taken = "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports."
+    assert trial.message == f"preemption: {taken}"
     trial.runtime.handle.nominator.remove(rival.uid)
     assert trial.victims == ["a"]
 
