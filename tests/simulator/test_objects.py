@@ -48,3 +48,21 @@ def test_kinds_of_kubernetes_are_no_custom_resources() -> None:
 def test_a_custom_resource_without_a_name_is_told() -> None:
     with pytest.raises(ScenarioError, match=r"f:\d+: PodGroup: expected metadata\.name"):
         list(read_custom("apiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\n", "f"))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"\xff\xfe\x00", "not UTF-8 text"),
+        (b"apiVersion: a.example.com/v1\nkind: X\nmetadata: {name: [1]}\n", "expected metadata.name"),
+    ],
+)
+def test_a_file_of_objects_that_is_none_is_refused(data: bytes, words: str, tmp_path: Path) -> None:
+    file = tmp_path / "objects.yaml"
+    file.write_bytes(data)
+    with pytest.raises(ScenarioError, match=words):
+        run_one(SCENARIO.format(cpu=1, file=file))
+
+
+def test_an_empty_list_has_no_custom_resources() -> None:
+    assert not list(read_custom("apiVersion: v1\nkind: List\nitems:\n", "f"))

@@ -87,6 +87,8 @@ def report(log: Annotated[str, typer.Argument(metavar="FILE", help="What Learned
         raise InputError(f"{log}: there is no such file; the argument log of LearnedScore names it")
     with path.open("rb") as lines:
         found = sum_up(lines)
+    if not found.decisions and not found.compared and path.stat().st_size:
+        raise InputError(f"{log}: no line is a decision of LearnedScore; its argument log names the file")
     for source, number in sorted(found.decisions.items()):
         echo(f"decided by {source}: {number}")
     echo(f"compared: {found.compared}, same best node {found.agreement:.1%}, rank correlation {found.tau:.2f}")

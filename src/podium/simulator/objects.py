@@ -29,7 +29,10 @@ class CustomItem(NamedTuple):
 
 def set_objects(path: Path, intake: Intake) -> None:
     """Takes in the objects of a file; nodes and pods in it are left out, because they come from elsewhere."""
-    text = path.read_text(encoding="utf-8-sig")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{path}:1: not UTF-8 text; save the file as UTF-8") from None
     for known in decode_documents(text, str(path)).objects:
         if not isinstance(known, (Node, Pod)):
             intake.set(known)
@@ -41,14 +44,14 @@ def read_custom(text: str, source: str) -> Iterator[CustomItem]:
     """The custom resources of a file."""
     for document in read_documents(text, source):
         value = msgspec.json.decode(document.data)
-        for item in value.get("items", ()) if str(value.get("kind", "")).endswith("List") else (value,):
+        for item in value.get("items") or () if str(value.get("kind", "")).endswith("List") else (value,):
             group, _, version = str(item.get("apiVersion", "")).rpartition("/")
             known = CUSTOM_KINDS.get((f"{group}/{version}", str(item.get("kind", ""))))
             builtin = group.endswith(".k8s.io") and not group.endswith(".x-k8s.io")
             if not version or "." not in group or (builtin and known is None):
                 continue
             metadata = item.get("metadata") or {}
-            if not isinstance(metadata, dict) or not metadata.get("name"):
+            if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
                 raise ScenarioError(f"{source}:{document.line_of('$')}: {item.get('kind')}: expected metadata.name")
             key = f"{metadata.get('namespace') or 'default'}/{metadata['name']}"
             if item.get("kind") in CLUSTER_SCOPED:
