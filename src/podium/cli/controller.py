@@ -92,6 +92,7 @@ def controller(
     set_up_log(log_format, log_level)
     flags = leader_flags(leader_elect, lease_duration, renew_deadline, retry_period, resource_namespace, resource_name)
     serving = serving_options(
+        typed,
         bind_address,
         secure_port,
         tls_cert_file,

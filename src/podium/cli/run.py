@@ -34,6 +34,7 @@ from podium.cli.serving_options import (
 
 
 def run(
+    typed: typer.Context,
     config: Annotated[
         str | None,
         typer.Option("--config", metavar="FILE", help="A KubeSchedulerConfiguration; else kube-scheduler's defaults."),
@@ -90,6 +91,7 @@ def run(
     registry = registry_with(plugin)
     flags = leader_flags(leader_elect, lease_duration, renew_deadline, retry_period, resource_namespace, resource_name)
     serving = serving_options(
+        typed,
         bind_address,
         secure_port,
         tls_cert_file,

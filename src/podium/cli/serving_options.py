@@ -52,6 +52,7 @@ ALWAYS_ALLOWED = "/healthz,/readyz,/livez"
 
 
 def serving_options(
+    typed: typer.Context,
     bind_address: str,
     secure_port: int,
     tls_cert_file: str,
@@ -80,4 +81,22 @@ def serving_options(
         authentication_skip_lookup,
         tolerate_lookup_failure == "true",
         tuple(filter(None, always_allow_paths.split(","))),
+        flags_in_force(typed),
     )
+
+
+def flags_in_force(typed: typer.Context) -> dict[str, str]:
+    """Every option of the command, without its dashes, with what was typed or else its default."""
+    return {
+        max(option.opts, key=len).lstrip("-"): _flag_text(typed.params[option.name])
+        for option in typed.command.params
+        if option.name in typed.params
+    }
+
+
+def _flag_text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        return ",".join(str(each) for each in value)
+    return "" if value is None else str(value)

@@ -123,6 +123,7 @@ async def _serve_endpoints(
         allowed.control,
         healthz=election,
         readyz={**election, "shutdown": process.shutting_down, "informer-sync": process.not_synced},
+        flags=options.serving.flags,
         tls=allowed.tls.context,
         host=options.serving.bind_address,
         port=options.serving.secure_port,

@@ -188,6 +188,7 @@ async def serve_endpoints(
         healthz=election,
         readyz={**election, "shutdown": process.shutting_down, "sched-handler-sync": process.not_synced},
         resources=lambda: resource_metrics(pods, process.leads),
+        flags=options.flags,
         tls=allowed.tls.context,
         host=options.bind_address,
         port=options.secure_port,

@@ -8,6 +8,7 @@ from podium.client import Access
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.live.assembly import RunOptions, build_process, serve_endpoints, serve_qos_page
+from podium.live.memory_dump import dump_on_signal
 from podium.serving.signals import stop_on_signals
 
 
@@ -16,6 +17,7 @@ async def run(config: SchedulerConfig, registry: Registry, access: Access, optio
     stop = stop_on_signals()
     async with AsyncExitStack() as stack:
         process = build_process(config, registry, access, options, stack)
+        dump_on_signal(process.live)
         if options.serving.secure_port:
             await serve_endpoints(process, options.serving, access, stack)
         await serve_qos_page(process, options, stack)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 
 from podium.framework import ManualClock
 from podium.live.metrics.registry import Metrics
@@ -252,3 +253,56 @@ def test_requests_and_limits_of_pods_are_shown_with_their_units() -> None:
 def test_only_the_leader_shows_what_pods_request() -> None:
     reply = get("/metrics/resources", resources=lambda: resource_metrics(lambda: [make_pod()], lambda: False))
     assert (reply.status, reply.text) == (200, "")
+
+
+# Pages for people who look into a process
+
+
+FLAGS = {"secure-port": "10259", "config": ""}
+
+
+def get_as(path: str, accept: str) -> Reply:
+    async def main() -> Reply:
+        async with served(flags=FLAGS) as address:
+            return await ask(f"{address}{path}", headers={"Accept": accept})
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("accept", ["*/*", "text/plain", "application/xml, text/plain;q=0.5", ""])
+def test_flags_and_status_are_text_for_people(accept: str) -> None:
+    reply = get_as("/flagz", accept)
+    assert (reply.status, reply.headers["Content-Type"]) == (200, "text/plain; charset=utf-8")
+    assert reply.text.startswith("\npodium flagz\nWarning: ")
+    assert reply.text.endswith("\n\nconfig=\nsecure-port=10259\n")
+    status = get_as("/statusz", accept).text
+    assert status.startswith("\npodium statusz\nWarning: ")
+    assert "\nUp: 0 hr 00 min 0" in status
+    assert "Paths: /configz /flagz /healthz /livez /metrics /readyz\n" in status
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1alpha1"])
+def test_flags_and_status_are_objects_for_programs(version: str) -> None:
+    reply = get_as("/flagz", f"application/json;as=Flagz;v={version};g=config.k8s.io")
+    head = {"apiVersion": f"config.k8s.io/{version}", "metadata": {"name": "podium"}}
+    assert json.loads(reply.text) == {"kind": "Flagz", **head, "flags": FLAGS}
+    assert ("Warning" in reply.headers) == (version == "v1alpha1")
+    reply = get_as("/statusz", f"text/html, application/yaml;as=Statusz;v={version};g=config.k8s.io")
+    status = yaml.safe_load(reply.text)
+    assert {name: status[name] for name in head} == head
+    assert status["kind"] == "Statusz"
+    assert status["paths"] == ["/configz", "/flagz", "/healthz", "/livez", "/metrics", "/readyz"]
+
+
+@pytest.mark.parametrize(
+    "accept",
+    ["application/json", "application/json;as=Statusz;v=v1;g=config.k8s.io", "text/html", "text/plain;as=Statusz"],
+)
+def test_other_forms_of_status_are_not_acceptable(accept: str) -> None:
+    reply = get_as("/statusz", accept)
+    assert reply.status == 406
+    assert json.loads(reply.text)["reason"] == "NotAcceptable"
+
+
+def test_without_flags_there_is_no_page_of_them() -> None:
+    assert get("/flagz").status == 404

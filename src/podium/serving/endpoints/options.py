@@ -7,7 +7,7 @@ rest for users that the API server knows and allows.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from podium.client import Access, Client, load_access
@@ -36,6 +36,8 @@ class ServingOptions(NamedTuple):
     authentication_skip_lookup: bool = False
     authentication_tolerate_lookup_failure: bool = True
     authorization_always_allow_paths: tuple[str, ...] = tuple(ALWAYS_ALLOWED)
+    flags: Mapping[str, str] | None = None
+    """All that was typed, and the defaults of what was not, for `/flagz`."""
 
 
 class EndpointAccess(NamedTuple):

@@ -5,6 +5,7 @@
     /metrics/slis             how its health checks went
     /metrics/resources        what the pods it knows request; empty unless this process leads
     /configz                  the configuration in force
+    /flagz /statusz           the options in force; version, start and paths
 
 Every request passes access control first. They are answered on the process's own event loop, so nothing here may take
 long: the one answer that grows with the cluster is written in pieces.
@@ -16,6 +17,7 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from importlib.metadata import version
 from typing import Any, Protocol
 
 import msgspec
@@ -23,6 +25,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 
 from podium.serving import ServingError
+from podium.serving.endpoints.debug_pages import Page, flags_page, status_page
 from podium.serving.families import Collector
 from podium.serving.health import Check, Health, HealthAnswer, HealthResults
 from podium.serving.process_metrics import CONTENT_TYPE, ProcessMetrics
@@ -53,7 +56,8 @@ class AccessControl(Protocol):
 
 class EndpointServer:
     """`healthz` and `readyz` are checks by name, `resources` writes `/metrics/resources`, `configuration` gives what
-    `/configz` shows. Without `tls` it speaks plain HTTP, which is for tests and for loopback."""
+    `/configz` shows, `flags` what `/flagz` does. Without `tls` it speaks plain HTTP, which is for tests and for
+    loopback."""
 
     def __init__(
         self,
@@ -64,6 +68,7 @@ class EndpointServer:
         readyz: Mapping[str, Check],
         healthz: Mapping[str, Check] | None = None,
         resources: Resources | None = None,
+        flags: Mapping[str, str] | None = None,
         tls: ssl.SSLContext | None = None,
         host: str = "0.0.0.0",
         port: int = PORT,
@@ -73,6 +78,7 @@ class EndpointServer:
         self._configuration = configuration
         self._access = access
         self._resources = resources
+        self._flags = flags
         self._tls = tls
         self._host = host
         self._idle_timeout = idle_timeout
@@ -119,6 +125,10 @@ class EndpointServer:
         app.router.add_get("/metrics/slis", self._show_slis)
         app.router.add_get("/metrics/resources", self._show_resources)
         app.router.add_get("/configz", self._show_configuration)
+        if self._flags is not None:
+            app.router.add_get("/flagz", _answer_of(flags_page(self._flags)))
+        paths = [resource.canonical for resource in app.router.resources()]
+        app.router.add_get("/statusz", _answer_of(status_page(version("podium"), paths)))
         return app
 
     @web.middleware
@@ -159,6 +169,13 @@ class EndpointServer:
 
 def not_found() -> web.Response:
     return web.Response(status=404, text="404 page not found\n")
+
+
+def _answer_of(page: Page) -> Handler:
+    async def handle(request: web.Request) -> web.Response:
+        return page(request)
+
+    return handle
 
 
 def _summary_of(health: Health) -> Handler:
