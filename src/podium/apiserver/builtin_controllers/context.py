@@ -37,6 +37,7 @@ API_VERSIONS = {
     "batch/v1": ("Job",),
     "coordination.k8s.io/v1": ("Lease",),
     "policy/v1": ("PodDisruptionBudget",),
+    "resource.k8s.io/v1": ("ResourceClaim", "ResourceClaimTemplate"),
     "storage.k8s.io/v1": ("StorageClass", "CSINode"),
 }
 API_VERSION = {kind: version for version, kinds in API_VERSIONS.items() for kind in kinds}

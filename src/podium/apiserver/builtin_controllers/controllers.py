@@ -17,6 +17,7 @@ from podium.apiserver.builtin_controllers.namespaces import Namespaces
 from podium.apiserver.builtin_controllers.node_lifecycle import Heartbeats, NodeLifecycle
 from podium.apiserver.builtin_controllers.pod_garbage import PodGarbage
 from podium.apiserver.builtin_controllers.replica_set import REPLICA_SET, REPLICATION_CONTROLLER, ReplicaSets
+from podium.apiserver.builtin_controllers.resource_claims import ResourceClaims
 from podium.apiserver.builtin_controllers.stateful_set import StatefulSets
 from podium.apiserver.builtin_controllers.taint_eviction import TaintEviction
 from podium.apiserver.builtin_controllers.volumes import Volumes
@@ -44,6 +45,7 @@ class Controllers:
             TaintEviction(self._context),
             PodGarbage(self._context),
             Volumes(self._context),
+            ResourceClaims(self._context),
             EventExpiry(self._context),
         )
 
