@@ -14,6 +14,7 @@ from podium.apiserver.writes.rules.nodes import NODE_RULES
 from podium.apiserver.writes.rules.pod_groups import POD_GROUP_RULES
 from podium.apiserver.writes.rules.pods import POD_RULES
 from podium.apiserver.writes.rules.priority_classes import PRIORITY_CLASS_RULES
+from podium.apiserver.writes.rules.resource_claims import CLAIM_TEMPLATE_RULES, RESOURCE_CLAIM_RULES
 from podium.apiserver.writes.rules.rule import PLAIN, KindRules
 from podium.apiserver.writes.rules.secrets import SECRET_RULES
 from podium.apiserver.writes.rules.services import SERVICE_RULES
@@ -66,8 +67,8 @@ _RULES: Final[dict[str, KindRules]] = {
     ),
     "volumeattributesclasses.storage.k8s.io": _RETURNED,
     "deviceclasses.resource.k8s.io": KindRules(returns_deleted=True, generation=True),
-    "resourceclaims.resource.k8s.io": KindRules(returns_deleted=True, empty_status={}),
-    "resourceclaimtemplates.resource.k8s.io": _RETURNED,
+    "resourceclaims.resource.k8s.io": RESOURCE_CLAIM_RULES,
+    "resourceclaimtemplates.resource.k8s.io": CLAIM_TEMPLATE_RULES,
     "resourceslices.resource.k8s.io": KindRules(returns_deleted=True, generation=True),
     "customresourcedefinitions.apiextensions.k8s.io": DEFINITION_RULES,
     "priorityclasses.scheduling.k8s.io": PRIORITY_CLASS_RULES,

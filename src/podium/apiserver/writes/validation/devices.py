@@ -1,25 +1,46 @@
-"""Validates resource claims, their templates and device classes: requests, constraints, and selectors in CEL."""
+"""Validates resource claims, their templates and device classes: requests, constraints, selectors, configurations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Collection
+from typing import Final
 
-from podium.apiserver.errors import Cause, duplicate, invalid_value, not_supported, required
-from podium.apiserver.writes.validation.wording import NOT_POSITIVE, Causes, Obj, too_long
-from podium.kube.cel import DeviceSelectorError, compile_selector
-from podium.kube.cel.device_selector import MAX_LENGTH
+from podium.apiserver.errors import field_forbidden, immutable, invalid_value, not_supported, required
+from podium.apiserver.writes.validation.device_parts import (
+    MOST,
+    configuration,
+    distinct,
+    fully_qualified,
+    items,
+    request_names,
+    request_references,
+    selector,
+    toleration,
+)
+from podium.apiserver.writes.validation.resources import is_extended
+from podium.apiserver.writes.validation.wording import (
+    NOT_POSITIVE,
+    Causes,
+    Obj,
+    dns_label,
+    dns_subdomain,
+    labels,
+    too_many,
+)
 from podium.kube.devices import ALL, EXACT_COUNT
 
+_MOST_ALTERNATIVES, _MOST_TOLERATIONS = 8, 16
 _FORMS: Final = "exactly one of `exactly` or `firstAvailable` is required"
 _ATTRIBUTES: Final = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
-_UNKNOWN_REQUEST: Final = (
-    "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
-)
 
 
 def device_class(obj: Obj) -> Causes:
-    yield from _selectors("spec.selectors", (obj.get("spec") or {}).get("selectors"))
+    spec = obj.get("spec") or {}
+    yield from items("spec.selectors", spec.get("selectors"), MOST, selector)
+    yield from items("spec.config", spec.get("config"), MOST, configuration)
+    name = spec.get("extendedResourceName")
+    if name is not None and not is_extended(name):
+        yield invalid_value("spec.extendedResourceName", name, "must be a valid extended resource name")
 
 
 def device_class_update(new: Obj, _old: Obj) -> Causes:
@@ -35,8 +56,13 @@ def resource_claim_update(new: Obj, old: Obj) -> Causes:
 
 
 def claim_template(obj: Obj) -> Causes:
-    spec = (obj.get("spec") or {}).get("spec") or {}
-    yield from _devices("spec.spec.devices", spec.get("devices") or {})
+    spec = obj.get("spec") or {}
+    metadata = spec.get("metadata") or {}
+    yield from labels("spec.metadata.labels", metadata.get("labels"))
+    for field in metadata:
+        if field not in ("labels", "annotations") and metadata[field]:
+            yield field_forbidden(f"spec.metadata.{field}", "cannot be set")
+    yield from _devices("spec.spec.devices", (spec.get("spec") or {}).get("devices") or {})
 
 
 def claim_template_update(new: Obj, old: Obj) -> Causes:
@@ -45,28 +71,37 @@ def claim_template_update(new: Obj, old: Obj) -> Causes:
 
 def _unchanged(new: Obj, old: Obj) -> Causes:
     if (new.get("spec") or {}) != (old.get("spec") or {}):
-        yield invalid_value("spec", None, "field is immutable")
+        yield immutable("spec", None)
 
 
 def _devices(path: str, devices: Obj) -> Causes:
-    names: set[str] = set()
-    for number, request in enumerate(devices.get("requests") or ()):
-        where = f"{path}.requests[{number}]"
-        name = request.get("name", "")
-        if name in names:
-            yield duplicate(where, name)
-        names |= {name, *(f"{name}/{each.get('name', '')}" for each in request.get("firstAvailable") or ())}
-        yield from _request(where, request)
-    for number, constraint in enumerate(devices.get("constraints") or ()):
-        where = f"{path}.constraints[{number}]"
-        for index, name in enumerate(constraint.get("requests") or ()):
-            if name not in names:
-                yield invalid_value(f"{where}.requests[{index}]", name, _UNKNOWN_REQUEST)
-        if not constraint.get("matchAttribute") and not constraint.get("distinctAttribute"):
-            yield required(where, _ATTRIBUTES)
+    names = request_names(devices)
+    requests = devices.get("requests")
+    yield from distinct(f"{path}.requests", requests, MOST, _request, lambda request: request.get("name", ""))
+    yield from items(
+        f"{path}.constraints", devices.get("constraints"), MOST, lambda where, each: _constraint(where, each, names)
+    )
+    yield from items(
+        f"{path}.config", devices.get("config"), MOST, lambda where, each: _configuration(where, each, names)
+    )
+
+
+def _constraint(path: str, constraint: Obj, names: Collection[str]) -> Causes:
+    yield from request_references(f"{path}.requests", constraint.get("requests"), names)
+    for field in ("matchAttribute", "distinctAttribute"):
+        if constraint.get(field) is not None:
+            yield from fully_qualified(f"{path}.{field}", constraint[field])
+            return
+    yield required(path, _ATTRIBUTES)
+
+
+def _configuration(path: str, config: Obj, names: Collection[str]) -> Causes:
+    yield from request_references(f"{path}.requests", config.get("requests"), names)
+    yield from configuration(path, config)
 
 
 def _request(path: str, request: Obj) -> Causes:
+    yield from dns_label(f"{path}.name", request.get("name", ""))
     exactly, alternatives = request.get("exactly"), request.get("firstAvailable")
     if exactly is None and not alternatives:
         yield required(path, _FORMS)
@@ -74,14 +109,25 @@ def _request(path: str, request: Obj) -> Causes:
         yield invalid_value(path, None, f"{_FORMS}, but multiple fields are set")
     elif exactly is not None:
         yield from _ask(f"{path}.exactly", exactly)
-    for number, each in enumerate(alternatives or ()):
-        yield from _ask(f"{path}.firstAvailable[{number}]", each)
+    else:
+        key = "firstAvailable"
+        yield from distinct(
+            f"{path}.{key}", alternatives, _MOST_ALTERNATIVES, _alternative, lambda each: each.get("name", "")
+        )
+
+
+def _alternative(path: str, ask: Obj) -> Causes:
+    yield from dns_label(f"{path}.name", ask.get("name", ""))
+    yield from _ask(path, ask)
 
 
 def _ask(path: str, ask: Obj) -> Causes:
-    if not ask.get("deviceClassName"):
+    name = ask.get("deviceClassName")
+    if name:
+        yield from dns_subdomain(f"{path}.deviceClassName", name)
+    else:
         yield required(f"{path}.deviceClassName")
-    yield from _selectors(f"{path}.selectors", ask.get("selectors"))
+    yield from items(f"{path}.selectors", ask.get("selectors"), MOST, selector)
     mode, count = ask.get("allocationMode") or EXACT_COUNT, ask.get("count") or 0
     if mode not in (ALL, EXACT_COUNT):
         yield not_supported(f"{path}.allocationMode", mode, (ALL, EXACT_COUNT))
@@ -89,28 +135,8 @@ def _ask(path: str, ask: Obj) -> Causes:
         yield invalid_value(f"{path}.count", count, "must not be specified when allocationMode is 'All'")
     elif count < 0:
         yield invalid_value(f"{path}.count", count, NOT_POSITIVE)
-
-
-def _selectors(path: str, selectors: Iterable[Any] | None) -> Causes:
-    for number, selector in enumerate(selectors or ()):
-        cel = selector.get("cel")
-        if cel is None:
-            yield required(f"{path}[{number}].cel")
-        else:
-            yield from _expression(f"{path}[{number}].cel.expression", cel.get("expression", ""))
-
-
-def _expression(path: str, expression: str) -> Causes:
-    if len(expression.encode()) > MAX_LENGTH:
-        yield too_long(path, MAX_LENGTH)
-        return
-    try:
-        selector = compile_selector(expression)
-    except DeviceSelectorError as error:
-        if error.internal:
-            yield Cause("InternalError", f"Internal error: {error}", path)
-        else:
-            yield invalid_value(path, expression, str(error))
-        return
-    if selector.is_too_complex:
-        yield Cause("FieldValueForbidden", "Forbidden: too complex, exceeds cost limit", path)
+    tolerations = ask.get("tolerations") or ()
+    if len(tolerations) > _MOST_TOLERATIONS:
+        yield too_many(f"{path}.tolerations", len(tolerations), _MOST_TOLERATIONS)
+    for at, each in enumerate(tolerations):
+        yield from toleration(f"{path}.tolerations[{at}]", each)

@@ -5,11 +5,13 @@ from typing import Any, Final
 
 from podium.apiserver.errors import Cause
 from podium.apiserver.writes.validation import (
+    claim_status,
     devices,
     nodes,
     pod_groups,
     pod_spec,
     pod_update,
+    resource_slices,
     small_kinds,
     storage,
     workloads,
@@ -18,7 +20,10 @@ from podium.apiserver.writes.validation import (
 Check = Callable[[dict[str, Any]], Iterable[Cause]]
 UpdateCheck = Callable[[dict[str, Any], dict[str, Any]], Iterable[Cause]]
 
-STATUS_CHECKS: Final[dict[str, UpdateCheck]] = {"nodes": nodes.node_status_update}
+STATUS_CHECKS: Final[dict[str, UpdateCheck]] = {
+    "nodes": nodes.node_status_update,
+    "resourceclaims.resource.k8s.io": claim_status.resource_claim_status,
+}
 CHECKS: Final[dict[str, tuple[Check, UpdateCheck]]] = {
     "pods": (pod_spec.pod, pod_update.pod_update),
     "nodes": (nodes.node, nodes.node_update),
@@ -40,5 +45,6 @@ CHECKS: Final[dict[str, tuple[Check, UpdateCheck]]] = {
     "deviceclasses.resource.k8s.io": (devices.device_class, devices.device_class_update),
     "resourceclaims.resource.k8s.io": (devices.resource_claim, devices.resource_claim_update),
     "resourceclaimtemplates.resource.k8s.io": (devices.claim_template, devices.claim_template_update),
+    "resourceslices.resource.k8s.io": (resource_slices.resource_slice, resource_slices.resource_slice_update),
     "events": (small_kinds.event, lambda new, old: ()),
 }

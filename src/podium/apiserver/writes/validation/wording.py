@@ -34,6 +34,10 @@ def too_long(field: str, limit: int) -> Cause:
     return Cause("FieldValueTooLong", f"Too long: may not be more than {limit} bytes", field)
 
 
+def too_many(field: str, count: int, most: int) -> Cause:
+    return Cause("FieldValueTooMany", f"Too many: {count}: must have at most {most} items", field)
+
+
 def between(low: int, high: int) -> str:
     return f"must be between {low} and {high}, inclusive"
 
