@@ -26,6 +26,9 @@ class Mine(Plugin):
 """
 
 
+NO_NAME = "cannot name a plugin; write letters and digits, a letter first, like QuietNodes or quiet-nodes"
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -157,6 +160,14 @@ def test_new_puts_the_package_where_it_is_told(folder: Path) -> None:
     assert "cd 'my plugins/gpu-packer'" in ran.out
 
 
+@pytest.mark.parametrize("spelling", ["quiet-nodes", "quiet_nodes", "Quiet Nodes", "quietNodes", "QUIET-nodes"])
+def test_new_takes_a_name_in_any_spelling(spelling: str, folder: Path) -> None:
+    ran = podium("plugins", "new", spelling)
+    assert ran.code == 0, ran.err
+    name = "QUIETNodes" if spelling == "QUIET-nodes" else "QuietNodes"
+    assert f"class {name}(Plugin):" in (folder / "quiet-nodes" / "src" / "quiet_nodes.py").read_text()
+
+
 def test_new_overwrites_nothing(folder: Path) -> None:
     podium("plugins", "new", "QuietNodes")
     before = (folder / "quiet-nodes" / "scheduler.yaml").stat().st_mtime_ns
@@ -169,9 +180,11 @@ def test_new_overwrites_nothing(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("quietNodes", '"quietNodes" cannot name a plugin; write it in CamelCase, like QuietNodes'),
-        ("Quiet-Nodes", '"Quiet-Nodes" cannot name a plugin; write it in CamelCase, like QuietNodes'),
-        ("../Up", '"../Up" cannot name a plugin; write it in CamelCase, like QuietNodes'),
+        ("../Up", f'"../Up" {NO_NAME}'),
+        ("2Fast", f'"2Fast" {NO_NAME}'),
+        ("-", f'"-" {NO_NAME}'),
+        ("Größe", f'"Größe" {NO_NAME}'),
+        ("node-name", '"NodeName" is taken: kube-scheduler has a plugin of that name; choose another name'),
         ("Lambda", '"Lambda" is taken: "lambda" is a word of the language Python; choose another name'),
         ("Json", '"Json" is taken: a Python module is called "json"; choose another name'),
         ("NodeName", '"NodeName" is taken: kube-scheduler has a plugin of that name; choose another name'),

@@ -95,6 +95,21 @@ def test_it_runs_without_the_checkout(installed: Path, tmp_path: Path) -> None:
     assert "shop/web-4 fits" in explained.stdout, explained.stderr
 
 
+def test_pytest_finds_the_fixture_of_the_wheel(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "test_default.py").write_text(
+        "from podium.testing import node, pod\n"
+        "def test_the_larger_node_wins(podium_cluster):\n"
+        "    cluster = podium_cluster(objects=[node('small', cpu=1), node('large', cpu=8)])\n"
+        "    assert cluster.place(pod(cpu='500m')).node == 'large'\n"
+    )
+    ran = _ran(tmp_path, installed, "python", "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    assert "1 passed" in ran.stdout, ran.stdout + ran.stderr
+    started = _ran(tmp_path, installed, "podium", "plugins", "new", "quiet-nodes")
+    assert started.returncode == 0, started.stderr
+    ran = _ran(tmp_path / "quiet-nodes", installed, "python", "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    assert "1 passed" in ran.stdout, ran.stdout + ran.stderr
+
+
 def test_kubectl_finds_it_as_a_plugin(
     installed: Path, tmp_path: Path, empty_control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:

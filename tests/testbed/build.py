@@ -1,4 +1,4 @@
-"""Builds the real components that the tests run against, once per machine: Kubernetes, etcd, Prometheus.
+"""Builds the real components that the tests run against, once per machine: Kubernetes, etcd, Prometheus, Helm.
 
 Each folder beside this file that holds a go.mod pins one group of programs as Go tools. A group is built when a test
 first asks for it and kept in the user's cache folder under a hash of everything that decides the result (go.mod,
@@ -63,10 +63,17 @@ MODULES = {
         linker_flags=("-s", "-w"),
         minutes="about four minutes on two cores",
     ),
+    "helm": Module(
+        folder="helm",
+        programs={"helm": "helm"},
+        linker_flags=("-s", "-w"),
+        minutes="about two minutes on two cores",
+    ),
 }
 
 CONTROL_PLANE = ("kubernetes", "etcd")
 MEASURED_LOAD = ("prometheus",)
+CHARTS = ("helm",)
 
 
 def programs(*modules: str) -> dict[str, Path]:

@@ -23,14 +23,14 @@ from podium.cli.plugin_texts import (
 )
 from podium.plugins import IN_TREE
 
-_NAME = re.compile(r"[A-Z][A-Za-z0-9]*")
+_SPELLING = re.compile(r"[A-Za-z][A-Za-z0-9]*([ _-]+[A-Za-z0-9]+)*")
 _IMPORT = re.compile(r"^from podium[.a-z_]* import (.*)\n", re.MULTILINE)
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def write_package(name: str, folder: Path, *, agent: bool = False) -> Path:
     """Write the package of a plugin into a new folder below `folder`; returns that folder."""
-    _check_name(name)
+    _check_free(name)
     module, package = module_name(name), module_name(name).replace("_", "-")
     target = folder / package
     if target.exists():
@@ -83,9 +83,21 @@ def module_name(name: str) -> str:
     return _WORD_START.sub("_", name).lower()
 
 
-def _check_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise InputError(f'"{name}" cannot name a plugin; write it in CamelCase, like QuietNodes')
+def class_name(spelling: str) -> str:
+    """The name of a plugin, however it was spelt.
+
+    >>> [class_name(each) for each in ("quiet-nodes", "quiet_nodes", "Quiet Nodes", "quietNodes", "GPUPacker")]
+    ['QuietNodes', 'QuietNodes', 'QuietNodes', 'QuietNodes', 'GPUPacker']
+    """
+    if not _SPELLING.fullmatch(spelling):
+        raise InputError(
+            f'"{spelling}" cannot name a plugin; write letters and digits, a letter first, like QuietNodes or '
+            "quiet-nodes"
+        )
+    return "".join(word[0].upper() + word[1:] for word in re.split(r"[ _-]+", spelling))
+
+
+def _check_free(name: str) -> None:
     module = module_name(name)
     if name in IN_TREE or keyword.iskeyword(module) or importlib.util.find_spec(module) is not None:
         raise InputError(f'"{name}" is taken: {_what_is_taken(name, module)}; choose another name')

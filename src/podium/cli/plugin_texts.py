@@ -25,6 +25,7 @@ py-modules = ["MODULE"]
 [tool.pytest.ini_options]
 pythonpath = ["src"]
 testpaths = ["tests"]
+addopts = "-p podium.testing.fixtures"
 """
 
 PLUGIN = '''\
@@ -47,61 +48,23 @@ class NAME(Plugin):
         return 100 if node.labels.get(self.args.label) == "true" else 0
 '''
 
-_IMPORTS = """\
-from pathlib import Path
-
-from podium import Pod, decode_documents, explain, load_config, load_registry
-
-"""
-
-_POD = """\
-apiVersion: v1
-kind: Pod
-metadata: {name: web}
-spec: {containers: [{name: web, image: nginx}]}
-"""
-
-_DECISION = """\
-    registry = load_registry(["MODULE:NAME"])
-    scheduler = Path(__file__).parent.parent / "scheduler.yaml"
-    config = load_config(scheduler.read_text(), str(scheduler), registry).config
-    objects = decode_documents(CLUSTER, "CLUSTER").objects
-    pod = next(each for each in objects if isinstance(each, Pod))
-
-    answer = explain(objects, pod, config, registry)
-"""
-
-
-def _test(text: str) -> str:
-    """A test with what all of them have in common."""
-    return text.replace("IMPORTS\n", _IMPORTS).replace("POD_OF_THE_TEST\n", _POD).replace("DECISION\n", _DECISION)
-
-
-TEST = _test('''\
+TEST = '''\
 """NAME in a real decision: two nodes that differ in nothing but the label."""
 
-IMPORTS
-CLUSTER = """
-apiVersion: v1
-kind: Node
-metadata: {name: plain}
-status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110}}
----
-apiVersion: v1
-kind: Node
-metadata: {name: labelled, labels: {PACKAGE: "true"}}
-status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110}}
----
-POD_OF_THE_TEST
-"""
+from pathlib import Path
+
+from MODULE import NAME
+from podium.testing import node, pod
+
+SCHEDULER = Path(__file__).parent.parent / "scheduler.yaml"
 
 
-def test_the_labelled_node_wins() -> None:
-DECISION
-    assert answer.selected == "labelled"
-    weighted = {node.name: node.scores["NAME"] for node in answer.nodes}
-    assert weighted == {"plain": 0, "labelled": 5 * 100}
-''')
+def test_the_labelled_node_wins(podium_cluster):
+    nodes = [node("plain"), node("labelled", labels={"PACKAGE": "true"})]
+    placed = podium_cluster(NAME, config=SCHEDULER, objects=nodes).place(pod())
+    assert placed.node == "labelled"
+    assert placed.scores("NAME") == {"plain": 0, "labelled": 5 * 100}
+'''
 
 SCHEDULER = """\
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -124,31 +87,22 @@ AGENT_ABOUT = '''\
 
 '''
 
-AGENT_TEST = _test('''\
+AGENT_TEST = '''\
 """NAME in a real decision: two nodes, each with the points that the configuration says."""
 
-IMPORTS
-CLUSTER = """
-apiVersion: v1
-kind: Node
-metadata: {name: one}
-status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110}}
----
-apiVersion: v1
-kind: Node
-metadata: {name: other}
-status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110}}
----
-POD_OF_THE_TEST
-"""
+from pathlib import Path
+
+from MODULE import NAME
+from podium.testing import node, pod
+
+SCHEDULER = Path(__file__).parent.parent / "scheduler.yaml"
 
 
-def test_every_node_may_have_the_pod_and_gets_its_points() -> None:
-DECISION
-    assert all(node.feasible for node in answer.nodes)
-    # Three points count 30, five times.
-    assert {node.name: node.scores["NAME"] for node in answer.nodes} == {"one": 150, "other": 150}
-''')
+def test_every_node_may_have_the_pod_and_gets_its_points(podium_cluster):
+    placed = podium_cluster(NAME, config=SCHEDULER, objects=[node("one"), node("other")]).place(pod())
+    assert placed.feasible == ["one", "other"]
+    assert placed.scores("NAME") == {"one": 150, "other": 150}  # three points count 30, five times
+'''
 
 AGENT_SCHEDULER = """\
 apiVersion: kubescheduler.config.k8s.io/v1

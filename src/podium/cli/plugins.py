@@ -49,7 +49,7 @@ def plugins(
 
 @app.command()
 def new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The plugin's name, in CamelCase.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name: QuietNodes, quiet-nodes, quiet_nodes …")],
     folder: Annotated[
         Path, typer.Option("--dir", metavar="FOLDER", help="Where to put the package's folder.")
     ] = Path(),
@@ -64,6 +64,7 @@ def new(
 
     Example: podium plugins new QuietNodes
     """
-    from podium.cli.new_plugin import next_steps, write_package
+    from podium.cli.new_plugin import class_name, next_steps, write_package
 
-    echo(next_steps(write_package(name, folder, agent=agent), name, agent=agent))
+    plugin = class_name(name)
+    echo(next_steps(write_package(plugin, folder, agent=agent), plugin, agent=agent))

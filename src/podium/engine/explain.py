@@ -177,7 +177,7 @@ def explain_in(runtime: ProfileRuntime, pod: Pod, sampling: Sampling) -> Explana
         decision = decide(runtime, cycle, sampling)
     except PluginError as error:
         return verdict(Outcome.FAILED, str(error))
-    answers = _answers(cluster, decision)
+    answers = answers_of(cluster, decision)
     _add_devices(runtime, cycle, answers)
     if decision.row is not None:
         explanation = verdict(Outcome.FITS, nodes=answers)
@@ -245,8 +245,8 @@ def _with_uid(pod: Pod) -> Pod:
     return pod if pod.uid else replace(pod, metadata=replace(pod.metadata, uid=pod.key))
 
 
-def _answers(cluster: Cluster, decision: Decision) -> list[NodeAnswer]:
-    """Every node in visiting order."""
+def answers_of(cluster: Cluster, decision: Decision) -> list[NodeAnswer]:
+    """What each node's plugins said in a decision, in visiting order."""
     answers = {row: NodeAnswer(cluster.names[row], False) for row in cluster.order.rows.tolist()}
     statuses = decision.search.statuses()
     refused: dict[int, Status] = dict.fromkeys(answers, statuses.absent)

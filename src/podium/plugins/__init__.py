@@ -91,9 +91,9 @@ def load_registry(extra: Iterable[str] = ()) -> dict[str, type[Plugin]]:
             raise PluginLoadError(
                 f'installed plugin "{point.name}" ({point.value}) cannot be loaded: {_described(error)}'
             ) from error
-        _register(registry, found, f"installed plugin {point.value}")
+        register(registry, found, f"installed plugin {point.value}")
     for path in extra:
-        _register(registry, _load(path), f"--plugin {path}")
+        register(registry, _load(path), f"--plugin {path}")
     return registry
 
 
@@ -119,7 +119,8 @@ def _described(error: Exception) -> str:
     return str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
 
 
-def _register(registry: dict[str, type[Plugin]], found: object, source: str) -> None:
+def register(registry: dict[str, type[Plugin]], found: object, source: str) -> None:
+    """Add a plugin; `source` is what it came from, for messages."""
     if not (isinstance(found, type) and issubclass(found, Plugin)):
         raise PluginLoadError(f"{source} is not a Plugin class; derive it from podium.Plugin")
     mistakes = list(misspelt(found))

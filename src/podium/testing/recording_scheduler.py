@@ -1,0 +1,66 @@
+"""Schedules as the live scheduler does, and records what each decision was made of.
+
+Where a plugin narrows its scope or has a watermark, its answers are cached in production. Each decision is then made
+twice, afresh and from the cache, and both must agree: a scope that claims too little shows itself in the test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from podium.engine.decide import NodeSearch, decide
+from podium.engine.explain import NodeAnswer, answers_of
+from podium.engine.scheduler import Scheduler
+from podium.framework.cycle import Cycle
+from podium.framework.plugin import Plugin, Scope
+from podium.framework.profile import ProfileRuntime
+from podium.framework.status import PluginError
+
+
+class ScopeError(AssertionError):
+    """A cached answer differs from a fresh one: a plugin's scope or watermark claims too little."""
+
+
+class RecordingScheduler(Scheduler):
+    """A scheduler that keeps the answers about each node, by pod; `tried` are the plugins of the test."""
+
+    def __init__(self, *given: Any, tried: Sequence[type[Plugin]], **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.answers: dict[str, list[NodeAnswer]] = {}
+        self.problem: Exception | None = None
+        """What the last decision failed with, where the fault is a plugin's."""
+        self._cached = [plugin.name for plugin in tried if _is_cached(plugin)]
+
+    def search(self, runtime: ProfileRuntime, cycle: Cycle) -> int | NodeSearch:
+        start = self.sampling.next_start
+        cycle.forget_notes()
+        try:
+            decision = decide(runtime, cycle, self.sampling)
+        except PluginError as error:
+            self.problem = error
+            raise
+        self.answers[cycle.pod.key] = answers_of(self.cluster, decision)
+        if self._cached:
+            self._compare(runtime, cycle, decision.row, start)
+        return decision.search if decision.row is None else decision.row
+
+    def _compare(self, runtime: ProfileRuntime, cycle: Cycle, row: int | None, start: int) -> None:
+        after, self.sampling.next_start = self.sampling.next_start, start
+        known = self.answer_cache.decide(runtime, Cycle(cycle.pod, self.cluster), self.sampling)
+        self.sampling.next_start = after
+        if known is None:
+            return
+        cached = known if isinstance(known, int) else None
+        if cached != row:
+            names = self.cluster.names
+            fresh, cached_one = ("nowhere" if each is None else f"to {names[each]}" for each in (row, cached))
+            self.problem = ScopeError(
+                f"{cycle.pod.key} goes {fresh}, but {cached_one} by cached answers: a scope or watermark of "
+                f"{' or '.join(self._cached)} claims too little"
+            )
+
+
+def _is_cached(plugin: type[Plugin]) -> bool:
+    narrow = min(plugin.filter_scope, plugin.score_scope) < Scope.CLUSTER
+    return narrow or plugin.watermark is not Plugin.watermark
