@@ -97,6 +97,34 @@ def test_a_plugin_in_the_current_folder_is_found(folder: Path) -> None:
     }
 
 
+def test_a_plugin_may_be_given_by_its_file(folder: Path) -> None:
+    write(
+        folder, "two_of_mine.py", MINE + MINE.replace("Mine", "Other").replace("Args", "OtherArgs") + "Alias = Mine\n"
+    )
+    ran = podium("plugins", "--plugin", "two_of_mine.py", "-o", "json")
+    assert [each["name"] for each in json.loads(ran.out)[-2:]] == ["Mine", "Other"]
+    ran = podium("plugins", "--plugin", str(folder / "two_of_mine.py:Other"), "-o", "json")
+    assert [each["name"] for each in json.loads(ran.out) if each["origin"] == "--plugin"] == ["Other"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("import podium\n\nraise LookupError('no door')\n", "line 3: LookupError: no door"),
+        ("from podium import Plugin\nclass (:\n", "line 2: SyntaxError: "),
+        ("from podium import Plugin\n", "it has no plugin; derive a class from podium.Plugin"),
+        (None, "mine.py cannot be read: No such file or directory"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_in_one_sentence(text: str | None, sentence: str, folder: Path) -> None:
+    if text is not None:
+        write(folder, "mine.py", text)
+    ran = podium("plugins", "--plugin", "mine.py")
+    assert ran.code == 2
+    assert ran.err.startswith(f"--plugin mine.py: {sentence}")
+    assert ran.err.count("\n") == 1
+
+
 def test_new_writes_a_package_whose_test_passes(folder: Path) -> None:
     ran = podium("plugins", "new", "QuietNodes")
     assert (ran.code, ran.err) == (0, "")

@@ -9,7 +9,7 @@ PluginOption = Annotated[
     list[str] | None,
     typer.Option(
         "--plugin",
-        metavar="MODULE:CLASS",
+        metavar="MODULE:CLASS|FILE.py",
         help="A plugin that is not installed; modules in the current folder are found. Repeatable.",
     ),
 ]

@@ -8,10 +8,13 @@ if TYPE_CHECKING:
     from podium.framework import Plugin
 
 
-def registry_with(extra: Sequence[str] | None) -> "dict[str, type[Plugin]]":
-    """Every plugin by name. A plugin named on the command line may lie in the current folder."""
+def registry_with(extra: Sequence[str] | None, *, again: bool = False) -> "dict[str, type[Plugin]]":
+    """Every plugin by name. A plugin named on the command line may lie in the current folder.
+
+    With `again`, those that are named are loaded from their source as it is now.
+    """
     from podium.plugins import load_registry
 
     if extra and "" not in sys.path:
         sys.path.insert(0, "")
-    return load_registry(extra or ())
+    return load_registry(extra or (), again=again)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from podium.config import Registry, SchedulerConfig
     from podium.up.cluster import UpOptions
     from podium.up.manifests import Manifest
+    from podium.up.reload import Sources
     from podium.up.screen import Screen
 
 NO_WORKLOAD = "none"
@@ -48,6 +49,10 @@ def up(
         typer.Option("--data", metavar="FILE", help="Keep everything in this SQLite file; else only in memory."),
     ] = None,
     qos_port: QosPortOption = 10000,
+    reload: Annotated[
+        bool,
+        typer.Option("--reload", help="Take in changes of the files of --plugin and --config while it runs."),
+    ] = False,
     view: Annotated[bool, typer.Option("--view/--no-view", help="The live view, where there is a terminal.")] = True,
     demo: Annotated[
         bool,
@@ -59,6 +64,9 @@ def up(
 
     Nothing is installed and nothing outlives it, unless --data names a file. kubectl and every other client can use it.
     Runs until Ctrl-C or SIGTERM (exit code 0). Bad input ends with 2.
+
+    With --reload, a plugin or configuration that was saved is taken in at once: the scheduler of the cluster is
+    replaced, the cluster stays. One that cannot be loaded is said to be wrong, and the old one goes on.
 
     Example: podium up --nodes 50 --workload manifests/
     """
@@ -74,6 +82,8 @@ def up(
     registry = registry_with(plugin)
     settings = read_config(config, registry, feature_gates)
     terminal = sys.stdout.isatty()
+    if reload and not (plugin or config):
+        raise InputError("--reload takes in changes of --plugin and --config; give one of them")
     options = UpOptions(
         nodes=nodes,
         workload=_manifests(workload),
@@ -83,6 +93,7 @@ def up(
         qos_port=qos_port,
         demo=demo,
         stays=not demo or terminal,
+        sources=_sources(config, plugin, feature_gates) if reload else None,
     )
     raise typer.Exit(_run(settings, registry, options, _screen(view and terminal)))
 
@@ -96,6 +107,27 @@ def _manifests(workload: str | None) -> "list[Manifest]":
         return read_workload(Path(workload) if workload else SAMPLE)
     except WorkloadError as error:
         raise InputError(f"--workload {error}") from None
+
+
+def _sources(config: str | None, plugin: list[str] | None, feature_gates: list[str] | None) -> "Sources":
+    from podium.cli.configuration import read_config
+    from podium.cli.errors import sentence_for
+    from podium.cli.registry import registry_with
+    from podium.plugins.plugin_source import file_of
+    from podium.up.errors import UpError
+    from podium.up.reload import Sources
+
+    def load() -> "tuple[SchedulerConfig, Registry]":
+        try:
+            registry = registry_with(plugin, again=True)
+            return read_config(config, registry, feature_gates), registry
+        except Exception as error:
+            sentence = sentence_for(error)
+            if sentence is None:
+                raise
+            raise UpError(sentence) from error
+
+    return Sources([*(file_of(each) for each in plugin or ()), *([Path(config)] if config else [])], load)
 
 
 def _screen(view: bool) -> "Screen":

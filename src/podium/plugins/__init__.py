@@ -1,7 +1,7 @@
 """The plugins: kube-scheduler's own set, and how all others are found.
 
 In-tree plugins are listed here; others come from the entry-point group `podium.plugins` of any installed package, or by
-`module:Class` on the command line. All are looked up by name and enabled in a profile the same way.
+`module:Class` or `file.py` on the command line. All are looked up by name and enabled in a profile the same way.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from importlib.metadata import entry_points
 
 from podium.framework.misspelt import misspelt
 from podium.framework.plugin import Plugin
+from podium.plugins.plugin_source import PluginLoadError, described, load_source
+
+__all__ = ["ENTRY_POINTS", "IN_TREE", "PluginLoadError", "load_registry", "register"]
 
 ENTRY_POINTS = "podium.plugins"
 
@@ -77,46 +80,29 @@ IN_TREE = {
 """Plugin name → module: kube-scheduler's in its order, then those no profile has by itself."""
 
 
-class PluginLoadError(Exception):
-    """A plugin was asked for that cannot be loaded."""
+def load_registry(extra: Iterable[str] = (), *, again: bool = False) -> dict[str, type[Plugin]]:
+    """Every plugin by name: in-tree, installed, and those given as `module:Class` or `file.py`.
 
-
-def load_registry(extra: Iterable[str] = ()) -> dict[str, type[Plugin]]:
-    """Every plugin by name: in-tree, installed, and the `module:Class` ones given."""
+    With `again`, the source of those that are given is read as it is now.
+    """
     registry = {name: _in_tree(name, module) for name, module in IN_TREE.items()}
     for point in entry_points(group=ENTRY_POINTS):
         try:
             found = point.load()
         except Exception as error:
             raise PluginLoadError(
-                f'installed plugin "{point.name}" ({point.value}) cannot be loaded: {_described(error)}'
+                f'installed plugin "{point.name}" ({point.value}) cannot be loaded: {described(error)}'
             ) from error
         register(registry, found, f"installed plugin {point.value}")
-    for path in extra:
-        register(registry, _load(path), f"--plugin {path}")
+    for option in extra:
+        for plugin in load_source(option, again=again):
+            register(registry, plugin, f"--plugin {option}")
     return registry
 
 
 def _in_tree(name: str, module: str) -> type[Plugin]:
     plugin: type[Plugin] = getattr(importlib.import_module(f"podium.plugins.{module}"), name)
     return plugin
-
-
-def _load(path: str) -> object:
-    module, _, attribute = path.partition(":")
-    if not module or not attribute:
-        raise PluginLoadError(f'--plugin {path}: write it as "module:Class"')
-    try:
-        found = importlib.import_module(module)
-    except Exception as error:  # whatever the module does while it is loaded
-        raise PluginLoadError(f"--plugin {path}: cannot be loaded: {_described(error)}") from error
-    if not hasattr(found, attribute):
-        raise PluginLoadError(f'--plugin {path}: module "{module}" has no "{attribute}"')
-    return getattr(found, attribute)
-
-
-def _described(error: Exception) -> str:
-    return str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
 
 
 def register(registry: dict[str, type[Plugin]], found: object, source: str) -> None:

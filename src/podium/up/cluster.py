@@ -43,8 +43,9 @@ from podium.up.picture import Picture, take_picture
 from podium.up.pod_tracker import PodTracker
 from podium.up.process_age import process_age
 from podium.up.quotas import quotas_in_use
+from podium.up.reload import Sources, take_in_changes
 from podium.up.sample_nodes import sample_shapes
-from podium.up.scheduler_thread import SchedulerThread
+from podium.up.scheduler_thread import BuildScheduler, SchedulerThread
 from podium.up.screen import Screen
 
 HOST: Final = "127.0.0.1"
@@ -65,6 +66,8 @@ class UpOptions(NamedTuple):
     demo: bool = False
     stays: bool = True
     """Whether a demonstration goes on after it has shown what there is to show."""
+    sources: Sources | None = None
+    """The files whose changes are taken in."""
 
 
 async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, screen: Screen) -> int:
@@ -94,10 +97,11 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
             server_in_process=True,
             qos_port=options.qos_port,
         )
-        scheduler = SchedulerThread(
-            lambda connections: build_process(config, registry, Access(server.url), run_options, connections),
-            run_options,
-        )
+
+        def build_from(config: SchedulerConfig, registry: Registry) -> BuildScheduler:
+            return lambda connections: build_process(config, registry, Access(server.url), run_options, connections)
+
+        scheduler = SchedulerThread(build_from(config, registry), run_options)
 
         async def show_demonstration() -> None:
             await demonstrate(api, tracker, screen, kubeconfig)
@@ -116,6 +120,10 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
         ]
         if options.demo:
             others.append(show_demonstration())
+        if options.sources is not None:
+            others.append(
+                take_in_changes(options.sources, lambda *loaded: scheduler.replace(build_from(*loaded)), screen.say)
+            )
         return await _run(scheduler, others, stop)
 
 

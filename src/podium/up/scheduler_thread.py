@@ -27,14 +27,21 @@ PROMPT: Final = 2.0
 """Seconds after which a stop that takes long is explained."""
 
 
-class SchedulerThread:
-    """A scheduler process in a thread; `build` makes it there, and the stack closes its connections."""
+BuildScheduler = Callable[[AsyncExitStack], SchedulerProcess]
+"""Makes a scheduler process, on its thread; the stack closes its connections."""
 
-    def __init__(self, build: Callable[[AsyncExitStack], SchedulerProcess], options: RunOptions) -> None:
+
+class SchedulerThread:
+    """A scheduler process in a thread, which may be replaced by another one while the cluster goes on."""
+
+    def __init__(self, build: BuildScheduler, options: RunOptions) -> None:
         self._build = build
+        self._before: BuildScheduler | None = None
+        self._next: BuildScheduler | None = None
         self._options = options
         self._loop = new_event_loop()
         self._stop = asyncio.Event()
+        self._ending = False
         self._process: SchedulerProcess | None = None
         self._ended: Future[int] = Future()
         self._picture = EMPTY_ENGINE
@@ -48,11 +55,20 @@ class SchedulerThread:
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait((ended, stopping), return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
-        self._hand_over(self._stop.set)
+        self._hand_over(self._end)
         await asyncio.wait((ended,), timeout=PROMPT)
         if not ended.done():
             LOG.warning("stopping: the scheduler still finishes what is under way; a second signal ends it at once")
         return await ended
+
+    def replace(self, build: BuildScheduler) -> None:
+        """Let the scheduler finish what is under way, and another one take over."""
+
+        def end_this_one() -> None:
+            self._next = build
+            self._stop.set()
+
+        self._hand_over(end_this_one)
 
     async def engine_picture(self) -> EnginePicture:
         """The engine as it is now, or as it was last seen where a plugin blocks it."""
@@ -71,6 +87,10 @@ class SchedulerThread:
 
     # On the scheduler's thread
 
+    def _end(self) -> None:
+        self._ending = True
+        self._stop.set()
+
     def _run(self) -> None:
         try:
             with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
@@ -81,10 +101,25 @@ class SchedulerThread:
             self._ended.set_result(code)
 
     async def _schedule(self) -> int:
-        async with AsyncExitStack() as stack:
-            self._process = self._build(stack)
-            await serve_qos_page(self._process, self._options, stack)
-            return await self._process.run(self._stop)
+        while True:
+            async with AsyncExitStack() as stack:
+                self._process = self._built(stack)
+                await serve_qos_page(self._process, self._options, stack)
+                code = await self._process.run(self._stop)
+            if self._next is None or self._ending:
+                return code
+            self._before, self._build, self._next = self._build, self._next, None
+            self._stop.clear()
+
+    def _built(self, stack: AsyncExitStack) -> SchedulerProcess:
+        try:
+            return self._build(stack)
+        except Exception as error:
+            if self._before is None:
+                raise
+            LOG.error("the scheduler goes on as it was: %s: %s", type(error).__name__, error)
+            self._build = self._before
+            return self._build(stack)
 
     def _take_picture(self, wanted: Future[EnginePicture]) -> None:
         try:
