@@ -15,6 +15,7 @@ from podium.framework.nominator import Nominator
 from podium.framework.waiting import WaitingPods
 from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
 from podium.kube.devices import Allocation
+from podium.kube.pod import ExtendedResourceRequestMapping
 
 T = TypeVar("T")
 P = TypeVar("P", bound=Plugin)
@@ -129,6 +130,18 @@ class NoWrites:
         pass
 
     def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
+        pass
+
+    def create_claim(
+        self,
+        claim: ResourceClaim,
+        allocation: Allocation,
+        pod: Pod,
+        mappings: Sequence[ExtendedResourceRequestMapping],
+    ) -> None:
+        pass
+
+    def delete_claim(self, claim: ResourceClaim) -> None:
         pass
 
     def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:

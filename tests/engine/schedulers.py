@@ -17,6 +17,8 @@ from podium.framework.handle import Effect, Preemptor
 from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
 from podium.kube.claim_status import deallocated, released, reserved
 from podium.kube.devices import Allocation
+from podium.kube.extended_resources import created
+from podium.kube.pod import ExtendedResourceRequestMapping
 from tests.framework.runtimes import setup
 
 CLEARED = Nomination("")
@@ -59,6 +61,7 @@ class World:
         self.claim_answer: Effect = None
         self.evictions: list[Callable[[str | None], None]] = []
         self.cleared: list[str] = []
+        self.mappings: dict[str, list[ExtendedResourceRequestMapping]] = {}
         self.nominated: list[tuple[str, str]] = []
         self.nominate_answer: Effect = None
         self.gave_way: list[tuple[str, str, str]] = []
@@ -120,6 +123,19 @@ class World:
         if self.claim_answer is None:
             self.intake.set(reserved(claim, allocation, pod, self.clock.now()))
         return self.claim_answer
+
+    def create_claim(
+        self,
+        claim: ResourceClaim,
+        allocation: Allocation,
+        pod: Pod,
+        mappings: Sequence[ExtendedResourceRequestMapping],
+    ) -> Effect:
+        self.mappings[pod.name] = list(mappings)
+        return self.reserve_claim(created(claim), allocation, pod)
+
+    def delete_claim(self, claim: ResourceClaim) -> None:
+        self.intake.delete(claim)
 
     def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
         self.intake.set(released(claim, pod))

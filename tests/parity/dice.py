@@ -30,6 +30,7 @@ TAINTS = (("dedicated", "red"), ("dedicated", "blue"), ("flaky", ""), ("load", "
 
 GPU = "example.com/gpu"
 NIC = "vendor.test/nic"
+CARD = "devices.test/card"
 HUGEPAGES = "hugepages-2Mi"
 
 IMAGES = ("example.test/web:1", "example.test/db:1", "example.test/tool", "example.test:5000/big", "plain")

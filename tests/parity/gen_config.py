@@ -4,7 +4,7 @@ The first profile is often the plain default, because that is what most clusters
 the order of the nodes, and with it every tie, reproducible.
 """
 
-from tests.parity.dice import GPU, HOSTNAME, NIC, RACK, ZONE, Dice, Obj
+from tests.parity.dice import CARD, GPU, HOSTNAME, NIC, RACK, ZONE, Dice, Obj
 from tests.parity.gen_selectors import node_term
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
@@ -132,7 +132,7 @@ def _fit_args(dice: Dice) -> Obj:
 
 
 def _weighted_resources(dice: Dice) -> list[Obj]:
-    names = dice.some(("cpu", "memory", "ephemeral-storage", GPU, NIC), 1, 4)
+    names = dice.some(("cpu", "memory", "ephemeral-storage", GPU, NIC, CARD), 1, 4)
     return [{"name": name, "weight": dice.pick((1, 2, 3, 7, 100))} for name in names]
 
 

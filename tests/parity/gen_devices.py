@@ -1,12 +1,12 @@
 """Random devices: classes, slices of nodes and of the network, and claims that pods name.
 
 Every claim can be had by several pods, and most devices by one: so claims are shared, run out, and limit the nodes of
-later pods.
+later pods. Two classes stand behind extended resources: one that nodes may offer themselves, and one that none does.
 """
 
 from dataclasses import dataclass, field
 
-from tests.parity.dice import NAMESPACES, ZONE, Dice, Obj
+from tests.parity.dice import CARD, GPU, NAMESPACES, ZONE, Dice, Obj
 from tests.placement.devices.worlds import DRIVER, ask, claim, device, device_class, request, selectors, slice_
 
 SELECTORS = (
@@ -30,7 +30,11 @@ class Devices:
 def make_devices(dice: Dice, nodes: list[Obj]) -> Devices:
     made = Devices()
     mine = selectors(f'device.driver == "{DRIVER}"')
-    made.objects += [device_class("c"), device_class("k", selectors=mine)]
+    # A class with selectors behind a resource by which NodeResourcesBalancedAllocation scores crashes kube-scheduler.
+    made.objects += [
+        device_class("c", **({"extendedResourceName": GPU} if dice.chance(0.7) else {})),
+        device_class("k", selectors=mine, **({"extendedResourceName": CARD} if dice.chance(0.8) else {})),
+    ]
     for node in nodes:
         if dice.chance(0.75):
             made.objects += _pool(dice, node["metadata"]["name"])
@@ -50,6 +54,19 @@ def make_devices(dice: Dice, nodes: list[Obj]) -> Devices:
 def pod_claims(dice: Dice, devices: Devices, namespace: str) -> list[Obj]:
     names = dice.some(devices.claims[namespace], 1, 2)
     return [{"name": name, "resourceClaimName": name} for name in names]
+
+
+def add_device_resources(dice: Dice, spec: Obj) -> None:
+    """Have some of the containers ask for devices by the names of resources.
+
+    Beside claims only for those that no node offers: otherwise kube-scheduler can never bind the pod.
+    """
+    names = [CARD, "deviceclass.resource.kubernetes.io/c"] + ([] if spec.get("resourceClaims") else [GPU])
+    for container in dice.some([*spec["containers"], *spec.get("initContainers", [])], 1, 2):
+        resources = container.setdefault("resources", {})
+        quantity, name = str(dice.weighted({1: 6, 2: 2, 0: 0.5})), dice.pick(names)
+        resources.setdefault("requests", {})[name] = quantity
+        resources.setdefault("limits", {})[name] = quantity
 
 
 def _pool(dice: Dice, node: str) -> list[Obj]:

@@ -19,7 +19,7 @@ from tests.parity.dice import (
     Dice,
     Obj,
 )
-from tests.parity.gen_devices import Devices, pod_claims
+from tests.parity.gen_devices import Devices, add_device_resources, pod_claims
 from tests.parity.gen_selectors import (
     node_affinity,
     node_selector,
@@ -130,8 +130,13 @@ class PodMaker:
         _set_priority(dice, spec, levels, never=0.04 if self.theme == "evictions" else 0.1)
         plan.pod["metadata"]["labels"]["case"] = name
         namespace = plan.pod["metadata"]["namespace"]
-        if self.theme == "devices" and self.devices.claims[namespace] and dice.chance(0.8):
-            spec["resourceClaims"] = pod_claims(dice, self.devices, namespace)
+        if self.theme == "devices":
+            asks_by_resource = dice.chance(0.4)
+            has_gpu = any(GPU in each.get("resources", {}).get("requests", {}) for each in spec["containers"])
+            if not has_gpu and self.devices.claims[namespace] and dice.chance(0.4 if asks_by_resource else 0.9):
+                spec["resourceClaims"] = pod_claims(dice, self.devices, namespace)
+            if asks_by_resource:
+                add_device_resources(dice, spec)
         if dice.chance(0.02):
             spec["schedulingGates"] = [{"name": f"example.test/{gate}"} for gate in dice.some(("a", "b"), 1, 2)]
         if dice.chance(0.0 if self.theme == "evictions" else 0.04):

@@ -156,14 +156,18 @@ class _Run:
 
     def _devices(self, pod: Obj) -> list[str]:
         """What the claims of a bound pod have."""
-        namespace = pod["metadata"]["namespace"]
+        name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+        shown = {each["resourceClaimName"]: each["resourceClaimName"] for each in pod["spec"].get("resourceClaims", [])}
+        made = self._client.get("v1/Pod", name, namespace)["status"].get("extendedResourceClaimStatus")
+        if made:
+            shown[made["resourceClaimName"]] = "<extended-resources>"
         found = []
-        for each in pod["spec"].get("resourceClaims", []):
-            claim = self._client.get("resource.k8s.io/v1/ResourceClaim", each["resourceClaimName"], namespace)
+        for claim_name, known_as in shown.items():
+            claim = self._client.get("resource.k8s.io/v1/ResourceClaim", claim_name, namespace)
             allocation = claim.get("status", {}).get("allocation", {})  # none where the profile lacks the plugin
             for result in allocation.get("devices", {}).get("results", []):
                 place = f"{result['driver']}/{result['pool']}/{result['device']}"
-                found.append(f"{namespace}/{each['resourceClaimName']} {result['request']} {place}")
+                found.append(f"{namespace}/{known_as} {result['request']} {place}")
         return found
 
     def _finished(self, name: str, objects: list[Obj], pod: Obj, attempt: Attempt, before: int) -> Case | Disturbed:

@@ -37,6 +37,7 @@ from podium.framework.status import PluginError, Status
 from podium.framework.waiting import WaitingPods
 from podium.kube import CustomObject, Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
 from podium.kube.devices import Allocation
+from podium.kube.pod import ExtendedResourceRequestMapping
 from podium.plugins import load_registry
 
 
@@ -304,6 +305,18 @@ class Unwritten:
         return None
 
     def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
+        return None
+
+    def create_claim(
+        self,
+        claim: ResourceClaim,
+        allocation: Allocation,
+        pod: Pod,
+        mappings: Sequence[ExtendedResourceRequestMapping],
+    ) -> None:
+        return None
+
+    def delete_claim(self, claim: ResourceClaim) -> None:
         return None
 
     def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:

@@ -16,6 +16,7 @@ from podium.framework.handle import Effect, Preemptor
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
 from podium.kube.bounds import UNDECODABLE
 from podium.kube.devices import Allocation
+from podium.kube.pod import ExtendedResourceRequestMapping
 
 NO_BIND = "Extender doesn't support Bind: make 'BindVerb' be empty in your ExtenderConfig"
 """The classic refusal, for an extender that watches no cluster and so cannot bind in it."""
@@ -79,6 +80,17 @@ class BindingWriter:
 
     def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> Effect:
         return Status.error("an extender gives claims no devices")
+
+    def create_claim(
+        self,
+        claim: ResourceClaim,
+        allocation: Allocation,
+        pod: Pod,
+        mappings: Sequence[ExtendedResourceRequestMapping],
+    ) -> Effect:
+        return Status.error("an extender gives claims no devices")
+
+    def delete_claim(self, claim: ResourceClaim) -> None: ...
 
     def release_claim(self, claim: ResourceClaim, pod: Pod) -> None: ...
 

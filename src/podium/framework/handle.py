@@ -24,6 +24,7 @@ from podium.framework.timer import UNTIMED, Timer
 from podium.framework.waiting import WaitingPods
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod, PodGroup, ResourceClaim
 from podium.kube.devices import Allocation
+from podium.kube.pod import ExtendedResourceRequestMapping
 
 if TYPE_CHECKING:
     from podium.framework.profile import ProfileRuntime
@@ -87,6 +88,21 @@ class Writer(Protocol):
 
         What was written comes back as a change of the claim, before an answer that is awaited.
         """
+
+    def create_claim(
+        self,
+        claim: ResourceClaim,
+        allocation: Allocation,
+        pod: Pod,
+        mappings: Sequence[ExtendedResourceRequestMapping],
+    ) -> Effect:
+        """Create the claim for a pod's extended resources, reserved and with what it was given, and note it in the pod.
+
+        Where the answer is given at once, the claim comes back with the uid that it has here.
+        """
+
+    def delete_claim(self, claim: ResourceClaim) -> None:
+        """Delete a claim that was created for extended resources, and give back what it has."""
 
     def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
         """Take back that a pod uses a claim; what the claim was given stays."""

@@ -8,7 +8,7 @@ tried again, and the claim shows its devices itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -19,6 +19,7 @@ from podium.framework.clock import Clock
 from podium.kube import Pod, ResourceClaim
 from podium.kube.claim_status import reserved
 from podium.kube.devices import FINALIZER, Allocation
+from podium.kube.pod import ExtendedResourceClaimStatus, ExtendedResourceRequestMapping
 
 TRIES: Final = 5
 PAUSE: Final = 0.01
@@ -87,6 +88,52 @@ class ClaimWriter:
         metadata = (answer or claim).metadata
         return replace(claim, metadata=metadata)
 
+    async def create(
+        self,
+        claim: ResourceClaim,
+        allocation: Allocation,
+        pod: Pod,
+        mappings: Sequence[ExtendedResourceRequestMapping],
+    ) -> Status | None:
+        """Create the claim for a pod's extended resources, give it its devices, and note it in the pod's status."""
+        metadata = replace(claim.metadata, name="", uid="")
+        body = {"metadata": metadata, "spec": claim.spec}
+        try:
+            made = self._learn(await self._client.post(_collection(claim), body))
+        except ClientError as error:
+            return Status.error(f"create claim for extended resources {claim.namespace}/: {_message(error)}")
+        if made is None:
+            return Status.error(f"create claim for extended resources {claim.namespace}/: no claim in the answer")
+        status = await self.reserve(made, allocation, pod)
+        if status is not None:
+            return status
+        noted = ExtendedResourceClaimStatus(resource_claim_name=made.name, request_mappings=tuple(mappings))
+        patch = {"metadata": {"uid": pod.uid}, "status": {"extendedResourceClaimStatus": noted}}
+        try:
+            path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
+            await self._client.patch(path, patch, STRATEGIC_MERGE_PATCH)
+        except ClientError as error:
+            return Status.error(f"update pod {pod.key} ExtendedResourceClaimStatus: {_message(error)}")
+        return None
+
+    async def delete(self, claim: ResourceClaim) -> None:
+        """Delete a claim that was created for extended resources: without its finalizer it goes at once."""
+        try:
+            for number in range(TRIES):
+                finalizers = [each for each in claim.metadata.finalizers if each != FINALIZER]
+                try:
+                    await self._patch(claim, {"metadata": {**_version(claim), "finalizers": finalizers}})
+                    break
+                except ApiError as error:
+                    if not error.conflict or number == TRIES - 1:
+                        raise
+                await asyncio.sleep(PAUSE)
+                claim = await self._read(claim)
+            await self._client.delete(_path(claim), {"preconditions": {"uid": claim.uid}})
+        except (ClientError, _RefusedError) as error:
+            if not (isinstance(error, ApiError) and error.not_found):
+                self._report(f"deleting claim {claim.key}: {error}")
+
     async def release(self, claim: ResourceClaim, pod: Pod) -> None:
         """Take back that a pod uses a claim."""
         users = [{"$patch": "delete", "uid": pod.uid}]
@@ -120,8 +167,16 @@ class ClaimWriter:
         return found or claim
 
 
+def _collection(claim: ResourceClaim) -> str:
+    return f"/apis/resource.k8s.io/v1/namespaces/{claim.namespace}/resourceclaims"
+
+
 def _path(claim: ResourceClaim) -> str:
-    return f"/apis/resource.k8s.io/v1/namespaces/{claim.namespace}/resourceclaims/{claim.name}"
+    return f"{_collection(claim)}/{claim.name}"
+
+
+def _message(error: ClientError) -> str:
+    return error.message if isinstance(error, ApiError) else str(error)
 
 
 def _version(claim: ResourceClaim) -> dict[str, str]:

@@ -10,7 +10,7 @@ nothing and is left out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from logging import DEBUG, INFO
 from typing import NamedTuple
@@ -28,6 +28,7 @@ from podium.kube import Condition, PersistentVolume, PersistentVolumeClaim, Pod,
 from podium.kube.bounds import UNDECODABLE
 from podium.kube.devices import Allocation
 from podium.kube.json_depth import MAX_DEPTH, nested_too_deeply
+from podium.kube.pod import ExtendedResourceRequestMapping
 from podium.placement.devices.uses import uses_of
 from podium.serving.log import LOG
 
@@ -113,6 +114,15 @@ class ShadowWriter(Unwritten):
             objects.claims.restore(claim.key)
 
     def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
+        uses_of(self._shadow.cluster.objects).end(claim)
+
+    def create_claim(
+        self,
+        claim: ResourceClaim,
+        allocation: Allocation,
+        pod: Pod,
+        mappings: Sequence[ExtendedResourceRequestMapping],
+    ) -> None:
         uses_of(self._shadow.cluster.objects).end(claim)
 
 

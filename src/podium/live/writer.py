@@ -22,6 +22,7 @@ from podium.framework.handle import Effect, Preemptor
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
 from podium.kube.devices import Allocation
 from podium.kube.meta import format_time
+from podium.kube.pod import ExtendedResourceRequestMapping
 from podium.live.claim_writer import ClaimWriter
 from podium.live.pod_status import PodStatuses, worth_repeating
 from podium.live.write_failures import WriteFailures
@@ -239,6 +240,18 @@ class LiveWriter:
 
     def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> Effect:
         return self._claims.reserve(claim, allocation, pod)
+
+    def create_claim(
+        self,
+        claim: ResourceClaim,
+        allocation: Allocation,
+        pod: Pod,
+        mappings: Sequence[ExtendedResourceRequestMapping],
+    ) -> Effect:
+        return self._claims.create(claim, allocation, pod, mappings)
+
+    def delete_claim(self, claim: ResourceClaim) -> None:
+        self._spawn(self._claims.delete(claim))
 
     def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
         self._spawn(self._claims.release(claim, pod))

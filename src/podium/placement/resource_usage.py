@@ -16,6 +16,7 @@ import numpy as np
 from podium.cluster import Cluster
 from podium.cluster.resources import ALLOCATABLE, CPU, MEMORY, NONZERO, NUMBER, REQUESTED, Amounts
 from podium.config.types import Int64
+from podium.kube.extended_resources import wanted_names
 from podium.kube.requests import is_scalar_resource_name
 
 LINES_OF = {name: (ALLOCATABLE + number, REQUESTED + number) for name, number in NUMBER.items()}
@@ -56,6 +57,11 @@ def weigh(resources: Iterable[ResourceSpec], requests: Mapping[str, int]) -> tup
         for spec in resources
         if requests.get(spec.name) or not is_scalar_resource_name(spec.name)
     )
+
+
+def device_resources(weighed: Iterable[Weighed]) -> Sequence[str]:
+    """Those of the resources that device classes may stand behind."""
+    return wanted_names({each.resource: each.request for each in weighed})
 
 
 def columns_of(weighed: Sequence[Weighed]) -> tuple[tuple[str, ...], Amounts, Amounts]:

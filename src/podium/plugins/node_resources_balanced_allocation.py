@@ -6,13 +6,14 @@ and their spread
     g = 100·(1 − std), toward zero;   std = |f₀ − f₁|/2 for two resources, the standard deviation for more
 
 the score is 50 + (50 + g(with the pod) − g(without it))/2: 75 where nothing changes. It is about real requests: a pod
-that asks for none of the resources is not scored.
+that asks for none of the resources is not scored. Where a device class stands behind a resource, the devices of nodes
+that offer none of it count instead.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -22,8 +23,19 @@ from podium.cluster import Cluster, Mask, NodeInfo, Nodes, RowCursor
 from podium.cluster.resources import Amounts
 from podium.config.field import FieldError, FieldPath
 from podium.framework import MAX_SCORE, SKIP, Cycle, Handle, Plugin, Scope, Scores, Status
+from podium.kube import Pod
 from podium.kube.requests import balanced_requests
-from podium.placement.resource_usage import DEFAULT_RESOURCES, ResourceSpec, Weighed, columns_of, usage_on, weigh
+from podium.placement.devices.totals import DeviceTotals
+from podium.placement.devices.uses import uses_of
+from podium.placement.resource_usage import (
+    DEFAULT_RESOURCES,
+    ResourceSpec,
+    Weighed,
+    columns_of,
+    device_resources,
+    usage_on,
+    weigh,
+)
 
 NAME = "NodeResourcesBalancedAllocation"
 
@@ -62,28 +74,44 @@ class NodeResourcesBalancedAllocation(Plugin):
     def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         self._standing = Standing()
+        uses = uses_of(handle.cluster.objects)
+        self._devices = uses.resources
+        self._totals = DeviceTotals(uses)
+
+    def watermark(self, pod: Pod) -> Hashable:
+        """Devices are not rows; where no class stands behind a resource, rows are all that matters until one does."""
+        names = device_resources(weigh(self.args.resources, balanced_requests(pod)))
+        if not names:
+            return ()
+        return None if self._totals.names(names) else self._devices.version
 
     def pre_score(self, cycle: Cycle, _nodes: Nodes) -> Status | None:
-        return None if self._weighed(cycle) else SKIP
+        return None if self._weighed(cycle)[0] else SKIP
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
-        weighed = self._weighed(cycle)
+        weighed, scarce = self._weighed(cycle)
         if not weighed:
             return np.zeros(len(nodes), dtype=np.int64)
         names, requests, _weights = columns_of(weighed)
         resources = nodes.cluster.resources
-        beside = _balances(
-            nodes.pick(resources.table(names)) + requests, nodes.pick(resources.table(names, offered=True))
-        )
-        without = nodes.pick(self._standing.balances(nodes.cluster, names))
+        used, allocatable = nodes.pick(resources.table(names)), nodes.pick(resources.table(names, offered=True))
+        if scarce and self._totals.names(scarce):
+            used, allocatable = used.copy(), allocatable.copy()
+            self._totals.fill_in(nodes, names, allocatable, used)
+            without = _balances(used, allocatable)
+        else:
+            without = nodes.pick(self._standing.balances(nodes.cluster, names))
+        beside = _balances(used + requests, allocatable)
         half = beside - without + MAX_SCORE // 2
         scores: Scores = MAX_SCORE // 2 + half // 2  # never negative: shares between 0 and 1 spread by at most 1/2
         return scores
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
-        weighed = self._weighed(cycle)
+        weighed, scarce = self._weighed(cycle)
         if not weighed:
             return 0
+        if scarce and self._totals.names(scarce):
+            return int(self.score(cycle, Nodes(cycle.cluster, np.array([node.row])))[0])
         without, beside = [], []
         for allocatable, used, request, _weight in usage_on(cycle.cluster, node.row, weighed, nonzero=False):
             whole = float(allocatable)
@@ -91,15 +119,16 @@ class NodeResourcesBalancedAllocation(Plugin):
             beside.append(float(used + request) / whole)
         return MAX_SCORE // 2 + (MAX_SCORE // 2 + _balance(beside) - _balance(without)) // 2
 
-    def _weighed(self, cycle: Cycle) -> tuple[Weighed, ...]:
-        """The resources that count for the pod, none if it asks for none; PreScore may be disabled, so nothing relies
-        on it."""
+    def _weighed(self, cycle: Cycle) -> tuple[tuple[Weighed, ...], Sequence[str]]:
+        """The resources that count for the pod, none if it asks for none, and which of these devices may stand for;
+        PreScore may be disabled, so nothing relies on it."""
         notes = cycle.facts.notes
-        weighed: tuple[Weighed, ...] | None = notes.get(self)
-        if weighed is None:
+        known: tuple[tuple[Weighed, ...], Sequence[str]] | None = notes.get(self)
+        if known is None:
             weighed = weigh(self.args.resources, balanced_requests(cycle.pod))
-            weighed = notes[self] = weighed if any(each.request for each in weighed) else ()
-        return weighed
+            weighed = weighed if any(each.request for each in weighed) else ()
+            known = notes[self] = weighed, device_resources(weighed)
+        return known
 
 
 class Standing:

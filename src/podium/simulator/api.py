@@ -20,7 +20,9 @@ from podium.framework.handle import Preemptor
 from podium.kube import Condition, PersistentVolume, PersistentVolumeClaim, Pod, PodStatus, ResourceClaim
 from podium.kube.claim_status import deallocated, released, reserved
 from podium.kube.devices import Allocation
+from podium.kube.extended_resources import created
 from podium.kube.meta import format_time
+from podium.kube.pod import ExtendedResourceRequestMapping
 from podium.simulator.distributions import Draw
 from podium.simulator.pods import FOREVER, PodArrival
 from podium.simulator.qos_figures import QosFigures
@@ -213,6 +215,18 @@ class VirtualApi:
     def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
         latest = reserved(claim, allocation, pod, self._clock.now())
         self._writes.append(lambda: self.intake.set(latest))
+
+    def create_claim(
+        self,
+        claim: ResourceClaim,
+        allocation: Allocation,
+        pod: Pod,
+        mappings: Sequence[ExtendedResourceRequestMapping],
+    ) -> None:
+        self.reserve_claim(created(claim), allocation, pod)
+
+    def delete_claim(self, claim: ResourceClaim) -> None:
+        self._writes.append(lambda: self.intake.delete(claim))
 
     def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
         self._writes.append(lambda: self.intake.set(released(claim, pod)))

@@ -30,6 +30,7 @@ from podium.framework.profile import ProfileRuntime
 from podium.framework.waiting import WaitingPods
 from podium.kube import Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim, Service
 from podium.kube.devices import Allocation
+from podium.kube.pod import ExtendedResourceRequestMapping
 from podium.plugins import load_registry
 from tests.builders import build
 from tests.engine.storage_worlds import change, first_storage, volumes_of, with_claims
@@ -78,6 +79,18 @@ class World:
         pass
 
     def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
+        pass
+
+    def create_claim(
+        self,
+        claim: ResourceClaim,
+        allocation: Allocation,
+        pod: Pod,
+        mappings: Sequence[ExtendedResourceRequestMapping],
+    ) -> None:
+        pass
+
+    def delete_claim(self, claim: ResourceClaim) -> None:
         pass
 
     def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:

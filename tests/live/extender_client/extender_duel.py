@@ -26,6 +26,7 @@ from podium.framework import ManualClock, Nomination
 from podium.framework.handle import Preemptor
 from podium.kube import KINDS, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim, decode_json
 from podium.kube.devices import Allocation
+from podium.kube.pod import ExtendedResourceRequestMapping
 from podium.live.extender_client.http_extender import build_extenders
 from podium.plugins import load_registry
 from tests.live.extender_client.extender_server import ExtenderServer, Misdeed, Reply, Seen, hang, hang_up, write
@@ -282,6 +283,18 @@ class Podium:
         return None
 
     def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
+        pass
+
+    def create_claim(
+        self,
+        claim: ResourceClaim,
+        allocation: Allocation,
+        pod: Pod,
+        mappings: Sequence[ExtendedResourceRequestMapping],
+    ) -> None:
+        pass
+
+    def delete_claim(self, claim: ResourceClaim) -> None:
         pass
 
     def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:

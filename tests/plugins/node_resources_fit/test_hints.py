@@ -20,6 +20,7 @@ def test_events() -> None:
     assert events_of(PLUGIN) == [
         (Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN),
         (Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE),
+        (Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE),
     ]
 
 

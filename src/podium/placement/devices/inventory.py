@@ -32,12 +32,16 @@ class OfferedDevice:
     device: Device
     slice: ResourceSlice
     _answers: dict[str, bool | str] = field(default_factory=dict)
+    _answers_for_counting: dict[str, bool] = field(default_factory=dict)
 
     @cached_property
     def _values(self) -> SelectableDevice:
+        return self._selectable(multiple=self.device.allow_multiple_allocations)
+
+    def _selectable(self, *, multiple: bool) -> SelectableDevice:
         attributes = {name: _value(name, each) for name, each in self.device.attributes.items()}
         capacity = {name: parse(each.value) for name, each in self.device.capacity.items()}
-        return selectable(self.id.driver, attributes, capacity, multiple=self.device.allow_multiple_allocations)
+        return selectable(self.id.driver, attributes, capacity, multiple=multiple)
 
     def selected_by(self, expression: str) -> bool:
         """Whether an expression selects the device; DeviceSelectorError where it cannot tell."""
@@ -51,6 +55,16 @@ class OfferedDevice:
             self._answers[expression] = answer
         if isinstance(answer, str):
             raise DeviceSelectorError(answer)
+        return answer
+
+    def selected_for_counting(self, expression: str) -> bool:
+        """Whether an expression selects the device as one that can be allocated once."""
+        if not self.device.allow_multiple_allocations:
+            return self.selected_by(expression)
+        answer = self._answers_for_counting.get(expression)
+        if answer is None:
+            values = self._selectable(multiple=False)
+            answer = self._answers_for_counting[expression] = compile_selector(expression).matches(values)
         return answer
 
     @property
@@ -113,6 +127,11 @@ class DeviceInventory:
                 self._shared.append(each)
             else:
                 self._on_node.setdefault(each.spec.node_name, []).append(each)
+
+    def offered_to(self, node: Node) -> Iterable[OfferedDevice]:
+        """The devices of all slices that are made for a node or for no node by name."""
+        slices = (*self._on_node.get(node.name, ()), *self._shared)
+        return (device for each in slices for device in self._offered[each.name][1])
 
     def pools(self, node: Node) -> list[DevicePool]:
         """The pools of a node, in the order in which they are searched."""

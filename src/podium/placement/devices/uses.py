@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from weakref import WeakKeyDictionary
 
 from podium.cluster.objects import Objects
-from podium.kube import DeviceClass, ResourceClaim
+from podium.kube import DeviceClass, Pod, ResourceClaim
 from podium.kube.devices import Allocation
+from podium.kube.extended_resources import is_for_extended_resources, owning_pods
 from podium.placement.devices.inventory import DeviceInventory
+from podium.placement.devices.resource_names import DeviceResourceNames
 from podium.placement.devices.tally import DeviceTally
 
 
@@ -25,8 +27,13 @@ class DeviceUses:
         self._inventory = DeviceInventory(())
         self._slices_version = -1
         self._in_flight: dict[str, Allocation] = {}
+        self._made_for: dict[tuple[str, str, str], str] = {}
         self.tally = DeviceTally()
-        objects.resource_claims.follow(self._claim_changed)
+        self.resources = DeviceResourceNames()
+        """The extended resources that device classes stand behind."""
+        self._claims = objects.resource_claims
+        self._claims.follow(self._claim_changed)
+        self._classes.follow(self.resources.class_changed)
 
     @property
     def inventory(self) -> DeviceInventory:
@@ -38,6 +45,11 @@ class DeviceUses:
     @property
     def classes(self) -> Mapping[str, DeviceClass]:
         return {each.name: each for each in self._classes}
+
+    def claim_made_for(self, pod: Pod) -> ResourceClaim | None:
+        """The claim that the scheduler made for a pod's extended resources."""
+        key = self._made_for.get((pod.namespace, pod.name, pod.uid))
+        return None if key is None else self._claims.get(key)
 
     def is_in_flight(self, claim: ResourceClaim) -> bool:
         return claim.uid in self._in_flight
@@ -54,10 +66,16 @@ class DeviceUses:
         if allocation is not None:
             self.tally.remove(allocation)
 
-    def _claim_changed(self, _key: str, before: ResourceClaim | None, after: ResourceClaim | None) -> None:
+    def _claim_changed(self, key: str, before: ResourceClaim | None, after: ResourceClaim | None) -> None:
         if before is not None and after is not None and before.uid != after.uid:
-            self._claim_changed(_key, before, None)
+            self._claim_changed(key, before, None)
             before = None
+        if before is not None and is_for_extended_resources(before):
+            for name, uid in owning_pods(before):
+                self._made_for.pop((before.namespace, name, uid), None)
+        if after is not None and is_for_extended_resources(after):
+            for name, uid in owning_pods(after):
+                self._made_for[after.namespace, name, uid] = key
         old = before.status.allocation if before is not None else None
         new = after.status.allocation if after is not None else None
         if old is None and new is not None:

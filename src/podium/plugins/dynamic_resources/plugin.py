@@ -3,14 +3,13 @@
 A claim without devices is given them on the node that is chosen, together with all others of the pod: found in
 Filter, counted as in flight from Reserve on, written in PreBind. A claim that has devices limits the nodes; one that no
 pod uses and that keeps a pod from its nodes loses its devices in PostFilter. The plugin says nothing of pods without
-claims.
+claims, and without resources that a device class stands behind.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Hashable, Iterable
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -32,47 +31,34 @@ from podium.framework import (
 from podium.framework.answers import NodeFailedError
 from podium.framework.handle import Effect
 from podium.framework.protocols import DeviceUse
-from podium.kube import NodeTerms, Pod, ResourceClaim, compile_node_selector
+from podium.kube import Pod, ResourceClaim, compile_node_selector
 from podium.kube.claim_status import ClaimNotReadyError, claims_of_pod, is_reserved_for
 from podium.kube.devices import Allocation
+from podium.kube.extended_resources import IN_MEMORY
 from podium.placement.devices import AllocationError, InvalidPoolsError, allocate
 from podium.placement.devices.uses import uses_of
 from podium.plugins.dynamic_resources.args import DynamicResourcesArgs
 from podium.plugins.dynamic_resources.availability import availability
 from podium.plugins.dynamic_resources.conditions import DevicesFailedError, is_overdue, is_ready, needs_conditions
+from podium.plugins.dynamic_resources.extended_resources import (
+    PodResources,
+    claim_of_resources,
+    may_be_devices,
+)
 from podium.plugins.dynamic_resources.hints import interests
+from podium.plugins.dynamic_resources.notes import NOTHING, ClaimNotes
 from podium.plugins.dynamic_resources.preference import rank
 
 NAME = "DynamicResources"
 NOTHING_TO_FREE = Status.unschedulable("no new claims to deallocate")
 DEALLOCATED = Status.unschedulable("deallocation of ResourceClaim completed")
+DELETED = Status.unschedulable("deletion of ResourceClaim completed")
 STILL_UNSCHEDULABLE = Status.unschedulable("still not schedulable")
 NOT_ALLOCATED = Status.unresolvable("cannot allocate all claims")
 UNAVAILABLE = Status.unresolvable("resourceclaim not available on the node")
 NO_ALLOCATION = Status.error("claim allocation not found for node")
 NOT_FOUND = "not found"
 POLL_SECONDS = 5
-
-
-@dataclass
-class ClaimNotes:
-    """What one attempt has found out of a pod's claims."""
-
-    claims: list[ResourceClaim] = field(default_factory=list)
-    nodes: list[NodeTerms | None] = field(default_factory=list)
-    """Where each claim that has devices can be used; None: anywhere."""
-    missing: list[int] = field(default_factory=list)
-    """The claims that need devices."""
-    found: dict[str, list[Allocation]] = field(default_factory=dict)
-    """What these claims would get, by node."""
-    unavailable: dict[int, None] = field(default_factory=dict)
-    """The claims that kept the pod from a node."""
-    given: dict[int, Allocation] = field(default_factory=dict)
-    """What claims get on the node that was chosen."""
-
-
-NOTHING = ClaimNotes()
-"""The notes of pods without claims, which no step changes."""
 
 
 class DynamicResources(Plugin):
@@ -92,8 +78,14 @@ class DynamicResources(Plugin):
         return interests(self._claims.get)
 
     def watermark(self, pod: Pod) -> Hashable:
-        """Pods with claims are decided afresh each time: devices are not rows."""
-        return None if pod.spec.resource_claims else ()
+        """Pods that get devices are decided afresh each time: devices are not rows."""
+        if pod.spec.resource_claims:
+            return None
+        names = may_be_devices(pod)
+        if not names:
+            return ()
+        resources = self._uses.resources
+        return None if any(map(resources.class_of, names)) else resources.version
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         if not pod.spec.resource_claims:
@@ -106,20 +98,22 @@ class DynamicResources(Plugin):
 
     def pre_filter(self, cycle: Cycle) -> Status | None:
         cycle.data[NAME] = NOTHING
-        if not cycle.pod.spec.resource_claims:
-            return SKIP
+        pod = cycle.pod
         try:
-            claims = claims_of_pod(cycle.pod, self._claims.get)
+            claims = claims_of_pod(pod, self._claims.get)
         except ClaimNotReadyError as error:
             return Status.unresolvable(str(error))
+        resources = PodResources.of(pod, cycle.facts, self._uses)
+        if resources is not None:
+            claims.append(claim_of_resources(pod, self._uses))
         if not claims:
             return SKIP
-        notes = ClaimNotes(claims)
+        notes = ClaimNotes(claims, resources)
         for number, claim in enumerate(claims):
             allocation = claim.status.allocation
             terms = None
             if allocation is None:
-                problem = self._problem_of(claim)
+                problem = self._problem_of(claim, made_here=claim is notes.special)
                 if problem is not None:
                     return problem
                 notes.missing.append(number)
@@ -131,10 +125,12 @@ class DynamicResources(Plugin):
         cycle.data[NAME] = notes
         return None
 
-    def _problem_of(self, claim: ResourceClaim) -> Status | None:
-        """Why a claim cannot be given devices by anyone now."""
+    def _problem_of(self, claim: ResourceClaim, *, made_here: bool) -> Status | None:
+        """Why a claim cannot be given devices by anyone now; what one asks for that is made here, a node will say."""
         if self._uses.is_in_flight(claim):
             return Status.unresolvable(f"resource claim {claim.key} is in the process of being allocated")
+        if made_here:
+            return None
         classes = self.handle.cluster.objects.device_classes
         for request in claim.spec.devices.requests:
             if request.exactly is not None:
@@ -156,9 +152,19 @@ class DynamicResources(Plugin):
         notes = _noted(cycle)
         if not notes.claims:
             return None
+        special: ResourceClaim | None = None
+        if notes.resources is not None and notes.special is not None:
+            needs = notes.resources.needs_on(node, notes.special, alone=not notes.user_claims)
+            if isinstance(needs, Status):
+                return needs
+            if needs is not None:
+                special = needs.within(notes.special)
+                notes.needs[node.name] = needs
+            elif not notes.user_claims:
+                return None
         unavailable = [number for number in range(len(notes.claims)) if not self._is_available(notes, number, node)]
         if notes.missing:
-            found = self._allocate([notes.claims[number] for number in notes.missing], node)
+            found = self._allocate(notes.to_allocate(special), node)
             if isinstance(found, Status):
                 return found
             notes.found[node.name] = found
@@ -229,10 +235,15 @@ class DynamicResources(Plugin):
             return PostFilterResult(NOTHING_TO_FREE)
         for number in notes.unavailable:
             claim = notes.claims[number]
+            if claim is notes.special:
+                continue
             users = claim.status.reserved_for
             if not users or [user.uid for user in users] == [cycle.pod.uid]:
                 self.handle.writer.deallocate_claim(claim)
                 return PostFilterResult(DEALLOCATED)
+        if notes.special is not None and notes.special.name != IN_MEMORY:
+            self.handle.writer.delete_claim(notes.special)
+            return PostFilterResult(DELETED)
         return PostFilterResult(STILL_UNSCHEDULABLE)
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores | int:
@@ -252,7 +263,7 @@ class DynamicResources(Plugin):
             return None
         found = notes.found.get(node_name)
         if found is None:
-            return NO_ALLOCATION
+            return None if notes.only_special_is_missing else NO_ALLOCATION
         for number, allocation in zip(notes.missing, found, strict=True):
             notes.given[number] = allocation
             self._uses.begin(notes.claims[number], allocation)
@@ -265,6 +276,11 @@ class DynamicResources(Plugin):
         for number, claim in enumerate(notes.claims):
             if number in notes.given:
                 self._uses.end(claim)
+            if claim is notes.special:
+                made = self._uses.claim_made_for(cycle.pod)
+                if made is not None:
+                    self.handle.writer.delete_claim(made)
+                continue
             latest = self._claims.get(claim.key)
             if latest is not None and latest.uid == claim.uid and is_reserved_for(latest, cycle.pod):
                 self.handle.writer.release_claim(latest, cycle.pod)
@@ -280,32 +296,45 @@ class DynamicResources(Plugin):
         notes = _noted(cycle)
         unwritten = [number for number, claim in enumerate(notes.claims) if not is_reserved_for(claim, cycle.pod)]
         for position, number in enumerate(unwritten):
-            effect = self.handle.writer.reserve_claim(notes.claims[number], notes.given.get(number), cycle.pod)
+            effect = self._write(cycle.pod, notes, number, node_name)
             if isinstance(effect, Awaitable):
-                return self._write_on(cycle, notes, effect, unwritten[position + 1 :])
+                return self._write_on(cycle, notes, node_name, effect, unwritten[position:])
             if effect is not None:
                 return effect
         return None
 
+    def _write(self, pod: Pod, notes: ClaimNotes, number: int, node_name: str) -> Effect:
+        """Write what a claim was given, and that the pod uses it."""
+        claim, given = notes.claims[number], notes.given.get(number)
+        if claim is not notes.special:
+            return self.handle.writer.reserve_claim(claim, given, pod)
+        if given is None:
+            return None  # the node offers the resources itself
+        needs = notes.needs[node_name]
+        if not needs.mappings:
+            missing = "nil or empty request mappings, no update of pod"
+            return Status.error(f"{missing} {pod.key} ExtendedResourceClaimStatus")
+        return self.handle.writer.create_claim(needs.within(claim), given, pod, needs.mappings)
+
     async def _write_on(
-        self, cycle: Cycle, notes: ClaimNotes, effect: Awaitable[Status | None], unwritten: list[int]
+        self, cycle: Cycle, notes: ClaimNotes, node_name: str, effect: Awaitable[Status | None], unwritten: list[int]
     ) -> Status | None:
         """Write the claims one after the other, and wait for devices that have to be made ready."""
         status = await effect
-        for number in unwritten:
+        for number in unwritten[1:]:
             if status is not None:
                 return status
-            effect_or_status = self.handle.writer.reserve_claim(
-                notes.claims[number], notes.given.get(number), cycle.pod
-            )
+            effect_or_status = self._write(cycle.pod, notes, number, node_name)
             status = await effect_or_status if isinstance(effect_or_status, Awaitable) else effect_or_status
-        return status or await self._see_ready(notes)
+        if status is None and notes.special is not None:
+            self._uses.end(notes.special)  # the claim that was created counts
+        return status or await self._see_ready(cycle.pod, notes)
 
-    async def _see_ready(self, notes: ClaimNotes) -> Status | None:
+    async def _see_ready(self, pod: Pod, notes: ClaimNotes) -> Status | None:
         args: DynamicResourcesArgs = self.args
         end = self.handle.clock.now() + args.binding_seconds
         while True:
-            latest = [self._claims.get(claim.key) or claim for claim in notes.claims]
+            latest = [self._latest(pod, notes, claim) for claim in notes.claims]
             if not any(map(needs_conditions, latest)):
                 return None
             try:
@@ -320,6 +349,10 @@ class DynamicResources(Plugin):
             if now >= end:
                 return Status.error("device binding timeout: context deadline exceeded")
             await asyncio.sleep(POLL_SECONDS)
+
+    def _latest(self, pod: Pod, notes: ClaimNotes, claim: ResourceClaim) -> ResourceClaim:
+        known = self._uses.claim_made_for(pod) if claim is notes.special else self._claims.get(claim.key)
+        return known or claim
 
 
 def _noted(cycle: Cycle) -> ClaimNotes:
