@@ -97,7 +97,7 @@ def _needs(pod: Pod, resource: str, class_name: str) -> DeviceNeeds:
     own: list[tuple[int, str]] = []
     for number in ending:
         container = containers[number]
-        later = (request for place, request in sorted(staying.items()) if place >= number)
+        later = (request for at, request in sorted(staying.items()) if at >= number)
         used, lacking = _reused(later, _wanted(container, resource))
         mappings += [_mapping(container, resource, request) for request in used]
         if lacking > 0:
@@ -106,9 +106,9 @@ def _needs(pod: Pod, resource: str, class_name: str) -> DeviceNeeds:
             mappings.append(_mapping(container, resource, request))
             if largest is None or _count(largest) < lacking:
                 largest = request
-    for place, _name in own:
+    for at, _name in own:
         assert largest is not None
-        mappings[place] = replace(mappings[place], request_name=largest.name)
+        mappings[at] = replace(mappings[at], request_name=largest.name)
     return DeviceNeeds((*((largest,) if largest else ()), *staying.values()), tuple(mappings))
 
 
@@ -130,9 +130,9 @@ def _wanted(container: Container, resource: str) -> int:
 
 
 def _request(number: int, container: Container, resource: str, class_name: str, count: int) -> DeviceRequest:
-    place = sorted(container.resources.requests).index(resource)
+    position = sorted(container.resources.requests).index(resource)
     exactly = DeviceSubRequest(device_class_name=class_name, count=count)
-    return DeviceRequest(name=f"container-{number}-request-{place}", exactly=exactly)
+    return DeviceRequest(name=f"container-{number}-request-{position}", exactly=exactly)
 
 
 def _count(request: DeviceRequest) -> int:
