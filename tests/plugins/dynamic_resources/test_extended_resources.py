@@ -20,7 +20,7 @@ from tests.plugins.ask import hint_of, raw_scores
 from tests.plugins.dynamic_resources.test_scheduling import PREEMPTION, claim, class_of_devices, slice_of
 
 CARD = "example.com/card"
-ROOM = {"cpu": "8", "memory": "8Gi", "pods": 9}
+ROOM: dict[str, Any] = {"cpu": "8", "memory": "8Gi", "pods": 9}
 IMPLICIT = "deviceclass.resource.kubernetes.io/c"
 
 
