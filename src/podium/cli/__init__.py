@@ -63,7 +63,7 @@ def podium(
         typer.echo(context.get_help())
 
 
-app.command()(up.up)
+app.command(cls=up.UpCommand)(up.up)
 app.command()(run.run)
 app.command()(explain.explain)
 app.command()(simulate.simulate)

@@ -1,9 +1,11 @@
 """Reads the options of `podium up` and starts a cluster in this process."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from podium.cli.errors import InputError
 from podium.cli.event_loop import run_to_end
@@ -11,6 +13,7 @@ from podium.cli.log_options import LogLevelOption, set_up_log
 from podium.cli.options import FeatureGatesOption, PluginOption, QosPortOption
 
 if TYPE_CHECKING:
+    from podium.apiserver.kubelets import DeviceShape
     from podium.config import Registry, SchedulerConfig
     from podium.up.cluster import UpOptions
     from podium.up.manifests import Manifest
@@ -18,6 +21,24 @@ if TYPE_CHECKING:
     from podium.up.screen import Screen
 
 NO_WORKLOAD = "none"
+DEFAULT_COUNT, MOST_DEVICES = 4, 1000
+
+
+class UpCommand(TyperCommand):
+    """`podium up`, where --devices may stand alone."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, with_default_devices(args))
+
+
+def with_default_devices(args: Sequence[str]) -> list[str]:
+    """
+    >>> with_default_devices(["--devices", "--nodes", "3", "--devices=8"])
+    ['--devices=4', '--nodes', '3', '--devices=8']
+    """
+    following = [*args[1:], "-"]
+    is_alone = [each == "--devices" and after.startswith("-") for each, after in zip(args, following, strict=True)]
+    return [f"{each}={DEFAULT_COUNT}" if alone else each for each, alone in zip(args, is_alone, strict=True)]
 
 
 def up(
@@ -30,6 +51,14 @@ def up(
     ] = None,
     plugin: PluginOption = None,
     feature_gates: FeatureGatesOption = None,
+    devices: Annotated[
+        str | None,
+        typer.Option(
+            "--devices",
+            metavar="[N|FILE]",
+            help=f"Devices on the nodes: alone {DEFAULT_COUNT} GPUs each, N that many, or as a file says.",
+        ),
+    ] = None,
     workload: Annotated[
         str | None,
         typer.Option(
@@ -69,6 +98,8 @@ def up(
     replaced, the cluster stays. One that cannot be loaded is said to be wrong, and the old one goes on.
 
     Example: podium up --nodes 50 --workload manifests/
+
+    Example: podium up --devices, podium up --devices 8, podium up --devices devices.yaml
     """
     import sys
 
@@ -86,7 +117,8 @@ def up(
         raise InputError("--reload takes in changes of --plugin and --config; give one of them")
     options = UpOptions(
         nodes=nodes,
-        workload=_manifests(workload),
+        workload=_manifests(workload, devices),
+        devices=_devices(devices),
         speed=speed,
         port=port,
         data=Path(data) if data else None,
@@ -98,13 +130,15 @@ def up(
     raise typer.Exit(_run(settings, registry, options, _screen(view and terminal)))
 
 
-def _manifests(workload: str | None) -> "list[Manifest]":
-    from podium.up.manifests import SAMPLE, WorkloadError, read_workload
+def _manifests(workload: str | None, devices: str | None) -> "list[Manifest]":
+    from podium.up.manifests import DEVICE_SAMPLE, SAMPLE, WorkloadError, read_workload
 
     if workload == NO_WORKLOAD:
         return []
     try:
-        return read_workload(Path(workload) if workload else SAMPLE)
+        if workload:
+            return read_workload(Path(workload))
+        return read_workload(SAMPLE) + (read_workload(DEVICE_SAMPLE) if devices is not None else [])
     except WorkloadError as error:
         raise InputError(f"--workload {error}") from None
 
@@ -128,6 +162,21 @@ def _sources(config: str | None, plugin: list[str] | None, feature_gates: list[s
             raise UpError(sentence) from error
 
     return Sources([*(file_of(each) for each in plugin or ()), *([Path(config)] if config else [])], load)
+
+
+def _devices(devices: str | None) -> "list[DeviceShape]":
+    from podium.up.sample_devices import DeviceFileError, read_shapes, sample_devices
+
+    if devices is None:
+        return []
+    if devices.isdecimal():
+        if int(devices) > MOST_DEVICES:
+            raise InputError(f"--devices {devices}: write at most {MOST_DEVICES} for each node")
+        return sample_devices(int(devices))
+    try:
+        return read_shapes(Path(devices))
+    except DeviceFileError as error:
+        raise InputError(f"--devices {error}") from None
 
 
 def _screen(view: bool) -> "Screen":

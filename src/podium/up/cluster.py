@@ -12,16 +12,17 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.builtin_controllers import Controllers
+from podium.apiserver.errors import StatusError
 from podium.apiserver.http.server import ApiServer, PortInUseError
 from podium.apiserver.kinds import NODE, POD, WORKLOAD_KINDS
-from podium.apiserver.kubelets import Kubelets
+from podium.apiserver.kubelets import DeviceShape, Kubelets
 from podium.apiserver.store.database import Database, DatabaseError
 from podium.client import Access
 from podium.config.feature_gates import Gate
@@ -59,6 +60,7 @@ class UpOptions(NamedTuple):
 
     nodes: int
     workload: list[Manifest]
+    devices: Sequence[DeviceShape] = ()
     speed: float = 1.0
     port: int = 7070
     data: Path | None = None
@@ -86,11 +88,12 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
         kubelets = await stack.enter_async_context(Kubelets(api, api.clock, api.context.rng, speed=options.speed))
         await stack.enter_async_context(Controllers(api, api.clock, heartbeats=kubelets))
         kubelets.add_nodes(sample_shapes(options.nodes))
+        devices = _add_devices(kubelets, options.devices)
         install_definitions(api)
         created = create(api, options.workload)
         kubeconfig = write_kubeconfig(server.url, server.port)
         stack.callback(kubeconfig.unlink, missing_ok=True)
-        screen.say(_welcome(server.url, kubeconfig, api, created))
+        screen.say(_welcome(server.url, kubeconfig, api, created, devices))
         run_options = RunOptions(
             user_agent="podium-up",
             serving=ServingOptions(secure_port=0),
@@ -161,11 +164,19 @@ async def _serve(api: EmbeddedApi, port: int, stack: AsyncExitStack) -> ApiServe
     return server
 
 
-def _welcome(url: str, kubeconfig: Path, api: EmbeddedApi, created: int) -> str:
+def _add_devices(kubelets: Kubelets, shapes: Sequence[DeviceShape]) -> int:
+    try:
+        return kubelets.add_devices(shapes) if shapes else 0
+    except StatusError as error:
+        raise UpError(f"--devices: {error.message}") from None
+
+
+def _welcome(url: str, kubeconfig: Path, api: EmbeddedApi, created: int, devices: int) -> str:
     restored = f", {pods} pods from before" if (pods := api.store.count(POD) - created) > 0 else ""
     return "\n".join(
         (
-            f"{api.store.count(NODE)} nodes on {url}, {created} objects created{restored}",
+            f"{api.store.count(NODE)} nodes{f' with {devices} devices' if devices else ''} on {url}, "
+            f"{created} objects created{restored}",
             f"export KUBECONFIG={kubeconfig}",
             "kubectl get pods -A -o wide",
         )

@@ -14,8 +14,10 @@ from podium.kube.files import read_file
 Manifest = dict[str, Any]
 
 SAMPLE: Final = Path(__file__).parent.parent / "samples" / "workload.yaml"
+DEVICE_SAMPLE: Final = SAMPLE.with_name("device-workload.yaml")
+"""What is added to the sample where nodes have devices."""
 _ENDINGS: Final = (".yaml", ".yml", ".json")
-_FIRST: Final = ("Namespace", "CustomResourceDefinition", "PriorityClass", "StorageClass", "Node")
+_FIRST: Final = ("Namespace", "CustomResourceDefinition", "PriorityClass", "StorageClass", "DeviceClass", "Node")
 
 
 class WorkloadError(ValueError):

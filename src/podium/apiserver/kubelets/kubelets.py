@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.kinds import NODE, POD
+from podium.apiserver.kubelets.device_shapes import DeviceShape
+from podium.apiserver.kubelets.drivers import publish
 from podium.apiserver.kubelets.heartbeats import LeaseRenewal, write_ready
 from podium.apiserver.kubelets.machines import Machine
 from podium.apiserver.kubelets.metrics import serve_metrics
@@ -60,6 +62,10 @@ class Kubelets:
                 self._adopt(name)
                 names.append(name)
         return names
+
+    def add_devices(self, shapes: Sequence[DeviceShape]) -> int:
+        """Publishes devices of the nodes that there are now; how many. Raises StatusError for what the API refuses."""
+        return publish(self._api, shapes, self.machines)
 
     def stop_node(self, name: str) -> None:
         """The node falls silent: its pods stay as they are, and after a while it counts as unreachable."""

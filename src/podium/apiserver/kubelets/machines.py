@@ -27,6 +27,7 @@ class PodRun(msgspec.Struct, gc=False):
     ports: tuple[HostPort, ...]
     host_network: bool
     pod_ip: str
+    has_claims: bool = False
     serial: int = 0
     restarts: int = 0
     started_at: float = 0.0

@@ -17,6 +17,7 @@ from podium.apiserver.event_recorder import ComponentEventRecorder
 from podium.apiserver.kinds import POD
 from podium.apiserver.kubelets import pod_status
 from podium.apiserver.kubelets.admission import Rejection, host_ports, rejection
+from podium.apiserver.kubelets.claims import has_claims, problem_of_claims
 from podium.apiserver.kubelets.declared import declared
 from podium.apiserver.kubelets.machines import Key, Machine, PodRun
 from podium.apiserver.kubelets.shapes import address, pod_prefix
@@ -25,6 +26,7 @@ from podium.apiserver.kubelets.usage import drawn_usage
 from podium.apiserver.writes.options import WriteOptions
 from podium.apiserver.writes.update import update
 from podium.framework.clock import Clock
+from podium.kube.decode import decode_json
 from podium.kube.json_object import JsonObject
 from podium.kube.meta import format_time
 from podium.kube.pod import Pod
@@ -34,6 +36,8 @@ FIRST_BACKOFF, LAST_BACKOFF = 10.0, 300.0
 FORGIVEN_AFTER = 600.0
 """A container that has run for this long starts again without delay."""
 KILLED, TERMINATED = 137, 143
+CLAIMS_CHECK = 2.0
+"""Seconds after which a pod whose devices were not ready is looked at again."""
 
 
 class PodLives:
@@ -58,6 +62,7 @@ class PodLives:
             host_ports(pod),
             pod.spec.host_network,
             pod.status.pod_ip,
+            has_claims(pod),
         )
         was_running = pod.status.phase == "Running"
         refused = None if was_running or pod.terminating else self._refusal(machine, pod)
@@ -104,6 +109,27 @@ class PodLives:
         pod = self._object(run) if run.declared.complaints else None
         for complaint in run.declared.complaints if pod is not None else ():
             self._recorder.warning(pod or {}, "InvalidAnnotation", complaint)
+        if run.has_claims:
+            self._prepare_devices(machine, run)
+        else:
+            self._start_up(machine, run)
+
+    def _prepare_devices(self, machine: Machine, run: PodRun) -> None:
+        """The pod waits until its claims have devices, for it."""
+        pod = self._object(run)
+        stored = self._api.store.get(POD, *run.key)
+        problem = problem_of_claims(self._api, decode_json(Pod, stored.raw)) if stored is not None else ""
+        if pod is None or not problem:
+            self._start_up(machine, run)
+            return
+        why = f"Failed to prepare dynamic resources: {problem}"
+        self._recorder.warning(pod, "FailedPrepareDynamicResources", why)
+        if "startTime" not in pod["status"]:
+            host = address(machine.index)
+            self._write(machine, run, lambda pod, time: pod_status.waiting(pod, time, host))
+        self._plan(machine, run, CLAIMS_CHECK, self._prepare_devices)
+
+    def _start_up(self, machine: Machine, run: PodRun) -> None:
         startup = run.declared.startup.draw(self._rng) / self._speed
         if startup > 0:
             host = address(machine.index)
