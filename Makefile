@@ -13,13 +13,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint format testbed unit doctest parity cel fuzz lock clean
+.PHONY: help demo docs test lint format testbed unit doctest parity cel fuzz lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
 demo: $(READY) ## A cluster in one process: see pods placed, and why one is not
 	@$(BIN)/python -m podium up --demo --port $(PORT)
+
+docs: $(READY) ## Build the documentation site into build/site; a dead link is an error
+	$(BIN)/sphinx-build -q -W --keep-going -n docs build/site
 
 test: lint testbed doctest unit ## Check style, types and layers, then run all tests
 
@@ -55,7 +58,7 @@ fuzz: $(READY) ## Throw hostile input at every reader and endpoint: make fuzz MI
 
 lock: $(READY) ## Resolve the dependencies anew into requirements.lock
 	command -v uv > /dev/null || test -x $(BIN)/uv || $(BIN)/pip install --quiet uv
-	PATH="$$PATH:$(CURDIR)/$(BIN)" uv pip compile -q --extra dev pyproject.toml --no-header --no-annotate \
+	PATH="$$PATH:$(CURDIR)/$(BIN)" uv pip compile -q --extra dev --extra docs pyproject.toml --no-header --no-annotate \
 		--no-emit-index-url --no-emit-find-links --generate-hashes -o requirements.lock
 
 clean: ## Remove the environment and everything that was built

@@ -5,67 +5,18 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
-import sysconfig
-import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from tests.packaging.environment import ROOT, clean_environment
 from tests.testbed import ControlPlane
 from tests.testbed.objects import make_node, make_pod
 
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    sources = folder / "sources"
-    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
-    for name in tracked.decode().split("\0"):
-        if name.startswith("src/") or name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
-            target = sources / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes((ROOT / name).read_bytes())
-    (sources / "src/podium/commit.txt").write_text("0123456789abcdef0123456789abcdef01234567\n")
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
-    subprocess.run([*command, "--wheel-dir", folder, sources], check=True, env=_clean())
-    return next(folder.glob("*.whl"))
-
-
-@pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of programs of an environment with the wheel, and with what it depends on from this one."""
-    folder = tmp_path_factory.mktemp("environment")
-    venv.create(folder, with_pip=False, symlinks=True)
-    python = folder / "bin" / "python"
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        str(python),
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-index",
-        str(wheel),
-    ]
-    subprocess.run(command, check=True, env=_clean())
-    packages = next((folder / "lib").glob("python*/site-packages"))
-    (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
-    return folder / "bin"
-
-
-def _clean() -> dict[str, str]:
-    """The environment variables without those that lead to the checkout."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL"))}
-
 
 def _ran(folder: Path, installed: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    environment = _clean() | {"PATH": f"{installed}{os.pathsep}{os.environ['PATH']}"}
+    environment = clean_environment() | {"PATH": f"{installed}{os.pathsep}{os.environ['PATH']}"}
     return subprocess.run(
         [installed / command[0], *command[1:]], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )

@@ -1,0 +1,26 @@
+"""The parts of the reference that are made from the code each time the site is built.
+
+A page asks for one by a comment on a line of its own: `<!-- table: commands -->`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from docs.tables import commands, configuration, custom_resources, metrics, plugin_arguments
+
+TABLES: Final[dict[str, Callable[[], str]]] = {
+    "commands": commands.page,
+    "configuration": configuration.page,
+    "custom-resources": custom_resources.page,
+    "metrics": metrics.page,
+    "plugin-arguments": plugin_arguments.page,
+}
+ASKED_FOR: Final = re.compile(r"^<!-- table: (\S+) -->$", re.MULTILINE)
+
+
+def with_tables(text: str) -> str:
+    """A page's text with each table in its place; KeyError for one that there is not."""
+    return ASKED_FOR.sub(lambda found: TABLES[found[1]](), text)

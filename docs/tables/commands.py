@@ -1,0 +1,36 @@
+"""Lists every command with its usage, arguments and options, from the parser that reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+from docs.tables.markdown import code, plain, table
+
+from podium.cli import app
+
+
+def page() -> str:
+    return "\n".join(_command("podium", typer.main.get_command(app), None))
+
+
+def _command(name: str, command: Any, parent: Any) -> Iterator[str]:
+    context = command.context_class(
+        command, info_name=name if parent is None else name.rsplit(maxsplit=1)[-1], parent=parent
+    )
+    summary, *rest = (command.help or "").strip().split("\n\n")
+    usage = " ".join([name, *command.collect_usage_pieces(context)])
+    yield f"## {name}\n\n{plain(' '.join(summary.split()))}\n"
+    yield f"```text\n{usage}\n```\n"
+    for paragraph in rest:
+        before, example, line = paragraph.partition("Example: ")
+        if before.strip():
+            yield f"{plain(' '.join(before.split()))}\n"
+        if example:
+            yield f"```text\n{line.strip()}\n```\n"
+    records = [record for each in command.params if (record := each.get_help_record(context)) is not None]
+    if records:
+        yield table(["argument or option", "meaning"], ([code(name), plain(text)] for name, text in records))
+    for child in getattr(command, "commands", {}).values():
+        yield from _command(f"{name} {child.name}", child, context)

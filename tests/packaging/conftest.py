@@ -1,0 +1,52 @@
+"""Fixtures that give tests the wheel, and an environment of its own that it is installed in."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+from tests.packaging.environment import ROOT, clean_environment
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    sources = folder / "sources"
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    for name in tracked.decode().split("\0"):
+        if name.startswith("src/") or name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+            target = sources / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes((ROOT / name).read_bytes())
+    (sources / "src/podium/commit.txt").write_text("0123456789abcdef0123456789abcdef01234567\n")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*command, "--wheel-dir", folder, sources], check=True, env=clean_environment())
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="session")
+def dependencies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with every installed package but Podium."""
+    folder = tmp_path_factory.mktemp("dependencies")
+    for package in Path(sysconfig.get_path("purelib")).iterdir():
+        if "podium" not in package.name and package.suffix != ".pth":
+            (folder / package.name).symlink_to(package)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, dependencies: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of programs of an environment with the wheel, and with what it depends on from this one."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=False, symlinks=True)
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python")]
+    install = [*pip, "install", "--quiet", "--no-deps", "--no-index", str(wheel)]
+    subprocess.run(install, check=True, env=clean_environment())
+    packages = next((folder / "lib").glob("python*/site-packages"))
+    (packages / "dependencies.pth").write_text(f"{dependencies}\n")
+    return folder / "bin"

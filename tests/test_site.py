@@ -1,0 +1,78 @@
+"""The documentation site builds without a warning, needs nothing from outside, and finds what is searched for."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from docs.tables import ASKED_FOR, TABLES
+from docs.tables.metrics import metrics
+
+from podium.cli.plugin_groups import GROUPS
+from podium.plugins import IN_TREE
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+LOADED = re.compile(r"""<(?:script|img|iframe|source)[^>]*\ssrc="([^"]+)"|<link[^>]*\shref="([^"]+)"[^>]*>""")
+FETCHED = re.compile(r"""(?:@import|url\()\s*["']?(https?:)?//""")
+TWO_SCREENS = 100
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("sphinx", reason="the extra docs is not installed")
+    folder = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-n", "-d", str(folder / "state")]
+    result = subprocess.run([*build, str(DOCS), str(folder / "html")], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    return folder / "html"
+
+
+def test_every_page_is_built(site: Path) -> None:
+    pages = {page.relative_to(DOCS).with_suffix(".html") for page in DOCS.rglob("*.md")}
+    assert {page.relative_to(site) for page in site.rglob("*.html")} >= pages
+
+
+def test_nothing_is_loaded_from_outside(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        for found in LOADED.findall(page.read_text()):
+            assert not re.match("(https?:)?//", "".join(found)), f"{page.name} loads {''.join(found)}"
+    for sheet in (*site.rglob("*.css"), *site.rglob("*.svg")):
+        assert FETCHED.search(sheet.read_text()) is None, sheet.name
+
+
+@pytest.mark.parametrize("stem", ["elasticquota", "podium_load_age_second", "leasedur", "maxnetworkcost"])
+def test_the_search_knows_what_the_code_says(site: Path, stem: str) -> None:
+    assert stem in (site / "searchindex.js").read_text().lower()
+
+
+def test_every_table_is_on_a_page() -> None:
+    wanted = [name for page in DOCS.rglob("*.md") for name in ASKED_FOR.findall(page.read_text())]
+    assert sorted(wanted) == sorted(TABLES)
+
+
+def test_the_tables_have_every_plugin_and_every_command() -> None:
+    assert {name for names in GROUPS.values() for name in names} == set(IN_TREE)
+    headings = re.findall(r"^### (\w+)$", TABLES["plugin-arguments"](), re.MULTILINE)
+    assert sorted(headings) == sorted(IN_TREE)
+    commands = TABLES["commands"]()
+    for command in ("podium up", "podium annotate usage", "podium extender manifest"):
+        assert f"\n## {command}\n" in commands
+
+
+def test_a_metric_comes_with_its_type_labels_and_meaning() -> None:
+    found = {metric.name: metric for metric in metrics()}
+    assert found["podium_load_samples"][1:4] == (
+        "gauge",
+        ("source", "query", "outcome"),
+        "What became of the samples of the last answer.",
+    )
+    assert found["podium_qos_slo"].labels == ("controller",)
+    assert found["scheduler_schedule_attempts_total"].kind == "counter"
+
+
+def test_the_readme_is_two_screens() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= TWO_SCREENS
