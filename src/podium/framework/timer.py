@@ -123,6 +123,12 @@ class Timer(Protocol):
     def waited(self, code: Code, seconds: float) -> None:
         """Records a wait at Permit that is over; the seconds are the engine's own."""
 
+    def group_decided(self, queued: QueuedPod) -> None:
+        """Records that nodes have been looked for, for a whole pod group; the pod is the one popped."""
+
+    def group_tried(self, queued: QueuedPod, result: str) -> None:
+        """Records how the attempt on a pod group ended: scheduled, unschedulable, waiting_on_preemption or error."""
+
     def preemption_attempted(self) -> None:
         """Counts a pod that fits nowhere and asks for room to be made."""
 
@@ -196,6 +202,12 @@ class Untimed:
         pass
 
     def waited(self, code: Code, seconds: float) -> None:
+        pass
+
+    def group_decided(self, queued: QueuedPod) -> None:
+        pass
+
+    def group_tried(self, queued: QueuedPod, result: str) -> None:
         pass
 
     def preemption_attempted(self) -> None:

@@ -68,11 +68,20 @@ class Histogram:
 class Histograms:
     """A family of histograms, one for each combination of label values; shown once it has been observed.
 
-    A family without labels is shown from the start.
+    A family without labels is shown from the start, unless it is `hidden_while_empty`.
     """
 
-    def __init__(self, name: str, text: str, bounds: Sequence[float], labels: Labels = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        bounds: Sequence[float],
+        labels: Labels = (),
+        *,
+        hidden_while_empty: bool = False,
+    ) -> None:
         self.name = name
+        self._from_the_start = not labels and not hidden_while_empty
         self._text = text
         self._labels = labels
         self._bounds = np.array(bounds, dtype=np.float64)
@@ -88,7 +97,7 @@ class Histograms:
     def collect(self) -> Metric:
         metric = HistogramMetricFamily(self.name, self._text, labels=self._labels)
         for values, child in self._children.items():
-            if child.count or not self._labels:
+            if child.count or self._from_the_start:
                 buckets = zip(self._le, child.counts.cumsum().tolist(), strict=True)
                 metric.add_metric(values, list(buckets), child.total)
         return metric

@@ -21,6 +21,7 @@ from tests.builders import make_node, make_pod
 from tests.engine.schedulers import World
 from tests.engine.test_binding import Hold, held
 from tests.live.metrics.exposition import Family, families_of
+from tests.pod_group_worlds import PodGroupWorld, group_members, pod_group
 from tests.testbed import ControlPlane
 
 SMALL, BIG = {"cpu": "100m"}, {"cpu": 10}
@@ -119,6 +120,25 @@ def test_evictions_are_counted_and_timed_until_they_are_done() -> None:
     world.evictions[0]("refused")
     done = shown(metrics)["scheduler_preemption_goroutines_execution_total"]
     assert done.value(result="error") == done.value() == 1
+
+
+def test_attempts_on_pod_groups_are_counted_by_how_they_ended() -> None:
+    ticks = count()
+    clock = ManualClock(1_000_000.0)
+    metrics = Metrics(clock, now=lambda: next(ticks) / 1000, rng=random.Random(1))
+    world = PodGroupWorld(nodes=[make_node("n1", cpu=2)], timer=metrics.timer, clock=clock)
+    metrics.attach(world.scheduler, lambda: 0)
+    assert "scheduler_podgroup_schedule_attempts_total" not in shown(metrics)
+    world.slow_evictions = True
+    for name, number, priority in (("fits", 2, 0), ("no-room", 2, 0), ("evicts", 2, 100)):
+        world.add(pod_group(name, minimum=number), *group_members(number, name, priority=priority))
+        world.try_next()
+    families = shown(metrics)
+    attempts = families["scheduler_podgroup_schedule_attempts_total"]
+    for result in ("scheduled", "unschedulable", "waiting_on_preemption"):
+        assert attempts.value(result=result, profile="default-scheduler") == 1, result
+    assert families["scheduler_podgroup_scheduling_attempt_duration_seconds"].value() == 3
+    assert families["scheduler_podgroup_scheduling_algorithm_duration_seconds"].value() == 3
 
 
 def test_gauges_tell_what_queue_and_cluster_hold_now() -> None:
@@ -235,7 +255,9 @@ def test_observations_do_not_gather_without_bounds(monkeypatch: pytest.MonkeyPat
     world, metrics = watched(FIT, nodes=[make_node()])
     for number in range(40):
         world.attempt(make_pod(f"p{number}"))
-    (algorithm,) = (each for each in metrics.timer.families if each.name.endswith("algorithm_duration_seconds"))
+    (algorithm,) = (
+        each for each in metrics.timer.families if each.name == "scheduler_scheduling_algorithm_duration_seconds"
+    )
     assert isinstance(algorithm, Histograms)
     assert len(algorithm.of()._gathered) < 10
     assert shown(metrics)[algorithm.name].value() == 40

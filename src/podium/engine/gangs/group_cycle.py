@@ -63,7 +63,7 @@ class PodGroupCycles:
             return
         left = list(members)
         try:
-            self._cycle(runtime, key, members, left)
+            self._cycle(runtime, key, queued, members, left)
         except Exception:
             for member in left:  # the driver puts back the popped one
                 if member is not queued:
@@ -96,13 +96,16 @@ class PodGroupCycles:
         self._scheduler.queue.done(member.pod.uid)
         return True
 
-    def _cycle(self, runtime: ProfileRuntime, key: str, members: list[QueuedPod], left: list[QueuedPod]) -> None:
+    def _cycle(
+        self, runtime: ProfileRuntime, key: str, popped: QueuedPod, members: list[QueuedPod], left: list[QueuedPod]
+    ) -> None:
         scheduler = self._scheduler
 
         def attempt_on(rows: Rows | None) -> GroupAttempt:
             return GroupAttempt(scheduler, runtime, scheduler.nominator, scheduler.sampling, rows)
 
         result, attempt = try_group(runtime, key, members, attempt_on)
+        self._timer.group_decided(popped)
         if attempt is not None and result.status is not None:
             attempt.take_back()
             attempt = None
@@ -112,6 +115,7 @@ class PodGroupCycles:
             tried = result.members[number] if number < len(result.members) else None
             self._finish(runtime, member, tried, result, standing=attempt is not None)
             left.remove(member)
+        self._timer.group_tried(popped, _result_of(result))
         self._write_condition(key, result)
 
     def _preempt(
@@ -208,3 +212,12 @@ class PodGroupCycles:
 
 GANG_SCHEDULING: Final = "GangScheduling"
 """The plugin whose barrier is open once a group may be bound."""
+
+
+def _result_of(result: GroupResult) -> str:
+    """How the attempt ended, in kube-scheduler's words for metrics."""
+    if result.status is None:
+        return "scheduled"
+    if not result.status.rejected:
+        return "error"
+    return "waiting_on_preemption" if result.waiting_for_preemption else "unschedulable"

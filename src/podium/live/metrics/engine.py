@@ -119,6 +119,25 @@ class MetricsTimer:
         self._permit = Histograms(
             "scheduler_permit_wait_duration_seconds", "How long pods were held at Permit.", _LATENCY, ("result",)
         )
+        self._groups = Histograms(
+            "scheduler_podgroup_scheduling_attempt_duration_seconds",
+            "How long attempts to schedule a pod group took.",
+            _LATENCY,
+            ("result", "profile"),
+        )
+        self._groups_counted = ReadFamily(
+            counters,
+            "scheduler_podgroup_schedule_attempts_total",
+            "Attempts to schedule a pod group, by how they ended.",
+            self._groups.counted,
+            ("result", "profile"),
+        )
+        self._group_algorithm = Histograms(
+            "scheduler_podgroup_scheduling_algorithm_duration_seconds",
+            "How long choosing nodes for a pod group took.",
+            _LATENCY,
+            hidden_while_empty=True,
+        )
         self._preemptions = Counters(
             "scheduler_preemption_attempts_total", "Attempts to make room for a pod by evicting others."
         )
@@ -252,6 +271,12 @@ class MetricsTimer:
 
     def waited(self, code: Code, seconds: float) -> None:
         self._permit.of(CODE_NAMES[code]).record(seconds)
+
+    def group_decided(self, queued: QueuedPod) -> None:
+        self._group_algorithm.of().record(self._now() - queued.began)
+
+    def group_tried(self, queued: QueuedPod, result: str) -> None:
+        self._groups.of(result, queued.pod.spec.scheduler_name).record(self._now() - queued.began)
 
     def preemption_attempted(self) -> None:
         self._preemptions.add()
