@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -125,3 +126,15 @@ def test_a_gate_misspelt_ends_every_command_with_2(command: str) -> None:
     assert ended.code == 2
     why = "--feature-gates: unrecognized feature gate: GangSchedulin (did you mean GangScheduling?)"
     assert ended.err.splitlines()[-1] == why
+
+
+def test_the_decision_record_has_every_gate_of_the_scheduler_with_its_default() -> None:
+    """Gates that kube-scheduler v1.36.4 reads are those of its packages; prefixes name them all but for a few."""
+    text = (Path(__file__).parents[2] / "docs/decisions/0003-exactly-kube-scheduler.md").read_text()
+    rows = [line.split("|")[1:4] for line in text.splitlines() if line.startswith("| ") and line.count("|") == 4]
+    told = {name: default.strip() for names, default, _here in rows for name in re.findall(r"\b[A-Z]\w{6,}", names)}
+    assert {name: default == "on" for name, default in told.items()} == {name: DEFAULTS[name] for name in told}
+    assert set(told.values()) == {"on", "off"}
+    ours = ("DRA", "DynamicResource", "Scheduler", "Gang", "Workload", "GenericWorkload", "NominatedNodeName")
+    assert {name for name in DEFAULTS if name.startswith(ours)} <= told.keys()
+    assert set(Gate) <= told.keys()
