@@ -155,7 +155,9 @@ class _Run:
             self._remove(pod)
 
     def _devices(self, pod: Obj) -> list[str]:
-        """What the claims of a bound pod have."""
+        """What the claims of a bound pod have, where its profile gives claims devices."""
+        if not _gives_devices(self._plan.config, pod):
+            return []
         name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
         shown = {each["resourceClaimName"]: each["resourceClaimName"] for each in pod["spec"].get("resourceClaims", [])}
         made = self._client.get("v1/Pod", name, namespace)["status"].get("extendedResourceClaimStatus")
@@ -164,7 +166,7 @@ class _Run:
         found = []
         for claim_name, known_as in shown.items():
             claim = self._client.get("resource.k8s.io/v1/ResourceClaim", claim_name, namespace)
-            allocation = claim.get("status", {}).get("allocation", {})  # none where the profile lacks the plugin
+            allocation = claim.get("status", {}).get("allocation", {})
             for result in allocation.get("devices", {}).get("results", []):
                 place = f"{result['driver']}/{result['pool']}/{result['device']}"
                 found.append(f"{namespace}/{known_as} {result['request']} {place}")
@@ -278,7 +280,10 @@ class _Run:
                 continue
             gone = (victim, _key(pod))
             objects = [each for each in listed if each["kind"] != "Pod" or _key(each) not in gone]
-            yield self._finished(f"{name}-retry{number}", objects, current[0], again, before)
+            finished = self._finished(f"{name}-retry{number}", objects, current[0], again, before)
+            if isinstance(finished, Case) and again.outcome == "bound":
+                finished.decision.devices = self._devices(pod)
+            yield finished
             if again.outcome == "bound":
                 self._kept.remove(_key(pod))
                 self._start(pod, again.node, start_time)
@@ -393,6 +398,12 @@ def _scores_nothing(config: Obj, pod: Obj) -> bool:
             score = profile.get("plugins", {}).get("score", {})
             return {"name": "*"} in score.get("disabled", []) and not score.get("enabled")
     return False
+
+
+def _gives_devices(config: Obj, pod: Obj) -> bool:
+    (profile,) = [each for each in config["profiles"] if each["schedulerName"] == pod["spec"]["schedulerName"]]
+    disabled = profile.get("plugins", {}).get("multiPoint", {}).get("disabled", [])
+    return {"name": "DynamicResources"} not in disabled
 
 
 def _key(obj: Obj) -> str:
