@@ -14,6 +14,7 @@ from podium.cluster import NodeInfo, Nodes
 from podium.engine.decide import NodeSearch, decide, find_feasible
 from podium.engine.sampling import Sampling
 from podium.framework import Cycle, Plugin, PluginError, Scores, Status, Verdict
+from podium.framework.answers import NodeFailedError
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Pod
 from tests.builders import NoWrites, make_cluster, make_node, make_pod
@@ -240,6 +241,19 @@ def test_an_error_on_a_node_that_is_looked_at_fails_the_decision_and_the_start_s
     with pytest.raises(PluginError, match=r'^running "Doors" filter plugin: no handle$'):
         decide(runtime, cycle_of(runtime, make_pod()), sampling)
     assert sampling.next_start == 3
+
+
+@pytest.mark.parametrize(("start", "heard"), [(0, "n1"), (2, "n3"), (4, "n1")])
+def test_of_several_errors_the_one_on_the_first_node_that_is_visited_is_heard(start: int, heard: str) -> None:
+    class Fails(Plugin):
+        def filter_node(self, _cycle: Cycle, node: NodeInfo) -> Status | None:
+            if node.labels["door"] == "broken":
+                raise NodeFailedError(f"{node.name} has no handle")
+            return None
+
+    runtime = doors("open", "broken", "open", "broken", "open", plugins=(Fails, Flat))
+    with pytest.raises(PluginError, match=f"{heard} has no handle"):
+        decide(runtime, cycle_of(runtime, make_pod()), Sampling(next_start=start))
 
 
 def test_an_error_on_a_node_that_the_search_does_not_reach_is_none() -> None:

@@ -314,3 +314,103 @@ def test_a_held_pod_that_gives_way_is_told_of() -> None:
     world = World(Hold, "NodeResourcesFit", "DefaultPreemption", nodes=NODES)
     world.attempt(slow(), IMPORTANT)
     assert (world.evicted, world.gave_way) == ([], [("slow", "important", "n1")])
+
+
+# Plugins that prepare together
+
+
+class TogetherA(Plugin):
+    """One of three plugins that prepare, two of them together."""
+
+    prepares_in_parallel = True
+    log: list[str]
+    gates: dict[str, asyncio.Event]
+    answers: dict[str, Status]
+
+    async def pre_bind(self, _cycle: Cycle, _node_name: str) -> Status | None:
+        self.log.append(f"{self.name} begins")
+        try:
+            await self.gates[self.name].wait()
+        except asyncio.CancelledError:
+            self.log.append(f"{self.name} is stopped")
+            raise
+        self.log.append(f"{self.name} ends")
+        return self.answers.get(self.name)
+
+
+class TogetherB(TogetherA):
+    pass
+
+
+class Apart(TogetherA):
+    prepares_in_parallel = False
+
+
+NAMES = ("TogetherA", "TogetherB", "Apart")
+
+
+async def preparing(*plugins: type[TogetherA], **answers: Status) -> tuple[World, list[str]]:
+    TogetherA.log, TogetherA.answers = [], answers
+    TogetherA.gates = {name: asyncio.Event() for name in NAMES}
+    world = World(*plugins, nodes=NODES, launch=Tasks())
+    world.attempt(make_pod())
+    await settle()
+    return world, TogetherA.log
+
+
+async def let_through(name: str) -> None:
+    TogetherA.gates[name].set()
+    await settle()
+
+
+def test_neighbours_that_allow_it_prepare_together() -> None:
+    async def main() -> None:
+        world, log = await preparing(TogetherA, TogetherB, Apart)
+        assert log == ["TogetherA begins", "TogetherB begins"]
+        await let_through("TogetherB")
+        await let_through("TogetherA")
+        assert log[2:] == ["TogetherB ends", "TogetherA ends", "Apart begins"]
+        assert world.bound == []
+        await let_through("Apart")
+        assert world.bound == [("p1", "n1")]
+
+    asyncio.run(main())
+
+
+def test_a_plugin_that_prepares_alone_parts_its_neighbours() -> None:
+    async def main() -> None:
+        _world, log = await preparing(TogetherA, Apart, TogetherB)
+        assert log == ["TogetherA begins"]
+        for name in ("TogetherA", "Apart", "TogetherB"):
+            await let_through(name)
+
+    asyncio.run(main())
+
+
+def test_one_that_fails_stops_the_others() -> None:
+    async def main() -> None:
+        world, log = await preparing(TogetherA, TogetherB, TogetherB=Status.error("broken"))
+        await let_through("TogetherB")
+        assert log[2:] == ["TogetherB ends", "TogetherA is stopped"]
+        assert world.message == 'running PreBind plugin "TogetherB": broken'
+        assert world.nothing_left_of()
+
+    asyncio.run(main())
+
+
+def test_one_that_fails_at_once_stops_one_that_has_begun() -> None:
+    class AtOnce(Plugin):
+        prepares_in_parallel = True
+
+        def pre_bind(self, _cycle: Cycle, _node_name: str) -> Status | None:
+            return Status.error("no")
+
+    async def main() -> None:
+        TogetherA.log, TogetherA.answers, TogetherA.gates = [], {}, {"TogetherA": asyncio.Event()}
+        world = World(TogetherA, AtOnce, nodes=NODES, launch=Tasks())
+        world.attempt(make_pod())
+        await settle()
+        assert TogetherA.log == ["TogetherA begins", "TogetherA is stopped"]
+        assert world.message == 'running PreBind plugin "AtOnce": no'
+
+    asyncio.run(main())

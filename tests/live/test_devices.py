@@ -15,6 +15,7 @@ from tests.testbed.objects import make_node, make_pod
 
 CLAIM = "resource.k8s.io/v1/ResourceClaim"
 SLICE = "resource.k8s.io/v1/ResourceSlice"
+NOW = "2026-01-01T00:00:00Z"
 CLASS = "resource.k8s.io/v1/DeviceClass"
 
 
@@ -156,3 +157,24 @@ def test_extended_resources_are_met_by_devices(plane: ControlPlane) -> None:
     until(lambda: "cannot allocate all claims" in message_of(plane, "p2"), "no device is left", podium)
     client.patch(CLAIM, name, {"status": {"allocation": None, "reservedFor": None}}, subresource="status")
     until(lambda: node_of(plane, "p2") == "n1", "a device that is freed wakes the pod", podium)
+
+
+def test_a_pod_waits_until_its_devices_are_attached(plane: ControlPlane) -> None:
+    client = plane.client
+    client.create(make_node("n1"))
+    conditions = {"bindingConditions": ["Ready"], "bindingFailureConditions": ["Broken"], "bindsToNode": True}
+    client.create_all([worlds.device_class(), worlds.slice_("s", device("d1", **conditions)), claim("a")])
+    podium = plane.start_podium()
+    client.create(pod("p1", "a"))
+    until(lambda: bool(devices_of(plane, "a")), "the claim has its device", podium)
+    until(lambda: client.get("v1/Pod", "p1")["status"].get("nominatedNodeName") == "n1", "it is nominated", podium)
+    until(lambda: "BindingConditionsPending" in reasons(plane), "an event says what it waits for", podium)
+    assert node_of(plane, "p1") == ""
+    ready = {"type": "Ready", "status": "True", "reason": "R", "message": "", "lastTransitionTime": NOW}
+    reported = {"driver": worlds.DRIVER, "pool": "p", "device": "d1", "conditions": [ready]}
+    client.patch(CLAIM, "a", {"status": {"devices": [reported]}}, subresource="status")
+    until(lambda: node_of(plane, "p1") == "n1", "it is bound once the device is attached", podium)
+
+
+def reasons(plane: ControlPlane) -> list[str]:
+    return [str(each.get("reason", "")) for each in plane.client.list("events.k8s.io/v1/Event")]

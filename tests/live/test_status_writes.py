@@ -77,7 +77,7 @@ class World:
             latest=lambda _pod: self.known,
             learn=self._learn,
             spawn=asyncio.ensure_future,
-            claims=ClaimWriter(client, CLOCK, lambda _claim: None, self.complaints.append),
+            claims=ClaimWriter(client, CLOCK, lambda _claim: None, self.complaints.append, lambda **_how: None),
         )
 
     def _learn(self, data: bytes) -> Pod:

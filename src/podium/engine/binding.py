@@ -9,7 +9,7 @@ others know where it is going; and while it is being prepared, a more important 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Coroutine, Iterator, Mapping, Sequence
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
@@ -163,17 +163,34 @@ class PodBinding:
         uid, under_way = self._queued.pod.uid, self._runtime.handle.pre_binding
         under_way[uid] = self._call_off
         try:
-            for plugin in plugins:
-                status = self._ask(Step.PRE_BIND, plugin.name, plugin.pre_bind)
-                if status is not None and not isinstance(status, Status):
-                    status = await self._unless_called_off(status)
+            for group in _groups(self._steps.pre_binds, plugins):
+                status = await self._prepare(group)
                 if status is not None:
-                    return _failure(Step.PRE_BIND, plugin.name, status)
+                    return status
         finally:
             del under_way[uid]
             if self._called_off and hasattr(self.task, "uncancel"):
                 self.task.uncancel()
         return Status.error(self._called_off) if self._called_off else None
+
+    async def _prepare(self, group: Sequence[PreBindMethods]) -> Status | None:
+        """PreBind of plugins that run together; where one fails, the others are stopped."""
+        awaited: dict[str, Awaitable[Status | None]] = {}
+        failure: Status | None = None
+        for plugin in group:
+            answer = self._ask(Step.PRE_BIND, plugin.name, plugin.pre_bind)
+            if isinstance(answer, Status):
+                failure = _failure(Step.PRE_BIND, plugin.name, answer)
+                break
+            if answer is not None:
+                awaited[plugin.name] = answer
+        if failure is None and len(awaited) == 1:
+            ((name, only),) = awaited.items()
+            status = await self._unless_called_off(only)
+            return None if status is None else _failure(Step.PRE_BIND, name, status)
+        if not awaited:
+            return failure
+        return await self._unless_called_off(_first_failure(awaited, failure))
 
     def _call_off(self, message: str) -> None:
         """End the preparation: a more important pod takes the place."""
@@ -275,6 +292,44 @@ def _failure(step: Step, plugin: str, status: Status) -> Status:
     if status.rejected:
         return status.by(plugin)
     return Status.error(f"{running(step, plugin)}: {status.message}")
+
+
+def _groups(plugins: Sequence[PreBindMethods], at_work: Sequence[PreBindMethods]) -> Iterator[list[PreBindMethods]]:
+    """Those that have work, neighbours together that allow it. One that does not parts them even where it has none."""
+    group: list[PreBindMethods] = []
+    for plugin in plugins:
+        if plugin.in_parallel:
+            if plugin in at_work:
+                group.append(plugin)
+            continue
+        if group:
+            yield group
+            group = []
+        if plugin in at_work:
+            yield [plugin]
+    if group:
+        yield group
+
+
+async def _first_failure(awaited: Mapping[str, Awaitable[Status | None]], failure: Status | None) -> Status | None:
+    """Await the answers of several plugins, until all have come or one is a failure; the others are stopped then."""
+    tasks = {asyncio.ensure_future(answer): name for name, answer in awaited.items()}
+    waiting = set(tasks)
+    try:
+        if failure is not None:
+            await asyncio.sleep(0)  # what is stopped must have begun
+            return failure
+        while waiting:
+            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for task, name in tasks.items():
+                status = task.result() if task in done else None
+                if status is not None:
+                    return _failure(Step.PRE_BIND, name, status)
+        return None
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _preflight_code(plugins: list[PreBindMethods]) -> Code:

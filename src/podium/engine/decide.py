@@ -287,7 +287,7 @@ def _filter(
         }
     sampling.advance(seen + _tried_before_only(search, tried_before, visiting[:seen], fits[:seen]), search.nodes)
     if any(verdict.fails for _plugin, verdict in refusals.verdicts):
-        _raise_failure(search)
+        _raise_first_failure(search, visiting[:seen])
 
 
 def _tried_before_only(search: NodeSearch, tried_before: set[int], visited: Rows, fits: NDArray[np.bool_]) -> int:
@@ -298,11 +298,16 @@ def _tried_before_only(search: NodeSearch, tried_before: set[int], visited: Rows
     return len(tried_before - refused) + sum(search.row_of(name) not in refused for name in search.nominated_statuses)
 
 
-def _raise_failure(search: NodeSearch) -> None:
-    """A plugin failed on a node that was looked at: the whole decision fails."""
+def _raise_first_failure(search: NodeSearch, visited: Rows) -> None:
+    """A plugin failed on a node that was looked at: the whole decision fails with what it said of the first such."""
+    first, before = None, len(visited)
     for status, rows in search.statuses().groups():
-        if status.code == Code.ERROR and len(rows):
-            raise PluginError(f'running "{status.plugin}" filter plugin: {status.message}')
+        if status.code == Code.ERROR:
+            positions = np.flatnonzero(np.isin(visited[:before], rows))
+            if len(positions):
+                first, before = status, int(positions[0])
+    if first is not None:
+        raise PluginError(f'running "{first.plugin}" filter plugin: {first.message}')
 
 
 def _judge_beside_nominated(

@@ -27,6 +27,7 @@ from podium.engine.queue.scheduling_queue import SchedulingQueue
 from podium.engine.sampling import Sampling
 from podium.framework.clock import Clock
 from podium.framework.cycle import Cycle
+from podium.framework.device_waits import DeviceWaits
 from podium.framework.diagnosis import Diagnosis, Nomination, refused_by_one
 from podium.framework.events import Action, Event, Resource
 from podium.framework.experience import Experience
@@ -82,6 +83,7 @@ class Scheduler:
         self.cluster = Cluster()
         self.nominator = Nominator()
         self.waiting = WaitingPods()
+        self.device_waits = DeviceWaits()
         self.problems = ObjectProblems(report)
         self.sampling = Sampling(config.percentage_of_nodes_to_score, parity)
         self._clock = clock
@@ -115,6 +117,7 @@ class Scheduler:
                 pre_binding=self._pre_binding,
                 gates=config.gates,
                 launch=launch,
+                device_waits=self.device_waits,
             )
             self.profiles[profile.scheduler_name] = ProfileRuntime(profile, registry, handle)
         self._steps = {name: BindingSteps(runtime) for name, runtime in self.profiles.items()}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from podium.cluster import Cluster
 from podium.config.feature_gates import NO_GATES, Gates
 from podium.framework.clock import Clock
+from podium.framework.device_waits import DeviceWaits
 from podium.framework.experience import Experience
 from podium.framework.extender import Extender
 from podium.framework.load import LoadSource
@@ -137,6 +138,7 @@ class Handle:
         pre_binding: dict[str, Callable[[str], None]] | None = None,
         gates: Gates = NO_GATES,
         launch: Callable[[Coroutine[Any, Any, None]], object] = Coroutine.close,
+        device_waits: DeviceWaits | None = None,
     ) -> None:
         self.cluster = cluster
         self.clock = clock
@@ -165,6 +167,8 @@ class Handle:
         """kube-scheduler's feature gates that are on."""
         self.launch = launch
         """Let something run beside the decisions; what it awaits is awaited by the driver."""
+        self.device_waits = device_waits or DeviceWaits()
+        """Hears of pods that wait for devices to be attached."""
         self.runtime: ProfileRuntime
 
     def pods(self) -> Iterator[Pod]:

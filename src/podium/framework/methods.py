@@ -115,6 +115,7 @@ class PreBindMethods(NamedTuple):
     name: str
     pre_bind_preflight: OnNode | None
     pre_bind: OnNode
+    in_parallel: bool = False
 
     def timed(self, timer: ProfileTimer) -> PreBindMethods:
         preflight = self.pre_bind_preflight
@@ -122,6 +123,7 @@ class PreBindMethods(NamedTuple):
             self.name,
             None if preflight is None else timer.timed_effect(Step.PREFLIGHT, self.name, preflight),
             timer.timed_effect(Step.PRE_BIND, self.name, self.pre_bind),
+            self.in_parallel,
         )
 
 
@@ -206,7 +208,7 @@ def permit(plugin: Plugin, timer: ProfileTimer) -> PermitMethods:
 def pre_bind(plugin: Plugin, _timer: ProfileTimer) -> PreBindMethods:
     assert isinstance(plugin, PreBindPlugin)
     preflight = plugin.pre_bind_preflight if isinstance(plugin, PreBindPreFlightPlugin) else None
-    return PreBindMethods(plugin.name, preflight, plugin.pre_bind)
+    return PreBindMethods(plugin.name, preflight, plugin.pre_bind, plugin.prepares_in_parallel)
 
 
 def bind(plugin: Plugin, _timer: ProfileTimer) -> BindMethods:

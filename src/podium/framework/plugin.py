@@ -117,6 +117,8 @@ class Plugin:
     """With a scope of CLUSTER: the kinds that it reads, other than nodes and pods; None: it may be any."""
     resources: ClassVar[tuple[str, ...]] = ()
     """Custom resources ("plural.group/version") the plugin reads from `cluster.objects.custom`."""
+    prepares_in_parallel: ClassVar[bool] = False
+    """Whether its PreBind may run together with that of its neighbours, where they allow that, too."""
     annotates_pods: ClassVar[bool] = False
     """Whether it writes annotations of the pods that it places, which needs the right to."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from msgspec.structs import replace
 
@@ -30,6 +30,12 @@ class _RefusedError(Exception):
     """Why a claim cannot be written."""
 
 
+class Created(Protocol):
+    """Hears how the creation of a claim ended."""
+
+    def __call__(self, *, success: bool) -> None: ...
+
+
 class ClaimWriter:
     """Writes to claims. `learn` is shown the JSON of a claim that the API server answered with, and gives the claim."""
 
@@ -39,11 +45,13 @@ class ClaimWriter:
         clock: Clock,
         learn: Callable[[bytes], ResourceClaim | None],
         report: Callable[[str], None],
+        created: Created,
     ) -> None:
         self._client = client
         self._clock = clock
         self._learn = learn
         self._report = report
+        self._created = created
 
     async def reserve(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> Status | None:
         """Write that a pod uses a claim, with what it is given where it has nothing yet."""
@@ -100,7 +108,9 @@ class ClaimWriter:
         body = {"metadata": metadata, "spec": claim.spec}
         try:
             made = self._learn(await self._client.post(_collection(claim), body))
+            self._created(success=True)
         except ClientError as error:
+            self._created(success=False)
             return Status.error(f"create claim for extended resources {claim.namespace}/: {_message(error)}")
         if made is None:
             return Status.error(f"create claim for extended resources {claim.namespace}/: no claim in the answer")

@@ -36,7 +36,14 @@ from podium.live.pod_status import PodStatuses
 from podium.live.shadow import Shadow, ShadowWriter
 from podium.live.write_failures import WriteFailures
 from podium.live.writer import LiveWriter
-from podium.serving.events.recorder import WARNING, EventRecorder, failed_scheduling, scheduled, waiting_on_permit
+from podium.serving.events.recorder import (
+    WARNING,
+    EventRecorder,
+    binding_conditions_pending,
+    failed_scheduling,
+    scheduled,
+    waiting_on_permit,
+)
 from podium.serving.log import LOG
 
 BURST = 16
@@ -85,7 +92,13 @@ class LiveScheduler:
             self._latest,
             self._learn,
             self._spawn,
-            ClaimWriter(client, clock, self._learn_claim, LOG.warning),
+            ClaimWriter(
+                client,
+                clock,
+                self._learn_claim,
+                LOG.warning,
+                created=_count_nothing if metrics is None else metrics.claims.created,
+            ),
         )
         self._groups = GroupStatuses(client, clock, self._latest_group, self._spawn, LOG.warning)
         self.engine = Scheduler(
@@ -113,9 +126,11 @@ class LiveScheduler:
         self._schedules = False
         if shadow is None:
             self.engine.waiting.on_wait = self._waits
+            self.engine.device_waits.on_begin = self._waits_for_devices
             self.engine.problems.listener = self._object_is_wrong
         if metrics is not None:
             metrics.attach(self.engine, lambda: self.writer.binding)
+            self.engine.device_waits.on_end = metrics.claims.waited
             metrics.counter(
                 "podium_plugin_failures_total",
                 "Exceptions that plugins raised; the first of each kind is in the log, with its traceback.",
@@ -275,6 +290,9 @@ class LiveScheduler:
     def _waits(self, waiting: WaitingPod) -> None:
         self._recorder.record(*waiting_on_permit(waiting))
 
+    def _waits_for_devices(self, pod: Pod, node_name: str) -> None:
+        self._recorder.record(*binding_conditions_pending(pod, node_name))
+
     def _object_is_wrong(self, problem: ObjectProblem) -> None:
         """Write an event, unless another scheduler leads: that one writes it."""
         if self._schedules:
@@ -295,3 +313,7 @@ def _write_nothing(_group: PodGroup, _condition: Condition) -> None:
 def _log_failure(failure: PluginFailure) -> None:
     """Log the first failure of its kind; all are counted in podium_plugin_failures_total."""
     LOG.error("%s; from now on, failures at this line are only counted", failure, exc_info=failure.error)
+
+
+def _count_nothing(*, success: bool) -> None:
+    pass

@@ -1,13 +1,17 @@
 """Pods with claims in a whole scheduler: what they are given, what is said when they are not, and what wakes them."""
 
+import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from podium.framework import Status
+from podium.framework.device_waits import DeviceWait
 from podium.kube import DeviceClass, Pod, ResourceClaim, ResourceSlice
-from podium.kube.devices import FINALIZER
+from podium.kube.devices import FINALIZER, Allocation
+from podium.plugins.dynamic_resources import plugin as plugin_module
 from tests.builders import build, make_node, make_pod
 from tests.engine.schedulers import Launched, World
 from tests.placement.devices import worlds
@@ -202,3 +206,100 @@ def test_devices_are_used_by_all_profiles_and_counted_once() -> None:
     made.pass_time(400)
     made.try_next()
     assert devices_of(made, "c") == ["d1"]
+
+
+class Loop:
+    """A driver on an event loop, whose writes of claims end when they are let through."""
+
+    def __init__(self, *objects: Any) -> None:
+        self.tasks: list[asyncio.Task[None]] = []
+        self.world = world(*objects, launch=self.launch)
+        self.written = asyncio.Event()
+        self.reserve = self.world.reserve_claim
+        self.world.reserve_claim = self.slowly  # type: ignore[method-assign,assignment]
+
+    def launch(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        self.tasks.append(asyncio.get_running_loop().create_task(work))
+        return self.tasks[-1]
+
+    async def slowly(self, found: ResourceClaim, allocation: Allocation | None, user: Pod) -> Status | None:
+        await self.written.wait()
+        self.reserve(found, allocation, user)
+        return None
+
+
+async def settle() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+def test_a_write_that_is_called_off_keeps_its_devices_until_it_is_known_what_became_of_it() -> None:
+    async def main() -> None:
+        loop = Loop(claim("cl"), claim("other"), slice_of("s", device("d1")))
+        made = loop.world
+        made.attempt(pod())
+        await settle()
+        made.scheduler.profiles["default-scheduler"].handle.pre_binding["default-p1"]("another pod takes its place")
+        await settle()
+        assert "another pod takes its place" in made.message
+        made.attempt(pod("p2", "other"))
+        assert "cannot allocate all claims" in made.message
+        loop.written.set()
+        await settle()
+        assert devices_of(made) == ["d1"]
+        assert stored(made).status.reserved_for == ()
+        made.delete(stored(made))
+        made.attempt(pod("p3", "other"))
+        await settle()
+        assert devices_of(made, "other") == ["d1"]
+
+    asyncio.run(main())
+
+
+def attached(found: ResourceClaim, name: str, status: str = "True") -> ResourceClaim:
+    reported = {"type": name, "status": status, "reason": "Broke", "message": "it broke"}
+    devices = [{"driver": worlds.DRIVER, "pool": "s", "device": "d1", "conditions": [reported]}]
+    read = build(ResourceClaim, {"metadata": {"name": "x"}, "status": {"devices": devices}})
+    return replace(found, status=replace(found.status, devices=read.status.devices))
+
+
+@pytest.mark.parametrize(
+    ("condition", "status", "message"),
+    [
+        ("Ready", "success", ""),
+        (
+            "Broken",
+            "failed",
+            'running PreBind plugin "DynamicResources": device binding failed: claim=cl, reason=Broke, '
+            'message="it broke"',
+        ),
+        ("", "timeout", 'running PreBind plugin "DynamicResources": device binding timeout: claim=cl'),
+    ],
+)
+def test_waits_for_devices_are_heard_of(
+    condition: str, status: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conditions = {"bindingConditions": ["Ready"], "bindingFailureConditions": ["Broken"]}
+
+    async def main() -> None:
+        loop = Loop(claim("cl"), slice_of("s", device("d1", **conditions)))
+        made = loop.world
+        begun: list[tuple[str, str]] = []
+        ended: list[DeviceWait] = []
+        made.scheduler.device_waits.on_begin = lambda who, node: begun.append((who.name, node))
+        made.scheduler.device_waits.on_end = ended.append
+        monkeypatch.setattr(plugin_module, "POLL_SECONDS", 0)
+        loop.written.set()
+        made.attempt(pod())
+        await settle()
+        assert (begun, ended, made.bound) == ([("p1", "n1")], [], [])
+        if condition:
+            made.add(attached(stored(made), condition))
+        made.clock.advance(7 if condition else 700)
+        await settle()
+        (wait,) = ended
+        assert (wait.profile, wait.drivers, wait.awaited) == ("default-scheduler", [worlds.DRIVER], [worlds.DRIVER])
+        assert (wait.status, wait.seconds) == (status, 7.0 if condition else 700.0)
+        assert made.message == message if message else made.bound == [("p1", "n1")]
+
+    asyncio.run(main())

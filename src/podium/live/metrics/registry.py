@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 from podium.engine.scheduler import Scheduler
 from podium.framework.clock import Clock
+from podium.live.metrics.claims import ClaimMetrics
 from podium.live.metrics.engine import MetricsTimer
 from podium.plugins.learned import LearnedScore
 from podium.serving.families import Labels, MetricFamily, ReadFamily, Reading, counters, gauges
@@ -26,7 +27,9 @@ class Metrics(ProcessMetrics):
 
     def __init__(self, clock: Clock, *, now: Callable[[], float], rng: random.Random | None = None) -> None:
         self.timer = MetricsTimer(clock, now, rng or random.Random())
+        self.claims = ClaimMetrics()
         super().__init__(self.timer.families)
+        self.families += self.claims.families
 
     def attach(self, scheduler: Scheduler, bindings: Callable[[], int] | None = None) -> None:
         """Show what a scheduler's queue, cluster and memory hold; `bindings` says how many are under way."""

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from podium.framework import Status
+from podium.framework.device_waits import DeviceWait
 from podium.kube import ResourceClaim
 from podium.kube.cel.quoting import quoted
 from podium.kube.devices import AllocatedDeviceStatus, DeviceRequestAllocation
 from podium.kube.meta import parse_time
+
+TIMED_OUT = "device binding timeout"
+FAILED = "device binding failed"
 
 
 class DevicesFailedError(Exception):
@@ -33,7 +40,7 @@ def is_ready(claim: ResourceClaim) -> bool:
             if name in holding:
                 failed = holding[name]
                 reason = f"reason={failed.reason}, message={quoted(failed.message)}"
-                raise DevicesFailedError(f"device binding failed: claim={claim.name}, {reason}")
+                raise DevicesFailedError(f"{FAILED}: claim={claim.name}, {reason}")
         if any(name not in holding for name in result.binding_conditions):
             return False
     return True
@@ -45,6 +52,22 @@ def is_overdue(claim: ResourceClaim, seconds: float, now: float) -> bool:
     if allocation is None or allocation.allocation_timestamp is None or not needs_conditions(claim):
         return False
     return parse_time(allocation.allocation_timestamp) + seconds < now
+
+
+def device_wait(profile: str, claims: Sequence[ResourceClaim], outcome: Status | None, seconds: float) -> DeviceWait:
+    """What is to be said of a wait that is over."""
+    found = [
+        result for claim in claims if claim.status.allocation for result in claim.status.allocation.devices.results
+    ]
+    drivers = [result.driver for result in found]
+    awaited = [result.driver for result in found if result.binding_conditions]
+    if outcome is None:
+        status = "success"
+    elif outcome.message.startswith(TIMED_OUT):
+        status = "timeout"
+    else:
+        status = "failed" if outcome.message.startswith(FAILED) else "error"
+    return DeviceWait(profile, drivers, awaited, status, seconds)
 
 
 def _reported(claim: ResourceClaim, result: DeviceRequestAllocation) -> AllocatedDeviceStatus | None:

@@ -39,7 +39,14 @@ from podium.placement.devices import AllocationError, InvalidPoolsError, allocat
 from podium.placement.devices.uses import uses_of
 from podium.plugins.dynamic_resources.args import DynamicResourcesArgs
 from podium.plugins.dynamic_resources.availability import availability
-from podium.plugins.dynamic_resources.conditions import DevicesFailedError, is_overdue, is_ready, needs_conditions
+from podium.plugins.dynamic_resources.conditions import (
+    TIMED_OUT,
+    DevicesFailedError,
+    device_wait,
+    is_overdue,
+    is_ready,
+    needs_conditions,
+)
 from podium.plugins.dynamic_resources.extended_resources import (
     PodResources,
     claim_of_resources,
@@ -64,6 +71,7 @@ POLL_SECONDS = 5
 class DynamicResources(Plugin):
     name = NAME
     Args = DynamicResourcesArgs
+    prepares_in_parallel = True
     filter_scope = Scope.NODE
     score_scope = Scope.NODE
     sees_claims = False
@@ -271,20 +279,23 @@ class DynamicResources(Plugin):
 
     def unreserve(self, cycle: Cycle, _node_name: str) -> None:
         notes: ClaimNotes | None = cycle.data.get(NAME)
-        if notes is None:
-            return
+        if notes is not None:
+            given, notes.given = notes.given, {}
+            self._take_back(cycle.pod, notes, given)
+
+    def _take_back(self, pod: Pod, notes: ClaimNotes, given: Iterable[int]) -> None:
+        """Count devices as free that claims will not be given, and release what was written."""
         for number, claim in enumerate(notes.claims):
-            if number in notes.given:
+            if number in given:
                 self._uses.end(claim)
             if claim is notes.special:
-                made = self._uses.claim_made_for(cycle.pod)
+                made = self._uses.claim_made_for(pod)
                 if made is not None:
                     self.handle.writer.delete_claim(made)
                 continue
             latest = self._claims.get(claim.key)
-            if latest is not None and latest.uid == claim.uid and is_reserved_for(latest, cycle.pod):
-                self.handle.writer.release_claim(latest, cycle.pod)
-        notes.given.clear()
+            if latest is not None and latest.uid == claim.uid and is_reserved_for(latest, pod):
+                self.handle.writer.release_claim(latest, pod)
 
     def pre_bind_preflight(self, cycle: Cycle, _node_name: str) -> Status | None:
         notes: ClaimNotes | None = cycle.data.get(NAME)
@@ -301,7 +312,9 @@ class DynamicResources(Plugin):
                 return self._write_on(cycle, notes, node_name, effect, unwritten[position:])
             if effect is not None:
                 return effect
-        return None
+        if unwritten or not any(map(needs_conditions, notes.claims)):
+            return None
+        return self._see_ready(cycle.pod, notes, node_name)
 
     def _write(self, pod: Pod, notes: ClaimNotes, number: int, node_name: str) -> Effect:
         """Write what a claim was given, and that the pod uses it."""
@@ -319,7 +332,24 @@ class DynamicResources(Plugin):
     async def _write_on(
         self, cycle: Cycle, notes: ClaimNotes, node_name: str, effect: Awaitable[Status | None], unwritten: list[int]
     ) -> Status | None:
-        """Write the claims one after the other, and wait for devices that have to be made ready."""
+        """Write the claims one after the other, and wait for devices that have to be made ready.
+
+        A write that is under way cannot be stopped: where the binding is called off meanwhile, what claims are given
+        counts as taken until it is known what became of it.
+        """
+        writing = asyncio.ensure_future(self._write_all(cycle, notes, node_name, effect, unwritten))
+        try:
+            status = await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            given, notes.given = notes.given, {}
+            writing.add_done_callback(lambda _done: self._take_back(cycle.pod, notes, given))
+            raise
+        return status or await self._see_ready(cycle.pod, notes, node_name)
+
+    async def _write_all(
+        self, cycle: Cycle, notes: ClaimNotes, node_name: str, effect: Awaitable[Status | None], unwritten: list[int]
+    ) -> Status | None:
+        """Write the claims, the first of which is being written."""
         status = await effect
         for number in unwritten[1:]:
             if status is not None:
@@ -328,31 +358,46 @@ class DynamicResources(Plugin):
             status = await effect_or_status if isinstance(effect_or_status, Awaitable) else effect_or_status
         if status is None and notes.special is not None:
             self._uses.end(notes.special)  # the claim that was created counts
-        return status or await self._see_ready(cycle.pod, notes)
+        return status
 
-    async def _see_ready(self, pod: Pod, notes: ClaimNotes) -> Status | None:
+    async def _see_ready(self, pod: Pod, notes: ClaimNotes, node_name: str) -> Status | None:
+        """Wait until all devices are attached."""
+        if not any(map(needs_conditions, self._latest_claims(pod, notes))):
+            return None
+        waits, clock = self.handle.device_waits, self.handle.clock
+        waits.on_begin(pod, node_name)
+        began = clock.now()
+        status = await self._attached(pod, notes)
+        latest = self._latest_claims(pod, notes)
+        waits.on_end(device_wait(self.handle.runtime.name, latest, status, clock.now() - began))
+        return status
+
+    async def _attached(self, pod: Pod, notes: ClaimNotes) -> Status | None:
         args: DynamicResourcesArgs = self.args
         end = self.handle.clock.now() + args.binding_seconds
         while True:
-            latest = [self._latest(pod, notes, claim) for claim in notes.claims]
-            if not any(map(needs_conditions, latest)):
-                return None
             try:
-                waiting = next((claim for claim in latest if not is_ready(claim)), None)
+                waiting = next((claim for claim in self._latest_claims(pod, notes) if not is_ready(claim)), None)
             except DevicesFailedError as error:
                 return Status.error(str(error))
             if waiting is None:
                 return None
             now = self.handle.clock.now()
             if is_overdue(waiting, args.binding_seconds, now):
-                return Status.error(f"device binding timeout: claim={waiting.name}")
+                return Status.error(f"{TIMED_OUT}: claim={waiting.name}")
             if now >= end:
-                return Status.error("device binding timeout: context deadline exceeded")
+                return Status.error(f"{TIMED_OUT}: context deadline exceeded")
             await asyncio.sleep(POLL_SECONDS)
 
-    def _latest(self, pod: Pod, notes: ClaimNotes, claim: ResourceClaim) -> ResourceClaim:
-        known = self._uses.claim_made_for(pod) if claim is notes.special else self._claims.get(claim.key)
-        return known or claim
+    def _latest_claims(self, pod: Pod, notes: ClaimNotes) -> list[ResourceClaim]:
+        """The claims as they are now, without one that the node made unnecessary."""
+        claims = []
+        for number, claim in enumerate(notes.claims):
+            if claim is not notes.special:
+                claims.append(self._claims.get(claim.key) or claim)
+            elif number in notes.given:
+                claims.append(self._uses.claim_made_for(pod) or claim)
+        return claims
 
 
 def _noted(cycle: Cycle) -> ClaimNotes:

@@ -57,6 +57,7 @@ class _Way:
 class VolumeBinding(Plugin):
     name = NAME
     Args = VolumeBindingArgs
+    prepares_in_parallel = True
     filter_scope = Scope.NODE
     score_scope = Scope.NODE
     sees_claims = False

@@ -77,6 +77,11 @@ def waiting_on_permit(waiting: WaitingPod) -> EventContent:
     return EventContent(pod, None, NORMAL, WAITING_ON_PERMIT, "Scheduling", note, pod.spec.scheduler_name)
 
 
+def binding_conditions_pending(pod: Pod, node_name: str) -> EventContent:
+    note = f"waiting for binding conditions for device on node {node_name}"
+    return EventContent(pod, None, NORMAL, "BindingConditionsPending", "Scheduling", note, pod.spec.scheduler_name)
+
+
 def kind_of(preemptor: Preemptor) -> str:
     """What messages call it."""
     return "pod" if isinstance(preemptor, Pod) else "podgroup"
