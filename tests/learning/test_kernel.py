@@ -8,11 +8,12 @@ import pytest
 
 pytest.importorskip("numba")
 
+from podium.learning.judge import scorer_of
 from podium.learning.kernel import RULES, KernelRun, Scorer
 from podium.learning.lists import NODE_LIST, find_list, find_nodes, node_specs, static_plan
 from tests.learning.engine_decisions import engine_decisions, kernel_decisions
 from tests.learning.lists import write_lists
-from tests.plugins.learned.policies import random_policy, written
+from tests.plugins.learned.policies import network_policy, random_policy, written
 
 SEED = 7
 
@@ -36,6 +37,24 @@ def test_learned_decisions_are_those_of_the_plugin(data: Path, ties: str, knowle
     run.static(pods.workload if knowledge == "workload" else None)
     assert kernel_decisions(plan, run, pods.pods, SEED) == engine
     assert 100 < len(engine) < len(plan.gpu)
+
+
+@pytest.mark.parametrize("ties", ["fixed", "heap"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_decisions_of_a_network_are_those_of_the_plugin(data: Path, ties: str, seed: int) -> None:
+    given = network_policy(seed)
+    file = written(data / f"network-{seed}.json", given)
+    args = {"policy": str(file), "knowledge": "workload", "firstOfEquals": ties == "fixed"}
+    engine = engine_decisions(data, NODE_LIST, "openb_pod_list_made.csv", SEED, "LearnedScore", args)
+    pods = find_list("made", data)
+    plan = static_plan(node_specs(find_nodes(data)), pods.pods, SEED)
+    run = KernelRun(plan, scorer_of(given), ties, SEED)
+    run.static(pods.workload)
+    found = kernel_decisions(plan, run, pods.pods, SEED)
+    assert found == engine
+    linear = KernelRun(plan, Scorer(given.matrix(), 50.0, 25.0), ties, SEED)
+    linear.static(pods.workload)
+    assert kernel_decisions(plan, linear, pods.pods, SEED) != found, "the network decides nothing"
 
 
 @pytest.mark.parametrize("rule", sorted(set(RULES) - {"Random"}))

@@ -12,7 +12,8 @@ pytest.importorskip("numba")
 from podium.learning.cma_es import advance, begin, candidates
 from podium.learning.extra import LearningError
 from podium.learning.forms import FORMS, READABLE
-from podium.learning.policy_making import make_policy
+from podium.learning.network_form import NETWORKS
+from podium.learning.policy_making import DIGITS, make_policy
 from podium.learning.train import Training, train
 from podium.placement.gpu.terms import GROUPS, MEANINGLESS, TERMS
 from podium.plugins.learned.policy_file import Calibration, decoded, encoded, path_of, read_policy
@@ -63,6 +64,26 @@ def test_what_is_trained_by_both_protocols_is_a_policy(data: Path) -> None:
     assert decoded(encoded(policy), "it").trained_on.models == ("G2", "P100", "T4")
 
 
+def test_a_network_is_trained_as_a_correction_of_a_policy(data: Path) -> None:
+    given = settings(data, "N", 1)
+    with pytest.raises(LearningError, match="a network corrects a policy; write --start"):
+        train(given)
+    start = read_policy(path_of("readable")).matrix()
+    given = given._replace(start=tuple(map(tuple, start.tolist())))
+    begun = NETWORKS["N"].start(1)
+    network = given.scorer(begun).network
+    assert network is not None
+    assert not network.corrections(np.ones((len(TERMS), 3)), 1).any(), "it starts as the policy that it corrects"
+    assert network.first.any()
+    found = train(given)
+    assert found.result.tobytes() == train(given, workers=2).result.tobytes()
+    assert found.result.tolist() != begun.tolist()
+    provenance = {"command": "test", "seeds": [1000], "budget": "1"}
+    written = NETWORKS["N"].network(found.result, DIGITS)
+    policy = make_policy("N-1", start, Calibration(50.0, 25.0), data, ("made",), provenance, network=written)
+    assert decoded(encoded(policy), "it").network == written
+
+
 @pytest.mark.parametrize(("form", "numbers"), [("S1", 5), ("S2", 8), ("A", 37), ("C", 20), ("J", 20)])
 def test_forms_have_as_many_numbers_as_they_say(form: str, numbers: int) -> None:
     assert len(FORMS[form].numbers()) == numbers
@@ -78,9 +99,10 @@ def test_numbers_and_weights_of_a_form_agree(form: str) -> None:
         assert not any(weights[g, TERMS.index(term)] for term in MEANINGLESS[group])
 
 
-def test_the_search_finds_the_top_of_a_hill() -> None:
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_the_search_finds_the_top_of_a_hill(diagonal: bool) -> None:
     top = np.array([0.5, -1.0, 2.0, 0.0])
-    search = begin(np.zeros(4), np.ones(4), 0.3, 12, seed=3)
+    search = begin(np.zeros(4), np.ones(4), 0.3, 12, seed=3, diagonal=diagonal)
     for _ in range(120):
         tried = candidates(search)
         search = advance(search, tried, -((tried - top) ** 2 * [1, 10, 3, 1]).sum(axis=1))

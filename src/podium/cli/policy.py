@@ -45,6 +45,9 @@ def show(file: PolicyArgument) -> None:
         if any(row):
             weights.add_row(term, *(f"{weight:.3f}" if weight else "" for weight in row))
     print_table(out, weights)
+    network = found.correction()
+    if network is not None:
+        echo(f"corrected by a network of {len(network.first)} and {len(network.second)} units")
     for name, what in found.provenance.items():
         echo(f"{name}: {_short(what)}")
     for line in found.evaluation:
@@ -68,6 +71,33 @@ def verify(file: PolicyArgument) -> None:
         echo(str(error), err=True)
         raise typer.Exit(ANSWER_IS_NO) from None
     echo(f"{found.name} {found.version}: fine")
+
+
+@app.command()
+def export(
+    file: PolicyArgument,
+    out: Annotated[str, typer.Argument(metavar="OUT", help="The .onnx file to write.")],
+) -> None:
+    """Write a policy as an ONNX graph: terms of nodes in, scores out. Needs podium[learn].
+
+    LearnedScore uses it with `runtime: onnx`, where it lies beside the policy file with the same name.
+
+    Example: podium policy export network.json network.onnx
+    """
+    from pathlib import Path
+
+    from podium.learning.extra import LearningError
+    from podium.plugins.learned.policy_file import PolicyError, path_of, read_policy
+
+    try:
+        from podium.learning.onnx_export import onnx_bytes
+
+        Path(out).write_bytes(onnx_bytes(read_policy(path_of(file))))
+    except (LearningError, PolicyError) as error:
+        raise InputError(str(error)) from None
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written: {error.strerror}") from None
+    echo(out)
 
 
 @app.command()

@@ -13,14 +13,17 @@ from podium.cli.simulate import SweepEngine
 
 
 def train(
-    form: Annotated[str, typer.Option("--form", metavar="FORM", help="S1, S2, A, Bn, B, C or J: which terms.")] = "S1",
+    form: Annotated[
+        str, typer.Option("--form", metavar="FORM", help="S1, S2, A, Bn, B, C, J, JB: which terms; N, NC: a network.")
+    ] = "S1",
     data: Annotated[str, typer.Option("--data", metavar="DIR", help="Where node list and pod lists are.")] = ".",
     lists: Annotated[
         str, typer.Option("--lists", metavar="A,B", help="Pod lists to train on, by name or path.")
     ] = "default,gpushare40,gpuspec33,multigpu40",
     seed: Annotated[str, typer.Option("--seed", metavar="A,B", help="Seeds of the search: one policy each.")] = "1",
     start: Annotated[
-        str | None, typer.Option("--start", metavar="POLICY", help="Start from the weights of a policy.")
+        str | None,
+        typer.Option("--start", metavar="POLICY", help="Start from the weights of a policy; a network corrects it."),
     ] = None,
     generations: Annotated[int | None, typer.Option("--generations", min=1, help="Other than the form's.")] = None,
     population: Annotated[
@@ -42,16 +45,17 @@ def train(
     Example: podium train --form S1 --data openb --seed 1 --out policies
     """
     from podium.learning.extra import LearningError
-    from podium.learning.forms import FORMS
+    from podium.learning.forms import FORMS, ScoreForm
+    from podium.learning.network_form import NETWORKS
     from podium.plugins.learned.policy_file import Calibration, PolicyError, encoded, path_of, read_policy
 
-    if form not in FORMS:
-        raise InputError(f'--form: there is no form "{form}"; write one of {", ".join(FORMS)}')
+    if form not in FORMS and form not in NETWORKS:
+        raise InputError(f'--form: there is no form "{form}"; write one of {", ".join((*FORMS, *NETWORKS))}')
     names = tuple(name for name in lists.split(",") if name)
     folder = Path(out)
     try:
         from podium.learning.lists import find_list, find_nodes
-        from podium.learning.policy_making import make_policy
+        from podium.learning.policy_making import DIGITS, make_policy
         from podium.learning.train import OFFSET, SCALE, Training, seeds_seen
         from podium.learning.train import train as search_for
 
@@ -60,7 +64,7 @@ def train(
             find_list(name, Path(data))
         weights = None if start is None else tuple(map(tuple, read_policy(path_of(start)).matrix().tolist()))
         folder.mkdir(parents=True, exist_ok=True)
-        chosen = FORMS[form]
+        chosen = FORMS[form] if form in FORMS else NETWORKS[form]
         for number in given_seeds(seed, "--seed"):
             settings = Training(
                 form, number, data, names, generations or chosen.generations, population or chosen.population, weights
@@ -74,9 +78,12 @@ def train(
             )
             budget = f"{settings.generations} generations of {settings.population}"
             provenance = {"command": command, "seeds": seeds_seen(settings), "budget": budget, "mixes": 16}
-            policy = make_policy(
-                name, chosen.weights(found.result), Calibration(OFFSET, SCALE), Path(data), names, provenance
-            )
+            linear, network = settings.scorer(found.result).weights, None
+            if not isinstance(chosen, ScoreForm):
+                network = chosen.network(found.result, DIGITS)
+                provenance["start"] = start
+            calibration = Calibration(OFFSET, SCALE)
+            policy = make_policy(name, linear, calibration, Path(data), names, provenance, network=network)
             (folder / f"{name}.json").write_bytes(encoded(policy))
             echo(f"{folder / name}.json")
     except (LearningError, PolicyError) as error:

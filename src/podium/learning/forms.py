@@ -4,6 +4,7 @@ S1   F, st16, surplus, R1, price: the terms of the readable policy
 S2   no look at typical pods but for shares: the cheapest
 A    all terms, one set for all pods; Bn, B one set per group, B with the rank of the node's name
 C    the terms that matter where pods come and go, trained by churn; J the same, trained by both protocols
+JB   the terms of Bn, trained by both protocols
 """
 
 from __future__ import annotations
@@ -88,4 +89,5 @@ FORMS = {
     "B": ScoreForm(TERMS, True, GUESSES, ("static",), 112, 64),
     "C": ScoreForm(_CHURN, False, PACKING, ("churn",), 43, 32),
     "J": ScoreForm(_CHURN, False, PACKING, ("static", "churn"), 38, 32),
+    "JB": ScoreForm(_ALL, True, PACKING, ("static", "churn"), 50, 80, 0.06),
 }

@@ -44,7 +44,7 @@ class Question(NamedTuple):
 
 
 def scorer_of(policy: PolicyFile) -> Scorer:
-    return Scorer(policy.matrix(), policy.calibration.offset, policy.calibration.scale)
+    return Scorer(policy.matrix(), policy.calibration.offset, policy.calibration.scale, policy.correction())
 
 
 def published(names: Iterable[str]) -> list[Contestant]:

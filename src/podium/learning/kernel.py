@@ -14,7 +14,18 @@ import numpy as np
 from podium.engine.choice import walk_key
 from podium.learning.kernel_choice import TIES, Memory
 from podium.learning.kernel_runs import run_churn, run_static
-from podium.learning.kernel_score import BEST_FIT, CLUSTERING, DOT_PROD, FGD, LEARNED, PACKING, RANDOM, Rule, Scratch
+from podium.learning.kernel_score import (
+    BEST_FIT,
+    CLUSTERING,
+    DOT_PROD,
+    FGD,
+    LEARNED,
+    PACKING,
+    RANDOM,
+    KernelNetwork,
+    Rule,
+    Scratch,
+)
 from podium.learning.kernel_state import (
     NOT_FEASIBLE,
     Floats,
@@ -34,6 +45,7 @@ from podium.placement.gpu.request import WHOLE, GpuRequest
 from podium.placement.gpu.terms import ACTION, GROUPS, STATE, TERMS
 from podium.placement.gpu.typical_pods import grown, most_of
 from podium.plugins.gpu_share.fgd import score_limits
+from podium.plugins.learned.network import PlacementNetwork
 
 RULES = {
     "FGD": FGD,
@@ -55,6 +67,7 @@ class Scorer(NamedTuple):
     """float64[groups, terms]"""
     offset: float
     scale: float
+    network: PlacementNetwork | None = None
 
 
 class KernelPlan(NamedTuple):
@@ -86,6 +99,15 @@ def plan_of(nodes: Sequence[KernelNode], pods: Sequence[KernelPod]) -> KernelPla
     return KernelPlan(
         tuple(nodes), nodes_of(nodes, numbers), shapes, sequence, gpu, numbers.models, dict(capacity), kinds
     )
+
+
+def kernel_network(network: PlacementNetwork | None) -> KernelNetwork:
+    """The numbers of a network for compiled code."""
+    if network is None:
+        none = np.zeros((0, 0))
+        return KernelNetwork(none, none, none, none, np.zeros(0), none)
+    weights = network.first, network.bias, network.second, network.pooled, network.second_bias, network.last
+    return KernelNetwork(*(np.ascontiguousarray(each) for each in weights))
 
 
 def copied(array: Any) -> Any:
@@ -155,8 +177,10 @@ class KernelRun:
         typical = most_of(workload)
         table, known = class_table(typical, plan.models), knowledge_of(typical)
         limits = np.array(score_limits(table.all_pods), dtype=np.int64)
-        rule = Rule(self._kind, scorer.weights, scorer.offset, scorer.scale, limits)
+        network = kernel_network(scorer.network)
+        rule = Rule(self._kind, scorer.weights, scorer.offset, scorer.scale, limits, network)
         nodes, shapes, width = len(plan.specs), len(plan.shapes.cpu), plan.nodes.free.shape[1]
+        types, units = int(plan.nodes.type.max()) + 1, len(network.first)
         scratch = Scratch(
             np.zeros((nodes, len(STATE))),
             np.zeros(nodes, dtype=np.int64),
@@ -172,7 +196,7 @@ class KernelRun:
         memory = Memory(
             np.zeros((shapes, nodes)),
             np.full((shapes, nodes), -1, dtype=np.int64),
-            np.full((shapes, int(plan.nodes.type.max()) + 1), 4 * NOT_FEASIBLE),
+            np.full((shapes, types), 4 * NOT_FEASIBLE),
             np.full(shapes, -1, dtype=np.int64),
             np.zeros(changes, dtype=np.int64),
             np.zeros(1, dtype=np.int64),
@@ -182,5 +206,9 @@ class KernelRun:
             self._prices,
             self._random,
             (1 << 26) - 1 - walk_key(nodes, 26),
+            np.zeros((shapes, nodes, units)),
+            np.zeros((shapes, types), dtype=np.int64),
+            np.zeros(nodes),
+            np.zeros(nodes, dtype=np.bool_),
         )
         return plan.pods, self._ties, self.nodes, plan.shapes, table, known, rule, self._hosts, scratch, memory

@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.learning.extra import compiled, inlined
+from podium.learning.kernel_network import correct, first_layer
 from podium.learning.kernel_score import Rule, Scratch, evaluate, fgd_score
 from podium.learning.kernel_state import (
     NOT_FEASIBLE,
+    Bools,
     ClassTable,
     Floats,
     Ints,
@@ -59,6 +61,13 @@ class Memory(NamedTuple):
     random: NDArrayU64
     walk: Ints
     """The rank of each position in the walk of a heap."""
+    hidden: Floats
+    """float64[shapes, nodes, units]: what a network's first layer makes of nodes; without a network no units."""
+    node_of_type: Ints
+    """int64[shapes, types]: a node whose scores are those of `by_type`."""
+    correction: Floats
+    """float64[nodes]"""
+    feasible: Bools
 
 
 @compiled
@@ -101,21 +110,32 @@ def refresh(
 ) -> None:
     """Renew the scores of a shape for the nodes that changed."""
     end = memory.logged[0]
+    network = memory.hidden.shape[2] > 0
     if memory.cursor[s] < 0:
         for n in range(len(nodes.cpu)):
-            if nodes.version[n] == 0 and memory.by_type[s, nodes.type[n]] > 2 * NOT_FEASIBLE:
-                memory.base[s, n] = memory.by_type[s, nodes.type[n]]
+            kind = nodes.type[n]
+            if nodes.version[n] == 0 and memory.by_type[s, kind] > 2 * NOT_FEASIBLE:
+                memory.base[s, n] = memory.by_type[s, kind]
+                if network:
+                    memory.hidden[s, n] = memory.hidden[s, memory.node_of_type[s, kind]]
             else:
-                memory.base[s, n], _ = evaluate(n, s, nodes, shapes, table, known, rule, hosts, scratch)
+                memory.base[s, n], left = evaluate(n, s, nodes, shapes, table, known, rule, hosts, scratch)
+                if network and memory.base[s, n] != NOT_FEASIBLE:
+                    out = memory.hidden[s, n]
+                    first_layer(n, s, left, nodes, shapes, table, known, rule, hosts, scratch, out)
                 if nodes.version[n] == 0:
-                    memory.by_type[s, nodes.type[n]] = memory.base[s, n]
+                    memory.by_type[s, kind] = memory.base[s, n]
+                    memory.node_of_type[s, kind] = n
             memory.stamp[s, n] = nodes.version[n]
     else:
         for i in range(memory.cursor[s], end):
             n = memory.log[i]
             if memory.stamp[s, n] != nodes.version[n]:
                 memory.stamp[s, n] = nodes.version[n]
-                memory.base[s, n], _ = evaluate(n, s, nodes, shapes, table, known, rule, hosts, scratch)
+                memory.base[s, n], left = evaluate(n, s, nodes, shapes, table, known, rule, hosts, scratch)
+                if network and memory.base[s, n] != NOT_FEASIBLE:
+                    out = memory.hidden[s, n]
+                    first_layer(n, s, left, nodes, shapes, table, known, rule, hosts, scratch, out)
     memory.cursor[s] = end
 
 
@@ -150,6 +170,15 @@ def choose(
                 else:
                     extra[g] = weights[37] * (memory.prices[g] * 0.5)
     ranked = weights[36] if learned else 0.0
+    network = memory.hidden.shape[2] > 0
+    if network:
+        for n in range(len(base)):
+            memory.feasible[n] = base[n] != NOT_FEASIBLE and nodes.memory[n] >= need and allowed[nodes.model[n]]
+        now = np.zeros(len(memory.prices))
+        if shapes.gpus[s] > 0:
+            now[:] = memory.prices if models == 0 else memory.prices * 0.5
+        group = shapes.group[s]
+        correct(group, memory.hidden[s], memory.feasible, nodes.model, now, rule.network, memory.correction)
     best = -1.0
     chosen = -1
     feasible = 0
@@ -161,6 +190,8 @@ def choose(
         points = base[n]
         if learned:
             raw = points + extra[nodes.model[n]] + ranked * nodes.rank[n]
+            if network:
+                raw += memory.correction[n]
             points = np.floor(rule.offset + rule.scale * raw + 0.5)
             points = min(max(points, 0.0), 100.0)
         if chosen < 0 or points > best:

@@ -20,6 +20,17 @@ for _each in (state_of, action_of, weighed):
     inlined(_each)
 
 
+class KernelNetwork(NamedTuple):
+    """The numbers of `plugins.learned.network`; a policy without a network has no units."""
+
+    first: Floats
+    bias: Floats
+    second: Floats
+    pooled: Floats
+    second_bias: Floats
+    last: Floats
+
+
 class Rule(NamedTuple):
     """How nodes are scored; weights are of a learned policy."""
 
@@ -30,6 +41,7 @@ class Rule(NamedTuple):
     scale: float
     limits: Ints
     """How much F, times the typical pods, must shrink for a score of 1, 2, …, 99 (FGD)."""
+    network: KernelNetwork
 
 
 class Scratch(NamedTuple):

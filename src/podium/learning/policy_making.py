@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from podium.learning.kernel import KernelRun, Scorer
@@ -19,6 +20,7 @@ from podium.placement.gpu.terms import GROUPS, MEANINGLESS, STATE, TERMS
 from podium.placement.gpu.typical_pod_args import TypicalPod
 from podium.placement.gpu.typical_pods import most_of
 from podium.plugins.learned.linear import LinearScore
+from podium.plugins.learned.network import NetworkWeights
 from podium.plugins.learned.policy_file import API_VERSION, SCHEMA, Calibration, PolicyFile, TrainedOn
 
 DIGITS = 6
@@ -34,6 +36,7 @@ def make_policy(
     lists: Sequence[str],
     provenance: dict[str, Any],
     evaluation: Sequence[dict[str, Any]] = (),
+    network: NetworkWeights | None = None,
 ) -> PolicyFile:
     """A policy that was trained on some lists."""
     by_group = {
@@ -50,12 +53,13 @@ def make_policy(
         digests[each] = hashlib.sha256(path.read_bytes()).hexdigest()
     return PolicyFile(
         api_version=API_VERSION,
-        kind="linear",
+        kind="linear" if network is None else "network",
         name=name,
         version="1",
         terms_hash=SCHEMA,
         weights=by_group,
         calibration=calibration,
+        network=msgspec.UNSET if network is None else network,
         trained_on=seen_on(weights, calibration, data, lists),
         provenance={"codeVersion": version("podium"), **provenance, "lists": digests},
         evaluation=list(evaluation),

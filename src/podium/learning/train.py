@@ -27,7 +27,9 @@ from podium.learning.jobs import Engine, perform
 from podium.learning.kernel import KernelPlan, Scorer, Workload
 from podium.learning.kernel_state import Floats
 from podium.learning.lists import PodList, find_list, find_nodes, mix, node_specs, static_plan
+from podium.learning.network_form import NETWORKS, NetworkForm
 from podium.learning.protocols import ChurnPlan, churn_plan, run_churn_plan, static_figure
+from podium.plugins.learned.network import PlacementNetwork
 
 FIRST_SEED, STATIC_SEEDS, CHURN_SEEDS = 1000, 400, 300
 MIXES, MIXES_EACH = 16, 2
@@ -47,11 +49,18 @@ class Training(NamedTuple):
     generations: int
     population: int
     start: tuple[tuple[float, ...], ...] | None = None
-    """Weights to start from; None: the form's own."""
+    """Weights to start from, or that a network corrects; None: the form's own."""
 
     @property
-    def the_form(self) -> ScoreForm:
-        return FORMS[self.form]
+    def the_form(self) -> ScoreForm | NetworkForm:
+        return FORMS[self.form] if self.form in FORMS else NETWORKS[self.form]
+
+    def scorer(self, numbers: Floats) -> Scorer:
+        """The score that some numbers stand for."""
+        form = self.the_form
+        if isinstance(form, ScoreForm):
+            return Scorer(form.weights(numbers), OFFSET, SCALE)
+        return Scorer(np.array(self.start), OFFSET, SCALE, PlacementNetwork(form.network(numbers)))
 
 
 class Trial(NamedTuple):
@@ -59,7 +68,7 @@ class Trial(NamedTuple):
 
     training: Training
     generation: int
-    weights: tuple[Floats, ...]
+    numbers: tuple[Floats, ...]
 
 
 Progress = Callable[[int, float, float], None]
@@ -74,15 +83,13 @@ def train(
     progress: Progress = lambda _generation, _mean, _best: None,
 ) -> Search:
     """Search to the end, from where `saved` says an earlier one stopped."""
-    form = training.the_form
+    if training.form in NETWORKS and training.start is None:
+        raise LearningError(f"--form {training.form}: a network corrects a policy; write --start and its name")
     search = _resumed(training, saved) or _begun(training)
     while search.generation < training.generations:
         tried = candidates(search)
-        weights = [form.weights(numbers) for numbers in tried]
-        share = max(1, len(weights) // (4 * workers))
-        trials = [
-            Trial(training, search.generation, tuple(weights[i : i + share])) for i in range(0, len(weights), share)
-        ]
+        share = max(1, len(tried) // (4 * workers))
+        trials = [Trial(training, search.generation, tuple(tried[i : i + share])) for i in range(0, len(tried), share)]
         figures = np.concatenate(list(perform(try_out, trials, workers, engine)))
         search = advance(search, tried, figures)
         if saved is not None:
@@ -95,19 +102,18 @@ def try_out(trial: Trial) -> Floats:
     """The figure of each candidate: mean allocation in percent."""
     training, generation = trial.training, trial.generation
     protocols = training.the_form.protocols
-    total = np.zeros(len(trial.weights))
+    total = np.zeros(len(trial.numbers))
+    scorers = [training.scorer(numbers) for numbers in trial.numbers]
     if "static" in protocols:
         seed = FIRST_SEED + generation % STATIC_SEEDS
         plans = [_static(training.data, name, seed) for name in (*training.lists, *_mixes(training, generation))]
-        for i, weights in enumerate(trial.weights):
-            scorer = Scorer(weights, OFFSET, SCALE)
+        for i, scorer in enumerate(scorers):
             total[i] += np.mean([static_figure(plan, scorer, "fresh", seed, known) for plan, known in plans])
     if "churn" in protocols:
         seed, load = FIRST_SEED + generation % CHURN_SEEDS, LOADS[generation % len(LOADS)]
         timed = [name for name in training.lists if _list(training.data, name).timed]
         churns = [_churn(training.data, name, seed, load) for name in timed]
-        for i, weights in enumerate(trial.weights):
-            scorer = Scorer(weights, OFFSET, SCALE)
+        for i, scorer in enumerate(scorers):
             runs = [run_churn_plan(plan, scorer, "fresh", seed, known, queue=False) for plan, known in churns]
             total[i] += np.mean([run.allocation for run in runs])
     return total / len(protocols)
@@ -156,6 +162,9 @@ def _churn(data: str, name: str, seed: int, load: float) -> tuple[ChurnPlan, Wor
 
 def _begun(training: Training) -> Search:
     form = training.the_form
+    if isinstance(form, NetworkForm):
+        numbers = form.start(training.seed)
+        return begin(numbers, form.scale(), form.sigma, training.population, training.seed, diagonal=True)
     start = form.numbers(None if training.start is None else np.array(training.start))
     return begin(start, form.scale(), form.sigma, training.population, training.seed)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from podium.placement.gpu.terms import GROUPS, MEANINGLESS, TERMS
+from podium.plugins.learned.network import SEEN, NetworkWeights
 from podium.plugins.learned.policy_file import API_VERSION, SCHEMA, Calibration, PolicyFile, TrainedOn, encoded
 
 PROVENANCE = {"codeVersion": "1", "command": "test", "lists": {"a": "b"}, "seeds": [1000, 1001], "budget": "none"}
@@ -39,6 +41,28 @@ def policy(weights: NDArray[np.float64] | dict[str, float], *, trained_on: Train
 def random_policy(seed: int) -> PolicyFile:
     """A policy with weights for every term and group."""
     return policy(np.random.default_rng(seed).normal(scale=0.3, size=(len(GROUPS), len(TERMS))))
+
+
+def random_network(seed: int, size: float = 0.3) -> NetworkWeights:
+    """A network of 4 and 3 units."""
+    rng = np.random.default_rng([seed, 1])
+
+    def rows(high: int, wide: int, scale: float) -> tuple[tuple[float, ...], ...]:
+        return tuple(map(tuple, rng.normal(scale=scale, size=(high, wide)).tolist()))
+
+    return NetworkWeights(
+        first=rows(4, len(SEEN), 0.5),
+        bias=rows(len(GROUPS), 4, 0.5),
+        second=rows(3, 4, 1.0),
+        pooled=rows(3, 8, 1.0),
+        second_bias=rows(1, 3, 0.5)[0],
+        last=rows(len(GROUPS), 3, size),
+    )
+
+
+def network_policy(seed: int) -> PolicyFile:
+    """A policy of kind network with numbers everywhere."""
+    return msgspec.structs.replace(random_policy(seed), kind="network", network=random_network(seed))
 
 
 def written(path: Path, given: PolicyFile) -> Path:

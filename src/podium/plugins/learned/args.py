@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from typing import Literal
 
 import msgspec
 
@@ -26,6 +27,8 @@ class LearnedScoreArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True
     """How long scoring all nodes may take."""
     knowledge: str | tuple[TypicalPod, ...] = COUNTED
     """What pods are to be expected: counted from the pods seen so far, or classes of pods, here or in a JSON file."""
+    runtime: Literal["numpy", "onnx"] = "numpy"
+    """What computes the network of a policy: NumPy, or onnxruntime with the .onnx file beside the policy."""
     log: str = ""
     """A file that gets one JSON line per decision; empty: none is written."""
     first_of_equals: bool = True

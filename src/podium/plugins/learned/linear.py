@@ -38,6 +38,8 @@ from podium.placement.gpu.typical_pods import PodType
 MOST_STATES = 200_000
 """So many states are remembered; then all are forgotten."""
 NOT_FEASIBLE = -math.inf
+WEIGHED = len(STATE) + len(ACTION)
+"""How many terms the node's state and the placement give."""
 SCAR, RANK, PRICE = (TERMS.index(each) for each in ("scar", "rank", "price"))
 
 HasModel = Callable[[Sequence[str]], NDArray[np.bool_]]
@@ -71,9 +73,11 @@ class LinearScore:
 
     # One node
 
-    def base(self, node: NodeState, cpu: int, request: GpuRequest, group: int) -> tuple[float, int | None]:
+    def base(
+        self, node: NodeState, cpu: int, request: GpuRequest, group: int, terms: Floats | None = None
+    ) -> tuple[float, int | None]:
         """What the node's state and the placement give, and what the device of a share has left before; where the pod
-        does not fit, −∞."""
+        does not fit, −∞. `terms`, where given, gets the numbers that were weighed."""
         free = node.free
         if request.gpus and not fits(free, request):
             return NOT_FEASIBLE, None
@@ -81,7 +85,7 @@ class LinearScore:
         after_cpu = node.cpu - cpu
         if not request.sharing:
             after = (*[0] * request.gpus, *free[: len(free) - request.gpus]) if request.gpus else free
-            return self._weighed(node, before, after_cpu, after, -1, request, group), None
+            return self._weighed(node, before, after_cpu, after, -1, request, group, terms), None
         best, chosen = NOT_FEASIBLE, None
         tried = -1
         for position, left in enumerate(free):
@@ -92,9 +96,12 @@ class LinearScore:
             others = (*free[:position], *free[position + 1 :])
             position_after = sum(1 for each in others if each < rest)
             after = (*others[:position_after], rest, *others[position_after:])
-            score = self._weighed(node, before, after_cpu, after, rest, request, group)
+            tried_terms = None if terms is None else np.zeros(WEIGHED)
+            score = self._weighed(node, before, after_cpu, after, rest, request, group, tried_terms)
             if score > best:
                 best, chosen = score, left
+                if terms is not None and tried_terms is not None:
+                    terms[:] = tried_terms
         return best, chosen
 
     def _weighed(
@@ -106,12 +113,16 @@ class LinearScore:
         left: int,
         request: GpuRequest,
         group: int,
+        terms: Floats | None,
     ) -> float:
         after = self._state(cpu, free, node.model)
         equal = node.sizes.get(request.size, 0) if request.gpus else 0
         others = sum(node.sizes.values()) - equal if request.gpus else 0
         action = [0.0] * len(ACTION)
         action_of(cpu, sum(free), before, after, node.pods, len(free), left, equal, others, action)
+        if terms is not None:
+            terms[: len(STATE)] = np.subtract(before, after)
+            terms[len(STATE) :] = action
         return weighed(before, after, action, self._lists[group])
 
     def _state(self, cpu: int, free: tuple[int, ...], model: str) -> list[float]:
@@ -156,9 +167,10 @@ class LinearScore:
         cpu_request: int,
         request: GpuRequest,
         group: int,
+        terms: Floats | None = None,
     ) -> Floats:
         """The same as `base` of many nodes: cpu[nodes], free[devices, nodes], `number` of devices, `sizes` GPU pods of
-        the request's size and all."""
+        the request's size and all; terms[weighed terms, nodes]."""
         before = self.states(cpu, free, has_model)
         weights = self.weights[group]
         equal = sizes[0] if request.gpus else np.zeros_like(pods)
@@ -172,16 +184,24 @@ class LinearScore:
             states = self.states(rest, after, at_positions)
             given = before[:, at], states, pods[at], number[at], left, equal[at], others[at]
             action = actions_of(rest, after.sum(axis=0), *given)
+            if terms is not None:
+                tried.append(np.concatenate([before[:, at] - states, action]))
             return weighed_all(before[:, at], states, action, weights)
 
+        tried: list[Floats] = []
         everywhere = slice(None)
         none = np.full(len(cpu), -1)
         if not request.gpus:
-            return scores(free, none, everywhere)
+            total = scores(free, none, everywhere)
+            if terms is not None:
+                terms[:] = tried[0]
+            return total
         if not request.sharing:
             usable = free == WHOLE
             taken = usable & (usable.cumsum(axis=0) <= request.gpus)
             total = scores(np.where(taken, 0, free), none, everywhere)
+            if terms is not None:
+                terms[:] = tried[0]
             return np.where(taken.sum(axis=0) == request.gpus, total, NOT_FEASIBLE)
         usable = free >= request.milli
         for device in range(1, len(free)):
@@ -191,5 +211,11 @@ class LinearScore:
         columns = np.arange(len(positions))
         after[devices, columns] -= request.milli
         best = np.full(len(cpu), NOT_FEASIBLE)
-        np.maximum.at(best, positions, scores(after, after[devices, columns], positions))
+        left = after[devices, columns]
+        found = scores(after, left, positions)
+        np.maximum.at(best, positions, found)
+        if terms is not None:
+            order = np.lexsort((left, -found, positions))  # of equally good devices the one with the least left
+            at, firsts = np.unique(positions[order], return_index=True)
+            terms[:, at] = tried[0][:, order[firsts]]
         return best

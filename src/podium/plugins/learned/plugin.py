@@ -2,6 +2,9 @@
 
     score = ⌊offset + scale·(Σ weight·term) + ½⌋, within 0–100; a policy file has the weights (`policy_file`)
 
+A policy with a network (`network`) adds its correction to the sum; what it says of a node depends on all nodes that the
+pod fits, so nothing is cached there but the terms.
+
 Terms and prices are those of `placement.gpu`. They come from the scheduler's own state: nothing is measured. The model
 is guarded (`guard`): where it may not be asked, the fallback scores by what is left of cpu and GPU, least first, and
 where that fails all nodes get 50. So the plugin never raises, leaves out no node, and stays within 0–100.
@@ -31,19 +34,22 @@ from podium.placement.gpu.devices import GpuDevices, request_of
 from podium.placement.gpu.knowledge import constrained_demand, price
 from podium.placement.gpu.prices import Prices
 from podium.placement.gpu.request import MODEL, NO_GPU, GpuRequest
-from podium.placement.gpu.terms import FULL_CPU, FULL_GPU, STATE, Floats, group_of, rank_of
+from podium.placement.gpu.terms import FULL_CPU, FULL_GPU, STATE, TERMS, Floats, group_of, rank_of
 from podium.plugins.learned.args import COUNTED, LearnedScoreArgs
 from podium.plugins.learned.decision_log import DecisionLog
 from podium.plugins.learned.guard import Guard, Reason
 from podium.plugins.learned.idle_gpu import IdleGpu
-from podium.plugins.learned.linear import NOT_FEASIBLE, PRICE, RANK, SCAR, LinearScore, NodeState
+from podium.plugins.learned.linear import NOT_FEASIBLE, PRICE, RANK, SCAR, WEIGHED, LinearScore, NodeState
+from podium.plugins.learned.network import PlacementNetwork
+from podium.plugins.learned.onnx_network import OnnxScore
 from podium.plugins.learned.policy_file import PolicyError, PolicyFile, path_of, read_policy
 from podium.plugins.learned.seen_pods import SeenPods, read_classes
 
 NEUTRAL = 50
 FEW_ROWS = 64
 """Up to so many changed rows, going through them one by one is quicker than computing with arrays."""
-MOST_SHAPES = 2000
+MOST_SHAPES, MOST_SHAPES_OF_A_NETWORK = 2000, 60
+"""Shapes that are remembered: 8 bytes a node each, with a network 300."""
 
 
 class RequestShape(NamedTuple):
@@ -57,10 +63,13 @@ class RequestShape(NamedTuple):
 class ShapeScores:
     """What the state of each row and the placement give for pods of one shape."""
 
-    __slots__ = ("base", "cursor")
+    __slots__ = ("base", "cursor", "terms")
 
-    def __init__(self, cluster: Cluster) -> None:
-        self.base: Floats = np.full(cluster.columns.rows, NOT_FEASIBLE)
+    def __init__(self, cluster: Cluster, with_terms: bool) -> None:
+        rows = cluster.columns.rows
+        self.base: Floats = np.full(rows, NOT_FEASIBLE)
+        self.terms: Floats | None = np.zeros((WEIGHED, rows)) if with_terms else None
+        """float64[weighed terms, rows], for a network."""
         self.cursor = cluster.row_cursor()
 
 
@@ -82,12 +91,17 @@ class LearnedScore(Plugin):
         self._path = path_of(args.policy)
         self._file_stamp: Hashable = None
         self._policy: PolicyFile | None = None
+        self._kind = ""
+        self._onnx: OnnxScore | None = None
         try:
             self._seen = SeenPods(_given(args))
             self._load()
         except PolicyError as error:
             raise PluginError(str(error)) from None
+        if self._kind == "network":
+            self.score_scope = Scope.CLUSTER
         self._score: LinearScore | None = None
+        self._network: PlacementNetwork | None = None
         self._built_of: Hashable = None
         self._demand: dict[str, float] = {}
         self._scar: dict[str, float] = {}
@@ -145,6 +159,8 @@ class LearnedScore(Plugin):
         reason = self._source(pod)
         if self.args.mode == "shadow" and self.log is not None:
             return None  # both scores are wanted for every pod
+        if self._network is not None:
+            return None  # what it says of a node depends on the others
         return reason, self.guard.generation, self._built_of, self._prices.generation
 
     def _source(self, pod: Pod) -> Reason | str:
@@ -184,7 +200,13 @@ class LearnedScore(Plugin):
 
     def _load(self) -> None:
         self._file_stamp = self._stamp()
-        self._policy = read_policy(self._path)
+        found = read_policy(self._path)
+        if self._kind and found.kind != self._kind:
+            raise PolicyError(f"{self._path}: is {found.kind}, and was {self._kind}; start again to use it", "schema")
+        graph = None
+        if self.args.runtime == "onnx" and found.kind == "network":
+            graph = OnnxScore(self._path.with_suffix(".onnx"), found)
+        self._policy, self._kind, self._onnx = found, found.kind, graph
         self._ranges = _ranges(self._policy)
         self.guard.set_lasting(None)
         self.guard.generation += 1
@@ -207,6 +229,7 @@ class LearnedScore(Plugin):
         self._built_of = wanted
         self._shapes.clear()
         self._score = LinearScore(policy.matrix(), self._seen.typical)
+        self._network = policy.correction()
         capacity = self._idle.capacity
         classes = ((request, pods) for (_, request), pods in self._seen.classes.items())
         self._demand = constrained_demand(classes, {model: gpu for model, gpu in capacity.items() if gpu and model})
@@ -252,6 +275,8 @@ class LearnedScore(Plugin):
         return self._fallback(cycle, nodes)
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
+        if self._network is not None:
+            return int(self.score(cycle, Nodes(self._cluster, np.array([node.row])))[0])
         if self._last == (cycle.pod.uid, ""):
             try:
                 base = self._refreshed(*_wanted(cycle)).base[node.row]
@@ -273,7 +298,9 @@ class LearnedScore(Plugin):
 
     def choose_device(self, cycle: Cycle, row: int) -> int | None:
         """The first device of those that had as much left as the score was best with."""
-        if self._last != (cycle.pod.uid, "") or self._score is None:
+        if self._last[0] != cycle.pod.uid:
+            self._source(cycle.pod)  # one node fits: no score was asked for
+        if self._last[1] != "" or self._score is None:
             return None
         try:
             cpu, request = _wanted(cycle)
@@ -311,20 +338,46 @@ class LearnedScore(Plugin):
     def _to_compute(self, cycle: Cycle, nodes: Nodes) -> int:
         cpu, request = _wanted(cycle)
         known = self._shapes.get(RequestShape(cpu, request.gpus, request.milli))
-        return len(nodes) if known is None else min(len(nodes), FEW_ROWS)
+        every = known is None or self._network is not None
+        return len(nodes) if every else min(len(nodes), FEW_ROWS)
 
     def _model_scores(self, cycle: Cycle, nodes: Nodes) -> Scores:
-        base = nodes.pick(self._refreshed(*_wanted(cycle)).base)
+        known = self._refreshed(*_wanted(cycle))
+        base = nodes.pick(known.base)
         extra = nodes.pick(self._extra_by_model(cycle)[self._models.ids])
         assert self._policy is not None
         weight = self._weights(cycle)[RANK]
         ranked = extra if not weight else extra + weight * np.array([self._rank(row) for row in nodes.rows.tolist()])
         calibration = self._policy.calibration
-        raw = calibration.offset + calibration.scale * (base + ranked) + 0.5
+        total = base + ranked
+        if self._network is not None and known.terms is not None:
+            total = self._corrected(cycle, nodes, known.terms, total)
+        raw = calibration.offset + calibration.scale * total + 0.5
         if np.isnan(raw).any():
             raise FloatingPointError("a score is not a number")
         scores: Scores = np.clip(np.floor(raw), 0, MAX_SCORE).astype(np.int64)
         return scores
+
+    def _corrected(self, cycle: Cycle, nodes: Nodes, weighed: Floats, linear: Floats) -> Floats:
+        """The score with what the network makes of the nodes that the pod fits."""
+        assert self._network is not None
+        request = _wanted(cycle)[1]
+        prices = np.array([self._price(request, model or "") for model in self._models.values])
+        terms = np.zeros((len(TERMS), len(nodes)))
+        terms[:WEIGHED] = nodes.pick(weighed)
+        terms[PRICE] = nodes.pick(prices[self._models.ids])
+        group, fitting = group_of(request.gpus, request.milli), linear > NOT_FEASIBLE
+        if self._onnx is not None:
+            if not request.models:
+                scar = np.array([self._scar.get(model or "", 0.0) for model in self._models.values])
+                terms[SCAR] = nodes.pick(scar[self._models.ids]) if request.gpus else 0.0
+            if self._weights(cycle)[RANK]:
+                terms[RANK] = [self._rank(row) for row in nodes.rows.tolist()]
+            return self._onnx.scores(terms, group, fitting)
+        if fitting.all():
+            return linear + self._network.corrections(terms, group)
+        linear[fitting] += self._network.corrections(terms[:, fitting], group)
+        return linear
 
     def _points_of_row(self, cycle: Cycle, row: int, base: float) -> int:
         assert self._policy is not None
@@ -349,10 +402,17 @@ class LearnedScore(Plugin):
         request = _wanted(cycle)[1]
         if not request.gpus:
             return 0.0
-        weights, now = self._weights(cycle), self._prices.by_model.get(model, 0.0)
+        weights, now = self._weights(cycle), self._price(request, model)
         if request.models:
-            return float(weights[PRICE] * (now * 0.5))
+            return float(weights[PRICE] * now)
         return float(weights[SCAR] * self._scar.get(model, 0.0) + weights[PRICE] * now)
+
+    def _price(self, request: GpuRequest, model: str) -> float:
+        """The price of a model, half for pods that accept few."""
+        if not request.gpus:
+            return 0.0
+        now = self._prices.by_model.get(model, 0.0)
+        return now * 0.5 if request.models else now
 
     def _extra_by_model(self, cycle: Cycle) -> Floats:
         return np.array([self._extra(cycle, model or "") for model in self._models.values])
@@ -371,26 +431,30 @@ class LearnedScore(Plugin):
         shape = RequestShape(cpu, request.gpus, request.milli)
         known = self._shapes.get(shape)
         if known is None:
-            if len(self._shapes) >= MOST_SHAPES:
+            if len(self._shapes) >= (MOST_SHAPES if self._network is None else MOST_SHAPES_OF_A_NETWORK):
                 self._shapes.clear()
-            known = self._shapes[shape] = ShapeScores(self._cluster)
+            known = self._shapes[shape] = ShapeScores(self._cluster, self._network is not None)
         if known.cursor.at_end:
             return known
         changes = known.cursor.read()
         if changes is None:
             nodes = Nodes(self._cluster, None)
             self._check_ranges(nodes)
-            known.base[:] = self._bases(nodes, cpu, request)
+            known.base[:] = self._bases(nodes, cpu, request, known.terms)
             return known
         present = self._cluster.present
         rows = [row for row in dict.fromkeys((*changes[0], *changes[1])) if present[row]]
         if len(rows) > FEW_ROWS:
-            known.base[rows] = self._bases(Nodes(self._cluster, np.array(rows, dtype=np.intp)), cpu, request)
+            terms = None if known.terms is None else known.terms[:, rows]
+            known.base[rows] = self._bases(Nodes(self._cluster, np.array(rows, dtype=np.intp)), cpu, request, terms)
+            if known.terms is not None and terms is not None:
+                known.terms[:, rows] = terms
             return known
         group = group_of(request.gpus, request.milli)
         assert self._score is not None
         for row in rows:
-            known.base[row] = self._score.base(self._state_of(row), cpu, request, group)[0]
+            terms = None if known.terms is None else known.terms[:, row]
+            known.base[row] = self._score.base(self._state_of(row), cpu, request, group, terms)[0]
         return known
 
     def _state_of(self, row: int) -> NodeState:
@@ -413,7 +477,7 @@ class LearnedScore(Plugin):
         if outside.size and outside.mean() > self.args.most_outside:
             raise _OutsideError
 
-    def _bases(self, nodes: Nodes, cpu: int, request: GpuRequest) -> Floats:
+    def _bases(self, nodes: Nodes, cpu: int, request: GpuRequest, terms: Floats | None) -> Floats:
         devices = self._devices
         assert self._score is not None
         return self._score.bases(
@@ -426,6 +490,7 @@ class LearnedScore(Plugin):
             cpu,
             request,
             group_of(request.gpus, request.milli),
+            terms,
         )
 
     # The fallback

@@ -1,7 +1,8 @@
 """Reads, checks and writes policy files: the weights of a learned score, with where they come from.
 
-A file is JSON (`apiVersion: podium/policy/v1`, kind `linear`). Weights stand by group of pods and term (see
-`placement.gpu.terms`); a term that is missing weighs 0. points = ⌊offset + scale·score + ½⌋, within 0–100.
+A file is JSON (`apiVersion: podium/policy/v1`, kind `linear` or `network`). Weights stand by group of pods and term
+(see `placement.gpu.terms`); a term that is missing weighs 0. A network (see `network`) is added to them.
+points = ⌊offset + scale·score + ½⌋, within 0–100.
 
 Refused: a wrong checksum, other terms than this version computes, numbers that are not finite, weights of terms that
 cannot act on a group, files beyond 16 MB, missing provenance.
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from podium.kube.documents import FILE, DocumentError, read_json
 from podium.placement.gpu.terms import GROUPS, MEANINGLESS, STATE, TERMS
 from podium.placement.gpu.typical_pod_args import TypicalPod
+from podium.plugins.learned.network import NetworkWeights, PlacementNetwork
 
 API_VERSION = "podium/policy/v1"
 LARGEST = 16_000_000
@@ -60,12 +62,13 @@ class PolicyFile(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fie
     """A policy as it is written."""
 
     api_version: str
-    kind: Literal["linear"]
+    kind: Literal["linear", "network"]
     name: str
     version: str
     terms_hash: str
     weights: dict[str, dict[str, float]]
     calibration: Calibration
+    network: NetworkWeights | msgspec.UnsetType = msgspec.UNSET
     trained_on: TrainedOn = TrainedOn()
     provenance: dict[str, Any] = {}
     evaluation: list[dict[str, Any]] = []
@@ -74,6 +77,10 @@ class PolicyFile(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fie
     def matrix(self) -> NDArray[np.float64]:
         """float64[groups, terms]"""
         return np.array([[self.weights.get(group, {}).get(term, 0.0) for term in TERMS] for group in GROUPS])
+
+    def correction(self) -> PlacementNetwork | None:
+        """The network of a policy that has one."""
+        return None if self.network is msgspec.UNSET else PlacementNetwork(self.network)
 
     @property
     def seeds(self) -> set[int]:
@@ -148,6 +155,10 @@ def problems(policy: PolicyFile) -> Iterator[str]:
     offset, scale = policy.calibration.offset, policy.calibration.scale
     if not (math.isfinite(offset) and math.isfinite(scale) and scale > 0):
         yield "calibration: offset and scale must be finite numbers, scale above 0"
+    if (policy.kind == "network") != (policy.network is not msgspec.UNSET):
+        yield "network: a policy of kind network has one, a linear one has none"
+    if policy.network is not msgspec.UNSET:
+        yield from policy.network.problems()
     for term, (low, high) in policy.trained_on.ranges.items():
         if term not in STATE or not low <= high:
             yield f"trainedOn.ranges.{term} is no range of a state term"
