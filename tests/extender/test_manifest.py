@@ -73,7 +73,7 @@ def test_the_agents_of_one_keep_their_weights() -> None:
         ("predicates/safe-overload", "priorities/safe-overload", 1),
         (None, "priorities/safe-balance", 10),
     ]
-    for agent in ("congestion", "pigeon", "reward", "load", "learned", "template"):
+    for agent in ("congestion", "pigeon", "reward", "load", "learned", "online", "template"):
         (entry,) = entries(agent)
         assert entry["weight"] == 10
 
@@ -93,10 +93,13 @@ LEASE = ("coordination.k8s.io", "leases", "get update")
         ("pigeon", {("", "nodes", "list watch"), ("", "pods", "list watch")}, {LEASE}),
         ("load", {("", "nodes", "list watch"), ("", "pods", "list watch")}, {LEASE}),
         ("template", {("", "nodes", "list watch")}, {LEASE}),
-        (
-            "reward",
-            {("", "nodes", "list watch"), ("", "pods", "list watch")},
-            {LEASE, ("", "configmaps", "create"), ("", "configmaps", "get update")},
+        *(
+            (
+                agent,
+                {("", "nodes", "list watch"), ("", "pods", "list watch")},
+                {LEASE, ("", "configmaps", "create"), ("", "configmaps", "get update")},
+            )
+            for agent in ("reward", "online")
         ),
         ("safe,congestion", {("", "nodes", "list watch")}, {LEASE}),
     ],
@@ -139,7 +142,7 @@ def test_everything_is_named_and_placed_as_told() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((), "say which agents: --agents safe,congestion,pigeon,reward,load,learned,template, some of these"),
+        ((), "say which agents: --agents safe,congestion,pigeon,reward,load,learned,online,template, some of these"),
         (("--agents", "nobody"), 'there is no agent "nobody"'),
         (("--agents", "safe", "--env", "NAME"), '--env "NAME": write it as NAME=VALUE'),
         (("--agents", "safe", "--env", "A B=1"), '--env "A B": write it as NAME=VALUE'),

@@ -78,6 +78,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
     },
     "Learning": {
         "LearnedScore": "a policy that was trained for the workload",
+        "OnlineScore": "prefer nodes on which pods are expected to fare well, by the rewards of others",
         "RewardBias": "prefer nodes on which pods of the same type have fared well",
     },
     "Binding, and a start": {

@@ -111,6 +111,13 @@ AGENTS: dict[str, Agent] = {
             watches=(Pod,),  # what nodes have left is counted from their pods
         ),
         Agent(
+            name="online",
+            summary="learns from rewards which load and room of nodes pods fare well with",
+            priorities={"online-score": "OnlineScore"},
+            watches=(Pod,),
+            unready=lambda plugins: plugins["OnlineScore"].unready,
+        ),
+        Agent(
             name="template",
             summary="lets pods go anywhere: there to be copied",
             predicates={"template": "Template"},

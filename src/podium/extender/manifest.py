@@ -21,6 +21,7 @@ from podium.extender.agents import Agent
 from podium.extender.assembly import kinds_to_watch
 from podium.framework.plugin import Plugin
 from podium.kube.json_object import JsonObject
+from podium.plugins.online import args as online
 from podium.plugins.reward import settings as reward
 from podium.serving.manifests import IMAGE, RBAC, account_of, binding, confined, head, rule, to_yaml, unprivileged
 
@@ -30,12 +31,17 @@ CONFIG_FILE = "scheduler.yaml"
 ALONE, TOGETHER = 10, 1
 """Weights of an agent that is the only one, and of one among several."""
 
+LEARNING = {"RewardBias": reward.CONFIG_MAP, "OnlineScore": online.CONFIG_MAP}
+"""Plugins that keep what they learn, and the ConfigMaps in which they do."""
+LEARNING_VARIABLES = {"RewardBias": reward.VARIABLES["config_map"]}
+
 VARIABLES: Mapping[str, Mapping[str, str]] = {
     "safe": {"SAFEUTILIZATION": "90", "SAFEPERCENTILE": "30", "SAFEFORECASTWEIGHT": "20"},
     "congestion": {"CONGESTION_FACTOR_MAX": "10"},
     "pigeon": {"POLICY_OBJECTIVE": "A_BINPACK", "NUM_RESOURCES": "2"},
     "reward": {},
     "load": {"PROMETHEUS_ADDRESS": "http://prometheus.monitoring:9090"},
+    "online": {"PROMETHEUS_ADDRESS": "http://prometheus.monitoring:9090"},
     "template": {"TEMPLATE_POINTS": "1"},
 }
 """What each agent's container is set up with, to be changed there."""
@@ -145,21 +151,25 @@ def agent_roles(agents: Sequence[Agent], registry: Registry, settings: Settings)
     plugins = cast("list[type[Plugin]]", [registry[plugin] for agent in agents for plugin in agent.plugins])
     more = [RESOURCES[kind] for agent in agents for kind in agent.watches]
     watched: dict[str, ApiResource[Any]] = {each.path: each for each in (*kinds_to_watch(plugins), *more)}
-    learns = any(plugin.name == "RewardBias" for plugin in plugins)
-    if learns:
+    config_maps = [_config_map(plugin.name, settings) for plugin in plugins if plugin.name in LEARNING]
+    if config_maps:
         watched[PODS.path] = PODS
     groups: dict[str, list[str]] = {}
     for resource in watched.values():
         groups.setdefault(resource.group, []).append(resource.plural)
     reading = [rule(group, kinds, ["list", "watch"]) for group, kinds in groups.items()]
     keeping = [rule("coordination.k8s.io", ["leases"], ["get", "update"], [name])]
-    if learns:
-        config_map = settings.variables.get(reward.VARIABLES["config_map"], reward.CONFIG_MAP)
-        keeping += [rule("", ["configmaps"], ["create"]), rule("", ["configmaps"], ["get", "update"], [config_map])]
+    if config_maps:
+        keeping += [rule("", ["configmaps"], ["create"]), rule("", ["configmaps"], ["get", "update"], config_maps)]
     return [
         {**head(RBAC, "ClusterRole", name), "rules": reading},
         {**head(RBAC, "Role", name, settings.namespace), "rules": keeping},
     ]
+
+
+def _config_map(plugin: str, settings: Settings) -> str:
+    """Where a plugin keeps what it learns; OnlineScore has no variable for it."""
+    return settings.variables.get(LEARNING_VARIABLES.get(plugin, ""), LEARNING[plugin])
 
 
 # The pod

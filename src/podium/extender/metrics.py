@@ -4,12 +4,14 @@ podium_extender_requests_total{agent, verb, outcome}             outcome: answer
 podium_extender_request_duration_seconds{agent, verb}            from the whole request here to its answer sent off
 podium_extender_rejected_total{reason}                           requests that reached no agent: size, path, …
 podium_extender_nodes, podium_extender_synced, podium_answer_cache_errors_total, podium_build_info
+
+and what plugins that learn have to show (`serving.model_metrics`).
 """
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.metadata import version
 
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, generate_latest
@@ -36,7 +38,11 @@ class ExtenderMetrics:
     """The metrics of one process."""
 
     def __init__(
-        self, nodes: Callable[[], int], synced: Callable[[], bool], cache_errors: Callable[[], int] = lambda: 0
+        self,
+        nodes: Callable[[], int],
+        synced: Callable[[], bool],
+        cache_errors: Callable[[], int] = lambda: 0,
+        more: Iterable[MetricFamily] = (),
     ) -> None:
         self._requests = Counters(
             "podium_extender_requests_total", "Requests answered, by outcome.", ("agent", "verb", "outcome")
@@ -64,6 +70,7 @@ class ExtenderMetrics:
                 lambda: float(cache_errors()),
             ),
             ReadFamily(gauges, "podium_build_info", "Always 1.", lambda: build, ("version", "python")),
+            *more,
         ]
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)

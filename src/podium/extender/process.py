@@ -25,6 +25,7 @@ from podium.extender.service import AgentContext
 from podium.framework.clock import Clock, SystemClock
 from podium.serving.health import Check
 from podium.serving.log import LOG
+from podium.serving.model_metrics import model_families
 from podium.telemetry import Telemetry
 
 LAST_WRITE = 3.0
@@ -81,6 +82,7 @@ def build_process(
             lambda: len(engine.cluster.order.rows),
             lambda: sync.missing() is None,
             lambda: engine.answer_cache.errors.count,
+            model_families(engine.profiles),
         ),
     )
 

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from podium.framework.handle import Handle
 
 
+REWARD = "podium.io/reward"
+"""The annotation of a pod that says how it fares: from 0, as badly as can be, to 1."""
+
+
 class ConfigMapName(NamedTuple):
     """Where learners keep things: a ConfigMap."""
 

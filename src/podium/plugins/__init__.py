@@ -66,6 +66,7 @@ IN_TREE = {
     "GpuBestFit": "gpu_share",
     "GpuFGD": "gpu_share",
     "LearnedScore": "learned",
+    "OnlineScore": "online",
     "Coscheduling": "coscheduling",
     "NetworkOverhead": "network_overhead",
     "TopologicalSort": "topological_sort",

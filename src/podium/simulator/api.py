@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from podium.engine.intake import Intake
 from podium.framework.diagnosis import Nomination
+from podium.framework.experience import REWARD
 from podium.framework.handle import Preemptor
 from podium.kube import Condition, PersistentVolume, PersistentVolumeClaim, Pod, PodStatus, ResourceClaim
 from podium.kube.claim_status import deallocated, released, reserved
@@ -27,6 +28,7 @@ from podium.simulator.distributions import Draw
 from podium.simulator.pods import FOREVER, PodArrival
 from podium.simulator.qos_figures import QosFigures
 from podium.simulator.reasons import main_reason
+from podium.simulator.rewards import RewardGiver
 from podium.simulator.timeline import EventTimeline, SimulatedClock
 from podium.simulator.usage import UsageMeter
 from podium.simulator.waits import WaitTimes
@@ -104,6 +106,7 @@ class VirtualApi:
         self._bounded: dict[str, LivePod] = {}
         """By name of the arrival: pods that go at a certain time."""
         self.usage: UsageMeter | None = None
+        self.rewards: RewardGiver | None = None
         self._bound: list[tuple[Pod, str]] = []
         self._writes: list[Callable[[], None]] = []
 
@@ -282,6 +285,15 @@ class VirtualApi:
         self._set(pod)
         if self.usage is not None:
             self.usage.came(pod.metadata.uid, node_name, live.arrival.template, live.traits)
+        if self.rewards is not None:
+            self._timeline.plan(live.began + self.rewards.delay(), self._reward, live)
+
+    def _reward(self, live: LivePod) -> None:
+        """It is known how the pod fares."""
+        if self.rewards is not None and self.live.get(live.pod.metadata.uid) is live and not live.suspended:
+            reward = self.rewards.reward(live.node_name, self._clock.time)
+            self.annotate(live.pod, {REWARD: str(reward)})
+            self._set(live.pod)
 
     def _start(self, live: LivePod) -> None:
         """The pod's node says that it runs."""

@@ -4,7 +4,8 @@ Percentages of allocation are of what the present nodes offer. `arrived_pct` is 
 arrived, as a share of what nodes offered at the start: of GPUs where there are any, else of CPU. CPU fragmentation is
 the share of free CPU on nodes where a pod does not fit, averaged over the requests of the pods that arrived. Figures
 of usage are of the last measurement, `overloaded_node_minutes` is a sum; `network_imbalance_pct` is the deviation of
-traffic over nodes as a share of its mean. Where controllers were promised something, the last columns say what became
+traffic over nodes as a share of its mean. `reward_mean` is of all rewards so far, `reward_recent_pct` of those since
+the last checkpoint. Where controllers were promised something, the last columns say what became
 of that.
 """
 
@@ -21,6 +22,7 @@ from podium.simulator.api import VirtualApi
 from podium.simulator.gpu_figures import GpuFigures
 from podium.simulator.pods import PodTemplate
 from podium.simulator.qos_figures import NO_FIGURES, QosFigures
+from podium.simulator.rewards import RewardGiver
 from podium.simulator.timeline import EPOCH
 from podium.simulator.usage import UsageMeter
 
@@ -58,6 +60,8 @@ COLUMNS = (
     "cpu_utilisation_max_pct",
     "network_imbalance_pct",
     "overloaded_node_minutes",
+    "reward_mean",
+    "reward_recent_pct",
     *REPORT_COLUMNS,
 )
 WHOLE_NUMBERS = frozenset(name for name in COLUMNS if "_" not in name and name not in REPORT_COLUMNS) | {"empty_nodes"}
@@ -74,6 +78,7 @@ class CheckpointFigures:
         usage: UsageMeter | None,
         arrived_every: int | None,
         qos: QosFigures | None = None,
+        rewards: RewardGiver | None = None,
     ) -> None:
         self._api = api
         self._cluster = cluster
@@ -81,6 +86,7 @@ class CheckpointFigures:
         self._usage = usage
         self._every = arrived_every
         self._qos = qos
+        self._rewards = rewards
         self._cpu_capacity = max(1, int(cluster.resources.table(("cpu",), offered=True).sum()))
         self._cpu_arrived = 0
         self._shapes: dict[tuple[int, int], int] = {}
@@ -168,6 +174,7 @@ class CheckpointFigures:
             *_of_nodes(utilisation, (np.mean, np.std, np.max)),
             math.nan if usage is None else usage.network_imbalance,
             math.nan if usage is None else usage.overloaded_minutes,
+            *((math.nan, math.nan) if self._rewards is None else self._rewards.figures()),
             *(NO_FIGURES if self._qos is None else self._qos.report(EPOCH + time, api.preempted)),
         ]
 

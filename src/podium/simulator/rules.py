@@ -8,7 +8,16 @@ from typing import Any, TypeVar
 from podium.config.field import FieldPath
 from podium.config.strict import Mistake
 from podium.simulator.distributions import DistributionError, is_duration, is_quantity
-from podium.simulator.scenario import Contender, Distribution, NodeGroup, PodSource, Scenario, UsageModel, Varying
+from podium.simulator.scenario import (
+    Contender,
+    Distribution,
+    NodeGroup,
+    PodSource,
+    RewardRules,
+    Scenario,
+    UsageModel,
+    Varying,
+)
 from podium.simulator.seeds import parse_seeds
 
 T = TypeVar("T")
@@ -42,6 +51,8 @@ def check(scenario: Scenario) -> Iterator[Mistake]:
     yield from _check_varying(scenario.start_delay, root.child("startDelay"), time=True)
     if scenario.usage is not None:
         yield from _check_usage(scenario.usage, root.child("usage"))
+    if scenario.rewards is not None:
+        yield from _check_rewards(scenario.rewards, scenario.usage, root.child("rewards"))
     if scenario.checkpoints.every is not None and scenario.checkpoints.every <= 0:
         yield Mistake(root.child("checkpoints", "every"), "must be longer than nothing")
     if scenario.duration is not None and scenario.duration <= 0:
@@ -111,6 +122,19 @@ def _check_usage(usage: UsageModel, path: FieldPath) -> Iterator[Mistake]:
     for name in ("period", "interval", "window"):
         if getattr(usage, name) <= 0:
             yield Mistake(path.child(name), "must be longer than nothing")
+
+
+def _check_rewards(rewards: RewardRules, usage: UsageModel | None, path: FieldPath) -> Iterator[Mistake]:
+    if usage is None:
+        yield Mistake(path, "rewards go by load, so the scenario needs usage")
+    yield from _check_varying(rewards.after, path.child("after"), time=True)
+    times = [phase.at for phase in rewards.phases]
+    if times != sorted(times):
+        yield Mistake(path.child("phases"), "expected phases in the order of their times")
+    for i, phase in enumerate(rewards.phases):
+        for label in phase.labels:
+            if "=" not in label:
+                yield Mistake(path.child("phases").index(i).child("labels"), f'"{label}": write it as key=value')
 
 
 def _check_varying(value: Varying | None, path: FieldPath, *, time: bool = False) -> Iterator[Mistake]:

@@ -36,6 +36,7 @@ from podium.simulator.pods import PodArrival
 from podium.simulator.qos_figures import QosFigures
 from podium.simulator.reading import LoadedScenario
 from podium.simulator.reasons import main_reason
+from podium.simulator.rewards import RewardGiver
 from podium.simulator.rules import listed
 from podium.simulator.seeds import generator
 from podium.simulator.timeline import NEVER, EventTimeline, SimulatedClock
@@ -124,6 +125,9 @@ class SimulatedRun:
             self._usage = UsageMeter(scenario.usage, scheduler.cluster, load, annotated)
             self._traits = traits_sampler(scenario.usage, seed)
             self._api.usage = self._usage
+            if scenario.rewards is not None:
+                rng = generator(seed, "rewards")
+                self._api.rewards = RewardGiver(scenario.rewards, self._usage, scheduler.cluster, rng)
         self._only_name = config.profiles[0].scheduler_name if len(config.profiles) == 1 else None
         self._decision = scenario.decision / SECOND
         self._end = NEVER if scenario.duration is None else scenario.duration / SECOND
@@ -152,7 +156,7 @@ class SimulatedRun:
             given = workloads(scenario, loaded.source)
             gpus = GpuFigures(scheduler.cluster, capacity, typical_of(given, loaded.source))
         arrived_pct = scenario.checkpoints.arrived_pct
-        figures = CheckpointFigures(api, scheduler.cluster, gpus, self._usage, arrived_pct, self._qos)
+        figures = CheckpointFigures(api, scheduler.cluster, gpus, self._usage, arrived_pct, self._qos, api.rewards)
         faults = NodeFaults(
             scenario.faults,
             generator(self._seed, "faults"),

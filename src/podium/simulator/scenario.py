@@ -192,6 +192,31 @@ class UsageModel(_Part, frozen=True):
     """A node is overloaded above this share of its CPU."""
 
 
+class RewardPhase(_Part, frozen=True):
+    """What rewards lose from a time on."""
+
+    at: Duration = field(default_factory=lambda: Duration.parse("0s"))
+    cpu: Share = 0.0
+    memory: Share = 0.0
+    network: Share = 0.0
+    """On a node that is full; on others by the square of its load."""
+    labels: dict[str, Share] = field(default_factory=dict)
+    """On nodes with a label, written `key=value`."""
+
+
+class RewardRules(_Part, frozen=True):
+    """How pods fare on their nodes; each says so in its annotation podium.io/reward."""
+
+    after: Varying = "1m"
+    """From binding to the reward; a pod that ends before has none."""
+    noise: Share = 0.05
+    """The deviation of what nothing explains."""
+    network_full: Annotated[float, Meta(gt=0)] = 1e8
+    """Bytes a second of a node whose network is full."""
+    phases: list[RewardPhase] = field(default_factory=list)
+    """In the order of their times: the last that has begun counts."""
+
+
 class Contender(_Part, frozen=True):
     """One profile to compare: kube-scheduler's default, the fields of a profile, or a whole configuration file."""
 
@@ -237,6 +262,8 @@ class Scenario(_Part, frozen=True):
     """Virtual time each decision takes."""
     faults: list[Fault] = field(default_factory=list)
     usage: UsageModel | None = None
+    rewards: RewardRules | None = None
+    """With `usage`: how pods fare."""
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     summary: list[str] = field(default_factory=list)
     """Figures that the summary shows; where it is empty, those that vary."""

@@ -8,7 +8,7 @@ import numpy as np
 
 MOST_SEEDS = 100_000
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
-_PURPOSES = ("order", "arrivals", "lifetimes", "shapes", "usage", "faults", "delays")
+_PURPOSES = ("order", "arrivals", "lifetimes", "shapes", "usage", "faults", "delays", "rewards")
 
 
 def parse_seeds(given: int | str | list[int]) -> list[int]:

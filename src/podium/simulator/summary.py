@@ -38,6 +38,7 @@ USUAL = (
     "cpu_utilisation_pct",
     "cpu_utilisation_sd_pct",
     "overloaded_node_minutes",
+    "reward_mean",
     *REPORT_COLUMNS,
 )
 """Figures that a summary shows where the scenario names none, as far as they say something."""

@@ -63,6 +63,7 @@ class UsageMeter:
         samples = max(1, round(model.window / model.interval))
         self._history: Floats = np.full((samples, 3, 0), np.nan)
         self._taken = 0
+        self._latest: Floats = np.zeros((3, 0))
         self.utilisation: Floats = np.zeros(0)
         """float64[present nodes]: share of its CPU that each used at the last measurement, beyond 1 where pods want
         more than there is."""
@@ -107,6 +108,7 @@ class UsageMeter:
             self._history = grown
         self._history[self._taken % len(self._history), :, :rows] = use
         self._taken += 1
+        self._latest = use
         present = self._cluster.order.rows
         offered = self._cluster.resources.table(RESOURCES, offered=True)[0][present]
         self.utilisation = use[0][present] / np.maximum(offered, 1)
@@ -116,6 +118,14 @@ class UsageMeter:
         over = int(np.count_nonzero(self.utilisation > self._model.overload))
         self.overloaded_minutes += over * self._model.interval / 60e9
         self._tell(now)
+
+    def load_of(self, row: int) -> tuple[float, float, float]:
+        """What a node used at the last measurement: shares of its cpu and memory, bytes a second."""
+        if row >= self._latest.shape[1]:
+            return 0.0, 0.0, 0.0
+        cpu, memory, network = self._latest[:, row].tolist()
+        offered = self._cluster.resources.table(RESOURCES, offered=True)[:, row].tolist()
+        return min(cpu / max(offered[0], 1), 1.0), min(memory / max(offered[1], 1), 1.0), network
 
     def _use(self, time: float) -> Floats:
         """float64[cpu in thousandths, memory in bytes, bytes a second; rows]."""

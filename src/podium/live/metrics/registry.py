@@ -17,8 +17,8 @@ from podium.engine.scheduler import Scheduler
 from podium.framework.clock import Clock
 from podium.live.metrics.claims import ClaimMetrics
 from podium.live.metrics.engine import MetricsTimer
-from podium.plugins.learned import LearnedScore
 from podium.serving.families import Labels, MetricFamily, ReadFamily, Reading, counters, gauges
+from podium.serving.model_metrics import model_families
 from podium.serving.process_metrics import ProcessMetrics
 
 
@@ -35,7 +35,7 @@ class Metrics(ProcessMetrics):
         """Show what a scheduler's queue, cluster and memory hold; `bindings` says how many are under way."""
         self.families += _of_queue(scheduler)
         self.families += _of_cluster(scheduler)
-        self.families += _of_models(scheduler)
+        self.families += model_families(scheduler.profiles)
         if bindings is not None:
             self.gauge(
                 "scheduler_goroutines",
@@ -114,40 +114,5 @@ def _of_cluster(scheduler: Scheduler) -> list[MetricFamily]:
             "podium_answer_cache_errors_total",
             "Unexpected exceptions in the answer cache; the pods were decided without it.",
             lambda: cache.errors.count,
-        ),
-    ]
-
-
-def _of_models(scheduler: Scheduler) -> list[MetricFamily]:
-    """Who decided where a trained model scores: nothing where no profile has one."""
-    models = [
-        (name, plugin)
-        for name, runtime in scheduler.profiles.items()
-        for plugin in runtime.plugins.values()
-        if isinstance(plugin, LearnedScore)
-    ]
-
-    def decisions() -> Reading:
-        found: dict[Labels, float] = {}
-        for name, plugin in models:
-            for source, number in plugin.guard.fallbacks.items():
-                found[name, source or "model"] = number
-        return found
-
-    if not models:
-        return []
-    return [
-        ReadFamily(
-            counters,
-            "podium_learned_decisions_total",
-            "Decisions with LearnedScore, by who made them: the model, or the fallback and why.",
-            decisions,
-            ("profile", "source"),
-        ),
-        ReadFamily(
-            counters,
-            "podium_learned_overruns_total",
-            "Answers of the model that took longer than its deadline.",
-            lambda: float(sum(plugin.guard.overruns for _, plugin in models)),
         ),
     ]

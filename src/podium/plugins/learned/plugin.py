@@ -6,8 +6,8 @@ A policy with a network (`network`) adds its correction to the sum; what it says
 pod fits, so nothing is cached there but the terms.
 
 Terms and prices are those of `placement.gpu`. They come from the scheduler's own state: nothing is measured. The model
-is guarded (`guard`): where it may not be asked, the fallback scores by what is left of cpu and GPU, least first, and
-where that fails all nodes get 50. So the plugin never raises, leaves out no node, and stays within 0–100.
+is guarded (`placement.model_guard`): where it may not be asked, the fallback scores by what is left of cpu and GPU,
+least first, and where that fails all nodes get 50. So the plugin never raises, leaves out no node, stays within 0–100.
 
 In `shadow` the fallback decides and the model's scores are recorded. In `canary:p` a share of the pods, chosen by a
 hash of their uid, is decided by the model. The file is looked at before each decision: one that is replaced takes
@@ -35,9 +35,9 @@ from podium.placement.gpu.knowledge import constrained_demand, price
 from podium.placement.gpu.prices import Prices
 from podium.placement.gpu.request import MODEL, NO_GPU, GpuRequest
 from podium.placement.gpu.terms import FULL_CPU, FULL_GPU, STATE, TERMS, Floats, group_of, rank_of
+from podium.placement.model_guard import ModelGuard
 from podium.plugins.learned.args import COUNTED, LearnedScoreArgs
 from podium.plugins.learned.decision_log import DecisionLog
-from podium.plugins.learned.guard import Guard, Reason
 from podium.plugins.learned.idle_gpu import IdleGpu
 from podium.plugins.learned.linear import NOT_FEASIBLE, PRICE, RANK, SCAR, WEIGHED, LinearScore, NodeState
 from podium.plugins.learned.network import PlacementNetwork
@@ -87,7 +87,7 @@ class LearnedScore(Plugin):
         self._models = cluster.labels.column(MODEL)
         self._idle = IdleGpu(cluster, self._devices)
         self._prices = Prices()
-        self.guard = Guard(args.deadline.seconds)
+        self.guard = ModelGuard(args.deadline.seconds)
         self._path = path_of(args.policy)
         self._file_stamp: Hashable = None
         self._policy: PolicyFile | None = None
@@ -109,7 +109,7 @@ class LearnedScore(Plugin):
         self._unprepared: dict[tuple[int, GpuRequest], None] = {}
         """Requests whose nodes are to be computed outside a decision."""
         self._ranks: dict[str, float] = {}
-        self._last: tuple[str, Reason | str] = "", ""
+        self._last: tuple[str, str] = "", ""
         self.log = DecisionLog(args.log) if args.log else None
         self._warned = False
 
@@ -163,7 +163,7 @@ class LearnedScore(Plugin):
             return None  # what it says of a node depends on the others
         return reason, self.guard.generation, self._built_of, self._prices.generation
 
-    def _source(self, pod: Pod) -> Reason | str:
+    def _source(self, pod: Pod) -> str:
         """Why the fallback decides about a pod; empty where the model does. Everything is brought up to date."""
         try:
             reason = self._find_source(pod)
@@ -175,7 +175,7 @@ class LearnedScore(Plugin):
         self._last = pod.uid, reason
         return reason
 
-    def _find_source(self, pod: Pod) -> Reason | str:
+    def _find_source(self, pod: Pod) -> str:
         if self.args.mode == "off":
             return "off"
         self._look_at_file()
@@ -195,7 +195,7 @@ class LearnedScore(Plugin):
                 self._load()
             except PolicyError as error:
                 self._policy = None
-                self.guard.set_lasting(error.reason)  # type: ignore[arg-type]
+                self.guard.set_lasting(error.reason)
                 self.handle.report(f"LearnedScore: {error}; the fallback decides")
 
     def _load(self) -> None:
@@ -313,7 +313,7 @@ class LearnedScore(Plugin):
             self._failed("exception", error)
             return None
 
-    def _guarded(self, compute: Callable[[], Scores], reason: Reason | str) -> tuple[Scores | None, Reason | str]:
+    def _guarded(self, compute: Callable[[], Scores], reason: str) -> tuple[Scores | None, str]:
         try:
             return compute(), reason
         except _OutsideError:
@@ -324,12 +324,12 @@ class LearnedScore(Plugin):
         except Exception as error:
             return None, self._failed("exception", error)
 
-    def _failed(self, reason: Reason, error: Exception) -> Reason:
+    def _failed(self, reason: str, error: Exception) -> str:
         self.guard.failed(self.handle.clock.now())
         self.handle.report(f"LearnedScore: {type(error).__name__}: {error}; the fallback decides")
         return reason
 
-    def _recount(self, pod: Pod, reason: Reason | str) -> None:
+    def _recount(self, pod: Pod, reason: str) -> None:
         """The model was to be asked, and was not able to answer."""
         self.guard.fallbacks[self._last[1]] -= 1
         self.guard.fallbacks[reason] += 1

@@ -9,19 +9,14 @@ computed, so that nothing is ever late there.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal
 
-Reason = Literal["timeout", "exception", "nan", "schema", "ood", "drift", "breaker_open", "no_model"]
-REASONS: tuple[Reason, ...] = (
-    "timeout", "exception", "nan", "schema", "ood", "drift", "breaker_open", "no_model",
-)  # fmt: skip
 IN_A_ROW = 5
 PAUSE = 30.0
 SMOOTHING = 0.2
 FORGETTING = 0.9
 
 
-class Guard:
+class ModelGuard:
     """The health of the model; `generation` moves whenever the answer to `reason` may."""
 
     def __init__(self, deadline: float) -> None:
@@ -29,15 +24,15 @@ class Guard:
         self._per_node = 0.0
         self._bad_in_a_row = 0
         self._closed_until = 0.0
-        self._closed_for: Reason | None = None
-        self.lasting: Reason | None = None
+        self._closed_for: str | None = None
+        self.lasting: str | None = None
         """What is wrong until something else changes: the file, the pods, the cluster."""
         self.fallbacks: Counter[str] = Counter()
         """Decisions of the fallback, by reason."""
         self.overruns = 0
         self.generation = 0
 
-    def reason(self, now: float) -> Reason | None:
+    def reason(self, now: float) -> str | None:
         """Why the model may not be asked now."""
         if self.lasting is not None:
             return self.lasting
@@ -48,7 +43,7 @@ class Guard:
             self._per_node = 0.0  # the try measures it
         return None
 
-    def set_lasting(self, reason: Reason | None) -> None:
+    def set_lasting(self, reason: str | None) -> None:
         if reason != self.lasting:
             self.lasting = reason
             self.generation += 1
@@ -83,6 +78,6 @@ class Guard:
             self._bad_in_a_row = 0
             self._close("breaker_open", now)
 
-    def _close(self, reason: Reason | None, now: float) -> None:
+    def _close(self, reason: str | None, now: float) -> None:
         self._closed_for, self._closed_until = reason, now + PAUSE
         self.generation += 1

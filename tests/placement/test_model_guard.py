@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from podium.plugins.learned.guard import IN_A_ROW, PAUSE, Guard
+from podium.placement.model_guard import IN_A_ROW, PAUSE, ModelGuard
 
 
 def test_late_answers_in_a_row_open_the_breaker_for_a_while() -> None:
-    guard = Guard(0.005)
+    guard = ModelGuard(0.005)
     for _ in range(IN_A_ROW):
         assert guard.reason(100.0) is None
         guard.took(1000, 0.006, 100.0)
@@ -16,7 +16,7 @@ def test_late_answers_in_a_row_open_the_breaker_for_a_while() -> None:
 
 
 def test_an_answer_in_time_begins_the_count_again() -> None:
-    guard = Guard(0.005)
+    guard = ModelGuard(0.005)
     for _ in range(2):
         for _ in range(IN_A_ROW - 1):
             guard.took(1000, 0.006, 0.0)
@@ -25,7 +25,7 @@ def test_an_answer_in_time_begins_the_count_again() -> None:
 
 
 def test_what_is_expected_to_be_late_is_not_begun() -> None:
-    guard = Guard(0.005)
+    guard = ModelGuard(0.005)
     guard.took(100, 0.001, 0.0)
     before = guard.generation
     assert not guard.too_slow(500)
@@ -36,7 +36,7 @@ def test_what_is_expected_to_be_late_is_not_begun() -> None:
 
 
 def test_every_change_moves_the_generation() -> None:
-    guard = Guard(0.005)
+    guard = ModelGuard(0.005)
     seen = [guard.generation]
     guard.set_lasting("drift")
     seen.append(guard.generation)

@@ -1,0 +1,289 @@
+"""Prefers nodes on which a pod is expected to fare well, by rewards that pods have had (OnlineScore).
+
+    value = expected reward + explore·deviation + neighbours·Σ weight·load     (`bandit`, of `node_features`)
+    score = ⌊offset + scale·value + ½⌋, within 0–100
+
+The last term, over the loads whose weight is negative, is what the pod costs those that are there: each of n pods on a
+node brings an n-th of its load, and costs each of the n that much times the weight. Without it every pod would go where
+it fares best itself, until that is no better than elsewhere, and all are worse off.
+
+Learning goes on beside the decisions: pods that get a node and rewards that come are taken in as events arrive, a small
+fixed amount of work each. Decisions read the last model that was published, at most one a `refresh`, with its scale: 10
+to 90 over all nodes at that time, unless values differ by less than the model knows.
+
+Where the model is away or unsure, the fallback scores by measured load and what recent pods request, where nothing is
+measured by requests, and where that fails all nodes get 50. Why it decides is counted: `shadow`, `few` rewards,
+`unsure`, `stale` measurements, `drift` (the errors of the model have grown), `timeout`, `nan`, `exception`,
+`breaker_open`. The model learns from what the fallback decides, too, so there is no time in which it must try things.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from podium.cluster import Nodes
+from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, PluginError, Resource, Scope, Scores
+from podium.framework.environment import filled
+from podium.framework.experience import REWARD, ConfigMapName, learn
+from podium.kube import Pod
+from podium.placement.model_guard import ModelGuard
+from podium.plugins.online.args import VARIABLES, OnlineScoreArgs
+from podium.plugins.online.bandit import Floats, RewardModel
+from podium.plugins.online.learner import MOST_PLACEMENTS, OnlineLearner, Placement
+from podium.plugins.online.node_features import NodeFeatures, PodAmounts, amounts_of
+from podium.plugins.online.saved_state import StateFile
+
+NEUTRAL = 50
+LOW, HIGH = 10.0, 90.0
+"""Scores of the worst and the best node when a model is published: there is room for nodes that change after it."""
+LEAST_SPREAD = 0.05
+"""Values that differ by less do not get the whole range of scores."""
+MOST_DUE = 16
+"""Placements that get their reward from load at one event."""
+
+
+class PublishedModel(NamedTuple):
+    """A model that decisions read, with how its values become scores."""
+
+    model: RewardModel
+    offset: float
+    scale: float
+    width: float
+    """The deviation of what is expected, in the median over nodes."""
+    at: float
+    measured: int
+    """The generation of the measurements it was scaled with."""
+
+
+class OnlineScore(Plugin):
+    Args = OnlineScoreArgs
+    score_scope = Scope.PODS
+    sees_claims = False
+
+    def __init__(self, args: OnlineScoreArgs, handle: Handle) -> None:
+        super().__init__(filled(args, VARIABLES), handle)
+        settings: OnlineScoreArgs = self.args
+        if settings.source.kind == "prometheus" and not settings.effective_source.address:
+            raise PluginError("set prometheusAddress, or environment variable PROMETHEUS_ADDRESS, to Prometheus' URL")
+        self._cluster = handle.cluster
+        self._features = NodeFeatures(settings, handle)
+        self.guard = ModelGuard(settings.deadline.seconds)
+        self.learner = learn(handle, ConfigMapName(settings.namespace, settings.config_map), self._new_learner)
+        if self.learner.features != self._features.names:
+            where = f"{settings.namespace}/{settings.config_map}"
+            raise PluginError(f"profiles with different metrics learn into the ConfigMap {where}; give each its own")
+        self.published: dict[str, PublishedModel] = {}
+        self._generation = 0
+        self._asked: OrderedDict[str, None] = OrderedDict()
+        """Pods that were scored and are not bound yet, by uid."""
+        self._last = "", ""
+        self._known_of = -1, -1
+        self._missing_share = 1.0
+
+    def _new_learner(self) -> OnlineLearner:
+        settings: OnlineScoreArgs = self.args
+        return OnlineLearner(
+            self._features.names,
+            forgetting=settings.forgetting,
+            within=settings.reward_within.seconds,
+            annotated=settings.rewards == "annotation",
+            file=StateFile(settings.state_file) if settings.state_file else None,
+            report=self.handle.report,
+        )
+
+    def interests(self) -> Iterable[Any]:
+        return ()
+
+    @property
+    def unready(self) -> str | None:
+        """What keeps it from scoring well: that nothing was measured yet."""
+        return None if self._features.generation.count else "nothing has been measured yet"
+
+    # What is heard of
+
+    def observe(self, resource: str, before: Any, after: Any) -> None:
+        pod = before if after is None else after
+        if resource != Resource.POD or not isinstance(pod, Pod):
+            return
+        now = self.handle.clock.now()
+        try:
+            if after is not None and pod.node_name and pod.uid in self._asked:
+                del self._asked[pod.uid]
+                self._note_placement(pod, now)
+            self.learner.heard(pod.uid, pod.metadata.annotations.get(REWARD), pod.status.phase == "Failed", now)
+            if self.args.rewards == "load":
+                self._reward_by_load(now)
+            self._publish(pod, now)
+            self.learner.write(now)
+        except Exception as error:
+            self._failed(error)
+
+    def _note_placement(self, pod: Pod, now: float) -> None:
+        row = self._cluster.row_of.get(pod.node_name)
+        if row is not None:
+            facts = self._cluster.facts.of(pod)
+            features = self._features.of_placed(pod, row, facts, self.learner.classes)
+            self.learner.placed(pod.uid, Placement(self._type_of(pod), pod.node_name, features, now))
+
+    def _reward_by_load(self, now: float) -> None:
+        """Judge placements by the load of their node a while later, between the highest (0) and the lowest (1)."""
+        for uid, placement in self.learner.due(now - self.args.reward_after.seconds, MOST_DUE):
+            load, _median, low, high = self._loads()
+            row = self._cluster.row_of.get(placement.node_name)
+            mine = np.nan if row is None else float(load[row])
+            if np.isnan(mine):
+                self.learner.reward(uid, np.nan, now)
+                self.learner.waiting.pop(uid, None)
+            else:
+                self.learner.reward(uid, (high - mine) / (high - low) if high > low else 1.0, now)
+
+    def _loads(self) -> tuple[Floats, float, float, float]:
+        """float64[rows]: the load of nodes; its median, lowest and highest."""
+        load, median = self._features.load()
+        present = load[self._cluster.present]
+        known = present[~np.isnan(present)]
+        return load, median, float(known.min(initial=1.0)), float(known.max(initial=0.0))
+
+    # Publishing
+
+    def _publish(self, pod: Pod, now: float) -> None:
+        """Let decisions about such pods see what was learnt and measured, if that is due."""
+        kind = self.learner.type_of(self._type_of(pod))
+        bandit = self.learner.models.get(kind)
+        if bandit is None:
+            return
+        known = self.published.get(kind)
+        measured = self._features.generation.count
+        if known is not None:
+            unchanged = known.model.rewards == bandit.rewards and known.measured == measured
+            if unchanged or now - known.at < self.args.refresh.seconds:
+                return
+        model = bandit.model()
+        rows = self._cluster.order.rows
+        if not len(rows):
+            return
+        features = self._features.of(Nodes(self._cluster, rows), self._amounts(pod), self.learner.classes)
+        deviation = model.deviation(features)
+        values = self._values(model, features, deviation)
+        low, high, width = float(values.min()), float(values.max()), float(np.median(deviation))
+        if not np.isfinite((low, high, width)).all():
+            raise FloatingPointError("an expected reward is not a number")
+        scale = (HIGH - LOW) / max(high - low, width, LEAST_SPREAD)
+        offset = (HIGH + LOW) / 2 - scale * (low + high) / 2
+        self.published[kind] = PublishedModel(model, offset, scale, width, now, measured)
+        self._generation += 1
+
+    def _values(self, model: RewardModel, features: Floats, deviation: Floats) -> Floats:
+        values = model.expected(features) + self.args.explore * deviation
+        for load in self._features.loads:
+            cost = self.args.neighbours * min(model.weights[load], 0.0)
+            if cost:
+                values = values + cost * features[load]
+        return values
+
+    def _amounts(self, pod: Pod) -> PodAmounts:
+        return amounts_of(self._cluster.facts.of(pod))
+
+    def _type_of(self, pod: Pod) -> str:
+        return pod.metadata.labels.get(self.args.type_label, "") if self.args.type_label else ""
+
+    # Who decides
+
+    def watermark(self, pod: Pod) -> Hashable:
+        reason = self._source(pod)
+        return reason, self.guard.generation, self._features.generation.count, self._generation
+
+    def _source(self, pod: Pod) -> str:
+        """Why the fallback decides about a pod; empty where the model does."""
+        reason = self._find_source(pod)
+        if self._last[0] != pod.uid:
+            self.guard.fallbacks[reason] += 1
+            self._asked[pod.uid] = None
+            if len(self._asked) > MOST_PLACEMENTS:
+                self._asked.popitem(last=False)
+        self._last = pod.uid, reason
+        return reason
+
+    def _find_source(self, pod: Pod) -> str:
+        settings: OnlineScoreArgs = self.args
+        if settings.mode == "shadow":
+            return "shadow"
+        published = self.published.get(self.learner.type_of(self._type_of(pod)))
+        if published is None or published.model.rewards < settings.few_rewards:
+            return "few"
+        if published.model.distrusted:
+            return "drift"
+        if published.width > settings.most_width:
+            return "unsure"
+        if self._missing() > settings.most_missing:
+            return "stale"
+        return self.guard.reason(self.handle.clock.now()) or ""
+
+    def _missing(self) -> float:
+        generation, rows = self._features.generation.count, self._cluster.columns.rows
+        if self._known_of != (generation, rows):
+            self._known_of = generation, rows
+            self._missing_share = self._features.missing()
+        return self._missing_share
+
+    # Scores
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
+        pod = cycle.pod
+        if self._source(pod) == "":
+            clock = self.handle.clock
+            began = clock.now()
+            if self.guard.too_slow(len(nodes)):
+                self._recount(pod, "timeout")
+            else:
+                try:
+                    scores = self._model_scores(pod, amounts_of(cycle.facts), nodes)
+                except FloatingPointError as error:
+                    self._recount(pod, self._failed(error, "nan"))
+                except Exception as error:
+                    self._recount(pod, self._failed(error))
+                else:
+                    self.guard.took(len(nodes), clock.now() - began, began)
+                    return scores
+        try:
+            return self._fallback(amounts_of(cycle.facts), nodes)
+        except Exception as error:
+            self._failed(error)
+            return np.full(len(nodes), NEUTRAL, dtype=np.int64)
+
+    def _model_scores(self, pod: Pod, amounts: PodAmounts, nodes: Nodes) -> Scores:
+        published = self.published[self.learner.type_of(self._type_of(pod))]
+        features = self._features.of(nodes, amounts, self.learner.classes)
+        values = self._values(published.model, features, published.model.deviation(features))
+        raw = published.offset + published.scale * values
+        if np.isnan(raw).any():
+            raise FloatingPointError("an expected reward is not a number")
+        return _points(raw)
+
+    def _fallback(self, amounts: PodAmounts, nodes: Nodes) -> Scores:
+        """Least load first, with what recent pods request; where nothing is measured, least requested first."""
+        load, median = self._features.load()
+        if np.isnan(median):
+            return _points(MAX_SCORE * (1 - self._features.requested(nodes, amounts).mean(axis=0)))
+        known = nodes.pick(load)
+        return _points(MAX_SCORE * (1 - np.where(np.isnan(known), median, known) - self._features.recent(nodes)))
+
+    def _recount(self, pod: Pod, reason: str) -> None:
+        """The model was to be asked, and was not able to answer."""
+        self.guard.fallbacks[self._last[1]] -= 1
+        self.guard.fallbacks[reason] += 1
+        self._last = pod.uid, reason
+
+    def _failed(self, error: Exception, reason: str = "exception") -> str:
+        self.guard.failed(self.handle.clock.now())
+        self.handle.report(f"OnlineScore: {type(error).__name__}: {error}; the fallback decides")
+        return reason
+
+
+def _points(raw: Floats) -> Scores:
+    scores: Scores = np.clip(np.floor(raw + 0.5), 0, MAX_SCORE).astype(np.int64)
+    return scores
