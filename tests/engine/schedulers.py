@@ -46,7 +46,7 @@ class World:
         extenders: Sequence[Extender] = (),
         **options: Any,
     ) -> None:
-        given = ("launch", "timer", "on_failure", "on_group_condition")
+        given = ("launch", "timer", "on_failure", "on_group_condition", "load", "experience")
         passed_on = {name: options.pop(name) for name in given if name in options}
         self.clock: ManualClock = options.pop("clock", None) or ManualClock(1_000_000.0)
         config, registry = setup(*plugins, **options)

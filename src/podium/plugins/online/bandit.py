@@ -5,9 +5,9 @@
     expected reward = θ·x             its deviation = s·√(xᵀ·A⁻¹·x)
 
 s is the deviation of the errors made so far. Of what was learnt n rewards ago γⁿ is left, so that 1/(1 − γ) rewards
-count. Λ holds all weights but the first near 0: a sort of node that was not tried for long is again expected to be
-like the others, and is tried again. Where errors grow suddenly (their recent mean is twice the usual one) the world has changed: nine tenths of what
-was learnt is forgotten, and for the next rewards the model is not to be trusted.
+count. Λ holds all weights but the first near 0: a sort of node that was not tried for long is again expected to be like
+the others, and is tried again. Where errors grow suddenly (their recent mean is twice the usual one) the world has
+changed: nine tenths of what was learnt is forgotten, and for the next rewards the model is not to be trusted.
 
 An example costs the same however many came before: two small matrices are all that is kept. Sums are written out term
 by term, so that a node gets the same number alone and among others.

@@ -178,7 +178,7 @@ class OnlineScore(Plugin):
         self._generation += 1
 
     def _values(self, model: RewardModel, features: Floats, deviation: Floats) -> Floats:
-        values = model.expected(features) + self.args.explore * deviation
+        values: Floats = model.expected(features) + self.args.explore * deviation
         for load in self._features.loads:
             cost = self.args.neighbours * min(model.weights[load], 0.0)
             if cost:
