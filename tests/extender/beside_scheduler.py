@@ -17,10 +17,16 @@ ANSWERS = "podium extender answers"
 
 
 def start_extender(
-    plane: ControlPlane, agents: str, *flags: str | Path, watch: bool = True, ready: str = ANSWERS, **more: str
+    plane: ControlPlane,
+    agents: str,
+    *flags: str | Path,
+    watch: bool = True,
+    ready: str = ANSWERS,
+    port: int = 0,
+    **more: str,
 ) -> Component:
     """An extender that is ready; its `url` is where it serves."""
-    port = free_port()
+    port = port or free_port()
     cluster: Sequence[str | Path] = ("--kubeconfig", plane.kubeconfig_path) if watch else ("--no-watch",)
     command = [sys.executable, "-m", "podium", "extender", "--agents", agents, "--port", str(port), *cluster, *flags]
     scheme = "https" if "--tls-cert-file" in flags else "http"

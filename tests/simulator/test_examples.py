@@ -14,6 +14,8 @@ SHORTENED = {
     "simulate/dump-sample": (),
     "simulate/failing-nodes": ("duration=50m", "generate.count=300"),
     "qos": ("duration=3m",),
+    "online": ("duration=20m", "generate.count=150"),
+    "online-shift": ("duration=20m", "generate.count=150"),
     "measured-load": ("duration=20m", "generate.count=300", "nodes.count=10"),
 }
 

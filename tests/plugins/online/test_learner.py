@@ -11,7 +11,7 @@ import pytest
 
 from podium.framework.experience import REWARD, PodOutcome
 from podium.plugins.online import learner as module
-from podium.plugins.online.learner import KEY, MOST_TYPES, OTHERS, OnlineLearner, Placement
+from podium.plugins.online.learner import KEY, MOST_TYPES, OTHERS, OnlineLearner, UnrewardedPod
 from podium.plugins.online.saved_state import StateFile
 from tests.builders import build
 
@@ -24,7 +24,7 @@ def learner(**more: Any) -> OnlineLearner:
 
 
 def placed(found: OnlineLearner, uid: str, at: float = 0.0, kind: str = "") -> None:
-    found.placed(uid, Placement(kind, "n1", X, at))
+    found.placed(uid, UnrewardedPod(kind, "n1", X, at))
 
 
 def taught(**more: Any) -> OnlineLearner:

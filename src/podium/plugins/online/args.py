@@ -17,7 +17,7 @@ from podium.measured.series import Series
 from podium.measured.settings import SourceSettings
 
 VARIABLES = {"prometheus_address": "PROMETHEUS_ADDRESS"}
-NAMESPACE, CONFIG_MAP = "kube-system", "podium-online"
+NAMESPACE, CONFIG_MAP = "kube-system", "podium-online-state"
 WINDOW = Duration(300 * SECOND)
 MOST_METRICS = 8
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")

@@ -88,9 +88,9 @@ class RidgeBandit:
     def learn(self, features: Floats, reward: float) -> None:
         """Take in one example: float64[size], and a reward from 0 to 1."""
         error = abs(reward - float(self._weights @ features))
-        kept = self._forgetting
-        self.a = kept * self.a + (1 - kept) * self._ridge + np.outer(features, features)
-        self.b = kept * self.b + reward * features
+        remains = self._forgetting
+        self.a = remains * self.a + (1 - remains) * self._ridge + np.outer(features, features)
+        self.b = remains * self.b + reward * features
         self.rewards += 1
         self._note(error)
         self._weights = _solved(self.a, self.b)

@@ -43,7 +43,7 @@ WRITE_EVERY = 5.0
 LEARNT = "learnt"
 
 
-class Placement(NamedTuple):
+class UnrewardedPod(NamedTuple):
     """A pod on its node, that no reward has come for."""
 
     type: str
@@ -72,7 +72,7 @@ class OnlineLearner:
         self.outcomes: Counter[str] = Counter()
         """Rewards that were learnt, or refused, and why."""
         self.sum_of_rewards = 0.0
-        self.waiting: OrderedDict[str, Placement] = OrderedDict()
+        self.waiting: OrderedDict[str, UnrewardedPod] = OrderedDict()
         """Placements by uid, the oldest first."""
         self._heard: OrderedDict[str, tuple[str, bool]] = OrderedDict()
         """The last word of pods, by uid, and whether it was learnt from."""
@@ -93,7 +93,7 @@ class OnlineLearner:
 
     # What happens to pods
 
-    def placed(self, uid: str, placement: Placement) -> None:
+    def placed(self, uid: str, placement: UnrewardedPod) -> None:
         self.waiting[uid] = placement
         self._expire(placement.at)
 
@@ -101,19 +101,19 @@ class OnlineLearner:
         """What a pod says of itself: its annotation, or that it has failed."""
         if not self._annotated:
             return
-        said = text if text is not None else "0" if failed else None
+        word = text if text is not None else "0" if failed else None
         before = self._heard.get(uid)
-        if said is None or (before is not None and (before[0] == said or text is None)):
+        if word is None or (before is not None and (before[0] == word or text is None)):
             return
         learnt = before is not None and before[1]
-        outcome = "twice" if learnt else self._judge(uid, decimal(said), now)
+        outcome = "twice" if learnt else self._judge(uid, decimal(word), now)
         self.outcomes[outcome] += 1
-        self._heard[uid] = said, learnt or outcome == LEARNT
+        self._heard[uid] = word, learnt or outcome == LEARNT
         if len(self._heard) > MOST_HEARD:
             self._heard.popitem(last=False)
 
     def reward(self, uid: str, reward: float, now: float) -> None:
-        """A reward that was found here, not said by the pod."""
+        """A reward that was found here, not written by the pod."""
         self.outcomes[self._judge(uid, reward, now)] += 1
 
     def _judge(self, uid: str, reward: float | None, now: float) -> str:
@@ -133,9 +133,9 @@ class OnlineLearner:
         self._unwritten = self._changed = True
         return LEARNT
 
-    def due(self, before: float, most: int) -> Iterator[tuple[str, Placement]]:
+    def due(self, before: float, most: int) -> Iterator[tuple[str, UnrewardedPod]]:
         """The oldest placements that were made before a time."""
-        found: list[tuple[str, Placement]] = []
+        found: list[tuple[str, UnrewardedPod]] = []
         for uid, placement in self.waiting.items():
             if placement.at > before or len(found) == most:
                 break

@@ -33,7 +33,7 @@ from podium.kube import Pod
 from podium.placement.model_guard import ModelGuard
 from podium.plugins.online.args import VARIABLES, OnlineScoreArgs
 from podium.plugins.online.bandit import Floats, RewardModel
-from podium.plugins.online.learner import MOST_PLACEMENTS, OnlineLearner, Placement
+from podium.plugins.online.learner import MOST_PLACEMENTS, OnlineLearner, UnrewardedPod
 from podium.plugins.online.node_features import NodeFeatures, PodAmounts, amounts_of
 from podium.plugins.online.saved_state import StateFile
 
@@ -78,7 +78,7 @@ class OnlineScore(Plugin):
             raise PluginError(f"profiles with different metrics learn into the ConfigMap {where}; give each its own")
         self.published: dict[str, PublishedModel] = {}
         self._generation = 0
-        self._asked: OrderedDict[str, None] = OrderedDict()
+        self._scored: OrderedDict[str, None] = OrderedDict()
         """Pods that were scored and are not bound yet, by uid."""
         self._last = "", ""
         self._known_of = -1, -1
@@ -111,8 +111,8 @@ class OnlineScore(Plugin):
             return
         now = self.handle.clock.now()
         try:
-            if after is not None and pod.node_name and pod.uid in self._asked:
-                del self._asked[pod.uid]
+            if after is not None and pod.node_name and pod.uid in self._scored:
+                del self._scored[pod.uid]
                 self._note_placement(pod, now)
             self.learner.heard(pod.uid, pod.metadata.annotations.get(REWARD), pod.status.phase == "Failed", now)
             if self.args.rewards == "load":
@@ -127,7 +127,7 @@ class OnlineScore(Plugin):
         if row is not None:
             facts = self._cluster.facts.of(pod)
             features = self._features.of_placed(pod, row, facts, self.learner.classes)
-            self.learner.placed(pod.uid, Placement(self._type_of(pod), pod.node_name, features, now))
+            self.learner.placed(pod.uid, UnrewardedPod(self._type_of(pod), pod.node_name, features, now))
 
     def _reward_by_load(self, now: float) -> None:
         """Judge placements by the load of their node a while later, between the highest (0) and the lowest (1)."""
@@ -202,9 +202,9 @@ class OnlineScore(Plugin):
         reason = self._find_source(pod)
         if self._last[0] != pod.uid:
             self.guard.fallbacks[reason] += 1
-            self._asked[pod.uid] = None
-            if len(self._asked) > MOST_PLACEMENTS:
-                self._asked.popitem(last=False)
+            self._scored[pod.uid] = None
+            if len(self._scored) > MOST_PLACEMENTS:
+                self._scored.popitem(last=False)
         self._last = pod.uid, reason
         return reason
 
@@ -215,12 +215,12 @@ class OnlineScore(Plugin):
         published = self.published.get(self.learner.type_of(self._type_of(pod)))
         if published is None or published.model.rewards < settings.few_rewards:
             return "few"
+        if self._missing() > settings.most_missing:
+            return "stale"
         if published.model.distrusted:
             return "drift"
         if published.width > settings.most_width:
             return "unsure"
-        if self._missing() > settings.most_missing:
-            return "stale"
         return self.guard.reason(self.handle.clock.now()) or ""
 
     def _missing(self) -> float:
