@@ -59,7 +59,7 @@ MODULES = {
     # Its pages are left out (they need Node.js to build); the API does without them.
     "prometheus": Module(
         folder="prometheus",
-        programs={name: name for name in ("prometheus", "node_exporter")},
+        programs={name: name for name in ("prometheus", "promtool", "node_exporter")},
         linker_flags=("-s", "-w"),
         minutes="about four minutes on two cores",
     ),

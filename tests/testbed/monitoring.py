@@ -37,11 +37,29 @@ class Target:
 
 @dataclass(frozen=True)
 class Job:
-    """Targets that are scraped the same way; `honor_labels` lets series keep labels that the target would overwrite."""
+    """Targets that are scraped the same way; `honor_labels` lets series keep labels that the target would overwrite.
+
+    With a token they are scraped over HTTPS, whatever their certificate.
+    """
 
     name: str
     targets: Sequence[Target]
     honor_labels: bool = False
+    token: str = ""
+
+    def config(self) -> dict[str, Any]:
+        """As it stands in Prometheus' configuration."""
+        secured = {
+            "scheme": "https",
+            "authorization": {"credentials": self.token},
+            "tls_config": {"insecure_skip_verify": True},
+        }
+        return {
+            "job_name": self.name,
+            "honor_labels": self.honor_labels,
+            "static_configs": [{"targets": [each.address], "labels": dict(each.labels)} for each in self.targets],
+            **(secured if self.token else {}),
+        }
 
 
 class _Program:
@@ -138,10 +156,11 @@ class PrometheusServer(_Program):
 
     name = "prometheus"
 
-    def __init__(self, jobs: Sequence[Job], *, scrape_interval: str = "1s") -> None:
+    def __init__(self, jobs: Sequence[Job], *, scrape_interval: str = "1s", rules: Sequence[Path] = ()) -> None:
         super().__init__()
         self._jobs = jobs
         self._scrape_interval = scrape_interval
+        self._rules = rules
 
     def restart(self) -> None:
         """Start again after `kill`, on the same port and data."""
@@ -153,6 +172,12 @@ class PrometheusServer(_Program):
         with urllib.request.urlopen(f"{self.url}/api/v1/query", form, timeout=30.0) as answer:
             found: dict[str, Any] = json.load(answer)
         return [(sample["metric"], float(sample["value"][1])) for sample in found["data"]["result"]]
+
+    def rules(self) -> list[dict[str, Any]]:
+        """Every rule, with its health and its alerts."""
+        with urllib.request.urlopen(f"{self.url}/api/v1/rules", timeout=30.0) as answer:
+            found: dict[str, Any] = json.load(answer)
+        return [rule for group in found["data"]["groups"] for rule in group["rules"]]
 
     def poll(
         self, expression: str, until: Callable[[list[tuple[dict[str, str], float]]], bool], *, timeout: float = 60.0
@@ -177,17 +202,13 @@ class PrometheusServer(_Program):
 
     def _config(self) -> dict[str, Any]:
         return {
-            "global": {"scrape_interval": self._scrape_interval, "scrape_timeout": self._scrape_interval},
-            "scrape_configs": [
-                {
-                    "job_name": job.name,
-                    "honor_labels": job.honor_labels,
-                    "static_configs": [
-                        {"targets": [target.address], "labels": dict(target.labels)} for target in job.targets
-                    ],
-                }
-                for job in self._jobs
-            ],
+            "global": {
+                "scrape_interval": self._scrape_interval,
+                "scrape_timeout": self._scrape_interval,
+                "evaluation_interval": self._scrape_interval,
+            },
+            "rule_files": [str(each) for each in self._rules],
+            "scrape_configs": [job.config() for job in self._jobs],
         }
 
     def _ready(self) -> bool:
