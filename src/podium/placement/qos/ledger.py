@@ -16,6 +16,7 @@ from typing import Final
 from podium.kube import Pod, parse_time
 from podium.placement.qos.account import ControllerAccount, Incarnation, TimeUse
 from podium.placement.qos.formulas import (
+    AGGREGATE,
     INDEPENDENT,
     START_OVERHEAD,
     QosSums,
@@ -248,15 +249,34 @@ class QosLedger:
         found = preemption_overhead(account.sums(pod, now), account.approach)
         return found, acceptable_overhead(pod.promise.slo, limit)
 
-    def worth_a_start(self, uid: str, now: float) -> float:
-        """How far ahead of another a pod must be for an exchange to be worth a start: by what a start costs, and by no
-        less than the share of its time that it accepts to lose."""
+    def lost_too_much(self, uid: str, now: float) -> bool:
+        """Whether evicting a pod would leave its controller with more lost work than is acceptable."""
         account, pod = self.pods[uid]
+        if account.approach != AGGREGATE:
+            return False
         sums = account.sums(pod, now)
+        limit = self._limit if pod.promise.overhead is None else pod.promise.overhead
+        lost, on_nodes = sums.discarded, sums.binding + sums.effective + sums.discarded
+        return lost > acceptable_overhead(pod.promise.slo, limit) * on_nodes
+
+    def exchange(self, uid: str, now: float) -> float:
+        """Seconds that another must have a pod's place for, so that both starts, its own and the pod's when it comes
+        back, take no larger share of them than is acceptable."""
+        account, pod = self.pods[uid]
+        limit = self._limit if pod.promise.overhead is None else pod.promise.overhead
+        acceptable = acceptable_overhead(pod.promise.slo, limit)
+        starts = 2 * start_overhead(account.sums(pod, now), compat=self._compat)
+        return starts / acceptable if acceptable > 0 else math.inf
+
+    def lead(self, uid: str, now: float) -> float:
+        """How far ahead of another of its importance a pod must be to be exchanged for it: by so much that they do not
+        change places again before the exchange was worth its starts, and by no less than the share of its time that it
+        accepts to lose. The lead shrinks by 1 / SLO in a second, and is turned round before they change again."""
+        account, pod = self.pods[uid]
         slots = 1 if account.approach == INDEPENDENT else account.replicas
         limit = self._limit if pod.promise.overhead is None else pod.promise.overhead
-        share = min(limit, WORTH) * sums.total / slots
-        return max(start_overhead(sums, compat=self._compat), share)
+        share = min(limit, WORTH) * account.sums(pod, now).total / slots
+        return max(self.exchange(uid, now) / (2 * pod.promise.slo) if pod.promise.slo > 0 else 0.0, share)
 
     def makespan(self, now: float) -> float:
         """Seconds from the first pod's creation to the last one's end, or to now where pods are left."""

@@ -46,6 +46,7 @@ from podium.placement.qos.formulas import INDEPENDENT
 from podium.placement.qos.history import HISTORY, SLOT, write_history
 from podium.placement.qos.ledger import QosLedger
 from podium.plugins.qos_aware.args import QosAwareArgs
+from podium.plugins.qos_aware.next_in_line import NextInLine
 from podium.plugins.qos_aware.precedence import Precedence
 from podium.plugins.qos_aware.retry import NextChances
 from podium.plugins.qos_aware.victims import ByQos, EvictionLimits, UrgentPod, least_harm
@@ -73,6 +74,7 @@ class QosAware(Plugin):
         self.ledger = QosLedger(limit=args.acceptable_preemption_overhead, compat=args.compat, report=handle.report)
         self._precedence = Precedence(self.ledger, self._limits.margin)
         self._chances = NextChances(self.ledger, self._limits)
+        self._line = NextInLine(self.ledger, lambda pod, now: (*self._order(pod.uid, now), pod.created, pod.key))
         self._evictions = Evictions(NAME, handle)
         self.preemptions = 0
         """How many pods were evicted."""
@@ -84,6 +86,8 @@ class QosAware(Plugin):
     def observe(self, resource: str, before: Any, after: Any) -> None:
         if resource == Resource.POD:
             self.ledger.observe(before, after, self.handle.clock.now())
+            if before is not None and before.spec.node_name and (after is None or after.finished):
+                self._wake_first()
         elif resource in OWNERS:
             self._observe_owner(OWNERS[resource], before, after)
 
@@ -94,6 +98,13 @@ class QosAware(Plugin):
             replicas = None if after is None else (after.get("spec") or {}).get(field, 1)
             self.ledger.set_owner(uid, replicas if isinstance(replicas, int) and replicas >= 0 else None)
 
+    def _wake_first(self) -> None:
+        """A pod has left its node: have those tried that should go first, though they back off."""
+        if not self._limits.compat:
+            pending = self.handle.cluster.objects.pending_pods
+            first = (pending.get(each.key) for each in self._line.first(self.handle.clock.now()))
+            self.handle.activate([pod for pod in first if pod is not None])
+
     # The order of the queue
 
     def less(self, a: QueuedPod, b: QueuedPod) -> bool:
@@ -103,11 +114,14 @@ class QosAware(Plugin):
         """Taken at whole seconds, so that keys taken one after the other compare. A metric that falls by a second in a
         second, as that of a pod which only waits does, is written as when it will be 0: that does not move. Of pods
         that cannot be violated, the one whose controller got least goes first."""
-        pod = queued.pod
         second = float(self.handle.clock.now() // 1)
-        urgent, importance, metric = self._precedence.key(pod, second)
-        served = self.ledger.served(_uid(pod), second) if metric == math.inf else 0.0
-        return urgent, importance, metric + second, served, pod.metadata.creation_timestamp or "", queued.key
+        order = self._order(_uid(queued.pod), second)
+        return *order, queued.pod.metadata.creation_timestamp or "", queued.key
+
+    def _order(self, uid: str, second: float) -> tuple[int, float, float, float]:
+        urgent, importance, metric = self._precedence.key(uid, second)
+        served = self.ledger.served(uid, second) if metric == math.inf else 0.0
+        return urgent, importance, metric + second, served
 
     def key_moves(self, queued: QueuedPod) -> bool:
         """All keys do but those of pods that stand for themselves and wait for the first time."""
@@ -120,7 +134,7 @@ class QosAware(Plugin):
 
     def outranks(self, pod: Pod, other: Pod) -> bool:
         """Whether a pod need not leave room for one that is nominated to a node."""
-        return self._precedence.before(pod, other, self.handle.clock.now())
+        return self._precedence.before(_uid(pod), _uid(other), self.handle.clock.now())
 
     # Making room
 

@@ -9,7 +9,6 @@ measured (kube-system) go before all others.
 
 from __future__ import annotations
 
-from podium.kube import Pod
 from podium.placement.qos.ledger import QosLedger
 
 PrecedenceKey = tuple[int, float, float]
@@ -22,13 +21,12 @@ class Precedence:
         self._ledger = ledger
         self._margin = margin
 
-    def key(self, pod: Pod, now: float) -> PrecedenceKey:
+    def key(self, uid: str, now: float) -> PrecedenceKey:
         """The smaller key goes first."""
-        uid = pod.metadata.uid or pod.key
         return precedence_key(self._ledger.metric(uid, now), self._ledger.importance(uid), self._margin)
 
-    def before(self, pod: Pod, other: Pod, now: float) -> bool:
-        return self.key(pod, now) < self.key(other, now)
+    def before(self, uid: str, other: str, now: float) -> bool:
+        return self.key(uid, now) < self.key(other, now)
 
 
 def precedence_key(metric: float, importance: float, margin: float) -> PrecedenceKey:

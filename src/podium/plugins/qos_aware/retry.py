@@ -44,6 +44,10 @@ class RunningLines(NamedTuple):
     """Seconds until it has run for the minimum time."""
     cheap: Numbers
     """Seconds until its preemption overhead is acceptable."""
+    slack: Numbers
+    """The metric from which on it has slack."""
+    spared: Numbers
+    """1 where a more important pod may not evict it either."""
     prey: Numbers
     """1 where it is worth nothing to its controller."""
 
@@ -73,7 +77,7 @@ class NextChances:
         else:
             return math.inf
         lines = self._refreshed(now)
-        waits = _waits(lines, known[1].promise.slo, metric, falls, margin + self._limits.minimum) - (now - lines.at)
+        waits = _waits(lines, known[1].promise.slo, metric, falls) - (now - lines.at)
         own = lines.number_of.get(account.key)
         if own is not None and account.approach != INDEPENDENT:
             waits[lines.controllers == own] = math.inf
@@ -93,7 +97,7 @@ class NextChances:
         return self._lines
 
     def _look(self, now: float) -> RunningLines:
-        ledger, minimum = self._ledger, self._limits.minimum
+        ledger, limits = self._ledger, self._limits
         number_of: dict[str, int] = {}
         rows: list[tuple[float, ...]] = []
         controllers: list[int] = []
@@ -103,14 +107,14 @@ class NextChances:
                 if each.state is TimeUse.RUNNING and not each.leaving and len(rows) < MOST_LOOKED_AT:
                     uids.append(each.uid)
                     controllers.append(number_of.setdefault(account.key, len(number_of)))
-                    rows.append((*_line(ledger, each, minimum, now), float(not account.contributing())))
-        columns = np.array(rows, dtype=np.float64).reshape(-1, 7).T
+                    rows.append((*_line(ledger, each, limits, now), float(not account.contributing())))
+        columns = np.array(rows, dtype=np.float64).reshape(-1, 9).T
         return RunningLines(now, uids, np.array(controllers, dtype=np.int64), number_of, *columns)
 
 
-def _line(ledger: QosLedger, pod: Incarnation, minimum: float, now: float) -> tuple[float, ...]:
-    """slo, metric, rise, gap, ready, cheap."""
-    uid = pod.uid
+def _line(ledger: QosLedger, pod: Incarnation, limits: EvictionLimits, now: float) -> tuple[float, ...]:
+    """slo, metric, rise, gap, ready, cheap, slack, spared."""
+    uid, minimum = pod.uid, limits.minimum
     metric = ledger.metric(uid, now)
     rise = ledger.metric(uid, now + 1.0) - metric if math.isfinite(metric) else 0.0
     overhead, acceptable = ledger.overhead(uid, now)
@@ -118,19 +122,21 @@ def _line(ledger: QosLedger, pod: Incarnation, minimum: float, now: float) -> tu
     if not overhead <= acceptable:
         falls = overhead - ledger.overhead(uid, now + 1.0)[0]
         cheap = (overhead - acceptable) / falls if falls > 0 else math.inf
-    gap = ledger.worth_a_start(uid, now) + minimum
-    return pod.promise.slo, metric, rise, gap, max(0.0, minimum - pod.spans(now)[2]), cheap
+    gap, ready = ledger.lead(uid, now) + minimum, max(0.0, minimum - pod.spans(now)[2])
+    slack = limits.margin + max(minimum, ledger.exchange(uid, now))
+    return pod.promise.slo, metric, rise, gap, ready, cheap, slack, float(ledger.lost_too_much(uid, now))
 
 
-def _waits(lines: RunningLines, importance: float, metric: float, falls: float, threshold: float) -> Numbers:
+def _waits(lines: RunningLines, importance: float, metric: float, falls: float) -> Numbers:
     """float64[running pods]: seconds until each may be evicted."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        slack = _until(lines.metric, lines.rise, threshold)
+        slack = _until(lines.metric, lines.rise, lines.slack)
         ahead = _until(lines.metric - metric, lines.rise - falls, lines.gap)
         equal = lines.slo == importance
         by_slack = np.maximum(np.where(equal, np.minimum(slack, ahead), slack), lines.cheap)
-        more_important = (importance > lines.slo) | (lines.slo <= 0) | (lines.prey > 0)
-        found: Numbers = np.maximum(lines.ready, np.where(more_important, 0.0, by_slack))
+        by_importance = np.where((importance > lines.slo) & (lines.spared == 0), 0.0, math.inf)
+        by_rules = np.where(importance > lines.slo, by_importance, by_slack)
+        found: Numbers = np.maximum(lines.ready, np.where((lines.slo <= 0) | (lines.prey > 0), 0.0, by_rules))
     return np.nan_to_num(found, nan=math.inf, posinf=math.inf)
 
 

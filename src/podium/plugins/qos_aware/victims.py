@@ -103,14 +103,16 @@ class UrgentPod:
                 return True
             overhead, acceptable = ledger.overhead(uid, self._now)
             return long_enough and overhead <= acceptable
-        if self.importance > importance or importance <= 0:
+        if importance <= 0:
             return True
+        if self.importance > importance:
+            return not ledger.lost_too_much(uid, self._now)
         overhead, acceptable = ledger.overhead(uid, self._now)
         if not overhead <= acceptable:
             return False
-        if metric >= limits.margin + limits.minimum:
+        if metric >= limits.margin + max(limits.minimum, ledger.exchange(uid, self._now)):
             return True
-        gap = ledger.worth_a_start(uid, self._now) + limits.minimum
+        gap = ledger.lead(uid, self._now) + limits.minimum
         return self.importance == importance and metric >= self.metric + gap
 
 
