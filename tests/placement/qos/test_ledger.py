@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -36,7 +37,8 @@ def leaving(there: Pod) -> Pod:
 
 def sums(ledger: QosLedger, now: float, uid: str | None = None, key: str = "web") -> QosSums:
     account = ledger.accounts[key]
-    return account.sums(None if uid is None else ledger.pods[uid][1], T + now)
+    found = None if uid is None else ledger.find(uid)
+    return account.sums(None if found is None else found[1], T + now)
 
 
 def test_a_pod_waits_is_bound_and_runs() -> None:
@@ -211,3 +213,22 @@ def test_the_table_of_controllers_is_that_of_the_first_version() -> None:
         "            50_slo_1  0.44/0.50            -2m22.541s                 8m13s                10m36s"
         "                 591ms",
     ]
+
+
+def test_a_pod_that_stands_for_itself_counts_the_same_whenever_it_is_asked_about() -> None:
+    waiting = make_pod("alone", metadata={"creationTimestamp": format_time(T)})
+    early, late = QosLedger(), QosLedger()
+    versions = [None, waiting, replace(bound(waiting, 10), status=replace(bound(waiting, 10).status, start_time=None))]
+    versions.append(bound(waiting, 10, 13))
+    for before, after in pairwise(versions):
+        for ledger in (early, late):
+            ledger.observe(before, after, T + 20)
+        early.find(waiting.uid)
+        assert early.importance(waiting.uid) == late.importance(waiting.uid) == 0.8
+        if after is waiting:
+            assert early.metric(waiting.uid, T + 20) == late.metric(waiting.uid, T + 20) == -22.4
+    assert sums(early, 50, waiting.uid, waiting.uid) == sums(late, 50, waiting.uid, waiting.uid)
+    for ledger in (early, late):
+        ledger.observe(versions[-1], None, T + 60)
+        assert not ledger.accounts
+        assert ledger.makespan(T + 90) == 60

@@ -43,6 +43,18 @@ def test_pods_of_kube_system_are_never_touched() -> None:
     assert "default-debt-1" not in world.cluster.pods
 
 
+def test_room_goes_to_the_pod_that_should_go_first_though_it_backs_off() -> None:
+    world = QosWorld(args={"minimumRunningTime": "10m"})
+    leaving = world.come("had-1", "0.8")
+    world.run(100)
+    world.come("waits-1", "0.8")
+    world.run()
+    world.delete(world.known[leaving.name])
+    world.come("had-2", "0.8")
+    world.run()
+    assert world.node_of("waits-1") == "n1", "a successor does not take the place only because it was never refused"
+
+
 @pytest.mark.parametrize("slo", ["NaN", "7", "-1", "much", "", "inf"])
 def test_a_bad_slo_counts_as_the_default_and_is_reported_once(slo: str) -> None:
     world = QosWorld()

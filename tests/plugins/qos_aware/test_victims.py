@@ -36,6 +36,8 @@ def alone(name: str, created: float, slo: str, **more: str) -> Pod:
         ("R4: more important, whatever has run", 29, "0.5", "0.9", 1.0, True, False),
         ("R4: more important, exactly at the minimum", 30, "0.5", "0.9", 1.0, True, True),
         ("R5: equal, preemption cost nothing, far ahead", 200, "0.9", "0.9", 0.05, True, True),
+        ("R3: slack, and an exchange is worth both starts", 100, "0.5", "0.4", 0.05, True, True),
+        ("R3: slack, but too little for two starts", 70, "0.5", "0.4", 0.05, True, False),
         ("no rule: less important, and no slack", 60, "0.9", "0.5", 1.0, False, False),
     ],
     ids=lambda value: value if isinstance(value, str) and " " in value else "",
@@ -61,6 +63,26 @@ def test_replicas_that_lack_one_are_worth_nothing() -> None:
     pending = alone("p", 900, "0.5")
     ledger.observe(None, pending, NOW)
     assert UrgentPod(ledger, EvictionLimits(MARGIN, MINIMUM, False), pending, NOW).may_evict(victim)
+
+
+def test_lost_work_is_bounded_for_a_more_important_pod_too() -> None:
+    tasks: dict[str, Any] = {"controller": "job", "qosMeasuring": "aggregate", "slo": "0.25"}
+    lost, other = bound(pod("lost", 0, **tasks), 0), bound(pod("other", 0, **tasks), 0)
+    pending = alone("p", 990, "0.9", acceptablePreemptionOverhead="0.05")
+
+    def may_evict(ledger: QosLedger) -> bool:
+        return UrgentPod(ledger, EvictionLimits(MARGIN, MINIMUM, False), pending, NOW).may_evict(other)
+
+    ledger = QosLedger(limit=0.05)
+    for each in (lost, other, pending):
+        ledger.observe(None, each, T + 990)
+    assert may_evict(ledger), "it has lost nothing so far"
+    ledger.observe(lost, None, T + 995)
+    assert not may_evict(ledger)
+    generous = QosLedger(limit=0.75)
+    for each in (other, pending):
+        generous.observe(None, each, T + 990)
+    assert may_evict(generous)
 
 
 def test_a_pod_with_slack_evicts_no_other_and_kube_system_is_never_evicted() -> None:

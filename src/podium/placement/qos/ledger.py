@@ -5,6 +5,9 @@ node reports. So a process that starts later counts the same. What the API forge
 written to an annotation of a living pod of the controller (`podium.placement.qos.history`).
 
 A pod runs from the moment it is bound. Once its node says when it started, what lies between counts as binding.
+
+A pod that stands for itself, without annotations or an owner, gets its account when that is first needed: until then
+its latest version is kept, which says all that the account will.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from podium.placement.qos.formulas import (
     start_overhead,
 )
 from podium.placement.qos.history import HISTORY, SLOT, read_history, read_slot, restore
-from podium.placement.qos.promise import QosPromise, read_promise
+from podium.placement.qos.promise import DEFAULT_SLO, QosPromise, read_promise
 
 EXEMPT: Final = "kube-system"
 """The namespace whose pods are neither measured nor evicted, and go first."""
@@ -49,9 +52,11 @@ class QosLedger:
         forget_after: float = IDLE,
         report: Callable[[str], None] = lambda _message: None,
     ) -> None:
-        self.accounts: dict[str, ControllerAccount] = {}
+        self._accounts: dict[str, ControllerAccount] = {}
         self.pods: dict[str, tuple[ControllerAccount, Incarnation]] = {}
-        """By uid: every pod that has not ended."""
+        """By uid: every pod that has not ended and has an account; `find` gives one to those that have none yet."""
+        self._alone: dict[str, tuple[Pod, float]] = {}
+        """By uid: pods without an account, and when they were created."""
         self.unwritten: dict[str, ControllerAccount] = {}
         """Accounts with ended pods that no annotation speaks of yet, and with living ones that could have it."""
         self._first, self._last = math.inf, 0.0
@@ -76,16 +81,46 @@ class QosLedger:
             if last is not None:
                 self._close(last, now)
             return
-        if after.metadata.namespace == EXEMPT:
+        metadata = after.metadata
+        if metadata.namespace == EXEMPT:
             return
-        known = self.pods.get(after.metadata.uid or after.key)
+        uid = metadata.uid or after.key
+        known = self.pods.get(uid)
         if known is None:
-            account, pod = self._open(after, now)
-        else:
-            account, pod = known
-            if before is not None and before.metadata.annotations != after.metadata.annotations:
-                pod.promise = self._read(after)
-                account.slo = pod.promise.slo
+            alone = self._alone.get(uid)
+            if alone is not None:
+                created = alone[1]
+            else:
+                created = now if metadata.creation_timestamp is None else _time(metadata.creation_timestamp, now)
+            if not metadata.annotations and not metadata.owner_references and _times_are_known(after):
+                self._alone[uid] = after, created
+                return
+            if alone is not None:
+                del self._alone[uid]
+            known = self._open(after, created)
+        elif before is not None and before.metadata.annotations != metadata.annotations:
+            known[1].promise = self._read(after)
+            known[0].slo = known[1].promise.slo
+        self._update(known, after, now)
+
+    def find(self, uid: str) -> tuple[ControllerAccount, Incarnation] | None:
+        """The account of a pod, and the pod in it; None for a pod that is not measured."""
+        known = self.pods.get(uid)
+        if known is None and uid in self._alone:
+            pod, created = self._alone.pop(uid)
+            known = self._open(pod, created)
+            self._update(known, pod, created)
+        return known
+
+    @property
+    def accounts(self) -> dict[str, ControllerAccount]:
+        """By key of the controller."""
+        for uid in list(self._alone):
+            self.find(uid)
+        return self._accounts
+
+    def _update(self, known: tuple[ControllerAccount, Incarnation], after: Pod, now: float) -> None:
+        account, pod = known
         if after.metadata.deletion_timestamp is not None and not pod.leaving:
             pod.leaving = True
             account.leave_slot(pod)
@@ -95,18 +130,17 @@ class QosLedger:
         if HISTORY in after.metadata.annotations:
             self._recall(account, after)
 
-    def _open(self, after: Pod, now: float) -> tuple[ControllerAccount, Incarnation]:
+    def _open(self, after: Pod, created: float) -> tuple[ControllerAccount, Incarnation]:
         promise = self._read(after)
-        account = self.accounts.get(promise.key)
+        account = self._accounts.get(promise.key)
         if account is None:
-            account = self.accounts[promise.key] = ControllerAccount(promise)
-            self._forget_idle(now)
+            account = self._accounts[promise.key] = ControllerAccount(promise)
+            self._forget_idle(created)
         self._idle.pop(account.key, None)
         account.slo = promise.slo
         uid = after.metadata.uid or after.key
-        created = after.metadata.creation_timestamp
-        pod = Incarnation(uid, after.key, promise, now if created is None else _time(created, now))
-        self._first = min(self._first, pod.created)
+        pod = Incarnation(uid, after.key, promise, created)
+        self._first = min(self._first, created)
         written = read_slot(after.metadata.annotations) if SLOT in after.metadata.annotations else None
         account.add(pod, written)
         owner = after.metadata.controller if after.metadata.owner_references else None
@@ -137,7 +171,13 @@ class QosLedger:
         pod.allocating = False
 
     def _close(self, last: Pod, now: float) -> None:
-        known = self.pods.pop(last.metadata.uid or last.key, None)
+        uid = last.metadata.uid or last.key
+        if uid in self._alone:
+            if self._forget_after < math.inf:
+                self._first, self._last = min(self._first, self._alone.pop(uid)[1]), now
+                return
+            self.find(uid)
+        known = self.pods.pop(uid, None)
         if known is None:
             return
         account, pod = known
@@ -145,7 +185,7 @@ class QosLedger:
         account.close(pod, now, succeeded=succeeded)
         self._last = now
         if not pod.promise.lasting and self._forget_after < math.inf:
-            del self.accounts[account.key]
+            del self._accounts[account.key]
             return
         account.unwritten = True
         if account.open:
@@ -178,7 +218,7 @@ class QosLedger:
         for key, account in list(self._idle.items()):
             if now - account.idle_since < self._forget_after:
                 break
-            del self._idle[key], self.accounts[key]
+            del self._idle[key], self._accounts[key]
             self.unwritten.pop(key, None)
             for uid in account.owners:
                 self._owned.pop(uid, None)
@@ -191,7 +231,7 @@ class QosLedger:
             self._replicas.pop(uid, None)
         else:
             self._replicas[uid] = replicas
-        account = self.accounts.get(self._owned.get(uid, ""))
+        account = self._accounts.get(self._owned.get(uid, ""))
         if account is not None:
             account.set_owner(uid, replicas)
 
@@ -207,7 +247,10 @@ class QosLedger:
 
     def metric(self, uid: str, now: float) -> float:
         """Slack or debt of a pod's controller, on behalf of the pod; −∞ for a pod that is not measured."""
-        known = self.pods.get(uid)
+        created = self.alone_since(uid)
+        if created is not None:
+            return -max(0.0, now - created) - START_OVERHEAD
+        known = self.find(uid)
         if known is None:
             return -math.inf
         account, pod = known
@@ -226,33 +269,46 @@ class QosLedger:
             account.waiting_metric = (account.version, now, pod.promise.slo, found)
         return found
 
+    def alone_since(self, uid: str) -> float | None:
+        """When a pod was created that stands for itself and waits for the first time; None for all others."""
+        alone = self._alone.get(uid)
+        return None if alone is None or alone[0].spec.node_name or self._compat else alone[1]
+
     def served(self, uid: str, now: float) -> float:
         """What a pod's controller got, as a share of what it was promised; ∞ where that is nothing."""
-        known = self.pods.get(uid)
+        known = self.find(uid)
         if known is None or known[1].promise.slo <= 0:
             return math.inf
         return availability(known[0].sums(None, now)) / known[1].promise.slo
 
     def importance(self, uid: str) -> float:
         """The SLO of a pod; +∞ for one that is not measured."""
+        if uid in self._alone:
+            return DEFAULT_SLO
         known = self.pods.get(uid)
         return math.inf if known is None else known[1].promise.slo
 
     def running_time(self, uid: str, now: float) -> float:
-        known = self.pods.get(uid)
+        known = self.find(uid)
         return 0.0 if known is None else known[1].spans(now)[2]
 
     def overhead(self, uid: str, now: float) -> tuple[float, float]:
         """A pod's preemption overhead so far, and the most that is acceptable."""
-        account, pod = self.pods[uid]
+        account, pod = self._known(uid)
         limit = self._limit if pod.promise.overhead is None else pod.promise.overhead
         found = preemption_overhead(account.sums(pod, now), account.approach)
         return found, acceptable_overhead(pod.promise.slo, limit)
 
+    def _known(self, uid: str) -> tuple[ControllerAccount, Incarnation]:
+        known = self.find(uid)
+        assert known is not None, "asked about measured pods only"
+        return known
+
     def lost_too_much(self, uid: str, now: float) -> bool:
-        """Whether evicting a pod would leave its controller with more lost work than is acceptable."""
-        account, pod = self.pods[uid]
-        if account.approach != AGGREGATE:
+        """Whether evicting a pod would leave its controller, which has lost work before, with more lost work than is
+        acceptable."""
+        account, pod = self._known(uid)
+        if account.approach != AGGREGATE or not account.all_closed.discarded:
             return False
         sums = account.sums(pod, now)
         limit = self._limit if pod.promise.overhead is None else pod.promise.overhead
@@ -262,7 +318,7 @@ class QosLedger:
     def exchange(self, uid: str, now: float) -> float:
         """Seconds that another must have a pod's place for, so that both starts, its own and the pod's when it comes
         back, take no larger share of them than is acceptable."""
-        account, pod = self.pods[uid]
+        account, pod = self._known(uid)
         limit = self._limit if pod.promise.overhead is None else pod.promise.overhead
         acceptable = acceptable_overhead(pod.promise.slo, limit)
         starts = 2 * start_overhead(account.sums(pod, now), compat=self._compat)
@@ -272,7 +328,7 @@ class QosLedger:
         """How far ahead of another of its importance a pod must be to be exchanged for it: by so much that they do not
         change places again before the exchange was worth its starts, and by no less than the share of its time that it
         accepts to lose. The lead shrinks by 1 / SLO in a second, and is turned round before they change again."""
-        account, pod = self.pods[uid]
+        account, pod = self._known(uid)
         slots = 1 if account.approach == INDEPENDENT else account.replicas
         limit = self._limit if pod.promise.overhead is None else pod.promise.overhead
         share = min(limit, WORTH) * account.sums(pod, now).total / slots
@@ -280,12 +336,26 @@ class QosLedger:
 
     def makespan(self, now: float) -> float:
         """Seconds from the first pod's creation to the last one's end, or to now where pods are left."""
-        return 0.0 if math.isinf(self._first) else max(0.0, (now if self.pods else self._last) - self._first)
+        return (
+            0.0
+            if math.isinf(self._first)
+            else max(0.0, (now if self.pods or self._alone else self._last) - self._first)
+        )
 
     def quality(self, account: ControllerAccount, pod: Incarnation | None, now: float) -> tuple[float, QosSums]:
         """The QoS of a controller, and the sums it comes from."""
         sums = account.sums(pod, now)
         return availability(sums), sums
+
+
+def _times_are_known(pod: Pod) -> bool:
+    """Whether the API says all that there is to say of a pod's times."""
+    if not pod.spec.node_name:
+        return True
+    for each in pod.status.conditions:
+        if each.type == "PodScheduled" and each.status == "True" and each.last_transition_time is not None:
+            return True
+    return False
 
 
 def _time(text: str | None, otherwise: float) -> float:

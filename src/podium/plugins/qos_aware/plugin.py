@@ -42,9 +42,10 @@ from podium.framework.preemption.evictions import NEVER, VICTIM_LEAVING, Evictio
 from podium.framework.preemption.rules import Ruling
 from podium.kube import Pod
 from podium.placement.qos.account import ControllerAccount
-from podium.placement.qos.formulas import INDEPENDENT
+from podium.placement.qos.formulas import INDEPENDENT, START_OVERHEAD
 from podium.placement.qos.history import HISTORY, SLOT, write_history
 from podium.placement.qos.ledger import QosLedger
+from podium.placement.qos.promise import DEFAULT_SLO
 from podium.plugins.qos_aware.args import QosAwareArgs
 from podium.plugins.qos_aware.next_in_line import NextInLine
 from podium.plugins.qos_aware.precedence import Precedence
@@ -114,9 +115,12 @@ class QosAware(Plugin):
         """Taken at whole seconds, so that keys taken one after the other compare. A metric that falls by a second in a
         second, as that of a pod which only waits does, is written as when it will be 0: that does not move. Of pods
         that cannot be violated, the one whose controller got least goes first."""
-        second = float(self.handle.clock.now() // 1)
-        order = self._order(_uid(queued.pod), second)
-        return *order, queued.pod.metadata.creation_timestamp or "", queued.key
+        metadata = queued.pod.metadata
+        uid, timestamp = metadata.uid or queued.key, metadata.creation_timestamp or ""
+        created = self.ledger.alone_since(uid)
+        if created is not None:  # always urgent, and the key does not move
+            return 0, -DEFAULT_SLO, created - START_OVERHEAD, 0.0, timestamp, queued.key
+        return *self._order(uid, float(self.handle.clock.now() // 1)), timestamp, queued.key
 
     def _order(self, uid: str, second: float) -> tuple[int, float, float, float]:
         urgent, importance, metric = self._precedence.key(uid, second)

@@ -64,7 +64,7 @@ class NextChances:
 
     def wait(self, uid: str, now: float) -> float:
         """Seconds until the pod may evict some other; 0: it may try now; ∞: no moment is known."""
-        known = self._ledger.pods.get(uid)
+        known = self._ledger.find(uid)
         if known is None:
             return math.inf
         account, margin = known[0], self._limits.margin
@@ -83,7 +83,7 @@ class NextChances:
             waits[lines.controllers == own] = math.inf
         self.victims = []
         for i in np.flatnonzero(waits <= 0).tolist():
-            victim = self._ledger.pods.get(lines.uids[i])
+            victim = self._ledger.find(lines.uids[i])
             if victim is None or victim[1].leaving:
                 waits[i] = lines.ready[i] = math.inf
             else:
@@ -134,7 +134,7 @@ def _waits(lines: RunningLines, importance: float, metric: float, falls: float) 
         ahead = _until(lines.metric - metric, lines.rise - falls, lines.gap)
         equal = lines.slo == importance
         by_slack = np.maximum(np.where(equal, np.minimum(slack, ahead), slack), lines.cheap)
-        by_importance = np.where((importance > lines.slo) & (lines.spared == 0), 0.0, math.inf)
+        by_importance = np.where(lines.spared > 0, math.inf, 0.0)
         by_rules = np.where(importance > lines.slo, by_importance, by_slack)
         found: Numbers = np.maximum(lines.ready, np.where((lines.slo <= 0) | (lines.prey > 0), 0.0, by_rules))
     return np.nan_to_num(found, nan=math.inf, posinf=math.inf)

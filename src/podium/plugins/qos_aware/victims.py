@@ -52,7 +52,7 @@ class UrgentPod:
         self.metric = ledger.metric(uid, now)
         self.importance = ledger.importance(uid)
         self._key = precedence_key(self.metric, self.importance, limits.margin)
-        known = ledger.pods.get(uid)
+        known = ledger.find(uid)
         self._controller = "" if known is None else known[0].key
         self._independent = known is not None and known[0].approach == INDEPENDENT
         self._metrics: dict[str, float] = {}
@@ -70,13 +70,13 @@ class UrgentPod:
         return precedence_key(self.metric_of(pod.metadata.uid), self.importance_of(pod), self._limits.margin)
 
     def contributing(self, pod: Pod) -> bool:
-        known = self._ledger.pods.get(pod.metadata.uid)
+        known = self._ledger.find(pod.metadata.uid)
         return known is None or known[0].contributing()
 
     def may_evict(self, victim: Pod) -> bool:
         """Whether a pod on a node may be evicted for this one."""
         uid = victim.metadata.uid
-        known = self._ledger.pods.get(uid)
+        known = self._ledger.find(uid)
         if victim.metadata.namespace == EXEMPT or known is None:
             return False
         account, placed = known
