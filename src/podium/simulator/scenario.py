@@ -20,9 +20,6 @@ from msgspec import Meta, field
 from podium.config.durations import Duration
 from podium.kube.meta import Amount
 
-BROKER_PRIORITIES = {"prod": 11, "batch": 7, "free": 1, "lower": 0, "opportunistic": 0}
-"""Class → value of its PriorityClass, as in the experiments with the QoS broker."""
-
 Positive = Annotated[int, Meta(ge=1)]
 Count = Annotated[int, Meta(ge=0)]
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -124,7 +121,9 @@ class BrokerPods(_Part, frozen=True):
     """A workload of the QoS broker: 12, 17 or 18 columns without a header."""
 
     file: str
-    priorities: dict[str, int] = field(default_factory=lambda: dict(BROKER_PRIORITIES))
+    priorities: dict[str, int] = field(
+        default_factory=lambda: {"prod": 1000, "batch": 500, "free": 100, "lower": 50, "opportunistic": 0}
+    )
     """Class → priority of its pods."""
 
 

@@ -10,9 +10,10 @@ from typing import Any, Final
 import msgspec
 
 from podium.serving.workload_player import Submission
-from podium.simulator.scenario import BROKER_PRIORITIES
 from podium.simulator.traces.broker import Request
 
+PRIORITIES: Final = {"prod": 11, "batch": 7, "free": 1, "opportunistic": 0, "lower": 0}
+"""Class → value of its PriorityClass, as in the experiments."""
 _APPS, _BATCH = "/apis/apps/v1/namespaces/default/deployments", "/apis/batch/v1/namespaces/default/jobs"
 
 
@@ -22,7 +23,7 @@ def priority_classes() -> list[Submission]:
     head = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
     return [
         Submission(0.0, 0.0, collection, {**head, "metadata": {"name": f"{name}-priority"}, "value": value})
-        for name, value in BROKER_PRIORITIES.items()
+        for name, value in PRIORITIES.items()
     ]
 
 
