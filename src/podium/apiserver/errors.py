@@ -16,11 +16,13 @@ _ESCAPES: Final = {'"': r"\"", "\\": r"\\", "\n": r"\n", "\t": r"\t", "\r": r"\r
 
 
 class Cause(NamedTuple):
-    """What is wrong with one field: "FieldValueInvalid", 'Invalid value: "x": must be …', "spec.containers[0].name"."""
+    """What is wrong with one field: "FieldValueInvalid", 'Invalid value: "x": must be …', "spec.containers[0].name".
+    `ratcheted`: it was so before and may stay; the answer only warns."""
 
     reason: str
     message: str
     field: str
+    ratcheted: bool = False
 
 
 class StatusError(Exception):

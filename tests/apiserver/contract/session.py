@@ -33,6 +33,7 @@ class Answer:
     def __init__(self, code: int, body: bytes, headers: dict[str, str]) -> None:
         self.code = code
         self.headers = headers
+        self.warnings: list[str] = []
         self.raw = body
         try:
             self.body: Any = json.loads(body) if body else None
@@ -115,6 +116,7 @@ class Session:
             response = self._connection.getresponse()
         found = {key.lower(): value for key, value in response.getheaders()}
         answer = Answer(response.status, response.read(), found)
+        answer.warnings = response.headers.get_all("Warning") or []
         if note:
             shown = answer.body
             if keep and isinstance(shown, dict) and shown.get("kind") != "Status":

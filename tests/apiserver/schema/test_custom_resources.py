@@ -10,8 +10,8 @@ import pytest
 
 from podium.apiserver.errors import StatusError, bad_request, invalid
 from podium.apiserver.schema import DecodingError
-from podium.apiserver.schema.custom import CustomKind, custom_kinds, unevaluated_rules
-from tests.apiserver.schema.custom_cases import SCHEMA, definition, struct, things
+from podium.apiserver.schema.custom import CustomKind, custom_kinds
+from tests.apiserver.schema.custom_cases import definition, struct, things
 from tests.testbed.apiclient import ApiError
 from tests.testbed.cluster import ControlPlane
 
@@ -133,14 +133,6 @@ def test_defaults_are_not_shared_between_objects() -> None:
     schema.apply_defaults(second)
     first["spec"]["sub"]["a"] = 5
     assert second["spec"]["sub"] == {"a": 1}
-
-
-def test_rules_that_are_not_evaluated_are_named_when_the_definition_is_written() -> None:
-    rule = {"rule": "self > 3"}
-    schema = struct(spec=struct(size={"type": "integer", "x-kubernetes-validations": [rule]}))
-    warnings = unevaluated_rules(definition(schema))
-    assert warnings == ["spec.versions[0]: x-kubernetes-validations are kept but not evaluated by this server"]
-    assert unevaluated_rules(definition(SCHEMA)) == []
 
 
 def test_an_invalid_object_of_a_kind_with_rules_is_told_that_they_were_not_checked() -> None:

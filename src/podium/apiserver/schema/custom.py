@@ -2,8 +2,7 @@
 
 A custom kind carries its version's definition, so that a caller that has the kind has the schema too; several clusters
 may live in one process, each with its own idea of a group. Versions share one collection in the store and are one
-object in different clothes (conversion None). Rules in x-kubernetes-validations (CEL) are stored and shown but not
-evaluated: `unevaluated_rules` says so when a definition is written.
+object in different clothes (conversion None).
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from podium.apiserver.schema.custom_fields import drop_nulls, fill_in, prune, re
 from podium.apiserver.schema.custom_values import problems_of
 from podium.apiserver.schema.decoding import NotPlain, struct_walk
 from podium.apiserver.schema.fields import FieldType, struct_named
+from podium.apiserver.schema.rules import Correlated, RuleTree, rule_tree
 from podium.apiserver.schema.scrutiny import MAX_PROBLEMS, Scrutiny
 
 _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
@@ -31,6 +31,7 @@ _NOT_CHECKED: Final = Cause(
     "correct the existing errors to complete validation",
     "<nil>",
 )
+_REPEATED: Final = "FieldValueDuplicate"
 _BLOCKING: Final = {f"FieldValue{word}" for word in ("NotSupported", "Required", "TooLong", "TooMany", "TypeInvalid")}
 
 
@@ -70,7 +71,6 @@ class CustomSchema:
         schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
         self.openapi: dict[str, Any] = schema
         self._scale: dict[str, str] = (version.get("subresources") or {}).get("scale") or {}
-        self._has_rules = any(_rules_in(schema))
         meta = struct_named(_OBJECT_META)
         assert meta is not None
         self._meta = meta
@@ -97,25 +97,42 @@ class CustomSchema:
 
     def validate(self, obj: dict[str, Any]) -> list[Cause]:
         """What is wrong with an object of this kind by its schema."""
-        causes = [*problems_of(obj, self.openapi, ""), *self._scale_problems(obj)]
-        if self._has_rules and any(cause.reason in _BLOCKING for cause in causes):
-            causes.append(_NOT_CHECKED)
-        return causes
+        return self._with_rules([*problems_of(obj, self.openapi, ""), *self._scale_problems(obj)], obj, None, None)
 
     def validate_update(self, new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
-        """What an update makes wrong; what was so before the schema changed may stay."""
-        causes = self.validate(new)
-        before = self.validate(old) if causes else []
-        return [cause for cause in causes if cause not in before or cause is _NOT_CHECKED]
+        """What an update makes wrong; what it leaves as it was may stay."""
+        before = Correlated(new, old, self.openapi)
+        causes = [*problems_of(new, self.openapi, "", before), *self._scale_problems(new)]
+        return self._with_rules(self._without_old_repetitions(causes, old), new, old, before)
 
     def validate_status(self, new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
         """The same for an update of the status, about which messages speak without saying so."""
         schema = (self.openapi.get("properties") or {}).get("status") or {}
-        found = [
-            [cause._replace(field=f"status.{cause.field}") for cause in problems_of(obj.get("status", {}), schema, "")]
-            for obj in (new, old)
-        ]
-        return [cause for cause in found[0] if cause not in found[1]]
+        before = Correlated(new, old, self.openapi)
+        found = problems_of(new.get("status", {}), schema, "", before.key("status"))
+        causes = [cause._replace(field=f"status.{cause.field}") for cause in found]
+        return self._with_rules(self._without_old_repetitions(causes, old), new, old, before)
+
+    def _without_old_repetitions(self, causes: list[Cause], old: dict[str, Any]) -> list[Cause]:
+        """Entries may repeat in a set, or under one key, if any did so before."""
+        repeated = [cause for cause in causes if cause.reason == _REPEATED]
+        if not repeated or not any(cause.reason == _REPEATED for cause in problems_of(old, self.openapi, "")):
+            return causes
+        return [cause for cause in causes if cause.reason != _REPEATED]
+
+    def _with_rules(
+        self, causes: list[Cause], new: dict[str, Any], old: dict[str, Any] | None, before: Correlated | None
+    ) -> list[Cause]:
+        """The causes and what rules have against an object, unless it is too wrong to evaluate them."""
+        if self._rules is None:
+            return causes
+        if any(cause.reason in _BLOCKING for cause in causes):
+            return [*causes, _NOT_CHECKED]
+        return [*causes, *self._rules.causes(new, old, before)[0]]
+
+    @cached_property
+    def _rules(self) -> RuleTree | None:
+        return rule_tree(self.openapi)
 
     def _scale_problems(self, obj: dict[str, Any]) -> Iterator[Cause]:
         """The number of replicas must be one, where the kind can be scaled."""
@@ -176,25 +193,6 @@ def custom_kinds(definition: dict[str, Any]) -> Iterator[CustomKind]:
                 custom=True,
                 definition=msgspec.json.encode(version),
             )
-
-
-def unevaluated_rules(definition: dict[str, Any]) -> list[str]:
-    """What to warn about when a definition is written: rules that are not going to be evaluated."""
-    return [
-        f"spec.versions[{index}]: x-kubernetes-validations are kept but not evaluated by this server"
-        for index, version in enumerate(definition.get("spec", {}).get("versions", ()))
-        if any(_rules_in((version.get("schema") or {}).get("openAPIV3Schema") or {}))
-    ]
-
-
-def _rules_in(schema: Any) -> Iterator[Any]:
-    if isinstance(schema, dict):
-        yield from schema.get("x-kubernetes-validations") or ()
-        for inner in schema.values():
-            yield from _rules_in(inner)
-    elif isinstance(schema, list):
-        for inner in schema:
-            yield from _rules_in(inner)
 
 
 def _for_fields(schema: dict[str, Any]) -> dict[str, Any]:

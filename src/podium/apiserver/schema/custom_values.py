@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from podium.apiserver.errors import Cause, duplicate, invalid_value, required, shown
 from podium.apiserver.schema.custom_fields import known_field
+from podium.apiserver.schema.rules.correlation import Correlated
 from podium.kube.json_object import JsonObject
 from podium.kube.quantity import QuantityError, parse
 from podium.kube.re2 import CostError, compile_pattern
@@ -25,8 +26,14 @@ Causes = Iterator[Cause]
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 
 
-def problems_of(value: Any, schema: JsonObject, path: str) -> Causes:
-    """What is wrong with the value, and with what is in it."""
+def problems_of(value: Any, schema: JsonObject, path: str, before: Correlated | None = None) -> Causes:
+    """What is wrong with the value, and with what is in it. With what it was before, what is unchanged may stay."""
+    found = list(_problems(value, schema, path, before))
+    if found and not (before is not None and before.unchanged):
+        yield from found
+
+
+def _problems(value: Any, schema: JsonObject, path: str, before: Correlated | None) -> Causes:
     if value is None and schema.get("nullable"):
         return
     wanted = ["integer", "string"] if schema.get("x-kubernetes-int-or-string") else _listed(schema.get("type"))
@@ -42,9 +49,9 @@ def problems_of(value: Any, schema: JsonObject, path: str) -> Causes:
     if isinstance(value, str):
         yield from _string(value, schema, path)
     elif isinstance(value, dict):
-        yield from _object(value, schema, path)
+        yield from _object(value, schema, path, before)
     elif isinstance(value, list):
-        yield from _array(value, schema, path)
+        yield from _array(value, schema, path, before)
     elif found in ("integer", "number"):
         yield from _number(value, schema, path)
 
@@ -118,11 +125,11 @@ def _number(value: float, schema: JsonObject, path: str) -> Causes:
         yield invalid_value(path, value, f"{path} in body should be {words} {least:g}")
 
 
-def _array(value: list[Any], schema: JsonObject, path: str) -> Causes:
+def _array(value: list[Any], schema: JsonObject, path: str, before: Correlated | None) -> Causes:
     items = schema.get("items")
     if isinstance(items, dict):
         for index, inner in enumerate(value):
-            yield from problems_of(inner, items, f"{path}[{index}]")
+            yield from problems_of(inner, items, f"{path}[{index}]", before.index(index) if before else None)
     if len(value) < schema.get("minItems", 0):
         yield invalid_value(path, len(value), f"{path} in body should have at least {schema['minItems']} items")
     if len(value) > schema.get("maxItems", len(value)):
@@ -147,7 +154,7 @@ def _repeated_entries(value: list[Any], schema: JsonObject, path: str) -> Causes
         seen.append(identity)
 
 
-def _object(value: dict[str, Any], schema: JsonObject, path: str) -> Causes:
+def _object(value: dict[str, Any], schema: JsonObject, path: str, before: Correlated | None) -> Causes:
     if len(value) < schema.get("minProperties", 0):
         message = f"{path} in body should have at least {schema['minProperties']} properties"
         yield invalid_value(path, len(value), message)
@@ -160,7 +167,8 @@ def _object(value: dict[str, Any], schema: JsonObject, path: str) -> Causes:
     for name, inner in value.items():
         field = known_field(schema, name)
         if field and not (embedded and name == "metadata"):
-            yield from problems_of(inner, field, f"{path}.{name}" if path else name)
+            old = before.key(name) if before and (path or name not in ("apiVersion", "kind")) else None
+            yield from problems_of(inner, field, f"{path}.{name}" if path else name, old)
 
 
 def _alternatives(value: Any, schema: JsonObject, path: str) -> Causes:

@@ -7,10 +7,11 @@ instead of `spec.versions[…]`; messages name fields accordingly.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from podium.apiserver.errors import Cause, immutable, invalid_value, not_supported, required, shown
+from podium.apiserver.schema.rules.definition_rules import rule_problems
 from podium.apiserver.schema.structural import structural_problems
 from podium.kube.json_object import JsonObject
 from podium.kube.validation import dns_subdomain_errors
@@ -28,12 +29,12 @@ _SIMPLE_PATH: Final = "must be a simple json path starting with ."
 _APPROVAL: Final = "api-approved.kubernetes.io"
 
 
-def definition_causes(definition: JsonObject) -> list[Cause]:
-    """What is wrong with a definition, old or new."""
+def definition_causes(definition: JsonObject, known: Sequence[JsonObject] = ()) -> list[Cause]:
+    """What is wrong with a definition, old or new; the rules of `known` schemas were checked before."""
     spec = definition.get("spec", {})
     return [
         *_name_problems(definition.get("metadata", {}), spec),
-        *_spec_problems(spec),
+        *_spec_problems(spec, known),
         *_stored_version_problems(spec, definition.get("status", {}).get("storedVersions")),
         *_approval_problems(definition.get("metadata", {}), spec),
     ]
@@ -41,7 +42,7 @@ def definition_causes(definition: JsonObject) -> list[Cause]:
 
 def definition_update_causes(new: JsonObject, old: JsonObject) -> list[Cause]:
     """What is wrong with the next state of a definition: also what may never change."""
-    causes = definition_causes(new)
+    causes = definition_causes(new, [_schema_of(version) or {} for version in old["spec"].get("versions") or ()])
     for path in (("group",), ("scope",), ("names", "plural"), ("names", "kind")):
         before, after = old["spec"], new["spec"]
         for step in path:
@@ -58,7 +59,7 @@ def _name_problems(metadata: JsonObject, spec: JsonObject) -> Causes:
         yield invalid_value("metadata.name", metadata["name"], 'must be spec.names.plural+"."+spec.group')
 
 
-def _spec_problems(spec: JsonObject) -> Causes:
+def _spec_problems(spec: JsonObject, known: Sequence[JsonObject]) -> Causes:
     group = spec.get("group", "")
     if not group:
         yield required("spec.group")
@@ -76,7 +77,7 @@ def _spec_problems(spec: JsonObject) -> Causes:
         )
         yield invalid_value("spec.preserveUnknownFields", True, message)
     yield from _version_problems(spec.get("versions") or [])
-    yield from _part_problems(spec.get("versions") or [])
+    yield from _part_problems(spec.get("versions") or [], known)
     yield from _names_problems(spec.get("names", {}))
     yield from _conversion_problems(spec.get("conversion") or {})
 
@@ -84,7 +85,7 @@ def _spec_problems(spec: JsonObject) -> Causes:
 def _version_problems(versions: list[JsonObject]) -> Causes:
     names = [version.get("name", "") for version in versions]
     for index, version in enumerate(versions):
-        if (version.get("schema") or {}).get("openAPIV3Schema") is None:
+        if _schema_of(version) is None:
             yield required(f"spec.versions[{index}].schema.openAPIV3Schema")
         if not _LABEL.fullmatch(names[index]):
             yield invalid_value(f"spec.versions[{index}].name", names[index], _LABEL_RULE)
@@ -113,12 +114,20 @@ def _about_versions(versions: list[JsonObject], message: str) -> Cause:
     return Cause("FieldValueInvalid", f"Invalid value: {shown(summed)}: {message}", "spec.versions")
 
 
-def _part_problems(versions: list[JsonObject]) -> Causes:
+def _schema_of(version: JsonObject) -> JsonObject | None:
+    found: JsonObject | None = (version.get("schema") or {}).get("openAPIV3Schema")
+    return found
+
+
+def _part_problems(versions: list[JsonObject], known: Sequence[JsonObject]) -> Causes:
     for index, version, field in _once(versions, "schema", "spec.validation"):
-        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        schema = _schema_of(version)
         if schema is not None:
-            where = field or f"spec.versions[{index}].schema"
-            yield from structural_problems(schema, f"{where}.openAPIV3Schema")
+            where = f"{field or f'spec.versions[{index}].schema'}.openAPIV3Schema"
+            wrong = list(structural_problems(schema, where))
+            yield from wrong
+            if not wrong and schema not in known:
+                yield from rule_problems(schema, where)
     for index, version, field in _once(versions, "additionalPrinterColumns", "spec.additionalPrinterColumns"):
         where = field or f"spec.versions[{index}].additionalPrinterColumns"
         for at, column in enumerate(version.get("additionalPrinterColumns") or ()):

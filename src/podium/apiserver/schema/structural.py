@@ -23,8 +23,18 @@ _LIST_TYPES: Final = ("atomic", "set", "map")
 _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 _LIST_TYPE: Final = "x-kubernetes-list-type"
+_RULES: Final = "x-kubernetes-validations"
 _KEYS: Final = "x-kubernetes-list-map-keys"
-_NOT_IN_JUNCTORS: Final = ("type", "additionalProperties", "default", "title", "description", "nullable", _PRESERVE)
+_NOT_IN_JUNCTORS: Final = (
+    "type",
+    "additionalProperties",
+    "default",
+    "title",
+    "description",
+    "nullable",
+    _PRESERVE,
+    _RULES,
+)
 
 
 def structural_problems(schema: JsonObject, field: str) -> Causes:

@@ -16,7 +16,6 @@ from podium.apiserver.errors import StatusError, bad_request, shown
 from podium.apiserver.kinds import Kind
 from podium.apiserver.schema import DecodingError, schema_of
 from podium.apiserver.schema.builtin import may_repeat_fields
-from podium.apiserver.schema.custom import unevaluated_rules
 from podium.apiserver.schema.custom_fields import repeated_fields
 from podium.apiserver.writes.options import WriteOptions
 from podium.kube.json_object import JsonObject
@@ -35,8 +34,6 @@ def check_and_default(kind: Kind, obj: JsonObject, options: WriteOptions) -> Non
     except DecodingError as problem:
         raise bad_request(f"{taken_for}: {problem}") from None
     schema.apply_defaults(obj)
-    if kind.kind == "CustomResourceDefinition":
-        options.warnings.extend(unevaluated_rules(obj))
 
 
 def check_patched(kind: Kind, obj: JsonObject, patch: str, options: WriteOptions) -> None:

@@ -110,8 +110,9 @@ def replace(
             meta["generation"] = before["metadata"].get("generation", 0) + 1
     causes = update_causes(meta, before["metadata"], kind, rules.name_errors)
     causes += rules.validate_status(obj, before) if subresource == "status" else rules.validate_update(obj, before)
-    if causes:
-        raise invalid(kind, old.name, causes)
+    options.warnings.extend(f"{cause.field}: {cause.message}" for cause in causes if cause.ratcheted)
+    if refused := [cause for cause in causes if not cause.ratcheted]:
+        raise invalid(kind, old.name, refused)
     obj["kind"], obj["apiVersion"] = old.kind.kind, old.kind.api_version
     meta["resourceVersion"] = str(old.revision)
     if obj == before:

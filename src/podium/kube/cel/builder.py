@@ -39,19 +39,24 @@ _RESERVED: Final = frozenset(
     )
 )
 _TOO_DEEP: Final = "max recursion depth exceeded"
+_LONGEST: Final = 100_000
 
 
 class _TooDeepError(Exception):
     """An expression that nests too deep."""
 
 
-def read(source: SourceText) -> Node | None:
-    """The expression; None where the text has errors, which are reported to the source."""
+def read(source: SourceText, *, bindings: bool = True) -> Node | None:
+    """The expression; None where the text has errors, which are reported to the source. `bindings`: with cel.bind."""
+    if len(source.text) > _LONGEST:
+        size = f"size: {len(source.text)}, limit {_LONGEST}"
+        source.report(NOWHERE, f"expression code point size exceeds limit: {size}")
+        return None
     tree = parse(source)
     if tree is None:
         return None
     try:
-        node = _Builder(source).visit(tree.tree("e"))
+        node = _Builder(source, bindings=bindings).visit(tree.tree("e"))
     except _TooDeepError:
         source.report(NOWHERE, _TOO_DEEP)
         return None
@@ -75,8 +80,9 @@ def _depth(node: Node) -> int:
 class _Builder:
     """Walks the tree of one text."""
 
-    def __init__(self, source: SourceText) -> None:
+    def __init__(self, source: SourceText, *, bindings: bool) -> None:
         self._source = source
+        self._bindings = bindings
         self._nested = 0
 
     def visit(self, tree: Tree | None) -> Node:
@@ -118,7 +124,7 @@ class _Builder:
 
     def _call(self, op: Token, function: str, *args: Node, target: Node | None = None) -> Node:
         try:
-            expanded = expand(op.start, function, target, list(args))
+            expanded = expand(op.start, function, target, list(args), bindings=self._bindings)
         except MacroError as error:
             return self._report(error.offset, str(error))
         return expanded if expanded is not None else Call(op.start, function, target, list(args))

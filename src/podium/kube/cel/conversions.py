@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Final
 
 from podium.kube.cel import types
-from podium.kube.cel.operations import checked_int, checked_uint
+from podium.kube.cel.bounds import checked_int, checked_uint
 from podium.kube.cel.types import CelType
 from podium.kube.cel.values import (
     MAX_INT,

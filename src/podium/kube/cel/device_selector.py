@@ -15,16 +15,14 @@ from functools import lru_cache
 from typing import Final
 
 from podium.kube.cel import types
-from podium.kube.cel.builder import read
-from podium.kube.cel.checker import Environment, check
+from podium.kube.cel.checker import Environment
+from podium.kube.cel.compilation import CompilationError, compile_expression
 from podium.kube.cel.cost_estimate import estimate_cost
 from podium.kube.cel.declarations import read_type
 from podium.kube.cel.estimates import Span
 from podium.kube.cel.evaluation import Program, ProgramError
 from podium.kube.cel.library.versions import read_version
 from podium.kube.cel.metering import CancelledError
-from podium.kube.cel.source import SourceText
-from podium.kube.cel.validators import validate
 from podium.kube.cel.values import CelError, MapValue, QuantityValue, SemverValue, type_name
 
 MAX_COST: Final = 1_000_000
@@ -136,14 +134,10 @@ class DeviceSelector:
 
     def __init__(self, expression: str) -> None:
         self.expression = expression
-        source = SourceText(expression)
-        node = read(source)
-        if node is not None:
-            checked = check(node, _ENVIRONMENT, source)
-            if not source.problems:
-                validate(checked, source)
-        if node is None or source.problems:
-            raise DeviceSelectorError(f"compilation failed: {source.display()}")
+        try:
+            checked = compile_expression(expression, _ENVIRONMENT, bindings=True)
+        except CompilationError as error:
+            raise DeviceSelectorError(str(error)) from None
         if checked.type not in (types.BOOL, types.ANY):
             raise DeviceSelectorError(f"must evaluate to bool or the unknown type, not {checked.type}")
         self._checked = checked

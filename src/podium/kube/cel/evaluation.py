@@ -76,7 +76,9 @@ class _Compiler:
     def __init__(self, checked: Checked, variables: list[str], *, metered: bool) -> None:
         self._checked = checked
         self._metered = metered
-        self._scope: dict[str, Fetch] = {name: Fetch(number + 1) for number, name in enumerate(variables)}
+        self._scope: dict[str, Fetch] = {
+            name: Fetch(number + 1, given=metered) for number, name in enumerate(variables)
+        }
         self.slots = len(variables) + 1
 
     def compiled(self, node: Node) -> Evaluate:

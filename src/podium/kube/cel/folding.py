@@ -34,14 +34,17 @@ _GO_NAMES: Final = {
 
 @dataclass(frozen=True)
 class Fetch:
-    """How a variable is read: from its slot, and the first time from `lazy`."""
+    """How a variable is read: from its slot, and the first time from `lazy`. `given`: it comes from outside."""
 
     slot: int
     lazy: Evaluate | None = None
     gathers: bool = False
+    given: bool = False
 
     def reader(self) -> Evaluate:
         slot, lazy, gathers = self.slot, self.lazy, self.gathers
+        if self.given:
+            return lambda frame: _value(frame[slot])
         if lazy is None:
             return lambda frame: frame[slot]
 
@@ -52,11 +55,16 @@ class Fetch:
                 if gathers:
                     found = [] if isinstance(found, list) else MapValue()
                 frame[slot] = found
-            if isinstance(found, CelError):
-                raise found
-            return found
+            return _value(found)
 
         return read
+
+
+def _value(found: object) -> object:
+    """What was found, unless it is an error."""
+    if isinstance(found, CelError):
+        raise found
+    return found
 
 
 def _attempt(evaluate: Evaluate, frame: Frame) -> object:

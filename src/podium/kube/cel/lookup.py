@@ -21,7 +21,7 @@ from podium.kube.cel.values import (
 
 def at_key(value: object, key: object) -> object:
     """What a map has under a key, or a list at an index; of an optional, an optional."""
-    if type(value) is MapValue:
+    if type(value) is MapValue or isinstance(value, MapValue):
         found = value.get(key)
         if found is not MISSING:
             return found

@@ -43,9 +43,11 @@ class MacroError(Exception):
 Expander = Callable[[int, "Node | None", "list[Node]"], "Node | None"]
 
 
-def expand(offset: int, function: str, target: Node | None, args: list[Node]) -> Node | None:
-    """The expression that the call stands for, or None where it is no macro."""
+def expand(offset: int, function: str, target: Node | None, args: list[Node], *, bindings: bool) -> Node | None:
+    """The expression that the call stands for, or None where it is no macro; `bindings`: whether there is cel.bind."""
     macro = _MACROS.get((function, len(args), target is not None))
+    if macro is _bind and not bindings:
+        return None
     return macro(offset, target, args) if macro else None
 
 

@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+from podium.kube.cel.bounds import checked_duration, checked_int, checked_uint
+from podium.kube.cel.structured_values import Structured, StructuredList, structured_equal
 from podium.kube.cel.types import CelType
 from podium.kube.cel.values import (
-    MAX_INT,
-    MAX_UINT,
     MIN_INT,
     AddressValue,
     CelError,
@@ -50,6 +50,8 @@ def equal(one: object, other: object) -> bool:
         return type(other) in _NUMBERS and one == other
     if isinstance(one, _STRICT):
         return _equal_strictly(one, other)
+    if isinstance(one, Structured):
+        return structured_equal(one, other, equal)
     match one:
         case list():
             if not isinstance(other, list) or len(one) != len(other):
@@ -138,24 +140,6 @@ def compare_versions(one: SemverValue, other: SemverValue) -> int:
     return _sign(len(one.prerelease), len(other.prerelease))
 
 
-def checked_int(value: int) -> int:
-    if not MIN_INT <= value <= MAX_INT:
-        raise CelError("integer overflow")
-    return value
-
-
-def checked_uint(value: int) -> Uint:
-    if not 0 <= value <= MAX_UINT:
-        raise CelError("unsigned integer overflow")
-    return Uint(value)
-
-
-def checked_duration(value: int) -> DurationValue:
-    if not MIN_INT <= value <= MAX_INT:
-        raise CelError("duration overflow")
-    return DurationValue(value)
-
-
 def _checked_time(nanoseconds: int, like: TimestampValue) -> TimestampValue:
     if not _ZERO_TIME <= nanoseconds <= _LAST_TIME:
         raise CelError("timestamp overflow")
@@ -178,6 +162,8 @@ def add(one: object, other: object) -> object:
             return _checked_time(one.nanoseconds + other, one)
         case (DurationValue() | TimestampValue(), _):
             raise no_overload()
+        case (StructuredList(), list()):
+            return one.plus(other)
         case (list(), list()):
             return one + other
         case (str(), str()):
@@ -278,6 +264,8 @@ def negate(value: object) -> object:
 def contains(container: object, element: object) -> bool:
     """Whether a list has an element, or a map a key."""
     match container:
+        case StructuredList():
+            return container.holds(element, equal)
         case list():
             return any(_certainly_equal(element, each) for each in container)
         case MapValue():

@@ -223,7 +223,10 @@ _NAMES: Final[dict[type, str]] = {
 
 def type_name(value: object) -> str:
     """The name of a value's type, as errors write it."""
-    return _NAMES[type(value)]
+    found = _NAMES.get(type(value))
+    if found is not None:
+        return found
+    return "list" if isinstance(value, list) else "map" if isinstance(value, MapValue) else "unknown"
 
 
 def size_of(value: object) -> int:

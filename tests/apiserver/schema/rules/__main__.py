@@ -1,0 +1,44 @@
+"""Compares what the embedded API and the real one make of random rules in CustomResourceDefinitions.
+
+    python -m tests.apiserver.schema.rules --count 500 --seed 1
+
+Exit code 0: all equal; 1: some differ; 2: the comparison could not run.
+"""
+
+import argparse
+import json
+import sys
+
+from tests.apiserver.contract.session import Server, Session
+from tests.apiserver.schema.rules.comparison import differences
+from tests.apiserver.schema.rules.generated import rule_cases
+from tests.apiserver.server import EmbeddedServer
+from tests.testbed.availability import TestbedUnavailable
+from tests.testbed.cluster import ControlPlane
+
+SHOWN = 20
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.apiserver.schema.rules", description=__doc__)
+    parser.add_argument("--count", type=int, default=500, help="how many definitions")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args(arguments)
+    cases = rule_cases(options.seed, options.count)
+    try:
+        with ControlPlane() as plane, EmbeddedServer() as server:
+            real = Session(Server(plane.server, token=plane.token, ca_path=plane.ca_path), "default")
+            embedded = Session(Server(server.server), "default")
+            found = differences(real, embedded, cases)
+    except TestbedUnavailable as unavailable:
+        print(f"rules: {unavailable}", file=sys.stderr)
+        return 2
+    for each in found[:SHOWN]:
+        print(f"{json.dumps(each.case.schema)}\n  {each.what}")
+        print(f"  the API server: {each.real}\n  Podium: {each.embedded}")
+    print(f"{len(cases) - len(found)} of {len(cases)} equal")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
