@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import msgspec
@@ -48,12 +50,19 @@ def create_object(api: EmbeddedApi, request: ApiRequest, target: Target, query: 
         bind(api.context, target.namespace, name, obj, dry_run=options.dry_run)
         return ApiResponse(201, CREATED)
     form = PLAIN if request.accept == "application/json" else negotiate(request.accept, collection=False)
-    try:
+    with _warnings_of(options):
         stored = create(api.context, kind, obj, target.namespace, options)
+    return answer(api, kind, stored, 201, form, query, options)
+
+
+@contextmanager
+def _warnings_of(options: WriteOptions) -> Iterator[None]:
+    """Give what was warned about to the answer of a refused request too."""
+    try:
+        yield
     except StatusError as error:
         error.warnings = tuple(options.warnings)
         raise
-    return answer(api, kind, stored, 201, form, query, options)
 
 
 def update_object(api: EmbeddedApi, request: ApiRequest, target: Target, query: Query, form: Form) -> ApiResponse:
@@ -62,7 +71,9 @@ def update_object(api: EmbeddedApi, request: ApiRequest, target: Target, query: 
     options = write_options(request, query)
     obj = bodies.decoded(request.body, request.content_type, kind)
     bodies.check_kind(obj, kind, api.kinds)
-    stored, created = update(api.context, kind, target.namespace, target.name or "", obj, target.subresource, options)
+    name, part = target.name or "", target.subresource
+    with _warnings_of(options):
+        stored, created = update(api.context, kind, target.namespace, name, obj, part, options)
     return answer(api, kind, stored, 201 if created else 200, form, query, options)
 
 
@@ -71,9 +82,9 @@ def patch(api: EmbeddedApi, request: ApiRequest, target: Target, query: Query, f
     media = bodies.media_type(request.content_type)
     check_patch_options(media, query)
     body = patches.decoded(request.body, media, target.kind)
-    stored, created = patch_object(
-        api.context, target.kind, target.namespace, target.name or "", body, media, target.subresource, options
-    )
+    name, part = target.name or "", target.subresource
+    with _warnings_of(options):
+        stored, created = patch_object(api.context, target.kind, target.namespace, name, body, media, part, options)
     return answer(api, target.kind, stored, 201 if created else 200, form, query, options)
 
 

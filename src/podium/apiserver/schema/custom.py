@@ -21,6 +21,7 @@ from podium.apiserver.schema.custom_fields import drop_nulls, fill_in, prune, re
 from podium.apiserver.schema.custom_values import problems_of
 from podium.apiserver.schema.decoding import NotPlain, struct_walk
 from podium.apiserver.schema.fields import FieldType, struct_named
+from podium.apiserver.schema.list_entries import repeated_entries
 from podium.apiserver.schema.rules import Correlated, RuleTree, rule_tree
 from podium.apiserver.schema.scrutiny import MAX_PROBLEMS, Scrutiny
 
@@ -31,7 +32,6 @@ _NOT_CHECKED: Final = Cause(
     "correct the existing errors to complete validation",
     "<nil>",
 )
-_REPEATED: Final = "FieldValueDuplicate"
 _BLOCKING: Final = {f"FieldValue{word}" for word in ("NotSupported", "Required", "TooLong", "TooMany", "TypeInvalid")}
 
 
@@ -97,13 +97,14 @@ class CustomSchema:
 
     def validate(self, obj: dict[str, Any]) -> list[Cause]:
         """What is wrong with an object of this kind by its schema."""
-        return self._with_rules([*problems_of(obj, self.openapi, ""), *self._scale_problems(obj)], obj, None, None)
+        causes = [*problems_of(obj, self.openapi, ""), *self._scale_problems(obj)]
+        return self._with_rules([*causes, *repeated_entries(obj, self.openapi)], obj, None, None)
 
     def validate_update(self, new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
         """What an update makes wrong; what it leaves as it was may stay."""
         before = Correlated(new, old, self.openapi)
         causes = [*problems_of(new, self.openapi, "", before), *self._scale_problems(new)]
-        return self._with_rules(self._without_old_repetitions(causes, old), new, old, before)
+        return self._with_rules([*causes, *self._newly_repeated(new, old)], new, old, before)
 
     def validate_status(self, new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
         """The same for an update of the status, about which messages speak without saying so."""
@@ -111,14 +112,12 @@ class CustomSchema:
         before = Correlated(new, old, self.openapi)
         found = problems_of(new.get("status", {}), schema, "", before.key("status"))
         causes = [cause._replace(field=f"status.{cause.field}") for cause in found]
-        return self._with_rules(self._without_old_repetitions(causes, old), new, old, before)
+        return self._with_rules([*causes, *self._newly_repeated(new, old)], new, old, before)
 
-    def _without_old_repetitions(self, causes: list[Cause], old: dict[str, Any]) -> list[Cause]:
-        """Entries may repeat in a set, or under one key, if any did so before."""
-        repeated = [cause for cause in causes if cause.reason == _REPEATED]
-        if not repeated or not any(cause.reason == _REPEATED for cause in problems_of(old, self.openapi, "")):
-            return causes
-        return [cause for cause in causes if cause.reason != _REPEATED]
+    def _newly_repeated(self, new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
+        """Entries that repeat, unless some did before."""
+        found = list(repeated_entries(new, self.openapi))
+        return [] if found and any(repeated_entries(old, self.openapi)) else found
 
     def _with_rules(
         self, causes: list[Cause], new: dict[str, Any], old: dict[str, Any] | None, before: Correlated | None

@@ -14,7 +14,7 @@ from ipaddress import ip_network
 from itertools import islice
 from typing import Any, Final
 
-from podium.apiserver.errors import Cause, duplicate, invalid_value, required, shown
+from podium.apiserver.errors import Cause, invalid_value, required, shown
 from podium.apiserver.schema.custom_fields import known_field
 from podium.apiserver.schema.rules.correlation import Correlated
 from podium.kube.json_object import JsonObject
@@ -35,11 +35,17 @@ def problems_of(value: Any, schema: JsonObject, path: str, before: Correlated | 
 
 def _problems(value: Any, schema: JsonObject, path: str, before: Correlated | None) -> Causes:
     if value is None and schema.get("nullable"):
+        yield from _enum(value, schema, path)
         return
     wanted = ["integer", "string"] if schema.get("x-kubernetes-int-or-string") else _listed(schema.get("type"))
     found = json_type(value)
-    if wanted and not _fits(value, found, wanted):
-        message = f'{path} in body must be of type {",".join(wanted)}: "{found}"'
+    form = _format_of(schema)
+    is_list_for_text = bool(form) and isinstance(value, list) and wanted == ["string"]  # kube-apiserver lets it pass
+    if wanted and not _fits(value, found, wanted) and not is_list_for_text:
+        expected = ",".join(wanted)
+        if form and not isinstance(value, (str, list)):  # then formats are compared, and booleans and objects have none
+            expected, found = form, {"integer": "int64", "number": "float64"}.get(found, "")
+        message = f'{path} in body must be of type {expected}: "{found}"'
         yield Cause("FieldValueTypeInvalid", f'Invalid value: "{found}": {message}', path)
         yield from _enum(value, schema, path)
         yield from _range(value, schema, path)
@@ -64,6 +70,12 @@ def json_type(value: Any) -> str:
         return "boolean"
     names = ((str, "string"), (int, "integer"), (float, "number"), (dict, "object"), (list, "array"))
     return next(name for type_, name in names if isinstance(value, type_))
+
+
+def _format_of(schema: JsonObject) -> str:
+    """The format, unless it is one that kube-apiserver does not know for strings."""
+    form: str = schema.get("format", "")
+    return form if schema.get("type") not in (None, "string") or form in FORMATS else ""
 
 
 def _fits(value: Any, found: str, wanted: list[str]) -> bool:
@@ -134,24 +146,6 @@ def _array(value: list[Any], schema: JsonObject, path: str, before: Correlated |
         yield invalid_value(path, len(value), f"{path} in body should have at least {schema['minItems']} items")
     if len(value) > schema.get("maxItems", len(value)):
         yield _too_many(path, len(value), schema["maxItems"])
-    yield from _repeated_entries(value, schema, path)
-
-
-def _repeated_entries(value: list[Any], schema: JsonObject, path: str) -> Causes:
-    """Entries of a set, or of a list that is identified by keys, that are there twice."""
-    kind = schema.get("x-kubernetes-list-type")
-    if kind not in ("set", "map"):
-        return
-    seen: list[Any] = []
-    for index, entry in enumerate(value):
-        identity = entry
-        if kind == "map":
-            if not isinstance(entry, dict):
-                continue
-            identity = {key: entry[key] for key in schema.get("x-kubernetes-list-map-keys", ()) if key in entry}
-        if identity in seen:
-            yield duplicate(f"{path}[{index}]", dict(sorted(identity.items())) if kind == "map" else identity)
-        seen.append(identity)
 
 
 def _object(value: dict[str, Any], schema: JsonObject, path: str, before: Correlated | None) -> Causes:
@@ -209,6 +203,7 @@ _DURATION: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)((\d
 _LABEL: Final = "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOSTNAME: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*\.?")
 _UUID: Final = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
+_BYTES: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "date-time": _date_time,
     "datetime": _date_time,
@@ -218,7 +213,9 @@ FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "ipv6": lambda text: _is_address(text, 6),
     "cidr": lambda text: "/" in text and _parses(lambda: ip_network(text, strict=False)),
     "uuid": lambda text: bool(_UUID.fullmatch(text)),
-    "byte": lambda text: bool(re.fullmatch(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", text)),
+    "byte": lambda text: (
+        bool(re.fullmatch(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", text)) and bool(text)
+    ),
     "email": lambda text: bool(re.fullmatch(r"[^@\s]+@[^@\s]+", text)),
     "uri": lambda text: bool(re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", text) or text.startswith("/")),
     "hostname": lambda text: bool(_HOSTNAME.fullmatch(text)),

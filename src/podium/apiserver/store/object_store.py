@@ -28,6 +28,8 @@ HISTORY_BYTES: Final = 256 << 20
 
 _NO_LISTENERS: Final[dict[object, Listener]] = {}
 _NO_LABELS: Final[dict[str, str]] = {}
+_EXPONENT: Final = 1e21
+"""From here on numbers are written with an exponent."""
 _encoder: Final = msgspec.json.Encoder()
 _decoder: Final = msgspec.json.Decoder(dict[str, Any])
 
@@ -156,12 +158,23 @@ class ObjectStore:
 
 def encode(kind: Kind, obj: dict[str, Any], revision: int | None) -> Stored:
     """The object as it will be stored; its resourceVersion, kind and apiVersion are set. Without a revision it is one
-    that only would be."""
+    that only would be. Of a custom object, 1.0 becomes 1, as kube-apiserver writes it."""
     if revision is not None:
         obj["metadata"]["resourceVersion"] = str(revision)
+    if kind.custom:
+        obj = _with_whole_numbers(obj)
     ordered = {"kind": kind.kind, "apiVersion": kind.api_version, **obj}
     ordered["kind"], ordered["apiVersion"] = kind.kind, kind.api_version
     return _stored(kind, obj, revision or 0, _encoder.encode(ordered))
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    """The value with numbers that are whole written as such."""
+    if isinstance(value, dict):
+        return {name: _with_whole_numbers(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_whole_numbers(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < _EXPONENT else value
 
 
 def _stored(kind: Kind, obj: dict[str, Any], revision: int, raw: bytes) -> Stored:

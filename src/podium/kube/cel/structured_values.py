@@ -253,5 +253,16 @@ def _json_of(value: object) -> Any:
     return value.raw if isinstance(value, (StructuredMap, StructuredList, PreservedValue)) else value
 
 
+def without_schema(value: object) -> object:
+    """The value as plain JSON: what an optional gives out, because cel-go unwraps it without the schema."""
+    return _plain(value.raw) if isinstance(value, Structured) else value
+
+
+def _plain(raw: Any) -> object:
+    if isinstance(raw, dict):
+        return MapValue({name: _plain(inner) for name, inner in raw.items()})
+    return [_plain(inner) for inner in raw] if isinstance(raw, list) else raw
+
+
 Structured = StructuredMap | StructuredList | PreservedValue
 """What a custom object is made of, apart from scalars."""

@@ -10,7 +10,7 @@ import json
 import sys
 
 from tests.apiserver.contract.session import Server, Session
-from tests.apiserver.schema.rules.comparison import differences
+from tests.apiserver.schema.rules.comparison import compare
 from tests.apiserver.schema.rules.generated import rule_cases
 from tests.apiserver.server import EmbeddedServer
 from tests.testbed.availability import TestbedUnavailable
@@ -29,14 +29,15 @@ def main(arguments: list[str] | None = None) -> int:
         with ControlPlane() as plane, EmbeddedServer() as server:
             real = Session(Server(plane.server, token=plane.token, ca_path=plane.ca_path), "default")
             embedded = Session(Server(server.server), "default")
-            found = differences(real, embedded, cases)
+            compared = compare(real, embedded, cases)
     except TestbedUnavailable as unavailable:
         print(f"rules: {unavailable}", file=sys.stderr)
         return 2
+    found = compared.differences
     for each in found[:SHOWN]:
         print(f"{json.dumps(each.case.schema)}\n  {each.what}")
         print(f"  the API server: {each.real}\n  Podium: {each.embedded}")
-    print(f"{len(cases) - len(found)} of {len(cases)} equal")
+    print(f"{len(cases) - len(found)} of {len(cases)} equal: {compared}")
     return 1 if found else 0
 
 

@@ -7,6 +7,7 @@ force what is created and updated, again without being kept.
 
 import re
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -125,33 +126,60 @@ class Difference(NamedTuple):
     embedded: Any
 
 
-def differences(real: Session, embedded: Session, cases: Sequence[RuleCase], prefix: str = "k") -> list[Difference]:
-    """Where the two servers disagree, one difference for each case at most."""
+class Comparison(NamedTuple):
+    """Where the servers disagree, one difference for each case at most, and how the real one answered."""
+
+    differences: list[Difference]
+    answers: Counter[str]
+
+    def __str__(self) -> str:
+        return ", ".join(f"{count} {what}" for what, count in sorted(self.answers.items()))
+
+
+def compare(real: Session, embedded: Session, cases: Sequence[RuleCase], prefix: str = "k") -> Comparison:
+    """Ask both servers about all cases."""
     found, taken = [], []
+    answers: Counter[str] = Counter()
     for case in cases:
         verdicts = [definition_verdict(api, case) for api in (real, embedded)]
+        answers["definitions taken" if verdicts[0].code == 201 else "definitions refused"] += 1
         if verdicts[0] != verdicts[1]:
             found.append(Difference(case, "definition", *verdicts))
         elif verdicts[0].code == 201:
             taken.append(case)
     for at in range(0, len(taken), TOGETHER):
-        found += _of_objects(real, embedded, taken[at : at + TOGETHER], f"{prefix}{at}x")
-    return found
+        found += _of_objects(real, embedded, taken[at : at + TOGETHER], f"{prefix}{at}x", answers)
+    return Comparison(found, answers)
 
 
-def _of_objects(real: Session, embedded: Session, cases: Sequence[RuleCase], name: str) -> Iterator[Difference]:
+def _of_objects(
+    real: Session, embedded: Session, cases: Sequence[RuleCase], name: str, answers: Counter[str]
+) -> Iterator[Difference]:
     said = [object_verdicts(api, cases, name) for api in (real, embedded)]
     if isinstance(said[0], Verdict) or isinstance(said[1], Verdict):
         if type(said[0]) is not type(said[1]):
             yield Difference(cases[0], f"definition of {len(cases)} cases", *said)
         elif len(cases) > 1:
             half = len(cases) // 2
-            yield from _of_objects(real, embedded, cases[:half], f"{name}a")
-            yield from _of_objects(real, embedded, cases[half:], f"{name}b")
+            yield from _of_objects(real, embedded, cases[:half], f"{name}a", answers)
+            yield from _of_objects(real, embedded, cases[half:], f"{name}b", answers)
         return
     for case, one, other in zip(cases, *said, strict=True):
+        answers.update(map(_sort_of, one))
         for number, (theirs, ours) in enumerate(zip(one, other, strict=True)):
             if theirs != ours:
                 values = [*case.created, *[(case.before[n], value) for n, value in case.updated]]
                 yield Difference(case, f"object {values[number]}", theirs, ours)
                 break
+
+
+def _sort_of(said: Verdict) -> str:
+    if said.code == 0:
+        return "updates of nothing"
+    if said.code < 400:
+        return "objects taken with a warning" if said.warnings else "objects taken"
+    if any("some validation rules were not checked" in cause for cause in said.causes):
+        return "objects refused by the schema"
+    if any("evaluating rule" in cause or "for rule" in cause for cause in said.causes):
+        return "objects refused for an error"
+    return "objects refused"

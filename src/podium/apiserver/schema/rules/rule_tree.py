@@ -19,7 +19,7 @@ from podium.kube.cel.evaluation import Program
 from podium.kube.cel.field_names import escaped
 from podium.kube.cel.metering import CancelledError
 from podium.kube.cel.schema_types import DeclaredType, Schema, declare, with_object_fields
-from podium.kube.cel.structured_values import structured
+from podium.kube.cel.structured_values import structured, without_schema
 from podium.kube.cel.values import NONE, CelError, some
 from podium.kube.json_object import JsonObject
 
@@ -232,7 +232,7 @@ def _read(raw: Any, schema: Schema) -> object:
 def _as_optional(old: object) -> object:
     if isinstance(old, CelError):
         return NONE if str(old) == _MISSING_OLD else old
-    return some(old)
+    return some(without_schema(old))
 
 
 def _child(path: str, name: str) -> str:
