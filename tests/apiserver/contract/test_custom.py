@@ -236,3 +236,69 @@ def test_patterns_mean_what_they_mean_in_go(api: Session) -> None:
         for value in values:
             api.create(path, thing(group, **{f"f{number}": value}), query={"dryRun": "All"})
     api.delete(f"{DEFINITIONS}/things.{group}", note=False)
+
+
+def ruled(api: Session) -> tuple[str, str]:
+    """Defines the kind with rules at its root, on its spec, parts and status."""
+    group = f"{api.namespace}.example.com"
+    made = with_fields(definition(group), {"limit": {"type": "integer", "default": 10}})
+    schema = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["x-kubernetes-validations"] = [
+        {"rule": "self.metadata.name.size() < 6", "messageExpression": "self.metadata.name + ' is too long'"},
+        {"rule": "!has(self.status) || self.status.done <= self.spec.size", "fieldPath": ".status.done"},
+    ]
+    spec = schema["properties"]["spec"]
+    spec["x-kubernetes-validations"] = [
+        {"rule": "self.size <= self.limit", "message": "size is above its limit", "fieldPath": ".size"},
+        {"rule": "self.color == oldSelf.color", "reason": "FieldValueForbidden", "message": "the color stays"},
+    ]
+    weight = spec["properties"]["parts"]["items"]["properties"]["weight"]
+    weight["x-kubernetes-validations"] = [{"rule": "self >= oldSelf", "message": "a weight only grows"}]
+    done = {"type": "integer", "x-kubernetes-validations": [{"rule": "self >= oldSelf"}]}
+    schema["properties"]["status"] = {"type": "object", "properties": {"done": done}}
+    assert api.create(DEFINITIONS, made, note=False).code == 201
+    path = f"/apis/{group}/v1/namespaces/{{ns}}/things"
+    while api.get(path, note=False).code != 200:
+        pass
+    return group, path
+
+
+@contract
+def test_rules_of_a_definition_are_kept_to(api: Session) -> None:
+    group, path = ruled(api)
+    assert api.create(path, thing(group, size=11)).code == 422
+    assert api.create(path, thing(group, "much-too-long")).code == 422
+    parts = [{"name": "a", "weight": 3}, {"name": "b", "weight": 5}]
+    assert api.create(path, thing(group, size=5, parts=parts)).code == 201
+    for change in (
+        {"color": "blue"},
+        {"parts": [{"name": "b", "weight": 4}, {"name": "a", "weight": 4}]},
+        {"parts": [{"name": "c", "weight": 1}]},
+        {"limit": 3},
+    ):
+        api.patch(f"{path}/t", {"spec": change}, query={"dryRun": "All"})
+    api.apply(f"{path}/t", thing(group, size=50), "other", force=True)
+    for done in (4, 3, 6):
+        api.patch(f"{path}/t/status", {"status": {"done": done}})
+    api.delete(f"{DEFINITIONS}/things.{group}", note=False)
+
+
+@contract
+def test_definitions_are_refused_for_their_rules(api: Session) -> None:
+    group = f"{api.namespace}.example.com"
+    for rules in (
+        [{"rule": "self.nothing == 1"}],
+        [{"rule": "self.size"}],
+        [{"rule": "self.size > 1", "messageExpression": "self.size"}],
+        [{"rule": "self.size > 1", "fieldPath": ".nothing"}],
+        [{"rule": " "}],
+        [{"rule": "true", "optionalOldSelf": True}],
+        [{"rule": "self.parts.all(p, self.parts.all(q, p.name != q.name))"}],
+        [{"rule": "self.size < 9223372036854775808"}],
+        [{"rule": "cel.bind(x, self.size, x > 1)"}],
+    ):
+        made = definition(group)
+        made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] = (
+            rules
+        )
+        assert api.create(DEFINITIONS, made, query={"dryRun": "All"}).code == 422, rules

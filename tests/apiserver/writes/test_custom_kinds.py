@@ -180,12 +180,24 @@ def test_a_wrong_definition_is_refused_and_serves_nothing() -> None:
     assert api.kinds.by_kind("example.com/v1", "Thing") is None
 
 
-def test_rules_that_are_not_evaluated_are_warned_about() -> None:
+def test_objects_are_refused_by_the_rules_of_their_definition() -> None:
     api = new_api()
-    options = WriteOptions()
-    rules = struct(spec={"type": "object", "x-kubernetes-validations": [{"rule": "true"}]})
-    create(api.context, DEFINITION, crd(rules), "", options)
-    assert options.warnings == ["spec.versions[0]: x-kubernetes-validations are kept but not evaluated by this server"]
+    size = {"type": "integer", "x-kubernetes-validations": [{"rule": "self >= oldSelf", "message": "may only grow"}]}
+    rules = [{"rule": "self.size < 10", "fieldPath": ".size"}]
+    api.create(DEFINITION, crd(struct(spec={**struct(size=size), "x-kubernetes-validations": rules})))
+    kind = api.kinds.by_kind("example.com/v1", "Thing")
+    assert kind is not None
+    with pytest.raises(StatusError, match=r"spec.size: Invalid value: failed rule: self.size < 10"):
+        api.create(kind, thing(size=10))
+    created = api.create(kind, thing(size=5))
+    with pytest.raises(StatusError, match=r"spec.size: Invalid value: 4: may only grow"):
+        api.update(kind, {**created, "spec": {"size": 4}})
+
+
+def test_a_definition_whose_rule_does_not_compile_is_refused() -> None:
+    rules = [{"rule": "self.size < 10"}]
+    with pytest.raises(StatusError, match=r"x-kubernetes-validations\[0\].rule: .*undefined field 'size'"):
+        new_api().create(DEFINITION, crd(struct(spec={"type": "object", "x-kubernetes-validations": rules})))
 
 
 def test_built_in_objects_are_checked_and_completed_when_written() -> None:

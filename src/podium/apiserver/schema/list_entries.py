@@ -41,11 +41,11 @@ def _in_list(value: list[Any], schema: JsonObject, path: str) -> Iterator[Cause]
         if kind == "map" and entry is not None and not isinstance(entry, dict):
             yield invalid_value(f"{path}[{index}]", entry, "must be an object for an array of list-type map")
             return
-        told_by = {key: entry[key] for key in sorted(keys) if key in (entry or ())} if kind == "map" else entry
-        identity = _identity(told_by)
+        identified = {key: entry[key] for key in sorted(keys) if key in (entry or ())} if kind == "map" else entry
+        identity = _identity(identified)
         times[identity] += 1
         if times[identity] == 2:
-            repeated.append((index, told_by))
+            repeated.append((index, identified))
     for index, entry in repeated:
         yield duplicate(f"{path}[{index}]", entry)
 

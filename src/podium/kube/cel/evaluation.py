@@ -418,6 +418,8 @@ def _counted_call(call: Callable[..., object], args: list[Evaluate], function: s
     def counted(frame: Frame) -> object:
         values = [arg(frame) for arg in args]
         result = call(*values)
+        if function == "_+_" and isinstance(result, list):
+            frame[0].copy(len(result))
         frame[0].spend(call_cost(function, overload, values, result))
         return result
 

@@ -22,6 +22,8 @@ from podium.kube.cel.values import (
 )
 from podium.kube.cel.words import words
 
+TOO_COSTLY: Final = "operation cancelled: actual cost limit exceeded"
+MAX_COPIES: Final = 5_000_000
 PER_CHARACTER: Final = 0.1
 PER_PATTERN_CHARACTER: Final = 0.25
 LIST_COST: Final = 10
@@ -53,18 +55,25 @@ class CancelledError(Exception):
 
 
 class Meter:
-    """What one evaluation has cost so far, and the most it may."""
+    """What one evaluation has cost so far, and the most it may; also the elements it may still copy into new lists,
+    which cel-go does not count because it does not copy them."""
 
-    __slots__ = ("cost", "limit")
+    __slots__ = ("copies", "cost", "limit")
 
     def __init__(self, limit: int) -> None:
         self.cost = 0
         self.limit = limit
+        self.copies = MAX_COPIES
 
     def spend(self, cost: int) -> None:
         self.cost += cost
         if self.cost > self.limit:
-            raise CancelledError("operation cancelled: actual cost limit exceeded")
+            raise CancelledError(TOO_COSTLY)
+
+    def copy(self, elements: int) -> None:
+        self.copies -= elements
+        if self.copies < 0:
+            raise CancelledError(TOO_COSTLY)
 
 
 def _characters(size: float) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 
 from podium.kube.cel.conversions import to_duration, to_timestamp
 from podium.kube.cel.field_names import escaped, unescaped
-from podium.kube.cel.metering import CancelledError
+from podium.kube.cel.metering import TOO_COSTLY, CancelledError
 from podium.kube.cel.schema_types import Schema, with_object_fields
 from podium.kube.cel.values import MISSING, CelError, MapValue, no_overload
 from podium.kube.json_equality import same_json
@@ -22,7 +22,22 @@ from podium.kube.json_equality import same_json
 _GO_TYPES = {bool: "bool", int: "int64", float: "float64", str: "string", dict: "map[string]interface {}"}
 
 
-def structured(raw: Any, schema: Schema) -> object:
+class Work:
+    """How many elements may still be compared. Costs do not count what is below the first level of a list or
+    map; this ends what would take too long all the same."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def spend(self, elements: int) -> None:
+        self.left -= elements
+        if self.left < 0:
+            raise CancelledError(TOO_COSTLY)
+
+
+def structured(raw: Any, schema: Schema, work: Work) -> object:
     """The value that rules see; CelError where the JSON does not fit the schema."""
     if raw is None:
         if schema.get("nullable"):
@@ -35,11 +50,11 @@ def structured(raw: Any, schema: Schema) -> object:
     match schema.get("type"), raw:
         case "object", dict():
             embedded = schema.get("x-kubernetes-embedded-resource")
-            return StructuredMap(raw, with_object_fields(schema) if embedded else schema)
+            return StructuredMap(raw, with_object_fields(schema) if embedded else schema, work)
         case "object", _:
             raise CelError("invalid data, expected a map for the provided schema with type=object")
         case "array", list():
-            return StructuredList(raw, schema)
+            return StructuredList(raw, schema, work)
         case "array", _:
             raise CelError("invalid data, expected an array for the provided schema with type=array")
         case "string", str():
@@ -101,10 +116,11 @@ def _elements_equal(one: object, other: object, equal: Equality) -> bool:
 class StructuredMap(MapValue):
     """An object or a map of a custom object, with its schema."""
 
-    __slots__ = ("_found", "_is_object", "_properties", "_rest", "raw")
+    __slots__ = ("_found", "_is_object", "_properties", "_rest", "_work", "raw")
 
-    def __init__(self, raw: dict[str, Any], schema: Schema) -> None:
+    def __init__(self, raw: dict[str, Any], schema: Schema, work: Work) -> None:
         self.raw = raw
+        self._work = work
         self.default = MISSING
         properties = schema.get("properties")
         rest = schema.get("additionalProperties")
@@ -132,7 +148,7 @@ class StructuredMap(MapValue):
         if schema is None or (raw is None and self._is_object):
             return MISSING
         try:
-            return structured(raw, schema)
+            return structured(raw, schema, self._work)
         except CelError as error:
             return error
 
@@ -163,6 +179,7 @@ class StructuredMap(MapValue):
             raise no_overload()
         if len(self) != len(other):
             return False
+        self._work.spend(len(self))
         for name, raw in self.raw.items():
             if self._schema(name) is not None:
                 own, theirs = self.get(name), other.get(name)
@@ -180,11 +197,12 @@ class StructuredMap(MapValue):
 class StructuredList(list[object]):
     """A list of a custom object: one in order, a set, or one whose entries have keys."""
 
-    __slots__ = ("_items", "_keys", "_kind", "raw")
+    __slots__ = ("_items", "_keys", "_kind", "_work", "raw")
 
-    def __init__(self, raw: list[Any], schema: Schema) -> None:
+    def __init__(self, raw: list[Any], schema: Schema, work: Work) -> None:
         self._items: Schema = schema.get("items") or {}
-        super().__init__(structured(each, self._items) for each in raw)
+        super().__init__(structured(each, self._items, work) for each in raw)
+        self._work = work
         self.raw = raw
         self._kind = schema.get("x-kubernetes-list-type", "atomic")
         self._keys = [escaped(key) or key for key in schema.get("x-kubernetes-list-map-keys") or ()]
@@ -205,6 +223,7 @@ class StructuredList(list[object]):
             raise no_overload()
         if len(self) != len(other):
             return False
+        self._work.spend(len(self))
         if self._kind == "set":
             own = {self._key(each) for each in self.raw}
             return all(self._key(_json_of(each)) in own for each in other)
@@ -232,10 +251,11 @@ class StructuredList(list[object]):
             elif self._kind == "map":
                 merged[places[key]] = raw
         schema = {"x-kubernetes-list-type": self._kind, "x-kubernetes-list-map-keys": self._keys, "items": self._items}
-        return StructuredList(merged, schema)
+        return StructuredList(merged, schema, self._work)
 
     def holds(self, element: object, equal: Equality) -> bool:
         """Whether it has an element; an error of a comparison counts where none is equal."""
+        self._work.spend(len(self))
         error: CelError | None = None
         for each in self:
             try:

@@ -67,12 +67,15 @@ def object_verdicts(api: Session, cases: Sequence[RuleCase], name: str) -> list[
     path = f"/apis/rules.example.com/v1/{name}s"
     _wait(lambda: api.get(path, note=False).code == 200)
     there = [[_stored(api, path, name, at, n, value) for n, value in enumerate(c.before)] for at, c in enumerate(cases)]
-    refused = _add_rules(api, definition(name, {"sentinel": SENTINEL, **ruled}))
-    if refused is not None:
-        return refused
-    unruly = _object(name, "sentinel", "sentinel", 2)
-    _wait(lambda: api.create(path, unruly, query=DRY, note=False).code == 422)
-    return [list(_of_case(api, case, path, name, at, there[at])) for at, case in enumerate(cases)]
+    try:
+        refused = _add_rules(api, definition(name, {"sentinel": SENTINEL, **ruled}))
+        if refused is not None:
+            return refused
+        unruly = _object(name, "sentinel", "sentinel", 2)
+        _wait(lambda: api.create(path, unruly, query=DRY, note=False).code == 422)
+        return [list(_of_case(api, case, path, name, at, there[at])) for at, case in enumerate(cases)]
+    finally:
+        api.delete(f"{DEFINITIONS}/{name}s.rules.example.com", note=False)
 
 
 def _wait(done: Any) -> None:

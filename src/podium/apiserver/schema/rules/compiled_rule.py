@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Final
+
+import msgspec
 
 from podium.apiserver.schema.rules.field_path import FieldPathError, field_path
 from podium.kube.cel import types
@@ -17,6 +20,7 @@ from podium.kube.json_object import JsonObject
 
 MAX_CALL_COST: Final = 1_000_000
 """The most that one evaluation may cost."""
+_KEPT: Final = 1000
 _VARIABLES: Final = ["self", "oldSelf"]
 
 
@@ -44,14 +48,26 @@ class CompiledRule:
         return bool(self.rule.get("optionalOldSelf"))
 
 
-def compile_rules(schema: JsonObject, declared: DeclaredType) -> list[CompiledRule]:
-    """The rules at a schema, without those below it."""
+_compiled_before: dict[bytes, list[CompiledRule]] = {}
+
+
+def compile_rules(schema: JsonObject, declared: DeclaredType, *, is_root: bool) -> list[CompiledRule]:
+    """The rules at a schema, without those below it. They are compiled once for all schemas that say the same."""
     rules = schema.get("x-kubernetes-validations") or ()
-    environments = {
-        optional: rule_environment(declared, optional_old=optional)
-        for optional in {bool(rule.get("optionalOldSelf")) for rule in rules}
-    }
-    return [_compiled(rule, schema, declared, environments[bool(rule.get("optionalOldSelf"))]) for rule in rules]
+    if not rules:
+        return []
+    key = sha256(msgspec.json.encode((is_root, schema), order="sorted")).digest()
+    found = _compiled_before.get(key)
+    if found is None:
+        environments = {
+            optional: rule_environment(declared, optional_old=optional)
+            for optional in {bool(rule.get("optionalOldSelf")) for rule in rules}
+        }
+        found = [_compiled(rule, schema, declared, environments[bool(rule.get("optionalOldSelf"))]) for rule in rules]
+        if len(_compiled_before) >= _KEPT:
+            _compiled_before.clear()
+        _compiled_before[key] = found
+    return found
 
 
 def max_cardinality(declared: DeclaredType) -> int:

@@ -1,6 +1,6 @@
 """Checks the rules in the schema of a definition before it is stored, in the words of kube-apiserver.
 
-A rule must compile, its path must lead to a field, oldSelf needs parts that can be told apart, and what evaluating it
+A rule must compile, its path must lead to a field, oldSelf needs parts that correspond to old ones, and what evaluating it
 can cost at most, times how often its part can be in one object, must stay below a limit; so must the sum of all rules.
 Defaults must satisfy the rules themselves.
 """
@@ -22,7 +22,7 @@ from podium.kube.json_object import JsonObject
 
 MAX_RULE_COST: Final = 10_000_000
 MAX_TOTAL_COST: Final = 100_000_000
-MAX_TEXT: Final = 256 * 1024
+MAX_TEXT: Final = 64 * 1024
 """The most characters that all rules of a schema may have together; kube-apiserver has no such limit."""
 _MOST: Final = 2**64 - 1
 _RULES: Final = "x-kubernetes-validations"
@@ -78,7 +78,7 @@ def _default_problems(schema: JsonObject, where: str, *, is_root: bool, budget: 
 @dataclass(frozen=True)
 class _Place:
     """A place in a schema: its path, its type where a part around it has rules, and how often it can be there (None:
-    no limit). `unrelated` is the path of a list around it whose entries cannot be told apart."""
+    no limit). `unrelated` is the path of a list around it whose entries correspond to no old ones."""
 
     path: str
     declared: DeclaredType | None
@@ -131,7 +131,7 @@ class _Survey:
             why += ": unable to convert structural schema to CEL declarations"
             self.refused.append(Cause("InternalError", f"Internal error: {why}", f"{place.path}.{_RULES}"))
             return
-        for at, rule in enumerate(compile_rules(schema, declared)):
+        for at, rule in enumerate(compile_rules(schema, declared, is_root=place.is_root)):
             self._check_rule(rule, f"{place.path}.{_RULES}[{at}]", place, declared)
 
     def _check_rule(self, rule: CompiledRule, path: str, place: _Place, declared: DeclaredType) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from podium.apiserver.errors import Cause, shown
 from podium.apiserver.schema.rules.compiled_rule import CompiledRule, compile_rules
@@ -19,16 +19,18 @@ from podium.kube.cel.evaluation import Program
 from podium.kube.cel.field_names import escaped
 from podium.kube.cel.metering import CancelledError
 from podium.kube.cel.schema_types import DeclaredType, Schema, declare, with_object_fields
-from podium.kube.cel.structured_values import structured, without_schema
+from podium.kube.cel.structured_values import Work, structured, without_schema
 from podium.kube.cel.values import NONE, CelError, some
 from podium.kube.json_object import JsonObject
 
 BUDGET: Final = 10_000_000
 """The most that all rules may cost for one object."""
+MAX_WORK: Final = 2_000_000
+"""The most elements that rules may compare for one object; kube-apiserver has no such limit."""
 _LONGEST_MESSAGE: Final = 5 * 1024
 _NO_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 _NO_MESSAGE_BUDGET: Final = f"messageExpression evaluation {_NO_BUDGET.removeprefix('validation ')}"
-_MISSING_OLD: Final = "no such attribute(s): oldSelf"
+_NO_OLD: Final = CelError("no such attribute(s): oldSelf")
 _PREFIXES: Final = {
     "FieldValueInvalid": "Invalid value",
     "FieldValueForbidden": "Forbidden",
@@ -46,6 +48,11 @@ class RuleTree:
     properties: Mapping[str, RuleTree]
     rest: RuleTree | None
     items: RuleTree | None
+
+    def __post_init__(self) -> None:
+        self.uses_old = any(rule.uses_old for rule in self.rules)
+        self.has_optional = any(rule.optional_old for rule in self.rules)
+        self.type: str = self.schema.get("type", "")
 
     def causes(
         self, value: Any, old: Any = None, correlated: Correlated | None = None, path: str = "", budget: int = BUDGET
@@ -83,7 +90,7 @@ def _tree(schema: JsonObject, declared: DeclaredType | None, *, is_root: bool) -
         if below is not None:
             properties[name] = below
     rest, items = (_element(schema.get(word), declared) for word in ("additionalProperties", "items"))
-    rules = compile_rules(schema, declared)
+    rules = compile_rules(schema, declared, is_root=is_root)
     if not (rules or properties or rest or items):
         return None
     return RuleTree(with_object_fields(schema) if is_root else schema, rules, properties, rest, items)
@@ -122,12 +129,22 @@ class _Ratchet:
         return known is not None and known.unchanged
 
 
+class _Values(NamedTuple):
+    """The values of one part: its JSON, `self`, the old value, and `oldSelf` as the rule sees it."""
+
+    raw: Any
+    own: object
+    old: object
+    seen: object
+
+
 class _Run:
     """One evaluation of all rules for one object."""
 
     def __init__(self, budget: int) -> None:
         self.budget = budget
         self.causes: list[Cause] = []
+        self._work = Work(MAX_WORK)
 
     def visit(self, tree: RuleTree, path: str, value: Any, old: Any, ratchet: _Ratchet) -> None:
         if value is None:
@@ -148,32 +165,32 @@ class _Run:
                     self.visit(below, where, inner, before.get(name), ratchet.key(name))
 
     def _evaluate(self, tree: RuleTree, path: str, value: Any, old: Any, ratchet: _Ratchet) -> None:
-        kind = tree.schema.get("type", "")
+        kind = tree.type
         if self.budget <= 0:
             self._refuse(path, kind, _NO_BUDGET)
             raise _OutOfBudgetError
-        own = _read(value, tree.schema)
-        old_own: object = CelError(_MISSING_OLD)
-        if old is not None and any(rule.uses_old for rule in tree.rules):
-            old_own = _read(old, tree.schema)
+        own = _read(value, tree.schema, self._work)
+        old_own: object = _NO_OLD
+        if old is not None and tree.uses_old:
+            old_own = _read(old, tree.schema, self._work)
+        optional_old = _as_optional(old_own) if tree.has_optional else NONE
         for rule in tree.rules:
             if rule.error:
                 self._refuse(path, kind, f"rule compile error: {rule.error}")
             elif rule.program is not None and not (rule.uses_old and old is None and not rule.optional_old):
-                self._apply(rule, rule.program, (path, kind), (value, own, old_own), ratchet)
+                seen = optional_old if rule.optional_old else old_own
+                self._apply(rule, rule.program, (path, kind), _Values(value, own, old_own, seen), ratchet)
 
     def _apply(
         self,
         rule: CompiledRule,
         program: Program,
         place: tuple[str, str],
-        values: tuple[Any, object, object],
+        values: _Values,
         ratchet: _Ratchet,
     ) -> None:
         path, kind = place
-        value, own, old = values
-        seen = _as_optional(old) if rule.optional_old else old
-        outcome, cost = program.cost([own, seen])
+        outcome, cost = program.cost([values.own, values.seen])
         if cost > self.budget:
             self._refuse(path, kind, _NO_BUDGET)
             raise _OutOfBudgetError
@@ -182,13 +199,13 @@ class _Run:
             self._failed(rule, str(outcome), path, kind)
         elif outcome is not True:
             where = _child(path, rule.path) if rule.path else path
-            detail, spent = self._message(rule, own, old)
+            detail, spent = self._message(rule, values.own, values.old)
             ratcheted = not rule.uses_old and ratchet.unchanged
             if spent:
                 self._refuse(where, kind, detail, ratcheted=ratcheted)
                 raise _OutOfBudgetError
             detail = detail or (rule.shown if rule.rule.get("message") else f"failed rule: {rule.shown}")
-            self.causes.append(_cause(where, value, kind, detail, rule.rule.get("reason"), ratcheted=ratcheted))
+            self.causes.append(_cause(where, values.raw, kind, detail, rule.rule.get("reason"), ratcheted=ratcheted))
 
     def _failed(self, rule: CompiledRule, error: str, path: str, kind: str) -> None:
         """Words an error of an evaluation; one about the cost ends them all."""
@@ -221,17 +238,17 @@ class _Run:
         self.causes.append(Cause("FieldValueInvalid", message, path or "<nil>", ratcheted))
 
 
-def _read(raw: Any, schema: Schema) -> object:
+def _read(raw: Any, schema: Schema, work: Work) -> object:
     """The value, or the error that reading it ends in."""
     try:
-        return structured(raw, schema)
+        return structured(raw, schema, work)
     except CelError as error:
         return error
 
 
 def _as_optional(old: object) -> object:
     if isinstance(old, CelError):
-        return NONE if str(old) == _MISSING_OLD else old
+        return NONE if old is _NO_OLD else old
     return some(without_schema(old))
 
 
