@@ -1,8 +1,8 @@
 """Checks the rules in the schema of a definition before it is stored, in the words of kube-apiserver.
 
-A rule must compile, its path must lead to a field, oldSelf needs parts that correspond to old ones, and what evaluating it
-can cost at most, times how often its part can be in one object, must stay below a limit; so must the sum of all rules.
-Defaults must satisfy the rules themselves.
+A rule must compile, its path must lead to a field, oldSelf needs parts that correspond to old ones, and what evaluating
+it can cost at most, times how often its part can be in one object, must stay below a limit; so must the sum of all
+rules. Defaults must satisfy the rules themselves.
 """
 
 from __future__ import annotations
