@@ -34,12 +34,13 @@ from podium.placement.gpu.devices import GpuDevices, request_of
 from podium.placement.gpu.knowledge import constrained_demand, price
 from podium.placement.gpu.prices import Prices
 from podium.placement.gpu.request import MODEL, NO_GPU, GpuRequest
-from podium.placement.gpu.terms import FULL_CPU, FULL_GPU, STATE, TERMS, Floats, group_of, rank_of
+from podium.placement.gpu.terms import FULL_CPU, FULL_GPU, STATE, TERMS, Floats, group_of
 from podium.placement.model_guard import ModelGuard
 from podium.plugins.learned.args import COUNTED, LearnedScoreArgs
 from podium.plugins.learned.decision_log import DecisionLog
 from podium.plugins.learned.idle_gpu import IdleGpu
 from podium.plugins.learned.linear import NOT_FEASIBLE, PRICE, RANK, SCAR, WEIGHED, LinearScore, NodeState
+from podium.plugins.learned.name_ranks import NameRanks
 from podium.plugins.learned.network import PlacementNetwork
 from podium.plugins.learned.onnx_network import OnnxScore
 from podium.plugins.learned.policy_file import PolicyError, PolicyFile, path_of, read_policy
@@ -108,7 +109,7 @@ class LearnedScore(Plugin):
         self._shapes: dict[RequestShape, ShapeScores] = {}
         self._unprepared: dict[tuple[int, GpuRequest], None] = {}
         """Requests whose nodes are to be computed outside a decision."""
-        self._ranks: dict[str, float] = {}
+        self._ranks = NameRanks(cluster)
         self._last: tuple[str, str] = "", ""
         self.log = DecisionLog(args.log) if args.log else None
         self._warned = False
@@ -347,7 +348,7 @@ class LearnedScore(Plugin):
         extra = nodes.pick(self._extra_by_model(cycle)[self._models.ids])
         assert self._policy is not None
         weight = self._weights(cycle)[RANK]
-        ranked = extra if not weight else extra + weight * np.array([self._rank(row) for row in nodes.rows.tolist()])
+        ranked = extra if not weight else extra + weight * nodes.pick(self._ranks.column())
         calibration = self._policy.calibration
         total = base + ranked
         if self._network is not None and known.terms is not None:
@@ -372,7 +373,7 @@ class LearnedScore(Plugin):
                 scar = np.array([self._scar.get(model or "", 0.0) for model in self._models.values])
                 terms[SCAR] = nodes.pick(scar[self._models.ids]) if request.gpus else 0.0
             if self._weights(cycle)[RANK]:
-                terms[RANK] = [self._rank(row) for row in nodes.rows.tolist()]
+                terms[RANK] = nodes.pick(self._ranks.column())
             return self._onnx.scores(terms, group, fitting)
         if fitting.all():
             return linear + self._network.corrections(terms, group)
@@ -384,7 +385,7 @@ class LearnedScore(Plugin):
         extra = self._extra(cycle, self._devices.model_of(row))
         weight = self._weights(cycle)[RANK]
         calibration = self._policy.calibration
-        ranked = extra + weight * self._rank(row) if weight else extra
+        ranked = extra + weight * self._ranks.column().item(row) if weight else extra
         raw = calibration.offset + calibration.scale * (base + ranked) + 0.5
         if math.isnan(raw):
             self._failed("nan", FloatingPointError("a score is not a number"))
@@ -416,13 +417,6 @@ class LearnedScore(Plugin):
 
     def _extra_by_model(self, cycle: Cycle) -> Floats:
         return np.array([self._extra(cycle, model or "") for model in self._models.values])
-
-    def _rank(self, row: int) -> float:
-        name = self._cluster.names[row]
-        known = self._ranks.get(name)
-        if known is None:
-            known = self._ranks[name] = rank_of(name)
-        return known
 
     # What is remembered of shapes
 
