@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from podium.framework.profile import ProfileRuntime
 from podium.plugins.learned import LearnedScore
 from podium.plugins.online import OnlineScore
-from podium.serving.families import Labels, MetricFamily, ReadFamily, Reading, counters, gauges
+from podium.serving.families import Labels, MetricFamily, ReadFamily, counters, gauges
 
 
 def model_families(profiles: Mapping[str, ProfileRuntime]) -> list[MetricFamily]:
@@ -73,40 +73,35 @@ def _of_online(plugins: list[tuple[str, OnlineScore]]) -> Iterator[MetricFamily]
         lambda: {(name,): len(each.learner.waiting) for name, each in plugins},
         ("profile",),
     )
-    yield _of_types(gauges, "podium_online_error", "Mean absolute error of late.", plugins, _recent_error)
-    yield _of_types(gauges, "podium_online_width", "Deviation of expected rewards, median of nodes.", plugins, _width)
-    yield _of_types(counters, "podium_online_changes_total", "How often errors grew suddenly.", plugins, _changes)
+    yield ReadFamily(
+        gauges,
+        "podium_online_error",
+        "Mean absolute error of the expected rewards, of late.",
+        lambda: _by_type(plugins, lambda each: {kind: one.recent_error for kind, one in each.learner.models.items()}),
+        ("profile", "type"),
+    )
+    yield ReadFamily(
+        gauges,
+        "podium_online_width",
+        "Deviation of the expected rewards, in the median over nodes.",
+        lambda: _by_type(plugins, lambda each: {kind: one.width for kind, one in each.published.items()}),
+        ("profile", "type"),
+    )
+    yield ReadFamily(
+        counters,
+        "podium_online_changes_total",
+        "How often errors grew suddenly, so that most of what was learnt was forgotten.",
+        lambda: _by_type(plugins, lambda each: {kind: one.changes for kind, one in each.learner.models.items()}),
+        ("profile", "type"),
+    )
 
 
-def _of_types(
-    make: Callable[..., object],
-    name: str,
-    text: str,
-    plugins: list[tuple[str, OnlineScore]],
-    read: Callable[[OnlineScore], dict[str, float]],
-) -> MetricFamily:
-    """A number for each type of pods that is learnt about."""
-
-    def reading() -> Reading:
-        found: dict[Labels, float] = {}
-        for profile, plugin in plugins:
-            found.update({(profile, kind): number for kind, number in read(plugin).items()})
-        return found
-
-    return ReadFamily(make, name, text, reading, ("profile", "type"))  # type: ignore[arg-type]
+def _by_type(
+    plugins: list[tuple[str, OnlineScore]], read: Callable[[OnlineScore], Mapping[str, float]]
+) -> dict[Labels, float]:
+    """A number for each profile and type of pods."""
+    return {(profile, kind): number for profile, plugin in plugins for kind, number in read(plugin).items()}
 
 
 def _sources(plugin: LearnedScore | OnlineScore) -> list[tuple[str, int]]:
     return list(plugin.guard.fallbacks.items())
-
-
-def _recent_error(plugin: OnlineScore) -> dict[str, float]:
-    return {kind: bandit.recent_error for kind, bandit in plugin.learner.models.items()}
-
-
-def _width(plugin: OnlineScore) -> dict[str, float]:
-    return {kind: published.width for kind, published in plugin.published.items()}
-
-
-def _changes(plugin: OnlineScore) -> dict[str, float]:
-    return {kind: bandit.changes for kind, bandit in plugin.learner.models.items()}

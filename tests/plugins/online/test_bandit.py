@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from podium.plugins.online.bandit import DISTRUST, RidgeBandit
@@ -68,12 +66,3 @@ def test_a_sudden_change_is_noticed_and_learnt() -> None:
 
 def test_noise_alone_is_no_change() -> None:
     assert taught(number=3000, noise=0.1).changes == 0
-
-
-@given(st.integers(1, 60), st.integers(0, 1000))
-def test_a_node_gets_the_same_number_alone_and_among_others(nodes: int, seed: int) -> None:
-    model = taught(number=40, noise=0.1).model()
-    features = np.random.default_rng(seed).uniform(0, 1, (3, nodes))
-    for numbers in (model.expected, model.deviation):
-        together = numbers(features)
-        assert [numbers(features[:, [i]])[0] for i in range(nodes)] == together.tolist()

@@ -200,12 +200,12 @@ def test_a_model_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: Any) -> Any:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(bed.plugin, "_values", fails)
+    monkeypatch.setattr(bed.plugin, "_standing", fails)
     seen = []
     for _ in range(8):
         bed.measure(LOADS)
         seen.append(bed.decided())
-    assert (seen[0], seen[-1]) == ("exception", "breaker_open")
+    assert seen == ["exception"] * 5 + ["breaker_open"] * 3
     assert len(bed.world.bound) == 8
     assert any("broken; the fallback decides" in report for report in bed.world.reports)
 
@@ -213,7 +213,7 @@ def test_a_model_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_model_that_is_not_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     bed = Bed()
     bed.teach(100, a_is_better)
-    monkeypatch.setattr(bed.plugin, "_values", lambda _model, features, _deviation: np.full(features.shape[1], np.nan))
+    monkeypatch.setattr(bed.plugin, "_standing", lambda _kind: np.full(4, np.nan))
     bed.measure(LOADS)
     assert bed.decided() == "nan"
 
@@ -309,3 +309,19 @@ def test_arguments_that_cannot_be(args: dict[str, Any], field: str) -> None:
 def test_it_must_be_told_where_load_is_measured() -> None:
     with pytest.raises(PluginError, match="prometheusAddress"):
         World("OnlineScore")
+
+
+def test_a_node_gets_the_same_score_alone_and_among_others_and_a_new_one_is_like_the_others() -> None:
+    bed = Bed()
+    rng = np.random.default_rng(6)
+    bed.teach(100, lambda node: f"{(0.7 if node[0] == 'a' else 0.4) + rng.uniform(0, 0.2):.3f}")
+    cluster = bed.world.cluster
+    bed.world.add(make_pod("big", requests={"cpu": "20"}, node="a1"))
+    pod = make_pod("q", requests={"cpu": "1"})
+    together = bed.plugin.score(Cycle(pod, cluster), Nodes(cluster)).tolist()
+    alone = [bed.plugin.score(Cycle(pod, cluster), Nodes(cluster, np.array([row])))[0] for row in range(4)]
+    assert alone == together
+    assert bed.decided() == ""
+    bed.world.add(make_node("c0", cpu=64, memory="256Gi"))
+    scores = dict(zip(cluster.names, bed.plugin.score(Cycle(pod, cluster), Nodes(cluster)).tolist(), strict=True))
+    assert scores["b0"] < scores["c0"] < scores["a0"]

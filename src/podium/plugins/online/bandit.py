@@ -9,8 +9,7 @@ count. Λ holds all weights but the first near 0: a sort of node that was not tr
 the others, and is tried again. Where errors grow suddenly (their recent mean is twice the usual one) the world has
 changed: nine tenths of what was learnt is forgotten, and for the next rewards the model is not to be trusted.
 
-An example costs the same however many came before: two small matrices are all that is kept. Sums are written out term
-by term, so that a node gets the same number alone and among others.
+An example costs the same however many came before: two small matrices are all that is kept.
 """
 
 from __future__ import annotations
@@ -51,20 +50,13 @@ class RewardModel(NamedTuple):
 
     def expected(self, features: Floats) -> Floats:
         """float64[nodes] of float64[features, nodes]."""
-        total: Floats = self.weights[0] * features[0]
-        for weight, line in zip(self.weights[1:], features[1:], strict=True):
-            total = total + weight * line
-        return total
+        return weighed(np.array(self.weights), features)
 
     def deviation(self, features: Floats) -> Floats:
         """The standard deviation of what is expected."""
-        total: Floats = np.zeros(features.shape[1])
-        for column in range(len(features)):
-            part = self.factor[column, column] * features[column]
-            for line in range(column + 1, len(features)):
-                part = part + self.factor[line, column] * features[line]
-            total = total + part * part
-        return self.noise * np.sqrt(total)
+        parts = np.einsum("jk,jn->kn", self.factor, features)
+        deviation: Floats = self.noise * np.sqrt((parts * parts).sum(axis=0))
+        return deviation
 
 
 class RidgeBandit:
@@ -126,6 +118,12 @@ class RidgeBandit:
         self._weights = _solved(a, b)
         self.a, self.b, self.rewards = a, b, rewards
         self.recent_error, self.usual_error, self.squared_error = errors
+
+
+def weighed(weights: Floats, features: Floats) -> Floats:
+    """float64[nodes]: the sum over features; without BLAS, whose threads cost more than such sums."""
+    total: Floats = np.einsum("j,jn->n", weights, features)
+    return total
 
 
 def _solved(a: Floats, b: Floats) -> Floats:

@@ -59,7 +59,10 @@ class NodeFeatures:
         self._label = handle.cluster.labels.column(args.class_label) if args.class_label else None
         classes = tuple(f"class{number}" for number in range(MOST_CLASSES)) if args.class_label else ()
         self.names = ("one", *(each.name for each in args.metrics), "missing", "recent", *REQUESTED, *classes)
-        self.loads = [*range(1, 1 + len(args.metrics)), *range(2 + len(args.metrics), 5 + len(args.metrics))]
+        number = len(args.metrics)
+        self.moving = slice(2 + number, 5 + number)
+        """The features that move with every pod; all others move with measurements."""
+        self.loads = [*range(1, 1 + number), *range(2 + number, 5 + number)]
         """The features that grow with what is on a node."""
         self._columns: list[Floats] = []
         self._shares: Floats = np.zeros((len(args.metrics), 0))
@@ -107,6 +110,10 @@ class NodeFeatures:
         shares: Floats = np.clip(wanted / np.maximum(offered, 1), 0.0, 1.0)
         return shares
 
+    def moving_of(self, nodes: Nodes, pod: PodAmounts) -> Floats:
+        """float64[moving features, nodes] for a pod that is not on any of them."""
+        return np.concatenate([self.recent(nodes)[np.newaxis], self.requested(nodes, pod)])
+
     def of(self, nodes: Nodes, pod: PodAmounts, classes: list[str]) -> Floats:
         """float64[features, nodes] for a pod that is not on any of them; `classes` grows by values that are new."""
         shares = nodes.pick(self.shares())
@@ -115,8 +122,7 @@ class NodeFeatures:
             np.ones((1, len(nodes))),
             np.where(unknown, 0.0, shares),
             unknown.mean(axis=0, keepdims=True),
-            self.recent(nodes)[np.newaxis],
-            self.requested(nodes, pod),
+            self.moving_of(nodes, pod),
         ]
         if self._label is not None:
             lines.append(self._classes(nodes, classes))

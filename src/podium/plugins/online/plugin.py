@@ -8,8 +8,8 @@ node brings an n-th of its load, and costs each of the n that much times the wei
 it fares best itself, until that is no better than elsewhere, and all are worse off.
 
 Learning goes on beside the decisions: pods that get a node and rewards that come are taken in as events arrive, a small
-fixed amount of work each. Decisions read the last model that was published, at most one a `refresh`, with its scale: 10
-to 90 over all nodes at that time, unless values differ by less than the model knows.
+fixed amount of work each. Decisions read the last model that was published: after a measurement, else at most once a
+`refresh`. Its scale is 10 to 90 over all nodes at that time, unless values differ by less than the model knows.
 
 Where the model is away or unsure, the fallback scores by measured load and what recent pods request, where nothing is
 measured by requests, and where that fails all nodes get 50. Why it decides is counted: `shadow`, `few` rewards,
@@ -32,7 +32,7 @@ from podium.framework.experience import REWARD, ConfigMapName, learn
 from podium.kube import Pod
 from podium.placement.model_guard import ModelGuard
 from podium.plugins.online.args import VARIABLES, OnlineScoreArgs
-from podium.plugins.online.bandit import Floats, RewardModel
+from podium.plugins.online.bandit import Floats, RewardModel, weighed
 from podium.plugins.online.learner import MOST_PLACEMENTS, OnlineLearner, UnrewardedPod
 from podium.plugins.online.node_features import NodeFeatures, PodAmounts, amounts_of
 from podium.plugins.online.saved_state import StateFile
@@ -47,11 +47,17 @@ MOST_DUE = 16
 
 
 class PublishedModel(NamedTuple):
-    """A model that decisions read, with how its values become scores."""
+    """A model that decisions read: how its values become scores, and what stands of each row until the next one."""
 
     model: RewardModel
     offset: float
     scale: float
+    standing: Floats
+    """float64[rows]: the value of each node, but for the features that move with every pod."""
+    names: tuple[str, ...]
+    """The nodes that the rows were then."""
+    moving: tuple[float, ...]
+    """The weights of the other features."""
     width: float
     """The deviation of what is expected, in the median over nodes."""
     at: float
@@ -81,6 +87,9 @@ class OnlineScore(Plugin):
         self._scored: OrderedDict[str, None] = OrderedDict()
         """Pods that were scored and are not bound yet, by uid."""
         self._last = "", ""
+        self._node_changes = handle.cluster.node_changes.cursor()
+        self._version = 0
+        self._standing_of: dict[str, tuple[int, Floats]] = {}
         self._known_of = -1, -1
         self._missing_share = 1.0
 
@@ -158,32 +167,60 @@ class OnlineScore(Plugin):
             return
         known = self.published.get(kind)
         measured = self._features.generation.count
-        if known is not None:
-            unchanged = known.model.rewards == bandit.rewards and known.measured == measured
-            if unchanged or now - known.at < self.args.refresh.seconds:
+        if known is not None and known.measured == measured:
+            early = now - known.at < self.args.refresh.seconds
+            if early or known.model.rewards == bandit.rewards:
                 return
         model = bandit.model()
-        rows = self._cluster.order.rows
-        if not len(rows):
+        present = self._cluster.present
+        if not present.any():
             return
-        features = self._features.of(Nodes(self._cluster, rows), self._amounts(pod), self.learner.classes)
+        features = self._features.of(Nodes(self._cluster), self._amounts(pod), self.learner.classes)
         deviation = model.deviation(features)
-        values = self._values(model, features, deviation)
-        low, high, width = float(values.min()), float(values.max()), float(np.median(deviation))
+        weights = self._weights(model)
+        moving = weights[self._features.moving]
+        values = weighed(weights, features) + self.args.explore * deviation
+        standing = values - weighed(moving, features[self._features.moving])
+        width, spread = float(np.median(deviation[present])), values[present]
+        low, high = float(spread.min()), float(spread.max())
         if not np.isfinite((low, high, width)).all():
             raise FloatingPointError("an expected reward is not a number")
         scale = (HIGH - LOW) / max(high - low, width, LEAST_SPREAD)
         offset = (HIGH + LOW) / 2 - scale * (low + high) / 2
-        self.published[kind] = PublishedModel(model, offset, scale, width, now, measured)
+        standing[~present] = np.median(standing[present])
+        names, factors = tuple(self._cluster.names), tuple(moving.tolist())
+        self.published[kind] = PublishedModel(model, offset, scale, standing, names, factors, width, now, measured)
+        self._standing_of[kind] = self._nodes_version(), standing
         self._generation += 1
 
-    def _values(self, model: RewardModel, features: Floats, deviation: Floats) -> Floats:
-        values: Floats = model.expected(features) + self.args.explore * deviation
-        for load in self._features.loads:
-            cost = self.args.neighbours * min(model.weights[load], 0.0)
-            if cost:
-                values = values + cost * features[load]
-        return values
+    def _weights(self, model: RewardModel) -> Floats:
+        """The weights of features in the value of a node: loads that cost the pod cost its neighbours, too."""
+        weights: Floats = np.array(model.weights)
+        loads = self._features.loads
+        weights[loads] += self.args.neighbours * np.minimum(weights[loads], 0.0)
+        return weights
+
+    def _nodes_version(self) -> int:
+        """Moves whenever a node does."""
+        if not self._node_changes.at_end:
+            self._node_changes.read()
+            self._version += 1
+        return self._version
+
+    def _standing(self, kind: str) -> Floats:
+        """The standing part of each row; nodes that have come since are as the others are."""
+        version, standing = self._standing_of[kind]
+        if version == self._nodes_version():
+            return standing
+        published, names = self.published[kind], self._cluster.names
+        standing = published.standing
+        usual = float(np.median(standing))
+        known = zip(names, published.names, strict=False)
+        same = [new == old for new, old in known] + [False] * (len(names) - len(published.names))
+        column = np.concatenate([standing, np.full(max(len(names) - len(standing), 0), usual)])[: len(names)]
+        found: Floats = np.where(same, column, usual)
+        self._standing_of[kind] = self._version, found
+        return found
 
     def _amounts(self, pod: Pod) -> PodAmounts:
         return amounts_of(self._cluster.facts.of(pod))
@@ -256,9 +293,11 @@ class OnlineScore(Plugin):
             return np.full(len(nodes), NEUTRAL, dtype=np.int64)
 
     def _model_scores(self, pod: Pod, amounts: PodAmounts, nodes: Nodes) -> Scores:
-        published = self.published[self.learner.type_of(self._type_of(pod))]
-        features = self._features.of(nodes, amounts, self.learner.classes)
-        values = self._values(published.model, features, published.model.deviation(features))
+        kind = self.learner.type_of(self._type_of(pod))
+        published = self.published[kind]
+        values = nodes.pick(self._standing(kind))
+        for weight, line in zip(published.moving, self._features.moving_of(nodes, amounts), strict=True):
+            values = values + weight * line
         raw = published.offset + published.scale * values
         if np.isnan(raw).any():
             raise FloatingPointError("an expected reward is not a number")
