@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+
+import pytest
 
 from tests.cli.command import podium
 
@@ -23,3 +26,52 @@ def test_few_decisions_are_not_enough(tmp_path: Path) -> None:
     ran = podium("policy", "report", str(log))
     assert ran.code == 1
     assert "decided by model: 1" in ran.out
+
+
+def rows(difference: float, seeds: int = 3) -> str:
+    found = [
+        {"list": "mine", "policy": policy, "seed": seed, "ties": "fixed", "arrived_pct": 100, "gpu_allocation_pct": gpu}
+        for seed in range(seeds)
+        for policy, gpu in (("fill", 95 + difference + 0.01 * seed), ("BestFit", 95.0), ("FGD", 96.0))
+    ]
+    return json.dumps(found)
+
+
+@pytest.mark.parametrize(
+    ("written", "code", "last"),
+    [
+        (rows(0.5), 0, "ready to decide"),
+        (rows(0.0), 0, "ready to decide"),
+        (rows(-0.5), 1, "not yet ready: the replay does not rule out that fill is worse than BestFit"),
+        (None, 1, "not yet ready: nothing was replayed: give --replay what podium evaluate --json prints"),
+        (rows(0.5, seeds=1), 2, ""),
+        ("{}", 2, ""),
+        ("[", 2, ""),
+    ],
+)
+def test_a_policy_may_decide_when_it_was_compared_and_replayed(
+    tmp_path: Path, written: str | None, code: int, last: str
+) -> None:
+    log, replay = tmp_path / "decisions.jsonl", tmp_path / "rows.json"
+    compared = '{"pod": "default/a", "nodes": 3, "fallback": ["a"], "model": ["a"], "tau": 0.5, "seconds": 0.001}\n'
+    log.write_text(('{"pod": "default/a", "source": "shadow", "node": "a"}\n' + compared) * 10_000)
+    options = []
+    if written is not None:
+        replay.write_text(written)
+        options = ["--replay", str(replay)]
+    ran = podium("policy", "report", str(log), *options)
+    assert ran.code == code
+    if last:
+        assert "compared: 10000, same best node 100.0%, rank correlation 0.50" in ran.out
+        assert "the model took: median 1.00 ms, 99th percentile 1.00 ms" in ran.out
+        assert ran.out.splitlines()[-1] == last
+    late = podium("policy", "report", str(log), *options, "--deadline", "0.5")
+    assert late.code == max(code, 1)
+
+
+def test_the_report_on_shadows_knows_the_log_of_learned_score(tmp_path: Path) -> None:
+    log = tmp_path / "decisions.jsonl"
+    log.write_text('{"pod": "default/a", "source": "shadow", "node": "a"}\n')
+    ran = podium("shadow", "report", str(log))
+    assert ran.code == 0
+    assert "decided by shadow: 1" in ran.out

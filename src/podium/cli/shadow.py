@@ -30,15 +30,19 @@ def report(
 ) -> None:
     """Sum up where a shadowing Podium would have decided otherwise than the scheduler in charge.
 
-    Agreement is logged at level debug: run the shadow with --log-level debug to have it counted.
+    Agreement is logged at level debug: run the shadow with --log-level debug to have it counted. The log of
+    LearnedScore, which has a shadow mode of its own, is summed up as by podium policy report.
 
     Example: kubectl logs deploy/podium-shadow | podium shadow report -
     """
     from podium.cli.files import read_text
+    from podium.cli.policy import show_log
     from podium.live.shadow import read_findings
 
     text, source = read_text(log)
     findings = list(read_findings(text.splitlines()))
+    if not findings and show_log(line.encode() for line in text.splitlines()) is not None:
+        return  # the log of LearnedScore, which has a shadow mode of its own
     if not findings:
         raise InputError(
             f"{source}: no findings in it; write the log with podium run --shadow --log-format json, and with a "

@@ -1,6 +1,11 @@
 """Shows on `/metrics` what plugins that learn decide and learn: LearnedScore and OnlineScore, in any process.
 
 podium_learned_decisions_total{profile, source}   podium_learned_overruns_total{profile}
+podium_learned_mode{profile, mode}                podium_learned_demotions_total{profile}
+podium_learned_comparisons_total{profile, outcome}
+podium_learned_rank_correlation_sum_total{profile}
+podium_learned_seconds{profile, quantile}         podium_learned_bad_ratio{profile}
+podium_learned_drift{profile}                     podium_learned_unknown_models{profile}
 podium_online_decisions_total{profile, source}    podium_online_rewards_total{profile, outcome}
 podium_online_reward_sum_total{profile}           podium_online_waiting{profile}
 podium_online_error{profile, type}                podium_online_width{profile, type}
@@ -15,6 +20,8 @@ from podium.framework.profile import ProfileRuntime
 from podium.plugins.learned import LearnedScore
 from podium.plugins.online import OnlineScore
 from podium.serving.families import Labels, MetricFamily, ReadFamily, counters, gauges
+
+QUANTILES = (0.5, 0.99)
 
 
 def model_families(profiles: Mapping[str, ProfileRuntime]) -> list[MetricFamily]:
@@ -38,6 +45,67 @@ def _of_learned(plugins: list[tuple[str, LearnedScore]]) -> Iterator[MetricFamil
         "podium_learned_overruns_total",
         "Answers of the model that took longer than its deadline.",
         lambda: {(name,): each.guard.overruns for name, each in plugins},
+        ("profile",),
+    )
+
+    yield ReadFamily(
+        gauges,
+        "podium_learned_mode",
+        "1 for the mode that LearnedScore works in: off, shadow, canary, active, or demoted.",
+        lambda: {(name, each.mode): 1.0 for name, each in plugins},
+        ("profile", "mode"),
+    )
+    yield ReadFamily(
+        counters,
+        "podium_learned_demotions_total",
+        "How often the model was found to do badly and no longer decided.",
+        lambda: {(name,): each.health.demotions for name, each in plugins},
+        ("profile",),
+    )
+    yield ReadFamily(
+        counters,
+        "podium_learned_comparisons_total",
+        "Decisions for which model and fallback were compared: a best node of both is the same, or differs.",
+        lambda: {(name, outcome): n for name, each in plugins for outcome, n in list(each.health.comparisons.items())},
+        ("profile", "outcome"),
+    )
+    yield ReadFamily(
+        counters,
+        "podium_learned_rank_correlation_sum_total",
+        "The sum of the rank correlations of all comparisons.",
+        lambda: {(name,): each.health.correlations for name, each in plugins},
+        ("profile",),
+    )
+    yield ReadFamily(
+        gauges,
+        "podium_learned_seconds",
+        "Seconds that the last 10,000 answers of the model took, at most, by quantile.",
+        lambda: {
+            (name, str(quantile)): seconds
+            for name, each in plugins
+            for quantile, seconds in zip(QUANTILES, each.health.seconds(*QUANTILES), strict=False)
+        },
+        ("profile", "quantile"),
+    )
+    yield ReadFamily(
+        gauges,
+        "podium_learned_bad_ratio",
+        "The share of the last 1,000 answers that were late or failed.",
+        lambda: {(name,): each.health.bad_share for name, each in plugins},
+        ("profile",),
+    )
+    yield ReadFamily(
+        gauges,
+        "podium_learned_drift",
+        "The distance, 0 to 1, of the pods seen from those of the training.",
+        lambda: {(name,): each.drift for name, each in plugins},
+        ("profile",),
+    )
+    yield ReadFamily(
+        gauges,
+        "podium_learned_unknown_models",
+        "GPU models of nodes that the training had not.",
+        lambda: {(name,): each.unknown_models for name, each in plugins},
         ("profile",),
     )
 

@@ -257,6 +257,65 @@ def test_pods_unlike_those_of_the_training_make_the_fallback_decide(tmp_path: Pa
     assert plugin.guard.fallbacks["drift"] == 1
 
 
+def test_pods_that_differ_a_little_from_those_of_the_training_are_no_drift(tmp_path: Path) -> None:
+    from podium.placement.gpu.typical_pod_args import TypicalPod
+
+    trained = TrainedOn(classes=(TypicalPod(cpu=10, gpu_count=1), TypicalPod(cpu=1, gpu_count=1, gpu_milli=100)))
+    file = written(tmp_path / "policy.json", policy({"F": 1.0}, trained_on=trained))
+    found = World("GpuShare", "LearnedScore", args={"LearnedScore": {"policy": str(file)}})
+    found.add(gpu_node("n1", 2, cpu=6), gpu_node("n2", 2, cpu=8))
+    plugin = learned(found)
+    for number in range(700):
+        plugin.observe(Resource.POD, None, gpu_pod("seen", *((100,), (1000,))[number % 2], cpu=(1, 11)[number % 2]))
+    attempt(found, "new")
+    assert plugin.guard.fallbacks[""] == 1
+    assert plugin.drift == pytest.approx(0.0, abs=0.01)
+
+
+def test_a_model_that_fails_too_often_is_demoted_until_another_policy_comes(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = world(file, log=str(file.with_suffix(".log")))
+    plugin = learned(found)
+    assert plugin.mode == "active"
+
+    def fails(*_: Any) -> Any:
+        raise RuntimeError("broken")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(plugin, "_model_scores", fails)
+        for number in range(300):
+            attempt(found, f"p{number}")
+            found.intake.delete(found.cluster.pods[f"default-p{number}"].pod)
+            found.clock.advance(31.0)  # the breaker closes again
+            plugin.guard.generation += 1
+    assert len(found.bound) == 300
+    assert plugin.mode == "demoted"
+    assert plugin.health.demotions == 1
+    assert any("no longer decides: 100.0% of its last answers were late or failed" in each for each in found.reports)
+    attempt(found, "well-again")
+    assert plugin.guard.fallbacks["demoted"] == 1, "it answers, and is compared, but does not decide"
+    assert sum(plugin.health.comparisons.values()) == 1
+    written(file, policy({"F": 1.0, "R1": -0.5}))
+    attempt(found, "another-policy")
+    assert plugin.mode == "active"
+    assert plugin.guard.fallbacks[""] == 1
+
+
+def test_on_trial_every_decision_is_compared(file: Path) -> None:
+    for mode, name in (("shadow", "shadow"), ("canary:0.5", "canary")):
+        found = world(file, mode=mode)
+        for number in range(6):
+            attempt(found, f"p{number}")
+        plugin = learned(found)
+        assert sum(plugin.health.comparisons.values()) == 6
+        assert plugin.mode == name
+        assert len(plugin.health.seconds(0.5)) == 1
+    active = world(file)
+    attempt(active, "new")
+    assert not learned(active).health.comparisons
+
+
 def test_modes(file: Path, tmp_path: Path) -> None:
     log = tmp_path / "decisions"
     found = world(file, mode="shadow", log=str(log))

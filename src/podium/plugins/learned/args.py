@@ -37,6 +37,8 @@ class LearnedScoreArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True
     """The share of terms outside the trained range from which the fallback decides."""
     most_drift: float = 0.5
     """The distance (0–1) between the pods seen and those of the training from which the fallback decides."""
+    most_bad: float = 0.05
+    """The share of bad answers, late or failed, among the last 1,000 beyond which the model no longer decides."""
     warn_drift: float = 0.3
     """The distance from which a warning is logged."""
 
@@ -50,6 +52,7 @@ class LearnedScoreArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True
             yield FieldError.invalid(path.child("deadline"), str(self.deadline), "must be greater than zero")
         for name, value in (
             ("mostOutside", self.most_outside),
+            ("mostBad", self.most_bad),
             ("mostDrift", self.most_drift),
             ("warnDrift", self.warn_drift),
         ):
@@ -58,6 +61,11 @@ class LearnedScoreArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True
         if not isinstance(self.knowledge, str):
             for i, each in enumerate(self.knowledge):
                 yield from each.validate(path.child("knowledge").index(i))
+
+    @property
+    def on_trial(self) -> bool:
+        """Whether the model is compared with the fallback at every decision."""
+        return self.mode == "shadow" or self.mode.startswith("canary:")
 
     @property
     def share(self) -> float:

@@ -1,4 +1,4 @@
-"""Writes one JSON line per decision: who decided, and in shadow mode how far model and fallback agree.
+"""Writes one JSON line per decision: who decided, and on trial how far model and fallback agree.
 
     {"pod": "default/a", "source": "model", "node": "n1"}
     {"pod": "default/a", "nodes": 12, "fallback": ["n3"], "model": ["n7"], "tau": 0.4, "seconds": 0.0004}
@@ -24,6 +24,29 @@ MOST_PAIRS = 300
 """Nodes that the rank correlation is computed over."""
 
 
+class ScoreComparison(msgspec.Struct, frozen=True):
+    """Both scores of the nodes that fit, in short."""
+
+    pod: str
+    nodes: int
+    fallback: list[str]
+    model: list[str]
+    tau: float
+    seconds: float
+    """That the model took."""
+
+    @property
+    def same(self) -> bool:
+        """Whether a best node of the model is a best node of the fallback."""
+        return not set(self.model).isdisjoint(self.fallback)
+
+
+def compare(pod: Pod, names: list[str], fallback: Scores, model: Scores, seconds: float) -> ScoreComparison:
+    """How far two scores of the same nodes agree."""
+    best = _best(names, fallback), _best(names, model)
+    return ScoreComparison(pod.key, len(names), *best, kendall(fallback, model), seconds)
+
+
 class DecisionLog:
     """The file; what cannot be written is dropped, for no decision may wait for a disk."""
 
@@ -33,19 +56,10 @@ class DecisionLog:
     def decided(self, pod: Pod, node: str, reason: str) -> None:
         self._write({"pod": pod.key, "source": reason or "model", "node": node})
 
-    def compare(self, pod: Pod, names: list[str], fallback: Scores, model: Scores, seconds: float) -> None:
-        """Both scores of the nodes that fit."""
-        line = {
-            "pod": pod.key,
-            "nodes": len(names),
-            "fallback": _best(names, fallback),
-            "model": _best(names, model),
-            "tau": kendall(fallback, model),
-            "seconds": seconds,
-        }
-        self._write(line)
+    def compared(self, comparison: ScoreComparison) -> None:
+        self._write(comparison)
 
-    def _write(self, line: dict[str, Any]) -> None:
+    def _write(self, line: dict[str, Any] | ScoreComparison) -> None:
         try:
             os.write(self._file, msgspec.json.encode(line) + b"\n")
         except OSError:
@@ -63,12 +77,12 @@ class LogSummary(NamedTuple):
     tau: float
     p50: float
     p99: float
-    """Seconds that both scores took together."""
+    """Seconds that the model took."""
 
     @property
     def fallback_rate(self) -> float:
         """The share of decisions that the model was to make and the fallback made."""
-        ours = {"model", "shadow", "canary", "off", "single"}
+        ours = {"model", "shadow", "canary", "off", "single", "demoted"}
         total = sum(self.decisions.values())
         return sum(number for source, number in self.decisions.items() if source not in ours) / total if total else 0.0
 

@@ -9,9 +9,10 @@ Terms and prices are those of `placement.gpu`. They come from the scheduler's ow
 is guarded (`placement.model_guard`): where it may not be asked, the fallback scores by what is left of cpu and GPU,
 least first, and where that fails all nodes get 50. So the plugin never raises, leaves out no node, stays within 0–100.
 
-In `shadow` the fallback decides and the model's scores are recorded. In `canary:p` a share of the pods, chosen by a
-hash of their uid, is decided by the model. The file is looked at before each decision: one that is replaced takes
-effect at once, one that is gone or broken makes the fallback decide.
+In `shadow` the fallback decides and the model is compared with it. In `canary:p` a share of the pods, chosen by a hash
+of their uid, is decided by the model, and all are compared. A model that does badly is demoted (`health`). The file is
+looked at before each decision: one that is replaced takes effect at once, one that is gone or broken makes the fallback
+decide.
 
 Surprise: the device that a share gets is the one the score was best with, so GpuShare must be enabled beside it.
 """
@@ -37,7 +38,8 @@ from podium.placement.gpu.request import MODEL, NO_GPU, GpuRequest
 from podium.placement.gpu.terms import FULL_CPU, FULL_GPU, STATE, TERMS, Floats, group_of
 from podium.placement.model_guard import ModelGuard
 from podium.plugins.learned.args import COUNTED, LearnedScoreArgs
-from podium.plugins.learned.decision_log import DecisionLog
+from podium.plugins.learned.decision_log import DecisionLog, compare
+from podium.plugins.learned.health import ModelHealth
 from podium.plugins.learned.idle_gpu import IdleGpu
 from podium.plugins.learned.linear import NOT_FEASIBLE, PRICE, RANK, SCAR, WEIGHED, LinearScore, NodeState
 from podium.plugins.learned.name_ranks import NameRanks
@@ -47,6 +49,8 @@ from podium.plugins.learned.policy_file import PolicyError, PolicyFile, path_of,
 from podium.plugins.learned.seen_pods import SeenPods, read_classes
 
 NEUTRAL = 50
+ASKED = ("", "shadow", "canary", "demoted")
+"""Sources of decisions for which the model is asked, be it to be compared."""
 FEW_ROWS = 64
 """Up to so many changed rows, going through them one by one is quicker than computing with arrays."""
 MOST_SHAPES, MOST_SHAPES_OF_A_NETWORK = 2000, 60
@@ -89,6 +93,7 @@ class LearnedScore(Plugin):
         self._idle = IdleGpu(cluster, self._devices)
         self._prices = Prices()
         self.guard = ModelGuard(args.deadline.seconds)
+        self.health = ModelHealth(args.most_bad)
         self._path = path_of(args.policy)
         self._file_stamp: Hashable = None
         self._policy: PolicyFile | None = None
@@ -113,6 +118,21 @@ class LearnedScore(Plugin):
         self._last: tuple[str, str] = "", ""
         self.log = DecisionLog(args.log) if args.log else None
         self._warned = False
+        self.drift = 0.0
+        """The distance of the pods seen from those of the training."""
+
+    @property
+    def mode(self) -> str:
+        """How it works now: off, shadow, canary, active, or demoted."""
+        demoted = self.health.demoted and self.args.share > 0
+        return "demoted" if demoted else str(self.args.mode).partition(":")[0]
+
+    @property
+    def unknown_models(self) -> int:
+        """How many GPU models the nodes have that the training had not."""
+        trained = set() if self._policy is None else set(self._policy.trained_on.models)
+        here = {model for model, gpu in self._idle.capacity.items() if model and gpu > 0}
+        return len(here - trained) if trained else 0
 
     def interests(self) -> Iterable[Any]:
         return ()
@@ -158,7 +178,7 @@ class LearnedScore(Plugin):
 
     def watermark(self, pod: Pod) -> Hashable:
         reason = self._source(pod)
-        if self.args.mode == "shadow" and self.log is not None:
+        if reason != "off" and (self.args.on_trial or self.health.demoted):
             return None  # both scores are wanted for every pod
         if self._network is not None:
             return None  # what it says of a node depends on the others
@@ -173,6 +193,8 @@ class LearnedScore(Plugin):
             reason = "exception"
         if self._last[0] != pod.uid:
             self.guard.fallbacks[reason] += 1
+            if reason in ASKED:
+                self.health.decided()
         self._last = pod.uid, reason
         return reason
 
@@ -187,6 +209,8 @@ class LearnedScore(Plugin):
         self._renew_prices()
         if self.args.mode == "shadow":
             return "shadow"
+        if self.health.demoted:
+            return "demoted"
         chosen = self.args.share >= 1 or zlib.crc32(pod.uid.encode()) / 0xFFFFFFFF < self.args.share
         return "" if chosen else "canary"
 
@@ -211,6 +235,7 @@ class LearnedScore(Plugin):
         self._ranges = _ranges(self._policy)
         self.guard.set_lasting(None)
         self.guard.generation += 1
+        self.health.begin()
         self._built_of = None
 
     def _stamp(self) -> Hashable:
@@ -239,7 +264,7 @@ class LearnedScore(Plugin):
         self._check_drift(policy)
 
     def _check_drift(self, policy: PolicyFile) -> None:
-        drift = self._seen.drift(policy.trained_on.classes)
+        drift = self.drift = self._seen.drift(policy.trained_on.classes)
         if drift >= self.args.warn_drift and not self._warned:
             self._warned = True
             self.handle.report(f"LearnedScore: the pods seen differ by {drift:.2f} from those of the training")
@@ -253,7 +278,7 @@ class LearnedScore(Plugin):
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         reason = self._source(cycle.pod)
         clock = self.handle.clock
-        if reason in ("", "shadow"):
+        if reason in ASKED:
             began = clock.now()
             scores = None
             computed = self._to_compute(cycle, nodes)
@@ -263,17 +288,34 @@ class LearnedScore(Plugin):
             else:
                 scores, reason = self._guarded(lambda: self._model_scores(cycle, nodes), reason)
             if scores is not None:
-                self.guard.took(computed, clock.now() - began, began)
-                if reason == "":
+                self._took(computed, clock.now() - began, began)
+                if reason == "" and not self.args.on_trial:
                     return scores
-                if reason == "shadow":
-                    fallback = self._fallback(cycle, nodes)
-                    if self.log is not None:
-                        names = [cycle.cluster.names[row] for row in nodes.rows.tolist()]
-                        self.log.compare(cycle.pod, names, fallback, scores, clock.now() - began)
-                    return fallback
+                fallback = self._compare(cycle, nodes, scores, clock.now() - began)
+                return scores if reason == "" else fallback
             self._recount(cycle.pod, reason)
         return self._fallback(cycle, nodes)
+
+    def _took(self, computed: int, seconds: float, began: float) -> None:
+        self.health.took(seconds)
+        self.guard.took(computed, seconds, began)
+        if seconds > self.args.deadline.seconds:
+            self._was_bad()
+
+    def _compare(self, cycle: Cycle, nodes: Nodes, model: Scores, seconds: float) -> Scores:
+        """The fallback's scores, compared with the model's."""
+        fallback = self._fallback(cycle, nodes)
+        names = [cycle.cluster.names[row] for row in nodes.rows.tolist()]
+        found = compare(cycle.pod, names, fallback, model, seconds)
+        self.health.compared(found.same, found.tau)
+        if self.log is not None:
+            self.log.compared(found)
+        return fallback
+
+    def _was_bad(self) -> None:
+        if self.health.was_bad():
+            share = f"{self.health.bad_share:.1%} of its last answers were late or failed"
+            self.handle.report(f"LearnedScore: the model no longer decides: {share}; a new policy file may")
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
         if self._network is not None:
@@ -334,6 +376,7 @@ class LearnedScore(Plugin):
         """The model was to be asked, and was not able to answer."""
         self.guard.fallbacks[self._last[1]] -= 1
         self.guard.fallbacks[reason] += 1
+        self._was_bad()
         self._last = pod.uid, reason
 
     def _to_compute(self, cycle: Cycle, nodes: Nodes) -> int:

@@ -1,12 +1,15 @@
 """Holds what pods are to be expected: given once, or counted from the pods that were seen.
 
 Typical pods are found again when the count has grown by 30 %. A pod counts when it is first heard of, whatever comes of
-it. `drift` is how far the shares of classes lie from those that a policy was trained on: half the sum of differences,
-0 where they are equal, 1 where they have nothing in common.
+it. `drift` is how far the shares of sorts of pods lie from those that a policy was trained on: half the sum of
+differences, 0 where they are equal, 1 where they have nothing in common. A sort is coarser than a class: the group of
+pods, whether they name models, and cores per GPU (without GPUs: cores) to the nearest power of two. Of exact classes no
+two clusters have any in common, be it for a tenth of a core.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,7 +17,8 @@ from pathlib import Path
 import msgspec
 
 from podium.kube.documents import FILE, DocumentError, read_json
-from podium.placement.gpu.request import GpuRequest
+from podium.placement.gpu.request import WHOLE, GpuRequest
+from podium.placement.gpu.terms import group_of
 from podium.placement.gpu.typical_pod_args import TypicalPod
 from podium.placement.gpu.typical_pods import PodType, grown, most_of
 from podium.plugins.learned.policy_file import PolicyError
@@ -23,6 +27,8 @@ FEW = 500
 """Pods below which counted shares say little about drift."""
 
 PodClass = tuple[int, GpuRequest]
+PodSort = tuple[int, bool, int]
+"""Group, whether models are named, and the power of two of cores per GPU."""
 
 
 class SeenPods:
@@ -59,15 +65,28 @@ class SeenPods:
         """The distance of what was counted from the classes of a training; 0 while too little is known."""
         if not self.counted or self.number < FEW:
             return 0.0
-        before: Counter[PodClass] = Counter()
+        before: Counter[PodSort] = Counter()
         for each in trained:
             cpu, request, pods = each.pod_type()
-            before[cpu, request] += pods
+            before[sort_of((cpu, request))] += pods
         if not before:
             return 0.0
-        total, now = before.total(), sum(self.classes.values())
-        every = {*before, *self.classes}
-        return sum(abs(before[each] / total - self.classes.get(each, 0) / now) for each in every) / 2
+        now: Counter[PodSort] = Counter()
+        for pod, number in self.classes.items():
+            now[sort_of(pod)] += number
+        total, seen = before.total(), now.total()
+        return sum(abs(before[each] / total - now[each] / seen) for each in {*before, *now}) / 2
+
+
+def sort_of(pod: PodClass) -> PodSort:
+    """What sort of pod it is.
+
+    >>> sort_of((11_000, GpuRequest(1, 1000, ()))), sort_of((1_000, GpuRequest(1, 250, ("T4",))))
+    ((2, False, 3), (1, True, 2))
+    """
+    cpu, request = pod
+    cores = cpu / max(request.gpus * request.milli, 1) if request.gpus else cpu / WHOLE
+    return group_of(request.gpus, request.milli), bool(request.models), round(math.log2(max(cores, 0.125)))
 
 
 def read_classes(path: str) -> tuple[TypicalPod, ...]:
