@@ -1,22 +1,28 @@
 """Devices on a real API server: claims are given them, shared, and lose them; nothing is given twice."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from tests.live.crowd import until
 from tests.placement.devices import worlds
 from tests.placement.devices.worlds import device, request, selectors
 from tests.testbed import ControlPlane
 from tests.testbed.apiclient import Object
+from tests.testbed.http_faults import FaultProxy, Faults, Injected
 from tests.testbed.objects import make_node, make_pod
 
 CLAIM = "resource.k8s.io/v1/ResourceClaim"
 SLICE = "resource.k8s.io/v1/ResourceSlice"
 NOW = "2026-01-01T00:00:00Z"
 CLASS = "resource.k8s.io/v1/DeviceClass"
+TEMPLATE = "resource.k8s.io/v1/ResourceClaimTemplate"
+CONTROLLERS = ("resourceclaim-controller", "garbage-collector-controller")
 
 
 @pytest.fixture
@@ -24,6 +30,7 @@ def plane(empty_control_plane: ControlPlane) -> Iterator[ControlPlane]:
     yield empty_control_plane
     empty_control_plane.stop_components()
     client = empty_control_plane.client
+    client.delete_all(TEMPLATE)
     for found in client.list(CLAIM):
         meta = found["metadata"]
         client.patch(CLAIM, meta["name"], {"metadata": {"finalizers": None}}, meta["namespace"])
@@ -178,3 +185,110 @@ def test_a_pod_waits_until_its_devices_are_attached(plane: ControlPlane) -> None
 
 def reasons(plane: ControlPlane) -> list[str]:
     return [str(each.get("reason", "")) for each in plane.client.list("events.k8s.io/v1/Event")]
+
+
+def template(name: str) -> Object:
+    spec = worlds.claim(request(), name=name)["spec"]
+    metadata = {"name": name, "namespace": "default"}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": metadata,
+        "spec": {"spec": spec},
+    }
+
+
+def templated(name: str) -> Object:
+    """A pod with a claim of its own."""
+    entries = [{"name": "gpu", "resourceClaimTemplateName": "one"}]
+    return make_pod(name, resourceClaims=entries, terminationGracePeriodSeconds=0)
+
+
+def given(plane: ControlPlane) -> dict[tuple[str, str], str]:
+    """Which claim has which device; each has one claim."""
+    found: dict[tuple[str, str], str] = {}
+    for each in plane.client.list(CLAIM):
+        for result in each.get("status", {}).get("allocation", {}).get("devices", {}).get("results", ()):
+            device = result["pool"], result["device"]
+            assert device not in found, f"{device} is given to {found[device]} and {each['metadata']['name']}"
+            found[device] = each["metadata"]["name"]
+    return found
+
+
+def test_claims_come_and_go_with_their_pods_under_the_real_controller(plane: ControlPlane) -> None:
+    client = plane.client
+    plane.start_controller_manager(CONTROLLERS)
+    client.create_all([make_node("n1"), worlds.device_class(), worlds.slice_("s", device("d1"), device("d2"))])
+    client.create_all([template("one"), claim("shared")])
+    podium = plane.start_podium()
+    client.create_all([pod("user-1", "shared"), pod("user-2", "shared"), templated("own")], in_order=True)
+    until(lambda: all(node_of(plane, name) for name in ("user-1", "user-2", "own")), "all are bound", podium)
+    assert len(given(plane)) == 2
+    client.create(templated("waiting"))
+    until(lambda: "cannot allocate all claims" in message_of(plane, "waiting"), "no device is left", podium)
+
+    client.delete("v1/Pod", "user-1")
+    until(lambda: len(status_of(plane, "shared")["reservedFor"]) == 1, "the claim is still in use", podium)
+    assert len(given(plane)) == 2
+    client.delete("v1/Pod", "own")
+    until(lambda: node_of(plane, "waiting") == "n1", "the device of a pod that is gone goes to the next", podium)
+    until(lambda: len(client.list(CLAIM)) == 2, "the claim of the pod went with it", podium)
+
+    client.create(templated("last"))
+    until(lambda: "cannot allocate all claims" in message_of(plane, "last"), "no device is left again", podium)
+    ended = client.get("v1/Pod", "user-2")
+    client.set_status({**ended, "apiVersion": "v1", "kind": "Pod", "status": {"phase": "Succeeded"}})
+    until(lambda: node_of(plane, "last") == "n1", "the device of a pod that has ended goes to the next", podium)
+    shared = client.get(CLAIM, "shared")
+    assert "allocation" not in shared.get("status", {})
+    assert not shared["metadata"].get("finalizers")
+    assert len(given(plane)) == 2
+
+
+class StalledBindings(FaultProxy):
+    """An API server that takes everything but bindings, which it never answers."""
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.path.endswith("/binding"):
+            self.injected.append(Injected("stalled", request.method, request.path))
+            await asyncio.Event().wait()
+        return await super()._handle(request)
+
+
+def test_a_scheduler_killed_between_allocation_and_binding_loses_and_doubles_no_device(
+    plane: ControlPlane, tmp_path: Path
+) -> None:
+    client = plane.client
+    plane.start_controller_manager(CONTROLLERS)
+    devices = [device(f"d{number}") for number in range(4)]
+    slices = [worlds.slice_(f"s{each}", *devices, pool=f"p{each}", nodeName=f"n{each}") for each in (1, 2)]
+    client.create_all([make_node("n1"), make_node("n2"), worlds.device_class(), *slices, template("one")])
+    names = [f"x{number}" for number in range(8)]
+    client.create_all(claim(name) for name in names[:4])
+    client.create_all([*(pod(name, name) for name in names[:4]), *(templated(name) for name in names[4:])])
+    with StalledBindings(plane, Faults()) as proxy:
+        kubeconfig = plane.write_kubeconfig(tmp_path / "kubeconfig", token=plane.token, server=proxy.url)
+        killed = plane.start_podium(kubeconfig=kubeconfig)
+        until(lambda: len(given(plane)) == 8 and proxy.counts["stalled"] >= 8, "all is given, nothing bound", killed)
+        killed.kill()
+    before = given(plane)
+    assert not any(node_of(plane, name) for name in names)
+    gone = [names[0], names[4]]
+    for name in gone:
+        client.delete("v1/Pod", name)
+    until(lambda: len(given(plane)) == 6, "what was given to pods that are gone is free")
+    client.create_all(templated(name) for name in ("y0", "y1"))
+    again = plane.start_podium()
+    left = [name for name in (*names, "y0", "y1") if name not in gone]
+    until(lambda: all(node_of(plane, name) for name in left), "all pods are bound", again)
+    after = given(plane)
+    assert len(after) == 8
+    assert [after[key] for key in after if key in before and after[key] in before.values()] == [
+        before[key] for key in after if after[key] in before.values()
+    ]
+    for key, name in after.items():
+        users = status_of(plane, name)["reservedFor"]
+        assert [node_of(plane, user["name"]) for user in users] == [key[0].replace("p", "n")]
+    for name in left:
+        client.delete("v1/Pod", name)
+    until(lambda: not given(plane), "all devices are free in the end", again)
