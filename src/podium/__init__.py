@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         Status,
         Verdict,
         Wait,
+        Write,
     )
     from podium.framework.environment import filled
     from podium.kube import DecodeError, Node, Pod, decode_documents
@@ -84,6 +85,7 @@ _HOME = {
         "Status",
         "Verdict",
         "Wait",
+        "Write",
     ),
     "podium.framework.environment": ("filled",),
     "podium.kube": ("DecodeError", "Node", "Pod", "decode_documents"),
@@ -120,6 +122,7 @@ __all__ = [
     "Status",
     "Verdict",
     "Wait",
+    "Write",
     "decode_documents",
     "default_config",
     "explain",

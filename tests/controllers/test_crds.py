@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from podium.controllers.crds import definitions
-from podium.serving.manifests import to_yaml
+from podium.manifests.objects import to_yaml
 from tests.apiserver.kubectl import Kubectl, printed
 from tests.live.crowd import until
 from tests.testbed import ControlPlane

@@ -10,7 +10,7 @@ import yaml
 
 from podium.config.load import load_config
 from podium.controllers.crds import definitions
-from podium.live.manifest import rights
+from podium.manifests.run import RunSettings, rights
 from podium.plugins import load_registry
 from tests.live.crowd import until
 from tests.testbed import Component, ControlPlane
@@ -54,7 +54,7 @@ def start(plane: ControlPlane, folder: Path) -> Component:
     """Podium with exactly the rights that its manifest gives."""
     registry = load_registry()
     config = load_config(CONFIG, "config", registry).config
-    for each in rights(config, registry, name="podium", namespace="kube-system"):
+    for each in rights(config, registry, RunSettings()):
         plane.client.create(each)
     pair = plane.authority.issue(ACCOUNT)
     kubeconfig = plane.write_kubeconfig(folder / "kubeconfig", certificate=pair)

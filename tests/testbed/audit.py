@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 import yaml
 
-_POLICY = {
+_POLICY: dict[str, Any] = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitStages": ["RequestReceived"],
@@ -61,9 +61,19 @@ class Request(NamedTuple):
         return holder
 
 
-def audit_flags(policy: Path, log: Path) -> list[str]:
-    """The API server's flags for such a log; writes the policy."""
-    policy.write_text(yaml.safe_dump(_POLICY))
+class Access(NamedTuple):
+    """What was asked for, and the answer's status."""
+
+    group: str
+    resource: str  # with its subresource: "pods/binding"
+    verb: str
+    status: int
+
+
+def audit_flags(policy: Path, log: Path, *, everything: bool = False) -> list[str]:
+    """The API server's flags for such a log, or for one that also has every other request; writes the policy."""
+    rules: list[Any] = [*_POLICY["rules"][:-1], {"level": "Metadata" if everything else "None"}]
+    policy.write_text(yaml.safe_dump({**_POLICY, "rules": rules}))
     # One file however long: a rotated one would hide its beginning.
     return [f"--audit-policy-file={policy}", f"--audit-log-path={log}", "--audit-log-maxsize=4096"]
 
@@ -78,13 +88,31 @@ def lease_changes(log: Path, name: str) -> list[Request]:
     return [request for request in _requests(log) if request.kind == "lease" and request.name == name]
 
 
-def _requests(log: Path) -> Iterator[Request]:
+def accesses(log: Path, user: str) -> set[Access]:
+    """All that a user asked for, of a log of everything; watches count when they begin."""
+    found = set()
+    for event in _events(log):
+        subject = event.get("objectRef")
+        if subject is not None and event["user"].get("username") == user:
+            resource = "/".join(filter(None, (subject.get("resource", ""), subject.get("subresource", ""))))
+            status = event.get("responseStatus", {}).get("code", 0)
+            found.add(Access(subject.get("apiGroup", ""), resource, event["verb"], status))
+    return found
+
+
+def _events(log: Path) -> Iterator[dict[str, Any]]:
     for line in log.read_bytes().splitlines():
         try:
-            event = msgspec.json.decode(line)
+            yield msgspec.json.decode(line)
         except msgspec.DecodeError:  # the server was killed while it wrote this line
             continue
-        subject = event["objectRef"]
+
+
+def _requests(log: Path) -> Iterator[Request]:
+    for event in _events(log):
+        subject = event.get("objectRef", {})
+        if subject.get("subresource") != "binding" and subject.get("resource") != "leases":
+            continue
         yield Request(
             kind="binding" if subject.get("subresource") == "binding" else "lease",
             user=event["user"].get("username", ""),

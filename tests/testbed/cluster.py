@@ -55,6 +55,7 @@ class ControlPlane:
     priority_admission: have the API server compute `spec.priority` from the class, and refuse any other number.
     disabled_admission: admission plugins to turn off, in addition to Priority.
     audit: write every binding and every change of a lease, with who asked for it, to `audit_log` (see audit.py).
+    audit_everything: write every other request there, too, without its content.
     apiserver_flags: more flags, which win over those given here.
 
     `server`, `token`, `ca_path` and `kubeconfig_path` are how to reach it as an administrator, `client` does so;
@@ -69,12 +70,14 @@ class ControlPlane:
         priority_admission: bool = False,
         disabled_admission: Sequence[str] = DISABLED_ADMISSION,
         audit: bool = False,
+        audit_everything: bool = False,
         apiserver_flags: Sequence[str] = (),
     ) -> None:
         self._feature_gates = dict(feature_gates or {})
         self._runtime_config = dict(runtime_config or {})
         self._disabled_admission = [*disabled_admission, *([] if priority_admission else ["Priority"])]
-        self._audit = audit
+        self._audit = audit or audit_everything
+        self._audit_everything = audit_everything
         self._apiserver_flags = apiserver_flags
         self._components: list[Component] = []
         self._named: Counter[str] = Counter()
@@ -348,9 +351,12 @@ class ControlPlane:
             "--shutdown-delay-duration=0s",
             *_switches("--runtime-config", self._runtime_config),
             *_switches("--feature-gates", self._feature_gates),
-            *(audit_flags(folder / "audit-policy.yaml", self.audit_log) if self._audit else ()),
+            *(self._audit_flags(folder) if self._audit else ()),
             *self._apiserver_flags,
         ]
+
+    def _audit_flags(self, folder: Path) -> list[str]:
+        return audit_flags(folder / "audit-policy.yaml", self.audit_log, everything=self._audit_everything)
 
     def _run_apiserver(self) -> Component:
         log_path = self.folder / "kube-apiserver.log"

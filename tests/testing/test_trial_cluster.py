@@ -27,6 +27,7 @@ from podium import (
     Scope,
     Status,
     Wait,
+    Write,
 )
 from podium.framework import Nomination
 from podium.framework.experience import PodOutcome
@@ -359,7 +360,7 @@ def test_measured_load_is_set_by_hand() -> None:
 
 
 class Tells(Plugin):
-    annotates_pods = True
+    writes = (Write.ANNOTATIONS,)
 
     def reserve(self, cycle: Cycle, node_name: str) -> None:
         self.handle.report(f"{cycle.pod.name} goes to {node_name}")

@@ -22,11 +22,11 @@ from podium.cli import (
     evaluate,
     explain,
     extender,
+    manifests,
     plugins,
     policy,
     qos,
     run,
-    scheduler_manifest,
     shadow,
     simulate,
     telemetry,
@@ -82,7 +82,7 @@ app.add_typer(bench.app)
 app.command()(chaos.chaos)
 app.add_typer(controller.app)
 app.command()(crds.crds)
-app.command()(scheduler_manifest.manifest)
+app.add_typer(manifests.app)
 app.command()(completion.completion)
 
 

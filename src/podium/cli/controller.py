@@ -116,15 +116,19 @@ def manifest(
     controllers: ControllersOption = "",
     namespace: Annotated[str, typer.Option("--namespace", metavar="NAME", help="Where it runs.")] = "kube-system",
     image: Annotated[str, typer.Option("--image", metavar="IMAGE", help="Podium's image.")] = "",
+    service_monitor: Annotated[
+        bool, typer.Option("--service-monitor", help="Add a ServiceMonitor for the Prometheus operator.")
+    ] = False,
 ) -> None:
     """Print what runs the controllers in a cluster: an account, the rights that they need, a Deployment.
 
     Example: podium controller manifest --controllers podgroup,elasticquota | kubectl apply -f -
     """
-    from podium.controllers.manifest import manifest as objects_of
-    from podium.serving.manifests import IMAGE, to_yaml
+    from podium.manifests.controller import manifest as objects_of
+    from podium.manifests.objects import IMAGE, to_yaml
 
-    echo(to_yaml(objects_of(_chosen(controllers), namespace, image or IMAGE)), nl=False)
+    objects = objects_of(_chosen(controllers), namespace, image or IMAGE, monitored=service_monitor)
+    echo(to_yaml(objects), nl=False)
 
 
 def _chosen(names: str) -> "list[Controller]":

@@ -30,7 +30,7 @@ def crds(
     import msgspec
 
     from podium.controllers.crds import definitions
-    from podium.serving.manifests import to_yaml
+    from podium.manifests.objects import to_yaml
 
     known = definitions()
     for name in names or ():

@@ -41,23 +41,23 @@ def manifest(
     """
     from podium.cli.registry import registry_with
     from podium.extender.agents import choose
-    from podium.extender.manifest import Settings
-    from podium.extender.manifest import manifest as objects_of
-    from podium.serving.manifests import to_yaml
+    from podium.manifests.extender import ExtenderSettings
+    from podium.manifests.extender import manifest as objects_of
+    from podium.manifests.objects import to_yaml
 
     registry = registry_with(plugin)
     chosen = choose(agent_names(agents, "say which agents"), registry)
-    settings = Settings(
+    settings = ExtenderSettings(
         name=name,
         namespace=namespace,
-        image=image or Settings().image,
-        scheduler_image=scheduler_image or Settings().scheduler_image,
+        image=image or ExtenderSettings().image,
+        scheduler_image=scheduler_image or ExtenderSettings().scheduler_image,
         variables=_variables(env or []),
         names_only=not whole_nodes,
     )
     given = {"--agents": agents, "--name": name, "--image": image, "--scheduler-image": scheduler_image}
     options = [(option, value) for option, value in given.items() if value]
-    options += [("--namespace", namespace)] if namespace != Settings().namespace else []
+    options += [("--namespace", namespace)] if namespace != ExtenderSettings().namespace else []
     options += [("--env", each) for each in env or []]
     words = [shlex.quote(word) for pair in options for word in pair] + (["--whole-nodes"] if whole_nodes else [])
     echo(f"# podium extender manifest {' '.join(words)}")

@@ -6,7 +6,7 @@ from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination, Post
 from podium.framework.events import Action, Event, Interest, Resource
 from podium.framework.handle import Handle, Writer
 from podium.framework.normalize import MAX_SCORE, Normalizer, Scores, truncated_divide
-from podium.framework.plugin import Plugin, Scope
+from podium.framework.plugin import Plugin, Scope, Write
 from podium.framework.queued import QueuedPod
 from podium.framework.status import SKIP, Code, PluginError, Status, Wait
 from podium.framework.verdict import Verdict
@@ -37,6 +37,7 @@ __all__ = [
     "SystemClock",
     "Verdict",
     "Wait",
+    "Write",
     "Writer",
     "truncated_divide",
 ]

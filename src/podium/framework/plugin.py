@@ -73,6 +73,19 @@ POINT_METHODS: dict[Point, tuple[str, ...]] = {
 """The methods that implement each extension point: any one of them does."""
 
 
+class Write(enum.StrEnum):
+    """What a plugin writes to the API server, beside a binding: `podium manifest` grants no more than is declared."""
+
+    EVICTIONS = "evictions"
+    """It removes pods to make room."""
+    ANNOTATIONS = "annotations"
+    """It writes annotations of the pods that it places."""
+    VOLUMES = "volumes"
+    """It binds persistent volumes and claims."""
+    CLAIMS = "claims"
+    """It allocates resource claims."""
+
+
 class Scope(enum.IntEnum):
     """How far a plugin looks for its answer about one node."""
 
@@ -119,8 +132,8 @@ class Plugin:
     """Custom resources ("plural.group/version") the plugin reads from `cluster.objects.custom`."""
     prepares_in_parallel: ClassVar[bool] = False
     """Whether its PreBind may run together with that of its neighbours, where they allow that, too."""
-    annotates_pods: ClassVar[bool] = False
-    """Whether it writes annotations of the pods that it places, which needs the right to."""
+    writes: ClassVar[tuple[Write, ...] | None] = None
+    """What it writes, which needs the right to; None: nothing, or evictions where it has PostFilter."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

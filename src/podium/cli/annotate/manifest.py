@@ -27,8 +27,8 @@ def manifest(
 
     Example: podium annotate manifest usage --prometheus http://prometheus.monitoring:9090 | kubectl apply -f -
     """
-    from podium.live.annotate.manifest import manifest as objects_of
-    from podium.serving.manifests import IMAGE, to_yaml
+    from podium.manifests.annotate import manifest as objects_of
+    from podium.manifests.objects import IMAGE, to_yaml
 
     options = ["--prometheus", prometheus] if kind is AnnotationSet.USAGE else []
     echo(to_yaml(objects_of(kind.value, options, namespace, image or IMAGE)), nl=False)

@@ -66,6 +66,7 @@ class Coscheduling(Plugin):
     sees_claims = False
     resources = (f"{RESOURCE}/v1alpha1",)
     looks_at = ()
+    writes = ()
 
     def __init__(self, args: CoschedulingArgs, handle: Handle) -> None:
         super().__init__(args, handle)

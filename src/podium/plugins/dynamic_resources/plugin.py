@@ -27,6 +27,7 @@ from podium.framework import (
     Scope,
     Scores,
     Status,
+    Write,
 )
 from podium.framework.answers import NodeFailedError
 from podium.framework.handle import Effect
@@ -74,6 +75,7 @@ class DynamicResources(Plugin):
     prepares_in_parallel = True
     filter_scope = Scope.NODE
     score_scope = Scope.NODE
+    writes = (Write.CLAIMS,)
     sees_claims = False
     normalizer = Normalizer.DEFAULT
 

@@ -20,7 +20,7 @@ from typing import Protocol, runtime_checkable
 
 from podium.cluster import NodeInfo, Nodes
 from podium.config.points import Point
-from podium.framework import SKIP, Action, Cycle, Handle, Interest, Plugin, Resource, Scope, Status, Verdict
+from podium.framework import SKIP, Action, Cycle, Handle, Interest, Plugin, Resource, Scope, Status, Verdict, Write
 from podium.framework.handle import Effect
 from podium.kube import Node, Pod
 from podium.placement.gpu.choice import best_devices, fits
@@ -45,7 +45,7 @@ class GpuShare(Plugin):
     name = NAME
     filter_scope = Scope.PODS
     sees_claims = False
-    annotates_pods = True
+    writes = (Write.ANNOTATIONS,)
 
     def __init__(self, args: None, handle: Handle) -> None:
         super().__init__(args, handle)

@@ -35,6 +35,7 @@ from podium.framework import (
     QueuedPod,
     Resource,
     Status,
+    Write,
 )
 from podium.framework.handle import Effect
 from podium.framework.preemption.dry_runs import Candidate
@@ -67,7 +68,7 @@ class QosAware(Plugin):
     Args = QosAwareArgs
     resources = tuple(f"{owner}/v1" for owner in OWNERS)
     looks_at = ()
-    annotates_pods = True
+    writes = (Write.ANNOTATIONS, Write.EVICTIONS)
 
     def __init__(self, args: QosAwareArgs, handle: Handle) -> None:
         super().__init__(args, handle)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from podium.cluster import Cluster, Nodes
-from podium.framework import SKIP, Cycle, Handle, Interest, Plugin, PluginError, Scope, Scores, Status, Verdict
+from podium.framework import SKIP, Cycle, Handle, Interest, Plugin, PluginError, Scope, Scores, Status, Verdict, Write
 from podium.framework.handle import Effect
 from podium.kube import PersistentVolumeClaim, Pod
 from podium.placement.latest import Latest
@@ -60,6 +60,7 @@ class VolumeBinding(Plugin):
     prepares_in_parallel = True
     filter_scope = Scope.NODE
     score_scope = Scope.NODE
+    writes = (Write.VOLUMES,)
     sees_claims = False
 
     def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:

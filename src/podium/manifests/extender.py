@@ -12,21 +12,30 @@ without it. Ports listen to the pod's address because probes come from outside; 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
-from podium.client import RESOURCES, ApiResource
+from podium.client import RESOURCES
 from podium.client.experience import PODS
 from podium.config.registry import Registry
 from podium.extender.agents import Agent
 from podium.extender.assembly import kinds_to_watch
 from podium.framework.plugin import Plugin
 from podium.kube.json_object import JsonObject
+from podium.manifests.objects import IMAGE, head, to_yaml
+from podium.manifests.rights import SYSTEM, Rights
+from podium.manifests.workload import (
+    CONFIG_FOLDER,
+    config_map,
+    config_mount,
+    container,
+    deployment,
+    disruption_budget,
+    probes,
+)
 from podium.plugins.online import args as online
 from podium.plugins.reward import settings as reward
-from podium.serving.manifests import IMAGE, RBAC, account_of, binding, confined, head, rule, to_yaml, unprivileged
 
 FIRST_PORT = 5401
-CONFIG_FOLDER = "/etc/podium"
 CONFIG_FILE = "scheduler.yaml"
 ALONE, TOGETHER = 10, 1
 """Weights of an agent that is the only one, and of one among several."""
@@ -47,7 +56,9 @@ VARIABLES: Mapping[str, Mapping[str, str]] = {
 """What each agent's container is set up with, to be changed there."""
 
 
-class Settings(NamedTuple):
+class ExtenderSettings(NamedTuple):
+    """What the objects are called, and what the containers are given."""
+
     name: str = ""
     """Of the scheduler and of all objects; empty: made of the agents' names."""
     namespace: str = "kube-system"
@@ -59,31 +70,35 @@ class Settings(NamedTuple):
     """Whether kube-scheduler sends only the names of nodes, or nodes as a whole."""
 
 
-def name_of(agents: Sequence[Agent], settings: Settings) -> str:
+def name_of(agents: Sequence[Agent], settings: ExtenderSettings) -> str:
     """What the scheduler is called.
 
     >>> from podium.extender.agents import AGENTS
-    >>> name_of([AGENTS["safe"], AGENTS["pigeon"]], Settings())
+    >>> name_of([AGENTS["safe"], AGENTS["pigeon"]], ExtenderSettings())
     'podium-safe-pigeon'
     """
     return settings.name or "-".join(["podium", *(agent.name.lower() for agent in agents)])
 
 
-def manifest(agents: Sequence[Agent], registry: Registry, settings: Settings) -> list[JsonObject]:
+def manifest(agents: Sequence[Agent], registry: Registry, settings: ExtenderSettings) -> list[JsonObject]:
     """Every object, in the order in which they are to be applied."""
+    name, namespace = name_of(agents, settings), settings.namespace
+    files = {CONFIG_FILE: to_yaml([scheduler_config(agents, settings)])}
+    containers = [_scheduler(settings), *(_extender(agent, number, settings) for number, agent in enumerate(agents))]
     return [
-        *rights(agents, registry, settings),
-        _scheduler_config_map(agents, settings),
-        _deployment(agents, settings),
-        _closed_to_others(name_of(agents, settings), settings),
-        _test_pod(name_of(agents, settings)),
+        *process_rights(agents, registry, settings).objects(name, namespace),
+        config_map(name, namespace, files),
+        deployment(name, namespace, containers, files=files, critical=True),
+        disruption_budget(name, namespace),
+        _closed_to_others(name, settings),
+        _test_pod(name),
     ]
 
 
 # kube-scheduler
 
 
-def scheduler_config(agents: Sequence[Agent], settings: Settings) -> JsonObject:
+def scheduler_config(agents: Sequence[Agent], settings: ExtenderSettings) -> JsonObject:
     """The KubeSchedulerConfiguration."""
     name = name_of(agents, settings)
     return {
@@ -99,7 +114,7 @@ def scheduler_config(agents: Sequence[Agent], settings: Settings) -> JsonObject:
     }
 
 
-def _extenders(agent: Agent, port: int, *, alone: bool, settings: Settings) -> list[JsonObject]:
+def _extenders(agent: Agent, port: int, *, alone: bool, settings: ExtenderSettings) -> list[JsonObject]:
     host = f"http://127.0.0.1:{port}"
     weight = ALONE if alone else TOGETHER
     common = {"httpTimeout": "2s", "nodeCacheCapable": settings.names_only, "ignorable": True}
@@ -120,54 +135,31 @@ def _extenders(agent: Agent, port: int, *, alone: bool, settings: Settings) -> l
     return [entry | common]
 
 
-def _scheduler_config_map(agents: Sequence[Agent], settings: Settings) -> JsonObject:
-    name = name_of(agents, settings)
-    text = to_yaml([scheduler_config(agents, settings)])
-    return {**head("v1", "ConfigMap", name, settings.namespace), "data": {CONFIG_FILE: text}}
-
-
 # Rights
 
 
-def rights(agents: Sequence[Agent], registry: Registry, settings: Settings) -> list[JsonObject]:
-    """The service account, what the agents need, and what kube-scheduler needs."""
-    name, namespace = name_of(agents, settings), settings.namespace
-    account = account_of(name, namespace)
-    reader = "extension-apiserver-authentication-reader"
-    return [
-        head("v1", "ServiceAccount", name, namespace),
-        *agent_roles(agents, registry, settings),
-        binding(account, "ClusterRole", name, name),
-        binding(account, "ClusterRole", f"{name}-kube-scheduler", "system:kube-scheduler"),
-        binding(account, "ClusterRole", f"{name}-volume-scheduler", "system:volume-scheduler"),
-        binding(account, "Role", name, name, namespace),
-        binding(account, "Role", f"{name}-authentication", reader, "kube-system"),
-    ]
-
-
-def agent_roles(agents: Sequence[Agent], registry: Registry, settings: Settings) -> list[JsonObject]:
-    """What the agents watch, and what they and kube-scheduler keep; the lease may be created by its own role."""
+def process_rights(agents: Sequence[Agent], registry: Registry, settings: ExtenderSettings) -> Rights:
+    """What the agents watch and keep, and what kube-scheduler needs, which the cluster has roles for."""
     name = name_of(agents, settings)
     plugins = cast("list[type[Plugin]]", [registry[plugin] for agent in agents for plugin in agent.plugins])
-    more = [RESOURCES[kind] for agent in agents for kind in agent.watches]
-    watched: dict[str, ApiResource[Any]] = {each.path: each for each in (*kinds_to_watch(plugins), *more)}
+    watched = [*kinds_to_watch(plugins), *(RESOURCES[kind] for agent in agents for kind in agent.watches)]
     config_maps = [_config_map(plugin.name, settings) for plugin in plugins if plugin.name in LEARNING]
-    if config_maps:
-        watched[PODS.path] = PODS
-    groups: dict[str, list[str]] = {}
-    for resource in watched.values():
-        groups.setdefault(resource.group, []).append(resource.plural)
-    reading = [rule(group, kinds, ["list", "watch"]) for group, kinds in groups.items()]
-    keeping = [rule("coordination.k8s.io", ["leases"], ["get", "update"], [name])]
-    if config_maps:
-        keeping += [rule("", ["configmaps"], ["create"]), rule("", ["configmaps"], ["get", "update"], config_maps)]
-    return [
-        {**head(RBAC, "ClusterRole", name), "rules": reading},
-        {**head(RBAC, "Role", name, settings.namespace), "rules": keeping},
+    found = Rights()
+    for resource in (*watched, *([PODS] if config_maps else [])):
+        found.allow(resource.group, resource.plural, "list", "watch")
+    # kube-scheduler's own role allows it to create leases, and to keep that of its own name.
+    found.allow_named(settings.namespace, "coordination.k8s.io", "leases", name, "get", "update")
+    for config_map_name in config_maps:
+        found.allow_named(settings.namespace, "", "configmaps", config_map_name, "create", "get", "update")
+    found.borrowed = [
+        ("kube-scheduler", "ClusterRole", "system:kube-scheduler", ""),
+        ("volume-scheduler", "ClusterRole", "system:volume-scheduler", ""),
+        ("authentication", "Role", "extension-apiserver-authentication-reader", SYSTEM),
     ]
+    return found
 
 
-def _config_map(plugin: str, settings: Settings) -> str:
+def _config_map(plugin: str, settings: ExtenderSettings) -> str:
     """Where a plugin keeps what it learns; OnlineScore has no variable for it."""
     return settings.variables.get(LEARNING_VARIABLES.get(plugin, ""), LEARNING[plugin])
 
@@ -175,60 +167,30 @@ def _config_map(plugin: str, settings: Settings) -> str:
 # The pod
 
 
-def _deployment(agents: Sequence[Agent], settings: Settings) -> JsonObject:
-    name = name_of(agents, settings)
-    labels = {"app": name}
-    containers = [_scheduler(settings), *(_extender(agent, number, settings) for number, agent in enumerate(agents))]
-    spec = {
-        "serviceAccountName": name,
-        "priorityClassName": "system-cluster-critical",
-        "securityContext": unprivileged(),
-        "containers": containers,
-        "volumes": [{"name": "config", "configMap": {"name": name}}],
-    }
-    return {
-        **head("apps/v1", "Deployment", name, settings.namespace, labels),
-        "spec": {
-            "replicas": 1,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": spec},
-        },
-    }
-
-
-def _scheduler(settings: Settings) -> JsonObject:
-    port = {"port": 10259, "scheme": "HTTPS"}
-    return {
-        "name": "kube-scheduler",
-        "image": settings.scheduler_image,
+def _scheduler(settings: ExtenderSettings) -> JsonObject:
+    given = {
         "command": ["kube-scheduler", f"--config={CONFIG_FOLDER}/{CONFIG_FILE}", "-v=2"],
-        "volumeMounts": [{"name": "config", "mountPath": CONFIG_FOLDER, "readOnly": True}],
-        "livenessProbe": {"httpGet": {"path": "/livez", **port}, "initialDelaySeconds": 15, "periodSeconds": 10},
-        "readinessProbe": {"httpGet": {"path": "/readyz", **port}, "periodSeconds": 10},
-        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
-        "securityContext": confined(),
+        **probes(10259, "/livez", "/readyz", scheme="HTTPS"),
+        "volumeMounts": [config_mount()],
     }
+    return container("kube-scheduler", settings.scheduler_image, "kube-scheduler", given)
 
 
-def _extender(agent: Agent, number: int, settings: Settings) -> JsonObject:
+def _extender(agent: Agent, number: int, settings: ExtenderSettings) -> JsonObject:
     port = FIRST_PORT + number
-    given = {"HTTP_PORT": str(port), "LOG_LEVEL": "INFO", **VARIABLES.get(agent.name, {}), **settings.variables}
+    variables = {"HTTP_PORT": str(port), "LOG_LEVEL": "INFO", **VARIABLES.get(agent.name, {}), **settings.variables}
     if agent.name == "reward":
-        given.setdefault(reward.VARIABLES["namespace"], settings.namespace)
-    return {
-        "name": f"extender-{number + 1}",
-        "image": settings.image,
+        variables.setdefault(reward.VARIABLES["namespace"], settings.namespace)
+    given = {
         "args": ["extender", "--agents", agent.name, "--bind-address", "0.0.0.0"],
-        "env": [{"name": name, "value": value} for name, value in given.items()],
+        "env": [{"name": name, "value": value} for name, value in variables.items()],
         "ports": [{"name": f"extender-{number + 1}", "containerPort": port}],
-        "livenessProbe": {"httpGet": {"path": "/version", "port": port}, "periodSeconds": 10},
-        "readinessProbe": {"httpGet": {"path": "/readyz", "port": port}, "periodSeconds": 5},
-        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
-        "securityContext": confined(),
+        **probes(port, "/version", "/readyz"),
     }
+    return container(f"extender-{number + 1}", settings.image, "extender", given)
 
 
-def _closed_to_others(name: str, settings: Settings) -> JsonObject:
+def _closed_to_others(name: str, settings: ExtenderSettings) -> JsonObject:
     """No other pod may ask the agents: what they learn, they learn from their scheduler."""
     spec = {"podSelector": {"matchLabels": {"app": name}}, "policyTypes": ["Ingress"], "ingress": []}
     return {**head("networking.k8s.io/v1", "NetworkPolicy", name, settings.namespace), "spec": spec}

@@ -17,7 +17,7 @@ import yaml
 
 from tests.cli.command import podium
 from tests.extender.questions import json_request
-from tests.extender.test_manifest import DEPLOY, SETS
+from tests.manifests.test_extender import DEPLOY, SETS
 from tests.testbed import ControlPlane
 from tests.testbed.objects import make_node, make_pod
 from tests.testbed.podium import podium_environment

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from podium.extender.agents import AGENTS, choose
-from podium.extender.manifest import Settings, agent_roles, scheduler_config
+from podium.manifests.extender import ExtenderSettings, process_rights, scheduler_config
 from podium.plugins import load_registry
 from tests.cli.command import podium
 
@@ -42,7 +42,7 @@ def test_the_configuration_of_kube_scheduler_can_be_used(agents: str, tmp_path: 
 
 
 def entries(agents: str, **settings: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = scheduler_config(choose(agents.split(","), REGISTRY), Settings(**settings))[
+    found: list[dict[str, Any]] = scheduler_config(choose(agents.split(","), REGISTRY), ExtenderSettings(**settings))[
         "extenders"
     ]
     return found
@@ -107,6 +107,7 @@ LEASE = ("coordination.k8s.io", "leases", "get update")
 def test_the_agents_role_has_what_they_watch_and_keep_and_nothing_else(
     agents: str, cluster: set[tuple[str, str, str]], within: set[tuple[str, str, str]]
 ) -> None:
+    rights = process_rights(choose(agents.split(","), REGISTRY), REGISTRY, ExtenderSettings())
     found = [
         {
             (group, resource, " ".join(rule["verbs"]))
@@ -114,7 +115,8 @@ def test_the_agents_role_has_what_they_watch_and_keep_and_nothing_else(
             for group in rule["apiGroups"]
             for resource in rule["resources"]
         }
-        for role in agent_roles(choose(agents.split(","), REGISTRY), REGISTRY, Settings())
+        for role in rights.objects("mine", "kube-system")
+        if role["kind"] in ("ClusterRole", "Role")
     ]
     assert found == [cluster, within]
 

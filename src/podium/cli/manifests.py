@@ -1,0 +1,109 @@
+"""Prints what runs Podium's processes in a cluster (`podium manifest run|extender|annotate|controller`).
+
+`podium extender manifest`, `podium annotate manifest` and `podium controller manifest` are the same commands, and
+`podium manifest --config FILE` is `podium manifest run --config FILE`.
+"""
+
+from typing import Annotated
+
+import typer
+
+from podium.cli import controller, extender_manifest
+from podium.cli.annotate import manifest as annotate_manifest
+from podium.cli.console import echo
+from podium.cli.errors import InputError
+from podium.cli.options import FeatureGatesOption, PluginOption
+
+ConfigOption = Annotated[
+    str, typer.Option("--config", metavar="FILE", help="The KubeSchedulerConfiguration that it runs with.")
+]
+NameOption = Annotated[str, typer.Option("--name", metavar="NAME", help="What the objects are called.")]
+PlaceOption = Annotated[str, typer.Option("--namespace", metavar="NAME", help="Where it runs.")]
+ImageOption = Annotated[str, typer.Option("--image", metavar="IMAGE", help="Podium's image.")]
+ShadowOption = Annotated[bool, typer.Option("--shadow", help="Decide without binding, beside the scheduler in charge.")]
+MonitoredOption = Annotated[
+    bool, typer.Option("--service-monitor", help="Add a ServiceMonitor for the Prometheus operator.")
+]
+
+app = typer.Typer(name="manifest", rich_markup_mode=None)
+
+
+@app.callback(invoke_without_command=True)
+def manifest(
+    context: typer.Context,
+    config: ConfigOption = "",
+    plugin: PluginOption = None,
+    feature_gates: FeatureGatesOption = None,
+    name: NameOption = "podium",
+    namespace: PlaceOption = "kube-system",
+    image: ImageOption = "",
+    shadow: ShadowOption = False,
+    service_monitor: MonitoredOption = False,
+) -> None:
+    """Print what runs Podium in a cluster: an account with the rights it needs and no others, and a Deployment.
+
+    Example: podium manifest run --config scheduler.yaml | kubectl apply -f -
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if not config:
+        raise InputError("say what is to run: podium manifest run --config FILE, or extender, annotate, controller")
+    run(config, plugin, feature_gates, name, namespace, image, shadow, service_monitor)
+
+
+@app.command()
+def run(
+    config: ConfigOption,
+    plugin: PluginOption = None,
+    feature_gates: FeatureGatesOption = None,
+    name: NameOption = "podium",
+    namespace: PlaceOption = "kube-system",
+    image: ImageOption = "",
+    shadow: ShadowOption = False,
+    service_monitor: MonitoredOption = False,
+) -> None:
+    """Print what runs `podium run` in a cluster, with the least rights that the plugins of the configuration need.
+
+    A plugin that is given as a file goes into the ConfigMap; one that is given as a module must be in the image.
+
+    Example: podium manifest run --config scheduler.yaml | kubectl apply -f -
+    """
+    from podium.cli.configuration import gates_of
+    from podium.cli.files import read_text
+    from podium.cli.registry import registry_with
+    from podium.config import load_config
+    from podium.manifests.objects import IMAGE, to_yaml
+    from podium.manifests.run import RunSettings
+    from podium.manifests.run import manifest as objects_of
+
+    registry = registry_with(plugin)
+    text, source = read_text(config)
+    resolved, warnings = load_config(text, source, registry, gates_of(feature_gates))
+    for warning in warnings:
+        echo(f"warning: {warning}", err=True)
+    options, files = _mounted(plugin or [])
+    settings = RunSettings(name, namespace, image or IMAGE, shadow, service_monitor, options, files)
+    echo(to_yaml(objects_of(resolved, text, registry, settings)), nl=False)
+
+
+def _mounted(plugins: list[str]) -> tuple[list[str], dict[str, str]]:
+    """The options `--plugin` of the process in the cluster, and the files among them."""
+    from podium.manifests.workload import CONFIG_FOLDER
+    from podium.plugins.plugin_source import SUFFIX, file_of, split_option
+
+    options, files = [], {}
+    for option in plugins:
+        name, attribute = split_option(option)
+        if name.endswith(SUFFIX):
+            file = file_of(option)
+            if file.name in files:
+                raise InputError(f"--plugin {option}: two files are called {file.name}; rename one")
+            files[file.name] = file.read_text(encoding="utf-8")
+            option = f"{CONFIG_FOLDER}/{file.name}{f':{attribute}' if attribute else ''}"  # noqa: PLW2901
+        options.append(option)
+    return options, files
+
+
+app.command("extender")(extender_manifest.manifest)
+app.command("annotate")(annotate_manifest)
+app.command("controller")(controller.manifest)

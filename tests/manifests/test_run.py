@@ -1,0 +1,215 @@
+"""The rights that `podium manifest run` gives are those that the plugins of the configuration declare."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from podium.config.load import load_config
+from podium.manifests.run import RunSettings, rights
+from podium.plugins import load_registry
+from tests.cli.command import podium
+
+REGISTRY = load_registry()
+HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+READ = ("list", "watch")
+NOTHING_ELSE = "disabled: [{name: '*'}]"
+BARE = "queueSort: {enabled: [{name: PrioritySort}]}, bind: {enabled: [{name: DefaultBinder}]}"
+DEFAULT_WRITES = {
+    ("", "pods", "delete"),
+    ("", "persistentvolumes", "patch"),
+    ("", "persistentvolumeclaims", "patch"),
+    ("resource.k8s.io", "resourceclaims", "get"),
+    ("resource.k8s.io", "resourceclaims", "patch"),
+    ("resource.k8s.io", "resourceclaims/binding", "patch"),
+    ("resource.k8s.io", "resourceclaims/status", "patch"),
+}
+"""What DefaultPreemption, VolumeBinding and DynamicResources write."""
+
+Triple = tuple[str, str, str]
+
+
+def objects(folder: Path, text: str, *options: str) -> list[dict[str, Any]]:
+    file = folder / "scheduler.yaml"
+    file.write_text(HEAD + text)
+    ran = podium("manifest", "run", "--config", str(file), *options)
+    assert ran.code == 0, ran.err
+    return list(yaml.safe_load_all(ran.out))
+
+
+def triples(found: list[dict[str, Any]], kind: str = "ClusterRole") -> set[Triple]:
+    return {
+        (group, resource, verb)
+        for role in found
+        if role["kind"] == kind
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def cluster_role(plugins: str, **more: Any) -> set[Triple]:
+    config = load_config(f"{HEAD}profiles: [{{plugins: {{{plugins}}}}}]\n", "config", REGISTRY).config
+    return triples(rights(config, REGISTRY, RunSettings(**more)))
+
+
+@pytest.mark.parametrize(
+    ("plugins", "expected"),
+    [
+        (
+            "preFilter: {enabled: [{name: CapacityScheduling}]}",
+            {("scheduling.x-k8s.io", "elasticquotas", verb) for verb in READ},
+        ),
+        (
+            "multiPoint: {enabled: [{name: Coscheduling}], disabled: [{name: PrioritySort}]}",
+            {("scheduling.x-k8s.io", "podgroups", verb) for verb in READ},
+        ),
+        (
+            "postFilter: {enabled: [{name: PreemptionToleration}]}",
+            {("scheduling.k8s.io", "priorityclasses", verb) for verb in READ},
+        ),
+        ("multiPoint: {enabled: [{name: GpuShare}]}", {("", "pods", "patch")}),
+    ],
+)
+def test_what_plugins_declare_is_what_the_role_allows(plugins: str, expected: set[Triple]) -> None:
+    assert cluster_role(plugins) - cluster_role("preFilter: {}") == expected
+
+
+def test_writes_are_allowed_only_to_the_plugins_that_make_them() -> None:
+    bare = cluster_role(f"multiPoint: {{{NOTHING_ELSE}}}, {BARE}")
+    assert cluster_role("preFilter: {}") - bare == DEFAULT_WRITES
+    assert {each for each in bare if each[2] not in READ} == {
+        ("", "pods", "get"),
+        ("", "pods/binding", "create"),
+        ("", "pods/status", "patch"),
+        ("events.k8s.io", "events", "create"),
+        ("events.k8s.io", "events", "patch"),
+        ("authentication.k8s.io", "tokenreviews", "create"),
+        ("authorization.k8s.io", "subjectaccessreviews", "create"),
+    }
+
+
+def test_a_shadow_may_write_nothing() -> None:
+    found = {each for each in cluster_role("preFilter: {}", shadow=True) if each[2] not in READ}
+    assert {resource for _group, resource, _verb in found} == {"tokenreviews", "subjectaccessreviews"}
+
+
+def test_metrics_server_and_lessons_are_allowed_where_a_plugin_uses_them(tmp_path: Path) -> None:
+    source = "pluginConfig: [{name: TargetLoadPacking, args: {metricProvider: {type: KubernetesMetricsServer}}}]"
+    found = objects(
+        tmp_path, f"profiles: [{{plugins: {{score: {{enabled: [{{name: TargetLoadPacking}}]}}}}, {source}}}]\n"
+    )
+    assert ("metrics.k8s.io", "nodes", "list") in triples(found)
+    keeps = "pluginConfig: [{name: RewardBias, args: {namespace: lab, configMap: lessons}}]"
+    found = objects(tmp_path, f"profiles: [{{plugins: {{score: {{enabled: [{{name: RewardBias}}]}}}}, {keeps}}}]\n")
+    (role,) = (each for each in found if each["kind"] == "Role" and each["metadata"]["namespace"] == "lab")
+    assert [(each["verbs"], each.get("resourceNames")) for each in role["rules"]] == [
+        (["create"], None),
+        (["get", "update"], ["lessons"]),
+    ]
+
+
+def test_the_command_prints_every_object_and_the_configuration_as_it_was_written(tmp_path: Path) -> None:
+    found = objects(tmp_path, "# ours\n", "--name", "mine", "--image", "podium:test", "--service-monitor")
+    kinds = [each["kind"] for each in found]
+    assert kinds[0] == "ServiceAccount"
+    assert kinds[-5:] == ["ConfigMap", "Deployment", "PodDisruptionBudget", "Service", "ServiceMonitor"]
+    by_kind = {each["kind"]: each for each in found}
+    assert by_kind["ConfigMap"]["data"]["scheduler.yaml"] == f"{HEAD}# ours\n"
+    assert by_kind["Deployment"]["spec"]["template"]["spec"]["containers"][0]["image"] == "podium:test"
+    assert {each["metadata"]["name"].partition("-")[0] for each in found} == {"mine"}
+    file = str(tmp_path / "scheduler.yaml")
+    assert podium("manifest", "--config", file).out == podium("manifest", "run", "--config", file).out
+
+
+def test_the_pods_are_confined_and_there_are_two(tmp_path: Path) -> None:
+    (deployment,) = (each for each in objects(tmp_path, "") if each["kind"] == "Deployment")
+    assert deployment["spec"]["replicas"] == 2
+    pod = deployment["spec"]["template"]["spec"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert pod["topologySpreadConstraints"][0]["topologyKey"] == "kubernetes.io/hostname"
+    (container,) = pod["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": 10259, "scheme": "HTTPS"}
+    assert container["resources"]["requests"].keys() == {"cpu", "memory"}
+
+
+def checksum(found: list[dict[str, Any]]) -> str:
+    (deployment,) = (each for each in found if each["kind"] == "Deployment")
+    text: str = deployment["spec"]["template"]["metadata"]["annotations"]["podium.io/config-sha256"]
+    return text
+
+
+def test_another_configuration_makes_other_pods(tmp_path: Path) -> None:
+    assert checksum(objects(tmp_path, "")) == checksum(objects(tmp_path, ""))
+    assert checksum(objects(tmp_path, "")) != checksum(objects(tmp_path, "# other\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "lease", "flag"),
+    [
+        ("", "kube-scheduler", []),
+        ("profiles: [{schedulerName: mine}]\n", "podium", ["--leader-elect-resource-name=podium"]),
+        ("profiles: [{schedulerName: mine}]\nleaderElection: {resourceName: ours}\n", "ours", []),
+    ],
+)
+def test_a_scheduler_beside_the_clusters_own_has_a_lease_of_its_own(
+    text: str, lease: str, flag: list[str], tmp_path: Path
+) -> None:
+    found = objects(tmp_path, text)
+    (role,) = (each for each in found if each["kind"] == "Role")
+    assert [each.get("resourceNames") for each in role["rules"]] == [None, [lease]]
+    (deployment,) = (each for each in found if each["kind"] == "Deployment")
+    arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert [each for each in arguments if "resource-name" in each] == flag
+
+
+def test_a_plugin_in_a_file_goes_into_the_config_map(tmp_path: Path) -> None:
+    plugin = tmp_path / "quiet.py"
+    plugin.write_text("from podium import Plugin\nclass Quiet(Plugin):\n    def score_node(self, c, n): return 0\n")
+    text = "profiles: [{plugins: {score: {enabled: [{name: Quiet}]}}}]\n"
+    by_kind = {each["kind"]: each for each in objects(tmp_path, text, "--plugin", str(plugin))}
+    assert by_kind["ConfigMap"]["data"]["quiet.py"] == plugin.read_text()
+    arguments = by_kind["Deployment"]["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert arguments[-1] == "--plugin=/etc/podium/quiet.py"
+
+
+def test_a_configuration_that_cannot_be_read_is_bad_input(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text("kind: Pod\n")
+    assert podium("manifest", "run", "--config", str(file)).code == 2
+    assert "say what is to run" in podium("manifest").err
+
+
+def test_gates_are_given_to_the_scheduler_with_their_rights(tmp_path: Path) -> None:
+    gates = "GenericWorkload=true,GangScheduling=true"
+    found = objects(tmp_path, "", "--feature-gates", gates)
+    (deployment,) = (each for each in found if each["kind"] == "Deployment")
+    arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert arguments[-1] == "--feature-gates=GangScheduling=true,GenericWorkload=true"
+    more = triples(found) - triples(objects(tmp_path, ""))
+    assert more == {
+        ("scheduling.k8s.io", "podgroups", "list"),
+        ("scheduling.k8s.io", "podgroups", "watch"),
+        ("scheduling.k8s.io", "podgroups/status", "patch"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("command", "same"),
+    [
+        (("extender", "--agents", "safe"), ("extender", "manifest", "--agents", "safe")),
+        (("annotate", "usage"), ("annotate", "manifest", "usage")),
+        (("controller",), ("controller", "manifest")),
+    ],
+)
+def test_each_process_has_its_manifest_under_both_names(command: tuple[str, ...], same: tuple[str, ...]) -> None:
+    ran = podium("manifest", *command)
+    assert (ran.code, ran.out) == (0, podium(*same).out)
