@@ -30,7 +30,8 @@ from tests.testbed.connections import ConnectionPool
 from tests.testbed.http_faults import FaultProxy, Faults
 from tests.testbed.objects import make_node, make_pod
 
-ASKED_FOR_WITHIN = ("resource.k8s.io", "resourceclaims/binding", "patch")
+DEVICES = "resource.k8s.io"
+ASKED_FOR_WITHIN = (DEVICES, "resourceclaims/binding", "patch")
 """The API server asks itself for this right when a claim's status is patched; without it, devices are not given."""
 CONFIG = """\
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -106,6 +107,7 @@ def volume_objects() -> list[Object]:
             "storageClassName": "local",
             "hostPath": {"path": "/disk"},
         },
+        "status": {"phase": "Available"},
     }
     claims = [
         {
@@ -137,7 +139,9 @@ def test_a_scheduler_uses_every_right_and_needs_no_other(plane: ControlPlane, tm
     for part in ("allocatable", "capacity"):
         gpu["status"][part] |= {"alibabacloud.com/gpu-count": "1", "alibabacloud.com/gpu-milli": "1000"}
     client.create_all([make_node("n1"), gpu])
-    client.create_all([worlds.device_class(), worlds.slice_("s", device("d1"), device("d2")), *volume_objects()])
+    devices = [device(f"d{number}") for number in range(5)]
+    classes = [worlds.device_class(), worlds.device_class("named", extendedResourceName="example.com/card")]
+    client.create_all([*classes, worlds.slice_("s", *devices), *volume_objects()])
     client.create_all([claim("first"), claim("second")])
 
     with FaultProxy(plane, Faults(conflict=0.0)) as proxy:
@@ -160,14 +164,26 @@ def test_a_scheduler_uses_every_right_and_needs_no_other(plane: ControlPlane, tm
             until(lambda name=name: bool(node_of(plane, name)), f"{name} is bound", scheduler)  # type: ignore[misc]
         client.create(ours("urgent", cpu="4", priority=1000))
         until(lambda: ("", "pods", "delete") not in missing(), "a pod gives way", scheduler)
-        proxy.faults = Faults(conflict=0.4)
+        # Half of all writes are refused for a while: what became of them is read, and claims that were made go again.
+        proxy.faults = Faults(conflict=0.5)
+        client.create(ours("more", cpu="10m", priority=2000))
         client.create(ours("more-devices", resourceClaims=[{"name": "second", "resourceClaimName": "second"}]))
-        for number in range(200):
+        cards = [ours(f"card-{number}", priority=2000) for number in range(3)]
+        for each in cards:
+            each["spec"]["containers"][0]["resources"] = {"limits": {"example.com/card": "1"}}
+        client.create_all(cards)
+        after_conflicts = {
+            ("", "pods", "get"),
+            *((DEVICES, "resourceclaims", verb) for verb in ("get", "create", "delete")),
+        }
+        until(lambda: not after_conflicts & missing(), "conflicts are looked into", scheduler, timeout=120)
+        proxy.faults = Faults()
+        for number in range(20):  # "huge" is tried again when another pod goes, and its event becomes a series
             if not missing():
                 break
             client.create(ours(f"filler-{number}", cpu="10m", priority=2000))
             until(lambda n=number: bool(node_of(plane, f"filler-{n}")), "a filler is bound", scheduler)  # type: ignore[misc]
-            client.delete("Pod", f"filler-{number}")  # pods that wait are then tried again
+            client.delete("Pod", f"filler-{number}")
         assert missing() == set()
     assert refused(plane, "podium") == set()
     assert "needs the rule" not in scheduler.log_text()
@@ -203,7 +219,7 @@ def test_controllers_use_every_right_and_need_no_other(plane: ControlPlane, tmp_
                 "networktopologies.networktopology.diktyo.x-k8s.io",
             ):
                 patch = [{"op": "add", "path": "/spec/versions/0/subresources", "value": {"status": {}}}]
-                plane.kubectl("patch", "crd", f"{definition}.diktyo.x-k8s.io", "--type=json", "-p", json.dumps(patch))
+                plane.kubectl("patch", "crd", definition, "--type=json", "-p", json.dumps(patch))
         replica = Replica(plane, "podium-controller", tmp_path / name, ready="controller networktopology runs")
         controller = replica.start("controller")
         scrape(plane, replica.urls["controller"])

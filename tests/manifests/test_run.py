@@ -20,6 +20,8 @@ DEFAULT_WRITES = {
     ("", "pods", "delete"),
     ("", "persistentvolumes", "patch"),
     ("", "persistentvolumeclaims", "patch"),
+    ("resource.k8s.io", "resourceclaims", "create"),
+    ("resource.k8s.io", "resourceclaims", "delete"),
     ("resource.k8s.io", "resourceclaims", "get"),
     ("resource.k8s.io", "resourceclaims", "patch"),
     ("resource.k8s.io", "resourceclaims/binding", "patch"),

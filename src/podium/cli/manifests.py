@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from podium.cli import controller, extender_manifest
-from podium.cli.annotate import manifest as annotate_manifest
+from podium.cli.annotate.manifest import manifest as annotate_manifest
 from podium.cli.console import echo
 from podium.cli.errors import InputError
 from podium.cli.options import FeatureGatesOption, PluginOption

@@ -17,8 +17,8 @@ from podium.manifests.rights import Rights
 from podium.manifests.workload import container, deployment, disruption_budget, probes, service, service_monitor
 
 
-def process_rights(controllers: Iterable[Controller], namespace: str) -> Rights:
-    """What the controllers read and write, and what the process around them does."""
+def controller_rights(controllers: Iterable[Controller]) -> Rights:
+    """What the controllers read and write."""
     found = Rights()
     for controller in controllers:
         for resource in (controller.resource, *(each.resource for each in controller.related)):
@@ -28,6 +28,12 @@ def process_rights(controllers: Iterable[Controller], namespace: str) -> Rights:
         if controller.fetched is not None:
             fetched = controller.fetched.resource
             found.allow(fetched.group, fetched.plural, "get")
+    return found
+
+
+def process_rights(controllers: Iterable[Controller], namespace: str) -> Rights:
+    """What the controllers do, and what the process around them does."""
+    found = controller_rights(controllers)
     found.record_events()
     found.serve_metrics()
     found.lead(msgspec.structs.replace(ControllerOptions().election, resource_namespace=namespace))

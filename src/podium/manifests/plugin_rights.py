@@ -33,6 +33,8 @@ WRITES: Final[dict[Write, tuple[tuple[str, str, str], ...]]] = {
     Write.ANNOTATIONS: (("", "pods", "patch"),),
     Write.VOLUMES: (("", "persistentvolumes", "patch"), ("", "persistentvolumeclaims", "patch")),
     Write.CLAIMS: (
+        ("resource.k8s.io", "resourceclaims", "create"),  # for extended resources that are met by devices
+        ("resource.k8s.io", "resourceclaims", "delete"),
         ("resource.k8s.io", "resourceclaims", "get"),  # after a conflict
         ("resource.k8s.io", "resourceclaims", "patch"),
         ("resource.k8s.io", "resourceclaims/binding", "patch"),  # the API server asks for it when the status is patched
