@@ -1,7 +1,8 @@
 """Binds a pod: the one write by which a scheduler says where it runs.
 
 It is not an update, so it needs no resourceVersion; instead it succeeds once. A pod that has a node, is being deleted
-or is gated is refused with a conflict, and so is one whose uid or resourceVersion is not the Binding's.
+or is gated is refused with a conflict, and so is one whose uid or resourceVersion is not the Binding's. The pod gets
+the Binding's labels and annotations, and the zone and region of its node as labels.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from podium.apiserver.kinds import POD
 from podium.apiserver.writes.address import admit_namespace
 from podium.apiserver.writes.conflict import check_binding
 from podium.apiserver.writes.context import WriteContext
+from podium.apiserver.writes.rules.pod_topology import topology_labels
 from podium.kube.json_object import JsonObject
 
 
@@ -31,9 +33,12 @@ def bind(context: WriteContext, namespace: str, name: str, body: JsonObject, *, 
     if dry_run:
         return
     pod["spec"]["nodeName"] = target["name"]
-    for field in ("annotations", "labels"):
-        if metadata.get(field):
-            pod["metadata"][field] = {**(pod["metadata"].get(field) or {}), **metadata[field]}
+    labels = metadata.get("labels") or {}
+    if target.get("kind") == "Node":
+        labels = {**labels, **topology_labels(context, target["name"])}
+    for field, added in (("annotations", metadata.get("annotations")), ("labels", labels)):
+        if added:
+            pod["metadata"][field] = {**(pod["metadata"].get(field) or {}), **added}
     status = pod.setdefault("status", {})
     status.pop("nominatedNodeName", None)
     set_condition(status, {"type": "PodScheduled", "status": "True"}, context.now())

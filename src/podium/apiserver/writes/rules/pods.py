@@ -1,15 +1,17 @@
 """Prepares pods: what the server decides when one is written.
 
-A new pod is Pending with a QoS class, carries the priority of its class, and is marked while gates keep it from being
-scheduled. Deleting one waits for its node: for the time the pod or the request says, but not at all where it has no
-node or has ended.
+A new pod is Pending with a QoS class, carries the priority of its class, has its label keys in its selectors, and is
+marked while gates keep it from being scheduled. Deleting one waits for its node: for the time the pod or the request
+says, but not at all where it has no node or has ended.
 """
 
 from typing import Final
 
 from podium.apiserver.writes.context import WriteContext
+from podium.apiserver.writes.rules.pod_label_keys import merge_label_keys
 from podium.apiserver.writes.rules.pod_priority import set_priority
 from podium.apiserver.writes.rules.pod_runtime import set_runtime
+from podium.apiserver.writes.rules.pod_topology import label_with_topology
 from podium.apiserver.writes.rules.rule import KindRules
 from podium.kube.json_object import JsonObject
 from podium.kube.pod_qos import qos_class
@@ -20,6 +22,7 @@ _GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"
 def _admit(obj: JsonObject, context: WriteContext) -> None:
     set_priority(obj, context)
     set_runtime(obj, context)
+    label_with_topology(obj, context)
 
 
 def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
@@ -30,6 +33,7 @@ def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
         why = {"lastTransitionTime": context.now(), "reason": "SchedulingGated", "message": _GATED}
         status["conditions"] = [{**condition, **why}]
     obj["status"] = status
+    merge_label_keys(obj)
 
 
 def _prepare_for_update(new: JsonObject, old: JsonObject, context: WriteContext) -> None:

@@ -122,7 +122,8 @@ def _label_keys(path: str, term: Obj) -> Causes:
             key = expression.get("key", "")
             if key in match and key in used_keys:
                 detail = "exists in both matchLabelKeys and labelSelector"
-                yield invalid_value(f"{path}[{match.index(key)}]", key, detail)
+                last = max(at for at, each_key in enumerate(match) if each_key == key)
+                yield invalid_value(f"{path}[{last}]", key, detail)
             used_keys.add(key)
     for at, key in enumerate(match):
         if key in mismatch:
