@@ -52,6 +52,7 @@ from podium.measured.settings import SourceSettings
 from podium.placement.qos.history import read_history
 from podium.plugins import load_registry
 from podium.plugins.learned.decision_log import sum_up
+from podium.plugins.learned.onnx_file import checked_onnx
 from podium.plugins.learned.policy_file import PolicyError, decoded, path_of
 from podium.plugins.learned.seen_pods import read_classes
 from podium.plugins.peaks import MODEL_FILE, read_models
@@ -323,6 +324,9 @@ READERS: dict[str, Reader] = {
         (),
     ),
     "classes of pods": Reader(_in_a_file(lambda path: read_classes(str(path)), ".json"), [CLASSES], (PolicyError,)),
+    "graphs of policies": Reader(
+        lambda data: checked_onnx(data, "f"), [b"\x3a\x07\x0a\x05\x22\x03Add\x72\x06\x0a\x01a\x12\x01b"], (PolicyError,)
+    ),
     "policies": Reader(lambda data: decoded(data, "f"), [path_of("readable").read_bytes()], (PolicyError,)),
     "protobuf": Reader(decode_protobuf, [PROTOBUF], (ProtobufError,)),
     "JSON patches": Reader(_json_patch, [PATCH], (StatusError,)),

@@ -174,6 +174,12 @@ def test_what_is_no_graph_is_refused(content: bytes) -> None:
         checked_onnx(content, "it")
 
 
+def test_the_metadata_of_a_graph_are_read() -> None:
+    assert checked_onnx(b"\x3a\x07\x0a\x05\x22\x03Add\x72\x06\x0a\x01a\x12\x01b", "it") == {"a": "b"}
+    with pytest.raises(PolicyError, match="uses the operator Adx"):
+        checked_onnx(b"\x3a\x07\x0a\x05\x22\x03Adx", "it")
+
+
 def test_weights_are_read_from_json_as_they_were_written() -> None:
     given = random_network(5)
     assert msgspec.json.decode(msgspec.json.encode(given), type=NetworkWeights) == given

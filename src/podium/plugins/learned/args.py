@@ -20,7 +20,7 @@ _MODE = re.compile(r"off|shadow|active|canary:(0(?:\.\d+)?|1(?:\.0+)?)")
 
 class LearnedScoreArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
     policy: str = "fill"
-    """A policy that ships (fill, churn, readable), or the path of a policy file."""
+    """A policy that ships (fill, churn, both, readable, network), or the path of a policy file."""
     mode: str = "active"
     """off, shadow (the fallback decides, the model's scores are recorded), canary:0.1 (a tenth of the pods), active."""
     deadline: Duration = Duration(5 * SECOND // 1000)
@@ -36,7 +36,7 @@ class LearnedScoreArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True
     most_outside: float = 0.05
     """The share of terms outside the trained range from which the fallback decides."""
     most_drift: float = 0.5
-    """The distance (0–1) between the pods seen and those of the training from which the fallback decides."""
+    """The distance (0–1) between the sorts of pods seen and those of the training from which the fallback decides."""
     most_bad: float = 0.05
     """The share of bad answers, late or failed, among the last 1,000 beyond which the model no longer decides."""
     warn_drift: float = 0.3

@@ -28,7 +28,7 @@ from podium.plugins.learned.network import NetworkWeights, PlacementNetwork
 
 API_VERSION = "podium/policy/v1"
 LARGEST = 16_000_000
-SHIPPED = ("fill", "churn", "readable")
+SHIPPED = ("fill", "churn", "both", "readable", "network")
 PROVENANCE = ("codeVersion", "command", "lists", "seeds", "budget")
 """What a policy must say about where it comes from."""
 SCHEMA = hashlib.sha256("\n".join((*TERMS, *GROUPS)).encode()).hexdigest()
