@@ -11,7 +11,7 @@ from hypothesis import settings
 from podium.engine.answer_cache.errors import UnexpectedErrors
 from tests.testbed import ControlPlane, TestbedUnavailable
 from tests.testbed.availability import SKIP_PREFIX, skip_or_fail
-from tests.testbed.build import CONTROL_PLANE, MEASURED_LOAD, programs
+from tests.testbed.build import CHARTS, CONTROL_PLANE, MEASURED_LOAD, programs
 
 settings.register_profile("podium", deadline=None)  # how long an example takes says how busy the machine is
 settings.load_profile("podium")
@@ -36,6 +36,12 @@ def testbed_programs(request: pytest.FixtureRequest) -> None:
 def prometheus_programs(request: pytest.FixtureRequest, testbed_programs: None) -> None:
     """Prometheus and node_exporter are built too."""
     _build(request, *MEASURED_LOAD)
+
+
+@pytest.fixture(scope="session")
+def helm_program(request: pytest.FixtureRequest) -> None:
+    """Helm is built."""
+    _build(request, *CHARTS)
 
 
 @pytest.fixture(scope="session")
