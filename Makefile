@@ -6,6 +6,7 @@ CASES ?= 1000
 SEED ?= 1
 MINUTES ?= 10
 PORT ?= 7070
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 # Two at a time: each test process starts a control plane of its own, which needs about one core.
 WORKERS ?= 2
 
@@ -13,16 +14,26 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo docs test lint format testbed unit doctest parity cel fuzz lock clean
+ENGINE ?= podman
+BASE ?= docker.io/library/python:3.13-slim
+
+.PHONY: help demo docs image imagetest test lint format testbed unit doctest parity cel fuzz lock clean
 
 help: ## Show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 demo: $(READY) ## A cluster in one process: see pods placed, and why one is not
 	@$(BIN)/python -m podium up --demo --port $(PORT)
 
 docs: $(READY) ## Build the documentation site into build/site; a dead link is an error
 	$(BIN)/sphinx-build -q -W --keep-going -n docs build/site
+
+image: ## Build the container image: make image ENGINE=podman BASE=docker.io/library/python:3.13-slim
+	$(ENGINE) build --file deploy/image/Containerfile --build-arg BASE=$(BASE) \
+		--build-arg COMMIT=$$(git rev-parse HEAD) --tag podium:$(VERSION) .
+
+imagetest: $(READY) ## Build an image on Debian packages, without a daemon, and try it (root, buildah, podman, mmdebstrap)
+	PODIUM_TEST_IMAGE=1 $(BIN)/pytest -s tests/deploy/test_image.py
 
 test: lint testbed doctest unit ## Check style, types and layers, then run all tests
 
@@ -56,10 +67,14 @@ cel: $(READY) ## Compare CEL with the real API server: make cel CASES=5000 SEED=
 fuzz: $(READY) ## Throw hostile input at every reader and endpoint: make fuzz MINUTES=10 SEED=1
 	ulimit -v 5000000; $(BIN)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED)
 
-lock: $(READY) ## Resolve the dependencies anew into requirements.lock
+PINNED = PATH="$$PATH:$(CURDIR)/$(BIN)" uv pip compile -q --no-header --no-annotate --no-emit-index-url \
+	--no-emit-find-links --generate-hashes
+
+lock: $(READY) ## Resolve the dependencies anew into requirements.lock, and those of the image from it
 	command -v uv > /dev/null || test -x $(BIN)/uv || $(BIN)/pip install --quiet uv
-	PATH="$$PATH:$(CURDIR)/$(BIN)" uv pip compile -q --extra dev --extra docs pyproject.toml --no-header --no-annotate \
-		--no-emit-index-url --no-emit-find-links --generate-hashes -o requirements.lock
+	$(PINNED) --extra dev --extra docs pyproject.toml -o requirements.lock
+	$(PINNED) -c requirements.lock pyproject.toml -o deploy/image/requirements.lock
+	echo setuptools | $(PINNED) -c requirements.lock - -o deploy/image/tools.lock
 
 clean: ## Remove the environment and everything that was built
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache src/*.egg-info

@@ -34,10 +34,6 @@ class Panel(NamedTuple):
 
 
 def rate(metric: str, labels: str = "") -> str:
-    """
-    >>> rate("a_total", 'code="500"')
-    'rate(a_total{job=~"$job",code="500"}[$__rate_interval])'
-    """
     return f"rate({metric}{{{JOB}{',' if labels else ''}{labels}}}[$__rate_interval])"
 
 
