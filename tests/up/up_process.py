@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-READY = 30.0
+READY = 120.0
 
 
 class PodiumUp:

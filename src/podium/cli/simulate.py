@@ -15,6 +15,7 @@ from podium.cli.errors import ANSWER_IS_NO, InputError
 from podium.cli.options import PluginOption
 
 if TYPE_CHECKING:
+    from podium.simulator.qos_page import SimulatedQosPage
     from podium.simulator.results import SimulationResults
     from podium.simulator.run import RunResult
     from podium.simulator.sweep import Plan
@@ -59,6 +60,18 @@ def simulate(
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON Schema of scenarios, for an editor.")
     ] = False,
+    qos_port: Annotated[
+        int | None,
+        typer.Option(
+            "--qos-port",
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="Where the QoS page of a broker workload is served, on loopback, while runs are done one at a time; "
+            "else 10000 where it is free. 0 serves none.",
+            show_default=False,
+        ),
+    ] = None,
     plugin: PluginOption = None,
 ) -> None:
     """Compare profiles on a scenario: pods arrive, wait, run and end in virtual time, decided by the same engine.
@@ -84,8 +97,9 @@ def simulate(
         return
     folder = _folder(scenario, out, json)  # before the runs: a folder that cannot be made must not cost them
     began = time.perf_counter()
-    with _progress(planned, began) as bar:
-        results = sweep.complete(planned, workers, engine.value, finished=bar.finished, progress=bar.arrived)
+    shown = workers == 1 and engine is SweepEngine.LOCAL and sweep.has_promises(loaded)
+    with _qos_page(qos_port, shown) as page, _progress(planned, began) as bar:
+        results = sweep.complete(planned, workers, engine.value, finished=bar.finished, progress=bar.arrived, page=page)
     written = [] if folder is None else _write(results, folder)
     if json:
         echo_json(list(results.rows()))
@@ -94,6 +108,21 @@ def simulate(
     if len(results.runs) < results.planned:
         echo(f"interrupted: {len(results.runs)} of {results.planned} runs are finished", err=True)
         raise typer.Exit(ANSWER_IS_NO)
+
+
+@contextmanager
+def _qos_page(port: int | None, shown: bool) -> "Iterator[SimulatedQosPage | None]":
+    """The QoS page while the runs last, where there is something to show and the port is free."""
+    from podium.serving.qos_page import PORT
+    from podium.simulator.qos_page import qos_page
+
+    if not shown or port == 0:
+        yield None
+        return
+    with qos_page(PORT if port is None else port) as page:
+        if page.problem is not None and port is not None:
+            echo(f"{page.problem}; give another port with --qos-port", err=True)
+        yield page if page.problem is None else None
 
 
 def _check(planned: "Plan", scenario: str) -> None:

@@ -15,13 +15,13 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.cluster import Cluster
-from podium.placement.qos.report import REPORT_COLUMNS
 from podium.simulator.api import VirtualApi
 from podium.simulator.gpu_figures import GpuFigures
 from podium.simulator.pods import PodTemplate
-from podium.simulator.qos_figures import NO_FIGURES, QosFigures
+from podium.simulator.qos_figures import NO_FIGURES, QOS_COLUMNS, QosFigures
 from podium.simulator.rewards import RewardGiver
 from podium.simulator.timeline import EPOCH
 from podium.simulator.usage import UsageMeter
@@ -62,9 +62,9 @@ COLUMNS = (
     "overloaded_node_minutes",
     "reward_mean",
     "reward_recent_pct",
-    *REPORT_COLUMNS,
+    *QOS_COLUMNS,
 )
-WHOLE_NUMBERS = frozenset(name for name in COLUMNS if "_" not in name and name not in REPORT_COLUMNS) | {"empty_nodes"}
+WHOLE_NUMBERS = frozenset(name for name in COLUMNS if "_" not in name and name not in QOS_COLUMNS) | {"empty_nodes"}
 
 
 class CheckpointFigures:
@@ -103,6 +103,8 @@ class CheckpointFigures:
             self._shapes[shape] = self._shapes.get(shape, 0) + 1
         if self._gpus is not None:
             self._gpus.arrived(template)
+        if self._qos is not None:
+            self._qos.arrived(template)
 
     @property
     def arrived_pct(self) -> float:
@@ -175,8 +177,14 @@ class CheckpointFigures:
             math.nan if usage is None else usage.network_imbalance,
             math.nan if usage is None else usage.overloaded_minutes,
             *((math.nan, math.nan) if self._rewards is None else self._rewards.figures()),
-            *(NO_FIGURES if self._qos is None else self._qos.report(EPOCH + time, api.preempted)),
+            *self._promises(time, offered),
         ]
+
+    def _promises(self, time: float, offered: NDArray[np.int64]) -> tuple[float, ...]:
+        if self._qos is None:
+            return NO_FIGURES
+        now = EPOCH + time
+        return *self._qos.report(now, self._api.preempted), self._qos.least_deficit(now, time, offered)
 
     def _fragmentation(self, free: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> float:
         free = np.maximum(free, 0)

@@ -34,6 +34,7 @@ from podium.simulator.nodes import gpu_capacity, make_nodes
 from podium.simulator.objects import set_objects
 from podium.simulator.pods import PodArrival
 from podium.simulator.qos_figures import QosFigures
+from podium.simulator.qos_page import SimulatedQosPage
 from podium.simulator.reading import LoadedScenario
 from podium.simulator.reasons import main_reason
 from podium.simulator.rewards import RewardGiver
@@ -96,6 +97,7 @@ class SimulatedRun:
         load = GivenLoad()
         self._reports: Counter[str] = Counter()
         self._usage: UsageMeter | None = None
+        self._page: SimulatedQosPage | None = None
         sources = workloads(scenario, loaded.source)
         self._qos = QosFigures() if any(each.broker is not None for each in sources) else None
         self._api = VirtualApi(
@@ -135,8 +137,9 @@ class SimulatedRun:
     def _report(self, message: str) -> None:
         self._reports[message] += 1
 
-    def run(self, progress: Progress = lambda _arrived: None) -> RunResult:
-        """Simulate to the end."""
+    def run(self, progress: Progress = lambda _arrived: None, page: SimulatedQosPage | None = None) -> RunResult:
+        """Simulate to the end; with a page, how controllers stand is shown on it meanwhile."""
+        self._page = page if self._qos is not None else None
         loaded, scheduler, api = self._loaded, self._scheduler, self._api
         scenario = loaded.scenario
         nodes: list[Node] = []
@@ -204,6 +207,7 @@ class SimulatedRun:
         clock, timeline, api, scheduler = self._clock, self._timeline, self._api, self._scheduler
         traits, only_name, end = self._traits, self._only_name, self._end
         by_demand = self._loaded.scenario.checkpoints.arrived_pct is not None
+        page, qos = self._page, self._qos
         coming = next(stream, None)
         placed, placed_at, reported = 0, 0.0, 0
         while True:
@@ -211,6 +215,8 @@ class SimulatedRun:
             if waiting:
                 self._decide()
                 waiting = api.pending
+            if page is not None and qos is not None:
+                page.show(qos, clock.now(), api.preempted)
             at = timeline.next_time
             if coming is not None and coming.at < at:
                 at = coming.at

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.placement.qos.report import REPORT_COLUMNS
 from podium.simulator.figures import COLUMNS
+from podium.simulator.qos_figures import QOS_COLUMNS
 from podium.simulator.results import SimulationResults
 from podium.simulator.run import RunResult
 from podium.simulator.scenario import Scenario
@@ -39,7 +39,7 @@ USUAL = (
     "cpu_utilisation_sd_pct",
     "overloaded_node_minutes",
     "reward_mean",
-    *REPORT_COLUMNS,
+    *QOS_COLUMNS,
 )
 """Figures that a summary shows where the scenario names none, as far as they say something."""
 UNPLACED = "unplaced"

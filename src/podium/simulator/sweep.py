@@ -19,12 +19,14 @@ from podium.config import Registry
 from podium.plugins import load_registry
 from podium.simulator.errors import ScenarioError
 from podium.simulator.profiles import configuration
+from podium.simulator.qos_page import SimulatedQosPage
 from podium.simulator.ray_engine import perform_on_ray
 from podium.simulator.reading import LoadedScenario, Source, read_scenario
 from podium.simulator.results import SimulationResults
 from podium.simulator.run import Progress, RunResult, SimulatedRun
 from podium.simulator.scenario import Contender, Scenario
 from podium.simulator.seeds import parse_seeds
+from podium.simulator.workload import workloads
 
 Engine = Literal["local", "ray"]
 
@@ -78,11 +80,12 @@ def complete(
     *,
     finished: Finished = lambda _number, _run: None,
     progress: Progress = lambda _arrived: None,
+    page: SimulatedQosPage | None = None,
 ) -> SimulationResults:
-    """Does all runs, or those that finish before an interrupt."""
+    """Does all runs, or those that finish before an interrupt. The page shows runs that are done in this process."""
     runs: dict[int, RunResult] = {}
     try:
-        running = perform_on_ray(planned) if engine == "ray" else perform(planned, workers, progress)
+        running = perform_on_ray(planned) if engine == "ray" else perform(planned, workers, progress, page)
         for number, run in running:
             runs[number] = run
             finished(len(runs), run)
@@ -129,12 +132,22 @@ def plan(
     return Plan(loaded, jobs, tuple(plugins))
 
 
-def perform(planned: Plan, workers: int, progress: Progress = lambda _arrived: None) -> Iterator[tuple[int, RunResult]]:
+def has_promises(loaded: LoadedScenario) -> bool:
+    """Whether controllers of the workload are promised anything."""
+    return any(each.broker is not None for each in workloads(loaded.scenario, loaded.source))
+
+
+def perform(
+    planned: Plan,
+    workers: int,
+    progress: Progress = lambda _arrived: None,
+    page: SimulatedQosPage | None = None,
+) -> Iterator[tuple[int, RunResult]]:
     """The numbers and results of all runs, as they finish."""
     if workers == 1 or len(planned.jobs) == 1:
         registry = load_registry(planned.plugins)
         for job in planned.jobs:
-            yield job.number, run_job(planned.loaded, job, registry, progress)
+            yield job.number, run_job(planned.loaded, job, registry, progress, page)
         return
     context = multiprocessing.get_context("forkserver")
     number = min(workers, len(planned.jobs))
@@ -152,11 +165,15 @@ def perform(planned: Plan, workers: int, progress: Progress = lambda _arrived: N
 
 
 def run_job(
-    loaded: LoadedScenario, job: Job, registry: Registry, progress: Progress = lambda _arrived: None
+    loaded: LoadedScenario,
+    job: Job,
+    registry: Registry,
+    progress: Progress = lambda _arrived: None,
+    page: SimulatedQosPage | None = None,
 ) -> RunResult:
     """One run from its beginning."""
     config = configuration(loaded, job.contender, registry)
-    return SimulatedRun(loaded, job.contender.name, job.seed, config, registry).run(progress)
+    return SimulatedRun(loaded, job.contender.name, job.seed, config, registry).run(progress, page)
 
 
 def run_alone(loaded: LoadedScenario, job: Job, plugins: tuple[str, ...]) -> tuple[int, RunResult]:

@@ -94,6 +94,24 @@ def summarise_outcomes(found: Sequence[ControllerOutcome], *, preemptions: int, 
     )
 
 
+def least_mean_deficit(promises: Sequence[tuple[float, float]], room: float) -> float:
+    """The mean deficit that no order of pods can be below: what is promised beyond the room there is, taken from those
+    where giving up a share frees most. `promises` are SLOs and what running all the time would take, in the unit of
+    `room` (slots, or cores, times seconds).
+
+    >>> least_mean_deficit([(1.0, 100), (0.9, 100)], 180), least_mean_deficit([(1.0, 100), (0.9, 100)], 190)
+    (0.05, 0.0)
+    """
+    lacking = sum(slo * whole for slo, whole in promises) - room
+    deficit = 0.0
+    for slo, whole in sorted(promises, key=lambda each: -each[1]):
+        if lacking <= 0 or not whole:
+            break
+        freed = min(lacking, slo * whole)
+        deficit, lacking = deficit + freed / whole, lacking - freed
+    return deficit / (len(promises) or 1)
+
+
 def gini(values: Iterable[float]) -> float:
     """
     >>> gini([1.0, 1.0]), gini([0.0, 1.0])

@@ -1,0 +1,37 @@
+"""What could have been promised at most: the mean deficit that no scheduler can be below."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from podium.simulator.pods import PodTemplate, plain_spec
+from podium.simulator.qos_figures import QosFigures
+from podium.simulator.timeline import EPOCH
+
+TIME = 1000.0
+
+
+def figures(*controllers: tuple[str, str, str]) -> QosFigures:
+    """Controllers by name, SLO and CPU; each has one pod, which waits from the start."""
+    found = QosFigures()
+    for name, slo, cpu in controllers:
+        template = PodTemplate(plain_spec({"cpu": cpu, "memory": "1Gi"}), annotations={"controller": name, "slo": slo})
+        found.arrived(template)
+        found.observe(template.pod(name, EPOCH), EPOCH)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("case", "controllers", "least"),
+    [
+        ("all fits", [("a", "1", "1"), ("b", "0.5", "1")], 0.0),
+        ("two slots for three", [("a", "1", "1"), ("b", "1", "1"), ("c", "0.5", "1")], 0.5 / 3),
+        ("sizes differ: the largest gives most", [("a", "1", "1"), ("b", "1", "2")], 0.1 / 2),
+        ("nothing is promised", [("a", "0", "9"), ("b", "0", "9")], 0.0),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_does_not_fit_must_be_broken(case: str, controllers: list[tuple[str, str, str]], least: float) -> None:
+    offered = np.array([[1400, 1400], [8 << 30, 8 << 30]], dtype=np.int64)
+    assert figures(*controllers).least_deficit(EPOCH + TIME, TIME, offered) == pytest.approx(least), case
