@@ -94,15 +94,15 @@ AWAY_FROM_GREEN = required("podAntiAffinity", term({"color": "green"}, HOSTNAME,
 
 POD_DELETE: list[Operation] = [
     CreateNodes("nodes", DEFAULT_NODE, csi_node(20)),
-    CreatePods("blockers", BLOCKING_HOST, namespace="blockertopology", volumes=(CSI_VOLUME, claim())),
+    CreatePods("blockers", BLOCKING_HOST, namespace="blockertopology", needs=(CSI_VOLUME, claim())),
     CreatePods(
-        "blockers", BLOCKING_NEIGHBOUR, namespace="blockeraffinity", volumes=(CSI_VOLUME, claim("ReadWriteOncePod"))
+        "blockers", BLOCKING_NEIGHBOUR, namespace="blockeraffinity", needs=(CSI_VOLUME, claim("ReadWriteOncePod"))
     ),
     _group(_waiting(labels={**BLUE, **UNSCHEDULED}, topologySpreadConstraints=_spread(11, 10_000)), "blockertopology"),
     _group(_waiting(volumes=CLAIM_VOLUMES), "blockeraffinity", "blockers"),
     _group(_waiting(ports=PORTS, port=_port), "nodeports"),
     _group(_waiting(requests={"cpu": "0.2", "memory": "1Gi"}), "noderesources"),
-    _group(_waiting(volumes=CLAIM_VOLUMES), "nodevolumelimits", "blockers", volumes=(CSI_VOLUME, claim())),
+    _group(_waiting(volumes=CLAIM_VOLUMES), "nodevolumelimits", "blockers", needs=(CSI_VOLUME, claim())),
     _group(_waiting(labels={"color": "green", **UNSCHEDULED}, affinity=AWAY_FROM_GREEN), "interpodaffinity"),
     ATTEMPTED,
     DeletePods("blockertopology", BLOCKING_HOST, PER_SECOND),

@@ -6,20 +6,25 @@ so that nothing is built while the clock runs, and gives the step that uses them
 
 from __future__ import annotations
 
+import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
+from msgspec.structs import replace
+
 from podium.bench.loop import DECISION, WorkloadRun
 from podium.bench.templates import NODE, Maker, ObjectTemplate
 from podium.bench.zone_reports import report_zones
-from podium.kube import CSINode, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod
+from podium.kube import CSINode, Namespace, Node, Pod, ResourceClaim
+from podium.kube.claim_status import deallocated
+from podium.placement.devices import allocate
+from podium.placement.devices.uses import uses_of
 
 Count = int | str
 Step = Callable[[WorkloadRun], None]
-Volumes = tuple[Maker[PersistentVolume], Maker[PersistentVolumeClaim]]
 
 
 class Operation(Protocol):
@@ -85,20 +90,24 @@ class CreateNamespaces:
 class CreateAny:
     template: Maker[Any]
     namespace: str = ""
+    count: Count = 1
+    less: Count = 0
 
     def prepare(self, plan: WorkloadPlan) -> Step:
-        created = self.template.make(namespace=self.namespace)
-        return lambda run: run.scheduler.intake.set(created)
+        count = max(0, plan.count(self.count) - plan.count(self.less))
+        created = [self.template.make(index, count, self.namespace) for index in range(count)]
+        return lambda run: _set_all(run, created)
 
 
 @dataclass(frozen=True)
 class CreatePods:
-    """Pods arrive as fast as they are decided. With `wait` off they are not decided yet."""
+    """Pods arrive as fast as they are decided, each behind the objects that it `needs`. With `wait` off they are not
+    decided yet."""
 
     count: Count
     template: Maker[Pod]
     namespace: str | None = None
-    volumes: Volumes | None = None
+    needs: Sequence[Maker[Any]] = ()
     measured: bool = False
     wait: bool = True
     first: Count = 0
@@ -112,8 +121,57 @@ class CreatePods:
         return lambda run: run.arrive(arrivals, measured=self.measured, wait=self.wait) if arrivals else None
 
     def _arrivals(self, first: int, end: int, namespace: str) -> list[tuple[Any, ...]]:
-        makers = (*(self.volumes or ()), self.template)
+        makers = (*self.needs, self.template)
         return [tuple(each.make(index, end - first, namespace) for each in makers) for index in range(first, end)]
+
+
+@dataclass(frozen=True)
+class SteadyPods:
+    """A few pods at a time: when all are bound they end, their claims with them, and the next ones arrive."""
+
+    at_once: Count
+    count: Count
+    template: Maker[Pod]
+    needs: Sequence[Maker[Any]] = ()
+    namespace: str | None = None
+
+    def prepare(self, plan: WorkloadPlan) -> Step:
+        namespace, count = plan.namespace(self.namespace), plan.count(self.count)
+        makers = (*self.needs, self.template)
+        arrivals = [tuple(each.make(index, count, namespace) for each in makers) for index in range(count)]
+        return lambda run: self._run(run, arrivals, plan.count(self.at_once))
+
+    def _run(self, run: WorkloadRun, arrivals: list[tuple[Any, ...]], at_once: int) -> None:
+        for start in range(0, len(arrivals), at_once):
+            batch = arrivals[start : start + at_once]
+            run.arrive(batch, measured=True, wait=True)
+            if start + at_once < len(arrivals):
+                for *needed, pod in batch:
+                    run.api.delete_pod(pod.uid)
+                    for each in needed:
+                        _end_claim(run, each)
+
+
+@dataclass(frozen=True)
+class AllocateClaims:
+    """Claims of a namespace get devices of nodes picked at random, without a pod that uses them."""
+
+    namespace: str
+
+    def prepare(self, plan: WorkloadPlan) -> Step:
+        return self._run
+
+    def _run(self, run: WorkloadRun) -> None:
+        objects, rng = run.scheduler.cluster.objects, random.Random(0)
+        uses = uses_of(objects)
+        nodes = [node for node in run.scheduler.cluster.nodes if node is not None]
+        for claim in [each for each in objects.resource_claims if each.namespace == self.namespace]:
+            for node in rng.sample(nodes, len(nodes)):
+                found = allocate(node, uses.inventory.pools(node), [claim], uses.classes, uses.tally)
+                if found is not None:
+                    given = replace(claim, status=replace(claim.status, allocation=found[0]))
+                    run.scheduler.intake.set(given)
+                    break
 
 
 @dataclass(frozen=True)
@@ -263,6 +321,14 @@ def _set_one(run: WorkloadRun, each: Any) -> None:
         run.api.submit(each)
     else:
         run.scheduler.intake.set(each)
+
+
+def _end_claim(run: WorkloadRun, each: Any) -> None:
+    """A claim ends with its pod: it gives its devices back, and is deleted."""
+    latest = run.scheduler.cluster.objects.resource_claims.get(each.key) if isinstance(each, ResourceClaim) else None
+    if latest is not None:
+        run.scheduler.intake.set(deallocated(latest))
+        run.scheduler.intake.delete(latest)
 
 
 def _delete_one(run: WorkloadRun, each: Any) -> None:

@@ -48,7 +48,7 @@ PREEMPTION = (
         [
             CreateNodes("nodes"),
             CreatePods("init", LOW_PRIORITY),
-            CreatePods("measured", HIGH_PRIORITY_WITH_VOLUME, volumes=(AWS_VOLUME, claim()), measured=True),
+            CreatePods("measured", HIGH_PRIORITY_WITH_VOLUME, needs=(AWS_VOLUME, claim()), measured=True),
         ],
         {"1000Nodes": {"nodes": 1000, "init": 4000, "measured": 1000}},
     ),

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 from podium.bench.affinity import AFFINITY
 from podium.bench.basic import BASIC
+from podium.bench.devices import DEVICES
 from podium.bench.events import EVENTS
 from podium.bench.gangs import GANGS
 from podium.bench.gpu_sharing import GPU_SHARING
@@ -25,6 +26,7 @@ WORKLOADS: tuple[Workload, ...] = (
     *AFFINITY,
     *SPREADING,
     *VOLUMES,
+    *DEVICES,
     *EVENTS,
     *VARIETY,
     *GANGS,

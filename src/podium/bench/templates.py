@@ -78,6 +78,7 @@ def pod_template(
     tolerations: Sequence[Mapping[str, Any]] = (),
     metadata: Mapping[str, Any] | None = None,
     container: Mapping[str, Any] | None = None,
+    status: Mapping[str, Any] | None = None,
     **rest: Any,
 ) -> ObjectTemplate[Pod]:
     """A pod of one container. Further arguments are fields of its spec, or, where they are functions, blanks."""
@@ -106,7 +107,7 @@ def pod_template(
             "tolerations": [*tolerations, *ADMITTED],
             **spec,
         },
-        "status": {"phase": "Pending"},
+        "status": {"phase": "Pending", **(status or {})},
     }
     return ObjectTemplate(Pod, data, **blanks)
 

@@ -26,8 +26,8 @@ def _with_volumes(volume: Maker[PersistentVolume], of_node: Maker[CSINode] | Non
     pair = (volume, claim())
     return [
         CreateNodes("nodes", NODE, of_node),
-        CreatePods("init", POD_WITH_CLAIM, volumes=pair),
-        CreatePods("measured", POD_WITH_CLAIM, volumes=pair, measured=True),
+        CreatePods("init", POD_WITH_CLAIM, needs=pair),
+        CreatePods("measured", POD_WITH_CLAIM, needs=pair, measured=True),
     ]
 
 

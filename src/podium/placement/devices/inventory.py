@@ -35,6 +35,16 @@ class OfferedDevice:
     _answers_for_counting: dict[str, bool] = field(default_factory=dict)
 
     @cached_property
+    def plain(self) -> bool:
+        """Whether the device goes to one claim as a whole, with nothing else to be looked at."""
+        device = self.device
+        policies = any(each.request_policy for each in device.capacity.values())
+        chosen = self.slice.spec.per_device_node_selection
+        return not (
+            device.allow_multiple_allocations or device.consumes_counters or device.taints or policies or chosen
+        )
+
+    @cached_property
     def _values(self) -> SelectableDevice:
         return self._selectable(multiple=self.device.allow_multiple_allocations)
 
@@ -109,6 +119,17 @@ class DevicePool:
         return "/".join(self.id)
 
 
+class NodeDevices:
+    """The pools that a node sees, in the order in which they are searched, and their devices in that order."""
+
+    def __init__(self, pools: list[DevicePool], *, same_everywhere: bool) -> None:
+        self.pools = pools
+        self.places = [(pool, offered) for pool in pools if pool.usable for offered in pool.devices]
+        self.contradicts = any(pool.invalid for pool in pools)
+        self.same_everywhere = same_everywhere
+        """Whether every node that sees these pools can use each of their devices as any other can."""
+
+
 class DeviceInventory:
     """All slices of a cluster. Devices of slices that a previous inventory had too keep their answers."""
 
@@ -117,7 +138,9 @@ class DeviceInventory:
         self._on_node: dict[str, list[ResourceSlice]] = {}
         self._shared: list[ResourceSlice] = []
         self._of_pool: dict[PoolID, list[ResourceSlice]] = {}
-        self._pools: dict[str, tuple[Node, list[DevicePool]]] = {}
+        self._seen: dict[str, tuple[Node, NodeDevices]] = {}
+        self._alike: dict[tuple[str, ...], NodeDevices] = {}
+        self._seeing: dict[PoolID, list[NodeDevices]] = {}
         before = previous._offered if previous else {}
         for each in slices:
             known = before.get(each.name)
@@ -135,16 +158,36 @@ class DeviceInventory:
 
     def pools(self, node: Node) -> list[DevicePool]:
         """The pools of a node, in the order in which they are searched."""
-        known = self._pools.get(node.name)
+        return self.devices(node).pools
+
+    def devices(self, node: Node) -> NodeDevices:
+        """What a node sees; the same object while nothing of it changes."""
+        known = self._seen.get(node.name)
         if known is None or (known[0] is not node and (self._shared or known[0].labels != node.labels)):
-            known = self._pools[node.name] = (node, self._gathered(node))
+            known = self._seen[node.name] = (node, self._seen_by(node))
         return known[1]
 
-    def _gathered(self, node: Node) -> list[DevicePool]:
+    def seeing(self, pool: PoolID) -> Sequence[NodeDevices]:
+        """What nodes see that see a pool."""
+        return self._seeing.get(pool, ())
+
+    def _seen_by(self, node: Node) -> NodeDevices:
+        own = self._on_node.get(node.name, ())
+        relevant = [each for each in (*own, *self._shared) if _is_relevant(each, node)]
+        same = not own and not any(_is_for_some(each) for each in relevant)
+        names = tuple(each.name for each in relevant)
+        found = self._alike.get(names) if same else None
+        if found is None:
+            found = NodeDevices(self._gathered(relevant), same_everywhere=same)
+            for pool in found.pools:
+                self._seeing.setdefault(pool.id, []).append(found)
+            if same:
+                self._alike[names] = found
+        return found
+
+    def _gathered(self, relevant: Sequence[ResourceSlice]) -> list[DevicePool]:
         seen: dict[PoolID, list[ResourceSlice]] = {}
-        for each in (*self._on_node.get(node.name, ()), *self._shared):
-            if not _is_relevant(each, node):
-                continue
+        for each in relevant:
             known = seen.setdefault(_pool_id(each), [])
             newest = known[0].spec.pool.generation if known else each.spec.pool.generation
             if each.spec.pool.generation > newest:
@@ -192,6 +235,12 @@ def _pool_id(each: ResourceSlice) -> PoolID:
 def _offer(each: ResourceSlice) -> list[OfferedDevice]:
     driver, pool = _pool_id(each)
     return [OfferedDevice(DeviceID(driver, pool, device.name), device, each) for device in each.spec.devices]
+
+
+def _is_for_some(each: ResourceSlice) -> bool:
+    """Whether the devices of a slice may be had by some of the nodes only that see it, or are tied to one."""
+    spec = each.spec
+    return bool(spec.node_name or spec.per_device_node_selection) or any(each.binds_to_node for each in spec.devices)
 
 
 def _needs_conditions(pool: DevicePool) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from podium.kube.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
@@ -26,23 +26,28 @@ class ChosenDevice:
 
     request: PreparedRequest
     offered: OfferedDevice
-    share_id: str | None = None
     consumed: dict[str, ConsumedAmount] | None = None
 
 
-def allocation(prepared: PreparedClaim, chosen: Sequence[ChosenDevice], picked: Sequence[int], node: str) -> Allocation:
+def allocation(
+    prepared: PreparedClaim,
+    chosen: Sequence[ChosenDevice],
+    picked: Sequence[int],
+    node: str,
+    new_share: Callable[[], str],
+) -> Allocation:
     """What stands in the claim's status; `picked` is which alternative each request got."""
     requests = [alternatives[number] for alternatives, number in zip(prepared.requests, picked, strict=True)]
     return Allocation(
         devices=DeviceAllocation(
-            results=tuple(_result(each) for each in chosen),
+            results=tuple(_result(each, new_share) for each in chosen),
             config=(*_class_configurations(requests), *_claim_configurations(prepared, requests)),
         ),
         node_selector=_node_selector(chosen, node),
     )
 
 
-def _result(chosen: ChosenDevice) -> DeviceRequestAllocation:
+def _result(chosen: ChosenDevice, new_share: Callable[[], str]) -> DeviceRequestAllocation:
     device, request = chosen.offered, chosen.request
     return DeviceRequestAllocation(
         request=request.full_name,
@@ -53,7 +58,7 @@ def _result(chosen: ChosenDevice) -> DeviceRequestAllocation:
         tolerations=request.request.tolerations,
         binding_conditions=device.device.binding_conditions,
         binding_failure_conditions=device.device.binding_failure_conditions,
-        share_id=chosen.share_id,
+        share_id=new_share() if device.device.allow_multiple_allocations else None,
         consumed_capacity={name: amount.text for name, amount in (chosen.consumed or {}).items()},
     )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
 
 from podium.kube.cel import DeviceSelectorError, compile_selector
 from podium.kube.claims import not_found
@@ -12,6 +14,7 @@ from podium.kube.devices import (
     EXACT_COUNT,
     MOST_RESULTS,
     DeviceClass,
+    DeviceConstraint,
     DeviceRequest,
     DeviceSelectorSpec,
     DeviceSubRequest,
@@ -19,9 +22,11 @@ from podium.kube.devices import (
 )
 from podium.kube.node import Node
 from podium.placement.devices.capacity import fits
-from podium.placement.devices.constraints import ConstraintState
 from podium.placement.devices.inventory import DevicePool, OfferedDevice, device_matches
 from podium.placement.devices.tally import DeviceTally
+
+NO_NODE: Final = Node()
+NOTHING_IN_USE: Final = DeviceTally()
 
 
 class AllocationError(Exception):
@@ -41,24 +46,30 @@ class PreparedRequest:
     every: list[OfferedDevice] | None = None
     _selectable: dict[OfferedDevice, bool] = field(default_factory=dict)
 
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether it asks for a number of devices as a whole, and for nothing else."""
+        request = self.request
+        return not self.parent and self.every is None and not request.admin_access and request.capacity is None
+
     @property
     def full_name(self) -> str:
         return f"{self.parent}/{self.name}" if self.parent else self.name
 
     def can_take(self, offered: OfferedDevice, node: Node) -> bool:
         """Whether the selectors and the device's own choice of nodes allow a device; AllocationError where unknown."""
-        known = self._selectable.get(offered)
-        if known is None:
-            known = self._selectable[offered] = self._matches(offered, node)
-        return known
-
-    def _matches(self, offered: OfferedDevice, node: Node) -> bool:
-        spec = self.device_class.spec
-        if not _selected(f"class {self.device_class.name}", spec.selectors, offered):
-            return False
-        if not _selected(f"claim {self.claim.key}", self.request.selectors, offered):
+        if not self.selects(offered):
             return False
         return not offered.slice.spec.per_device_node_selection or device_matches(node, offered.device)
+
+    def selects(self, offered: OfferedDevice) -> bool:
+        known = self._selectable.get(offered)
+        if known is None:
+            known = _selected(f"class {self.device_class.name}", self.device_class.spec.selectors, offered)
+            if known and self.request.selectors:
+                known = _selected(f"claim {self.claim.key}", self.request.selectors, offered)
+            self._selectable[offered] = known
+        return known
 
 
 def _selected(owner: str, selectors: Sequence[DeviceSelectorSpec], offered: OfferedDevice) -> bool:
@@ -78,21 +89,38 @@ def _selected(owner: str, selectors: Sequence[DeviceSelectorSpec], offered: Offe
 
 @dataclass(eq=False)
 class PreparedClaim:
-    """A claim with its requests in order, each as a list of alternatives, and its constraints."""
+    """A claim with its requests in order, each as a list of alternatives, and the constraints between them."""
 
     claim: ResourceClaim
     requests: list[list[PreparedRequest]]
-    constraints: list[ConstraintState]
+
+    @property
+    def constraints(self) -> tuple[DeviceConstraint, ...]:
+        return self.claim.spec.devices.constraints
+
+
+def asks_for_all(claims: Sequence[ResourceClaim]) -> bool:
+    """Whether a request is for all devices there are: what that is, each node says."""
+    return any(
+        each.allocation_mode == ALL
+        for claim in claims
+        for request in claim.spec.devices.requests
+        for each in (request.exactly, *request.first_available)
+        if each is not None
+    )
 
 
 def prepare(
     claims: Sequence[ResourceClaim],
     classes: Mapping[str, DeviceClass],
-    pools: Sequence[DevicePool],
-    node: Node,
-    tally: DeviceTally,
+    pools: Sequence[DevicePool] = (),
+    node: Node = NO_NODE,
+    tally: DeviceTally = NOTHING_IN_USE,
 ) -> list[PreparedClaim]:
-    """The claims ready for the search; AllocationError where one cannot be."""
+    """The claims ready for the search; AllocationError where one cannot be.
+
+    Node, pools and tally matter only where all devices are asked for.
+    """
     return [_prepare_claim(claim, classes, pools, node, tally) for claim in claims]
 
 
@@ -115,13 +143,11 @@ def _prepare_claim(
     if needed > MOST_RESULTS:
         message = f"number of requested devices {needed} exceeds the claim limit of {MOST_RESULTS}"
         raise AllocationError(f"claim {claim.key}: {message}")
-    constraints = []
     for number, constraint in enumerate(claim.spec.devices.constraints):
         if constraint.match_attribute is None and constraint.distinct_attribute is None:
             message = "empty constraint (unsupported constraint type?)"
             raise AllocationError(f"claim {claim.key}, constraint #{number}: {message}")
-        constraints.append(ConstraintState(constraint))
-    return PreparedClaim(claim, requests, constraints)
+    return PreparedClaim(claim, requests)
 
 
 def _prepare_request(

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 from uuid import uuid4
 
 from podium.kube.devices import (
@@ -23,12 +25,14 @@ from podium.kube.devices import (
 )
 from podium.kube.node import Node
 from podium.placement.devices.capacity import ConsumedAmount, consumed_amounts, fits
+from podium.placement.devices.constraints import ConstraintState
 from podium.placement.devices.counters import CounterBalance
-from podium.placement.devices.inventory import DevicePool, OfferedDevice
+from podium.placement.devices.inventory import DevicePool, NodeDevices, OfferedDevice
 from podium.placement.devices.outcome import ChosenDevice, allocation
 from podium.placement.devices.preparation import AllocationError, PreparedClaim, PreparedRequest, prepare
 from podium.placement.devices.tally import Consumed, DeviceID, DeviceTally, consume, release
 
+CONTRADICTION = "invalid resource pools were encountered"
 _EXCLUDING = ("NoSchedule", "NoExecute")
 
 
@@ -54,7 +58,7 @@ def _never() -> bool:
 
 def allocate(
     node: Node,
-    pools: Sequence[DevicePool],
+    pools: list[DevicePool],
     claims: Sequence[ResourceClaim],
     classes: Mapping[str, DeviceClass],
     tally: DeviceTally,
@@ -67,16 +71,83 @@ def allocate(
     AllocationError ends the attempt on all nodes, InvalidPoolsError and TimeoutError are about this one. `expired` says
     whether the time is over, `new_share` makes the identifier of a share.
     """
-    search = _Search(node, pools, prepare(claims, classes, pools, node, tally), tally, expired, new_share)
-    try:
-        found = search.run()
-    except _TimedOutError:
-        raise TimeoutError from None
-    except RecursionError:
-        raise AllocationError(f"pod has {len(claims)} claims: too many devices to search for") from None
-    if not found and any(pool.invalid for pool in pools):
-        raise InvalidPoolsError("invalid resource pools were encountered")
-    return search.allocations() if found else None
+    prepared = prepare(claims, classes, pools, node, tally)
+    found = search(node, NodeDevices(pools, same_everywhere=False), prepared, tally, expired)
+    return None if found is None else found.allocations(node.name, new_share)
+
+
+class Solution(NamedTuple):
+    """The devices that claims get, and which alternative each of their requests was met by."""
+
+    claims: Sequence[PreparedClaim]
+    chosen: Sequence[Sequence[ChosenDevice]]
+    picked: Sequence[Sequence[int]]
+
+    def allocations(self, node_name: str, new_share: Callable[[], str] = _new_share) -> list[Allocation]:
+        return [
+            allocation(claim, chosen, picked, node_name, new_share)
+            for claim, chosen, picked in zip(self.claims, self.chosen, self.picked, strict=True)
+        ]
+
+
+def search(
+    node: Node,
+    devices: NodeDevices,
+    claims: Sequence[PreparedClaim],
+    tally: DeviceTally,
+    expired: Callable[[], bool] = _never,
+) -> Solution | None:
+    """The first solution for claims that are prepared."""
+    if expired():
+        raise TimeoutError
+    found, is_first = _first_free(devices, claims, tally)
+    if found is None and not is_first:
+        full = _Search(node, devices, claims, tally, expired)
+        try:
+            found = full.run()
+        except _TimedOutError:
+            raise TimeoutError from None
+        except RecursionError:
+            raise AllocationError(f"pod has {len(claims)} claims: too many devices to search for") from None
+    if found is None and devices.contradicts:
+        raise InvalidPoolsError(CONTRADICTION)
+    return found
+
+
+def _first_free(
+    devices: NodeDevices, claims: Sequence[PreparedClaim], tally: DeviceTally
+) -> tuple[Solution | None, bool]:
+    """The first free devices for each request; and whether a search could find nothing else.
+
+    Where requests are plain and nothing has to be tried twice, this is what the search would find.
+    """
+    in_use, taken = tally.dedicated, set[DeviceID]()
+    chosen: list[list[ChosenDevice]] = []
+    requests = 0
+    for claim in claims:
+        if claim.constraints:
+            return None, False
+        of_claim: list[ChosenDevice] = []
+        chosen.append(of_claim)
+        for alternatives in claim.requests:
+            request = alternatives[0]
+            if not request.is_plain:
+                return None, False
+            requests += 1
+            left = request.count
+            for _pool, offered in devices.places:
+                if offered.id in in_use or offered.id in taken or not request.selects(offered):
+                    continue
+                if not offered.plain or offered.id in tally.consumed:
+                    return None, False
+                taken.add(offered.id)
+                of_claim.append(ChosenDevice(request, offered))
+                left -= 1
+                if not left:
+                    break
+            if left:
+                return None, requests == 1
+    return Solution(claims, chosen, [[0] * len(claim.requests) for claim in claims]), True
 
 
 @dataclass(eq=False)
@@ -99,36 +170,34 @@ class _Search:
     def __init__(
         self,
         node: Node,
-        pools: Sequence[DevicePool],
-        claims: list[PreparedClaim],
+        devices: NodeDevices,
+        claims: Sequence[PreparedClaim],
         tally: DeviceTally,
         expired: Callable[[], bool],
-        new_share: Callable[[], str],
     ) -> None:
         self._node = node
         self._claims = claims
         self._tally = tally
         self._expired = expired
-        self._new_share = new_share
-        self._places = [(pool, offered) for pool in pools if pool.usable for offered in pool.devices]
-        self._pool_of = {offered: pool for pool in pools for offered in pool.devices}
+        self._places = devices.places
+        self._pools = devices.pools
+        self._constraints = [[ConstraintState(each) for each in claim.constraints] for claim in claims]
         self._counters = CounterBalance(tally)
         self._taken: dict[DeviceID, set[int]] = {}
         self._consumed: dict[DeviceID, Consumed] = {}
         self._chosen: list[list[ChosenDevice]] = [[] for _ in claims]
         self._picked: list[list[int]] = [[0] * len(claim.requests) for claim in claims]
 
-    def run(self) -> bool:
+    def run(self) -> Solution | None:
         try:
-            return self._claim(0)
+            found = self._claim(0)
         except _TooManyError:
-            return False
+            return None
+        return Solution(self._claims, self._chosen, self._picked) if found else None
 
-    def allocations(self) -> list[Allocation]:
-        return [
-            allocation(claim, self._chosen[number], self._picked[number], self._node.name)
-            for number, claim in enumerate(self._claims)
-        ]
+    @cached_property
+    def _pool_of(self) -> dict[OfferedDevice, DevicePool]:
+        return {offered: pool for pool in self._pools for offered in pool.devices}
 
     def _claim(self, claim: int) -> bool:
         return claim >= len(self._claims) or self._request(claim, 0)
@@ -221,7 +290,7 @@ class _Search:
         if _is_tainted(offered.device, request.request.tolerations):
             self._release(mark, constraints=0)
             return None
-        constraints = self._claims[claim].constraints
+        constraints = self._constraints[claim]
         for number, constraint in enumerate(constraints):
             if not constraint.add(request.parent or request.name, _subrequest(request), offered.device, offered.id):
                 self._release(mark, constraints=number)
@@ -239,16 +308,14 @@ class _Search:
     def _choose(self, mark: _Mark) -> None:
         device, request = mark.offered.device, mark.request
         consumed: dict[str, ConsumedAmount] | None = None
-        share: str | None = None
         if mark.dedicated:
             self._taken.setdefault(mark.offered.id, set()).add(mark.claim)
         else:
             consumed = consumed_amounts(device.capacity, request.request.capacity)
-            share = self._new_share()
             mark.consumed = {name: amount.nano for name, amount in consumed.items()}
             mark.was_consumed = mark.offered.id in self._consumed
             consume(self._consumed, mark.offered.id, mark.consumed)
-        self._chosen[mark.claim].append(ChosenDevice(request, mark.offered, share, consumed))
+        self._chosen[mark.claim].append(ChosenDevice(request, mark.offered, consumed))
 
     def _undo(self, mark: _Mark) -> None:
         self._chosen[mark.claim].pop()
@@ -258,12 +325,12 @@ class _Search:
             release(self._consumed, mark.offered.id, mark.consumed)
             if mark.was_consumed:
                 self._consumed.setdefault(mark.offered.id, {})
-        self._release(mark, constraints=len(self._claims[mark.claim].constraints))
+        self._release(mark, constraints=len(self._constraints[mark.claim]))
 
     def _release(self, mark: _Mark, *, constraints: int) -> None:
         """Take back what the constraints and the counters noted."""
         request = mark.request
-        for constraint in reversed(self._claims[mark.claim].constraints[:constraints]):
+        for constraint in reversed(self._constraints[mark.claim][:constraints]):
             constraint.remove(request.parent or request.name, _subrequest(request))
         if mark.counted:
             self._counters.give_back(mark.pool, mark.offered)

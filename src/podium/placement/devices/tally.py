@@ -7,6 +7,7 @@ other marks the device as dedicated.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import NamedTuple
 
 from podium.kube.devices import Allocation
@@ -28,9 +29,10 @@ class DeviceID(NamedTuple):
 
 
 class DeviceTally:
-    """The devices in use."""
+    """The devices in use; `changed` is called with the driver and pool of each that comes into use or no longer is."""
 
-    def __init__(self) -> None:
+    def __init__(self, changed: Callable[[tuple[str, str]], None] = lambda _pool: None) -> None:
+        self._changed = changed
         self.dedicated: Counter[DeviceID] = Counter()
         self.shares: Counter[DeviceID] = Counter()
         self.consumed: dict[DeviceID, Consumed] = {}
@@ -40,6 +42,7 @@ class DeviceTally:
             device = DeviceID(result.driver, result.pool, result.device)
             if result.admin_access:
                 continue
+            self._changed((result.driver, result.pool))
             if result.share_id is None:
                 self.dedicated[device] += 1
                 continue
@@ -52,6 +55,7 @@ class DeviceTally:
             device = DeviceID(result.driver, result.pool, result.device)
             if result.admin_access:
                 continue
+            self._changed((result.driver, result.pool))
             if result.share_id is None:
                 _one_less(self.dedicated, device)
                 continue

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from weakref import WeakKeyDictionary
 
+from podium.cluster.journal import Journal
 from podium.cluster.objects import Objects
 from podium.kube import DeviceClass, Pod, ResourceClaim
 from podium.kube.devices import Allocation
 from podium.kube.extended_resources import is_for_extended_resources, owning_pods
-from podium.placement.devices.inventory import DeviceInventory
+from podium.placement.devices.inventory import DeviceInventory, PoolID
 from podium.placement.devices.resource_names import DeviceResourceNames
 from podium.placement.devices.tally import DeviceTally
 
@@ -28,7 +29,10 @@ class DeviceUses:
         self._slices_version = -1
         self._in_flight: dict[str, Allocation] = {}
         self._made_for: dict[tuple[str, str, str], str] = {}
-        self.tally = DeviceTally()
+        self._known_classes: tuple[int, dict[str, DeviceClass]] = -1, {}
+        self.changed_pools: Journal[PoolID] = Journal()
+        """The pools of devices that came into use, or no longer are."""
+        self.tally = DeviceTally(self.changed_pools.append)
         self.resources = DeviceResourceNames()
         """The extended resources that device classes stand behind."""
         self._claims = objects.resource_claims
@@ -44,7 +48,13 @@ class DeviceUses:
 
     @property
     def classes(self) -> Mapping[str, DeviceClass]:
-        return {each.name: each for each in self._classes}
+        if self._known_classes[0] != self._classes.version:
+            self._known_classes = self._classes.version, {each.name: each for each in self._classes}
+        return self._known_classes[1]
+
+    @property
+    def classes_version(self) -> int:
+        return self._classes.version
 
     def claim_made_for(self, pod: Pod) -> ResourceClaim | None:
         """The claim that the scheduler made for a pod's extended resources."""

@@ -6,7 +6,7 @@ for. A claim that is there already is left from an attempt that failed: no node 
 
 from __future__ import annotations
 
-from podium.cluster import NodeInfo, PodFacts
+from podium.cluster import NodeInfo, Nodes, PodFacts
 from podium.framework import Status
 from podium.kube import Pod, ResourceClaim
 from podium.kube.extended_resources import DeviceNeeds, claim_in_memory, device_needs, wanted_names
@@ -56,11 +56,21 @@ class PodResources:
                 return NOT_OFFERED
         if claim.status.allocation is not None or (alone and not by_devices):
             return None
-        key = tuple(by_devices)
-        known = self._needs.get(key)
+        return self._needs_of(tuple(by_devices))
+
+    def needs_everywhere(self, nodes: Nodes, claim: ResourceClaim) -> DeviceNeeds | None:
+        """What devices have to meet on all nodes, where none offers any of the resources; None: ask node by node."""
+        if claim.spec.devices.requests or claim.status.allocation is not None or not all(self._classes.values()):
+            return None
+        if any(nodes.cluster.resources.allocatable_of(name).any() for name in self._classes):
+            return None
+        return self._needs_of(tuple(self._classes))
+
+    def _needs_of(self, by_devices: tuple[str, ...]) -> DeviceNeeds:
+        known = self._needs.get(by_devices)
         if known is None:
             names = {name: self._classes[name] or "" for name in by_devices}
-            known = self._needs[key] = device_needs(self._pod, names)
+            known = self._needs[by_devices] = device_needs(self._pod, names)
         return known
 
 

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from podium.kube import NodeTerms, ResourceClaim
 from podium.kube.devices import Allocation
 from podium.kube.extended_resources import DeviceNeeds
+from podium.placement.devices.node_answers import NodeAnswers
 from podium.plugins.dynamic_resources.extended_resources import PodResources
+
+
+class ClaimWay(NamedTuple):
+    """One way in which nodes can serve a pod: what its extended resources need of devices there, and what they answer.
+
+    Without answers there is nothing to be allocated.
+    """
+
+    needs: DeviceNeeds | None
+    answers: NodeAnswers | None
+
+
+NO_WAY = ClaimWay(None, None)
+"""For nodes that need no devices; it comes last, so that −1 finds it."""
 
 
 @dataclass
@@ -22,11 +38,13 @@ class ClaimNotes:
     missing: list[int] = field(default_factory=list)
     """The claims that need devices."""
     found: dict[str, list[Allocation]] = field(default_factory=dict)
-    """What these claims would get, by node."""
+    """What these claims would get, by node, where a node was asked by itself."""
+    ways: list[ClaimWay] = field(default_factory=list)
+    """What claims ask for on nodes, where all were asked together."""
+    way_of: dict[int, int] = field(default_factory=dict)
+    """The rows that do not take the first of the ways."""
     needs: dict[str, DeviceNeeds] = field(default_factory=dict)
     """What extended resources need of devices, by node."""
-    unavailable: dict[int, None] = field(default_factory=dict)
-    """The claims that kept the pod from a node."""
     given: dict[int, Allocation] = field(default_factory=dict)
     """What claims get on the node that was chosen."""
 
@@ -43,6 +61,17 @@ class ClaimNotes:
     @property
     def only_special_is_missing(self) -> bool:
         return self.resources is not None and self.missing == [len(self.claims) - 1]
+
+    def way(self, row: int) -> ClaimWay | None:
+        return self.ways[self.way_of.get(row, 0)] if self.ways else None
+
+    def allocations(self, row: int, node_name: str) -> list[Allocation] | None:
+        """What the claims that need devices get on a node."""
+        found = self.found.get(node_name)
+        if found is not None:
+            return found
+        way = self.way(row)
+        return None if way is None or way.answers is None else way.answers.allocations(row)
 
     def to_allocate(self, special: ResourceClaim | None) -> list[ResourceClaim]:
         """The claims that need devices, with the one of extended resources as it is on a node."""

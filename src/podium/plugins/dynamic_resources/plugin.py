@@ -9,9 +9,10 @@ claims, and without resources that a device class stands behind.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.cluster import NodeInfo, Nodes
 from podium.framework import (
@@ -27,6 +28,7 @@ from podium.framework import (
     Scope,
     Scores,
     Status,
+    Verdict,
     Write,
 )
 from podium.framework.answers import NodeFailedError
@@ -35,8 +37,9 @@ from podium.framework.protocols import DeviceUse
 from podium.kube import Pod, ResourceClaim, compile_node_selector
 from podium.kube.claim_status import ClaimNotReadyError, claims_of_pod, is_reserved_for
 from podium.kube.devices import Allocation
-from podium.kube.extended_resources import IN_MEMORY
+from podium.kube.extended_resources import IN_MEMORY, DeviceNeeds
 from podium.placement.devices import AllocationError, InvalidPoolsError, allocate
+from podium.placement.devices.node_answers import KeptAnswers
 from podium.placement.devices.uses import uses_of
 from podium.plugins.dynamic_resources.args import DynamicResourcesArgs
 from podium.plugins.dynamic_resources.availability import availability
@@ -54,15 +57,15 @@ from podium.plugins.dynamic_resources.extended_resources import (
     may_be_devices,
 )
 from podium.plugins.dynamic_resources.hints import interests
-from podium.plugins.dynamic_resources.notes import NOTHING, ClaimNotes
-from podium.plugins.dynamic_resources.preference import rank
+from podium.plugins.dynamic_resources.notes import NO_WAY, NOTHING, ClaimNotes, ClaimWay
+from podium.plugins.dynamic_resources.preference import has_alternatives, rank
+from podium.plugins.dynamic_resources.verdict import NOT_ALLOCATED, ClaimVerdict
 
 NAME = "DynamicResources"
 NOTHING_TO_FREE = Status.unschedulable("no new claims to deallocate")
 DEALLOCATED = Status.unschedulable("deallocation of ResourceClaim completed")
 DELETED = Status.unschedulable("deletion of ResourceClaim completed")
 STILL_UNSCHEDULABLE = Status.unschedulable("still not schedulable")
-NOT_ALLOCATED = Status.unresolvable("cannot allocate all claims")
 UNAVAILABLE = Status.unresolvable("resourceclaim not available on the node")
 NO_ALLOCATION = Status.error("claim allocation not found for node")
 NOT_FOUND = "not found"
@@ -83,6 +86,7 @@ class DynamicResources(Plugin):
         super().__init__(args, handle)
         self._claims = handle.cluster.objects.resource_claims
         self._uses = uses_of(handle.cluster.objects)
+        self._answers = KeptAnswers(handle.cluster, self._uses)
 
     def interests(self) -> Iterable[Interest]:
         return interests(self._claims.get)
@@ -158,6 +162,73 @@ class DynamicResources(Plugin):
                     return Status.unresolvable(missing)
         return None
 
+    def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:
+        """All nodes together: what they answered to claims that ask for the same is kept."""
+        notes = _noted(cycle)
+        if not notes.claims:
+            return None
+        verdict = ClaimVerdict(len(nodes))
+        undecided = self._find_ways(notes, nodes, verdict)
+        for number, way in enumerate(notes.ways):
+            if way.answers is not None:
+                verdict.take_answers(way.answers, nodes.rows, undecided == number)
+        for number, claim in enumerate(notes.claims):
+            terms = notes.nodes[number]
+            if claim.status.allocation is None:
+                continue
+            if not self._is_usable(claim):
+                verdict.refuse(UNAVAILABLE, undecided >= 0)
+            elif terms is not None:
+                verdict.refuse(UNAVAILABLE, (undecided >= 0) & ~nodes.match_node_selector(terms))
+        return verdict.verdict()
+
+    def _find_ways(self, notes: ClaimNotes, nodes: Nodes, verdict: ClaimVerdict) -> NDArray[np.int64]:
+        """Ask for devices in every way that nodes need it; which way each node takes, −1 where nothing is needed."""
+        special, resources = notes.special, notes.resources
+        notes.ways.clear()
+        notes.way_of.clear()
+        ways = np.zeros(len(nodes), dtype=np.int64)
+        if resources is None or special is None:
+            notes.ways.append(self._way(notes, None))
+            return ways
+        everywhere = resources.needs_everywhere(nodes, special)
+        if everywhere is not None:
+            notes.ways.append(self._way(notes, everywhere))
+            return ways
+        known: dict[int, int] = {}
+        for index in np.flatnonzero(nodes.cluster.present[nodes.rows]).tolist():
+            needs = resources.needs_on(nodes.info(index), special, alone=not notes.user_claims)
+            if isinstance(needs, Status):
+                verdict.refuse_one(needs, index)
+                ways[index] = -1
+            elif needs is None and not notes.user_claims:
+                ways[index] = -1
+                notes.way_of[int(nodes.rows[index])] = -1
+            else:
+                if id(needs) not in known:
+                    known[id(needs)] = len(notes.ways)
+                    notes.ways.append(self._way(notes, needs))
+                ways[index] = known[id(needs)]
+                notes.way_of[int(nodes.rows[index])] = known[id(needs)]
+        notes.ways.append(NO_WAY)
+        return ways
+
+    def _way(self, notes: ClaimNotes, needs: DeviceNeeds | None) -> ClaimWay:
+        if not notes.missing:
+            return ClaimWay(needs, None)
+        special = needs.within(notes.special) if needs is not None and notes.special is not None else None
+        claims = notes.to_allocate(special)
+        answers = self._answers.of(claims)
+        answers.refresh(claims, self._limit)
+        return ClaimWay(needs, answers)
+
+    def _limit(self) -> Callable[[], bool]:
+        """Begin to measure the time that one node may take."""
+        clock, args = self.handle.clock, self.args
+        seconds = args.filter_seconds
+        end = clock.now() + seconds
+        return lambda: seconds > 0 and clock.now() > end
+
     def filter_node(self, cycle: Cycle, node: NodeInfo) -> Status | None:
         notes = _noted(cycle)
         if not notes.claims:
@@ -172,17 +243,15 @@ class DynamicResources(Plugin):
                 notes.needs[node.name] = needs
             elif not notes.user_claims:
                 return None
-        unavailable = [number for number in range(len(notes.claims)) if not self._is_available(notes, number, node)]
         if notes.missing:
             found = self._allocate(notes.to_allocate(special), node)
             if isinstance(found, Status):
                 return found
             notes.found[node.name] = found
-        if unavailable:
-            notes.unavailable |= dict.fromkeys(unavailable)
-            notes.found.pop(node.name, None)
-            return UNAVAILABLE
-        return None
+        if all(self._is_available(notes, number, node) for number in range(len(notes.claims))):
+            return None
+        notes.found.pop(node.name, None)
+        return UNAVAILABLE
 
     def _is_available(self, notes: ClaimNotes, number: int, node: NodeInfo) -> bool:
         """Whether a claim that has devices can be used on a node."""
@@ -191,6 +260,10 @@ class DynamicResources(Plugin):
             return True
         if terms is not None and not terms.matches(node.labels, node.name):
             return False
+        return self._is_usable(claim)
+
+    def _is_usable(self, claim: ResourceClaim) -> bool:
+        """Whether the devices of a claim are attached, or may yet be."""
         try:
             ready = is_ready(claim)
         except DevicesFailedError:
@@ -199,19 +272,10 @@ class DynamicResources(Plugin):
         return ready or not is_overdue(claim, args.binding_seconds, self.handle.clock.now())
 
     def _allocate(self, claims: list[ResourceClaim], node: NodeInfo) -> list[Allocation] | Status:
-        clock, args = self.handle.clock, self.args
-        seconds = args.filter_seconds
-        end = clock.now() + seconds
         uses = self._uses
+        pools = uses.inventory.pools(node.node)
         try:
-            found = allocate(
-                node.node,
-                uses.inventory.pools(node.node),
-                claims,
-                uses.classes,
-                uses.tally,
-                expired=lambda: seconds > 0 and clock.now() > end,
-            )
+            found = allocate(node.node, pools, claims, uses.classes, uses.tally, expired=self._limit())
         except TimeoutError:
             raise NodeFailedError(f"node {node.name}: timed out trying to allocate devices") from None
         except AllocationError as error:
@@ -225,7 +289,8 @@ class DynamicResources(Plugin):
         notes: ClaimNotes | None = cycle.data.get(NAME)
         if notes is None:
             return []
-        found = iter(notes.found.get(node_name, ()))
+        row = cycle.cluster.row_of.get(node_name, -1)
+        found = iter(notes.allocations(row, node_name) or ())
         uses = []
         for claim in notes.claims:
             allocation = claim.status.allocation or next(found, None)
@@ -237,13 +302,13 @@ class DynamicResources(Plugin):
         """How many devices the requests of a pod find, and how many of these are free."""
         return availability(pod, self.handle.cluster, self._uses)
 
-    def post_filter(self, cycle: Cycle, _diagnosis: Diagnosis) -> PostFilterResult:
+    def post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
         notes: ClaimNotes | None = cycle.data.get(NAME)
         if notes is None:
             return PostFilterResult(Status.error(NOT_FOUND))
         if not notes.claims:
             return PostFilterResult(NOTHING_TO_FREE)
-        for number in notes.unavailable:
+        for number in self._unavailable(cycle, notes, diagnosis):
             claim = notes.claims[number]
             if claim is notes.special:
                 continue
@@ -256,14 +321,30 @@ class DynamicResources(Plugin):
             return PostFilterResult(DELETED)
         return PostFilterResult(STILL_UNSCHEDULABLE)
 
+    def _unavailable(self, cycle: Cycle, notes: ClaimNotes, diagnosis: Diagnosis) -> list[int]:
+        """The claims that kept the pod from nodes which nothing else kept it from."""
+        found: dict[int, None] = {}
+        for status, rows in diagnosis.statuses.groups():
+            if status.plugin == NAME and status.reasons == UNAVAILABLE.reasons:
+                for row in rows.tolist():
+                    node = NodeInfo(cycle.cluster, row)
+                    found |= {
+                        number: None
+                        for number in range(len(notes.claims))
+                        if not self._is_available(notes, number, node)
+                    }
+        return list(found)
+
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores | int:
         notes = _noted(cycle)
-        if not notes.found:
+        if not notes.missing or not any(map(has_alternatives, notes.claims)):
             return 0
-        names = [nodes.info(index).name for index in range(len(nodes))]
-        return np.array(
-            [rank(notes.claims, notes.found[name]) if name in notes.found else 0 for name in names], dtype=np.int64
-        )
+        ranks = np.zeros(len(nodes), dtype=np.int64)
+        for index, row in enumerate(nodes.rows.tolist()):
+            found = notes.allocations(row, cycle.cluster.names[row])
+            if found is not None:
+                ranks[index] = rank(notes.claims, found)
+        return ranks
 
     def reserve(self, cycle: Cycle, node_name: str) -> Status | None:
         notes: ClaimNotes | None = cycle.data.get(NAME)
@@ -271,7 +352,11 @@ class DynamicResources(Plugin):
             return Status.error(NOT_FOUND)
         if not notes.missing:
             return None
-        found = notes.found.get(node_name)
+        row = cycle.cluster.row_of[node_name]
+        found = notes.allocations(row, node_name)
+        way = notes.way(row)
+        if way is not None and way.needs is not None:
+            notes.needs.setdefault(node_name, way.needs)
         if found is None:
             return None if notes.only_special_is_missing else NO_ALLOCATION
         for number, allocation in zip(notes.missing, found, strict=True):

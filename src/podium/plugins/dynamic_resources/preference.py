@@ -11,6 +11,10 @@ from podium.kube.devices import Allocation
 MOST_ALTERNATIVES: Final = 8
 
 
+def has_alternatives(claim: ResourceClaim) -> bool:
+    return any(request.first_available for request in claim.spec.devices.requests)
+
+
 def rank(claims: Iterable[ResourceClaim], found: Sequence[Allocation]) -> int:
     """The sum over all requests with alternatives; `found` is for the claims that have no devices yet, in order."""
     left = iter(found)

@@ -1,0 +1,51 @@
+"""Puts together what is said of each node about a pod's claims; what is said first of a node counts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from podium.cluster import Mask, Rows
+from podium.framework import Status, Verdict
+from podium.placement.devices.node_answers import CONTRADICTS, GIVES_NOTHING, NodeAnswers
+from podium.placement.devices.search import CONTRADICTION
+
+NOT_ALLOCATED = Status.unresolvable("cannot allocate all claims")
+CONTRADICTORY = Status.unresolvable(CONTRADICTION)
+
+
+class ClaimVerdict:
+    """A verdict in the making."""
+
+    def __init__(self, nodes: int) -> None:
+        self._codes = np.zeros(nodes, dtype=np.int64)
+        self._statuses: list[Status] = []
+        self._fails = False
+
+    def refuse(self, status: Status, where: Mask) -> None:
+        """Refuse nodes of which nothing was said before."""
+        where = where & (self._codes == 0)
+        if where.any():
+            self._statuses.append(status)
+            self._codes[where] = len(self._statuses)
+
+    def refuse_one(self, status: Status, index: int) -> None:
+        self._statuses.append(status)
+        self._codes[index] = len(self._statuses)
+
+    def take_answers(self, answers: NodeAnswers, rows: Rows, where: Mask) -> None:
+        """Take over what nodes answered; a search that failed is an error, unless others refuse the node."""
+        codes = answers.codes[rows]
+        self.refuse(NOT_ALLOCATED, where & (codes == GIVES_NOTHING))
+        self.refuse(CONTRADICTORY, where & (codes == CONTRADICTS))
+        if answers.errors:
+            for index, row in enumerate(rows.tolist()):
+                problem = answers.errors.get(row)
+                if problem is not None and where[index]:
+                    self._fails = True
+                    self.refuse_one(Status.error(problem), index)
+
+    def verdict(self) -> Verdict | None:
+        """None where all nodes pass."""
+        if not self._statuses:
+            return None
+        return Verdict(self._codes, lambda code: self._statuses[code - 1], fails=self._fails)
