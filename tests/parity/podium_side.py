@@ -53,14 +53,27 @@ def decide(case: Case) -> Answer:
         if case.start_index > 0
         else engine.explain(objects, pod, config, parity=True)
     )
+    message = explanation.message or ""
+    if case.start_index < 0 and case.decision.outcome == "error":
+        message = _same_error(case, objects, pod, config, message)
     ties = explanation.preemption_ties or ([explanation.preemption] if explanation.preemption else [])
     return Answer(
         node=explanation.selected or "",
-        message=explanation.message or "",
+        message=message,
         nodes={each.name: _node_answer(each) for each in explanation.nodes},
         preemption={each.node: each.victims for each in ties},
         devices=[_device(use) for each in explanation.nodes if each.name == case.decision.node for use in each.devices],
     )
+
+
+def _same_error(case: Case, objects: list[KubeObject], pod: Pod, config: SchedulerConfig, message: str) -> str:
+    """Of several nodes with errors the first that is visited decides: where it is unknown which that was, any may."""
+    nodes = sum(each["kind"] == "Node" for each in case.objects)
+    for start in range(1, nodes):
+        if message == case.decision.message:
+            break
+        message = _explain_from(start, objects, pod, config).message or ""
+    return message
 
 
 def _explain_from(start: int, objects: list[KubeObject], pod: Pod, config: SchedulerConfig) -> engine.Explanation:
