@@ -139,7 +139,7 @@ class DeviceInventory:
         self._shared: list[ResourceSlice] = []
         self._of_pool: dict[PoolID, list[ResourceSlice]] = {}
         self._seen: dict[str, tuple[Node, NodeDevices]] = {}
-        self._alike: dict[tuple[str, ...], NodeDevices] = {}
+        self._same_slices: dict[tuple[str, ...], NodeDevices] = {}
         self._seeing: dict[PoolID, list[NodeDevices]] = {}
         before = previous._offered if previous else {}
         for each in slices:
@@ -176,13 +176,13 @@ class DeviceInventory:
         relevant = [each for each in (*own, *self._shared) if _is_relevant(each, node)]
         same = not own and not any(_is_for_some(each) for each in relevant)
         names = tuple(each.name for each in relevant)
-        found = self._alike.get(names) if same else None
+        found = self._same_slices.get(names) if same else None
         if found is None:
             found = NodeDevices(self._gathered(relevant), same_everywhere=same)
             for pool in found.pools:
                 self._seeing.setdefault(pool.id, []).append(found)
             if same:
-                self._alike[names] = found
+                self._same_slices[names] = found
         return found
 
     def _gathered(self, relevant: Sequence[ResourceSlice]) -> list[DevicePool]:

@@ -26,7 +26,7 @@ from podium.placement.devices.uses import DeviceUses
 
 UNKNOWN, GIVES, GIVES_NOTHING, CONTRADICTS = range(4)
 """What is known of a row: nothing yet, it has the devices, it has not, or its pools contradict themselves."""
-MOST_KEPT = 128
+MOST_ENTRIES = 128
 MOST_ROWS = 1_000_000
 """Bounds on how many kinds of claims, and rows over all of them, answers are kept for."""
 
@@ -125,22 +125,22 @@ class NodeAnswers:
         return None if found is None else found.allocations(self._cluster.names[row])
 
 
-class KeptAnswers:
+class CachedNodeAnswers:
     """The answers to the kinds of claims that were asked for last."""
 
     def __init__(self, cluster: Cluster, uses: DeviceUses) -> None:
         self._cluster = cluster
         self._uses = uses
-        self._kept: OrderedDict[tuple[bytes, ...], NodeAnswers] = OrderedDict()
+        self._entries: OrderedDict[tuple[bytes, ...], NodeAnswers] = OrderedDict()
 
     def of(self, claims: Sequence[ResourceClaim]) -> NodeAnswers:
         key = tuple([_encode(claim.spec) for claim in claims])
-        found = self._kept.get(key)
+        found = self._entries.get(key)
         if found is None:
-            found = self._kept[key] = NodeAnswers(self._cluster, self._uses)
+            found = self._entries[key] = NodeAnswers(self._cluster, self._uses)
             rows = max(1, self._cluster.columns.rows)
-            while len(self._kept) > max(1, min(MOST_KEPT, MOST_ROWS // rows)):
-                self._kept.popitem(last=False)
+            while len(self._entries) > max(1, min(MOST_ENTRIES, MOST_ROWS // rows)):
+                self._entries.popitem(last=False)
         else:
-            self._kept.move_to_end(key)
+            self._entries.move_to_end(key)
         return found

@@ -39,7 +39,7 @@ from podium.kube.claim_status import ClaimNotReadyError, claims_of_pod, is_reser
 from podium.kube.devices import Allocation
 from podium.kube.extended_resources import IN_MEMORY, DeviceNeeds
 from podium.placement.devices import AllocationError, InvalidPoolsError, allocate
-from podium.placement.devices.node_answers import KeptAnswers
+from podium.placement.devices.node_answers import CachedNodeAnswers
 from podium.placement.devices.uses import uses_of
 from podium.plugins.dynamic_resources.args import DynamicResourcesArgs
 from podium.plugins.dynamic_resources.availability import availability
@@ -86,7 +86,7 @@ class DynamicResources(Plugin):
         super().__init__(args, handle)
         self._claims = handle.cluster.objects.resource_claims
         self._uses = uses_of(handle.cluster.objects)
-        self._answers = KeptAnswers(handle.cluster, self._uses)
+        self._answers = CachedNodeAnswers(handle.cluster, self._uses)
 
     def interests(self) -> Iterable[Interest]:
         return interests(self._claims.get)
