@@ -11,6 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+import numpy as np
+
 from podium.apiserver.errors import StatusError
 from podium.apiserver.http.protobuf import ProtobufError
 from podium.apiserver.http.protobuf import decode as decode_protobuf
@@ -27,6 +30,7 @@ from podium.apiserver.writes.patches.decoding import (
 from podium.apiserver.writes.patches.json_patch import json_patch
 from podium.apiserver.writes.patches.merge_patch import merge_patch
 from podium.bench.report import NotARunError, load_run
+from podium.cli.replay import ReplayError, replayed
 from podium.client.errors import AccessError, refusal
 from podium.client.exec_plugin import ExecCredentials
 from podium.client.loading import load_access
@@ -55,6 +59,8 @@ from podium.plugins.learned.decision_log import sum_up
 from podium.plugins.learned.onnx_file import checked_onnx
 from podium.plugins.learned.policy_file import PolicyError, decoded, path_of
 from podium.plugins.learned.seen_pods import read_classes
+from podium.plugins.online.learner import KEY, OnlineLearner, UnrewardedPod
+from podium.plugins.online.saved_state import SavedModel, SavedState, encode_state
 from podium.plugins.peaks import MODEL_FILE, read_models
 from podium.plugins.reward.rewards import Rewards
 from podium.plugins.reward.settings import RewardBiasArgs
@@ -145,6 +151,30 @@ NODE_METRICS = (
     b'{"kind":"NodeMetricsList","items":[{"metadata":{"name":"n1"},"timestamp":"2026-01-31T12:00:00Z",'
     b'"window":"20s","usage":{"cpu":"250m","memory":"1Gi"}}]}'
 )
+ONLINE_STATE = encode_state(
+    SavedState(
+        features=("one", "cpu"),
+        classes=("a",),
+        models=(
+            SavedModel(
+                type="",
+                rewards=3,
+                recent_error=0.1,
+                usual_error=0.1,
+                squared_error=0.01,
+                a=((2.0, 0.5), (0.5, 1.0)),
+                b=(1.0, 0.25),
+            ),
+        ),
+    )
+).encode()
+REPLAY = json.dumps(
+    [
+        {"list": "x", "policy": policy, "seed": seed, "ties": "fixed", "arrived_pct": 100, "gpu_allocation_pct": 95.5}
+        for policy in ("fill", "BestFit")
+        for seed in (1, 2)
+    ]
+).encode()
 CLASSES = b'[{"cpu": "2", "gpuCount": 1, "gpuMilli": 500, "gpuCardModels": ["T4"], "pods": 3}]'
 PATCH = b'[{"op":"test","path":"/a/0","value":1},{"op":"move","from":"/b","path":"/a/-"},{"op":"remove","path":"/a/0"}]'
 MERGE = b'{"metadata":{"labels":{"a":null}},"spec":{"containers":[{"name":"c","$patch":"delete"}]}}'
@@ -255,6 +285,28 @@ def _rewards(data: bytes) -> None:
     rewards.keep(1.8e9)
 
 
+def _online_state(data: bytes) -> None:
+    """As it is, and with the checksum that it should have."""
+    texts = [_text(data)]
+    with suppress(DocumentError, msgspec.ValidationError):
+        texts.append(encode_state(msgspec.convert(read_json(data), SavedState)))
+    for text in texts:
+        learner = OnlineLearner(("one", "cpu"), forgetting=0.99, within=3600.0)
+        learner.recall({KEY: text}, 0.0)
+        learner.placed("a", UnrewardedPod("", "n", np.array([1.0, 0.5]), 0.0))
+        learner.heard("a", "0.5", False, 0.0)
+        for bandit in learner.models.values():
+            bandit.model()
+        learner.keep(0.0)
+
+
+def _reward(data: bytes) -> None:
+    learner = OnlineLearner(("one", "cpu"), forgetting=0.99, within=3600.0)
+    learner.placed("a", UnrewardedPod("", "n", np.array([1.0, 0.5]), 0.0))
+    learner.heard("a", _text(data), False, 0.0)
+    assert 0 <= learner.sum_of_rewards <= 1
+
+
 def _answers_of_extenders(data: bytes) -> None:
     for read in (
         lambda: filter_result(data, by_name=True),
@@ -323,6 +375,9 @@ READERS: dict[str, Reader] = {
         [b'{"source": "model"}\n{"model": ["a"], "fallback": ["a", "b"], "tau": 0.5, "seconds": 0.001}'],
         (),
     ),
+    "states of OnlineScore": Reader(_online_state, [ONLINE_STATE], ()),
+    "rewards in annotations": Reader(_reward, [b"0.5", b"1", b"1e-3"], ()),
+    "replays": Reader(replayed, [REPLAY], (ReplayError,)),
     "classes of pods": Reader(_in_a_file(lambda path: read_classes(str(path)), ".json"), [CLASSES], (PolicyError,)),
     "graphs of policies": Reader(
         lambda data: checked_onnx(data, "f"), [b"\x3a\x07\x0a\x05\x22\x03Add\x72\x06\x0a\x01a\x12\x01b"], (PolicyError,)
