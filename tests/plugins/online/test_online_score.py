@@ -325,3 +325,19 @@ def test_a_node_gets_the_same_score_alone_and_among_others_and_a_new_one_is_like
     bed.world.add(make_node("c0", cpu=64, memory="256Gi"))
     scores = dict(zip(cluster.names, bed.plugin.score(Cycle(pod, cluster), Nodes(cluster)).tolist(), strict=True))
     assert scores["b0"] < scores["c0"] < scores["a0"]
+
+
+def test_load_that_costs_a_pod_costs_its_neighbours_as_much() -> None:
+    def scored(neighbours: float) -> list[float]:
+        bed = Bed(classLabel="", neighbours=neighbours)
+        rng = np.random.default_rng(3)
+        for _ in range(100):
+            bed.measure(dict(zip(LOADS, rng.uniform(0, 100, 4).tolist(), strict=True)))
+            bed.teach(1, lambda node: f"{1 - bed.load.followed[series].values[node] / 200:.3f}")
+        model = bed.plugin.published[""].model
+        return [model.weights[1], float(bed.plugin._weights(model)[1])]
+
+    series = LoadMetric(**CPU).series(SOURCE)  # type: ignore[arg-type]
+    alone, together = scored(0), scored(1)
+    assert alone[0] == alone[1] == together[0] == pytest.approx(-0.5, abs=0.05)
+    assert together[1] == pytest.approx(2 * together[0])
