@@ -32,7 +32,7 @@ SUDDEN, SMALL = 2.0, 0.05
 """Recent errors are sudden from twice the usual ones on, unless they are small."""
 JUDGED_FROM = 50
 """Rewards from which errors are compared."""
-KEPT = 0.1
+REMAINDER = 0.1
 """What is left of the examples when the world has changed."""
 DISTRUST = 20
 """Rewards after that until the model may be asked."""
@@ -95,8 +95,8 @@ class RidgeBandit:
         if self.rewards < max(JUDGED_FROM, self.distrusted_until):
             return
         if self.recent_error > max(SUDDEN * self.usual_error, SMALL):
-            self.a = KEPT * self.a + (1 - KEPT) * self._ridge
-            self.b = KEPT * self.b
+            self.a = REMAINDER * self.a + (1 - REMAINDER) * self._ridge
+            self.b = REMAINDER * self.b
             self.usual_error = self.recent_error
             self.distrusted_until = self.rewards + DISTRUST
             self.changes += 1
