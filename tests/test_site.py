@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from docs.tables import ASKED_FOR, TABLES
-from docs.tables.metrics import metrics
+from docs.tables.metrics import SECTIONS, metrics
 
 from podium.cli.plugin_groups import GROUPS
 from podium.plugins import IN_TREE
@@ -72,6 +72,11 @@ def test_a_metric_comes_with_its_type_labels_and_meaning() -> None:
     )
     assert found["podium_qos_slo"].labels == ("controller",)
     assert found["scheduler_schedule_attempts_total"].kind == "counter"
+
+
+def test_every_metric_is_in_one_section() -> None:
+    for metric in metrics():
+        assert sum(belongs(metric) for belongs in SECTIONS.values()) == 1, metric
 
 
 def test_the_readme_is_two_screens() -> None:

@@ -1,4 +1,4 @@
-"""Writes deploy/grafana/podium.json, the Grafana board: rows of panels, each with its queries.
+"""Writes the Grafana board, deploy/grafana/podium.json and its copy in the chart: rows of panels with their queries.
 
     python -m deploy.grafana.board
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 TARGET: Final = Path(__file__).parent / "podium.json"
+IN_CHART: Final = Path(__file__).parents[1] / "helm" / "podium" / "files" / "dashboard.json"
 WIDTH, HEIGHT, COLUMNS = 8, 8, 24
 SOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
 JOB: Final = 'job=~"$job"'
@@ -250,10 +251,31 @@ ROWS: Final[dict[str, list[Panel]]] = {
             [Query(total_rate("podium_learned_decisions_total", "profile, source"), "{{profile}}: {{source}}")],
         ),
         Panel(
-            "LearnedScore: overruns",
-            "Answers of the model that took longer than its deadline.",
+            "LearnedScore: late or failed answers",
+            "The share of the last 1,000; and how many a second took longer than the deadline.",
+            "short",
+            [
+                Query(f"max by (profile) (podium_learned_bad_ratio{{{JOB}}})", "{{profile}} share"),
+                Query(total_rate("podium_learned_overruns_total", "profile"), "{{profile}} overruns"),
+            ],
+        ),
+        Panel(
+            "LearnedScore: drift",
+            "The distance, 0 to 1, of the pods seen from those of the training.",
+            "percentunit",
+            [Query(f"max by (profile) (podium_learned_drift{{{JOB}}})", "{{profile}}")],
+        ),
+        Panel(
+            "OnlineScore: who decided",
+            "The model, or the fallback and why.",
             "ops",
-            [Query(total_rate("podium_learned_overruns_total"), "overruns")],
+            [Query(total_rate("podium_online_decisions_total", "profile, source"), "{{profile}}: {{source}}")],
+        ),
+        Panel(
+            "OnlineScore: rewards to come",
+            "Placements that wait for their reward.",
+            "short",
+            [Query(f"sum by (profile) (podium_online_waiting{{{JOB}}})", "{{profile}}")],
         ),
     ],
     "Extender and controllers": [
@@ -404,4 +426,5 @@ def text() -> str:
 
 
 if __name__ == "__main__":
-    TARGET.write_text(text())
+    for file in (TARGET, IN_CHART):
+        file.write_text(text())

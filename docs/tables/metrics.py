@@ -31,12 +31,12 @@ class MetricEntry(NamedTuple):
     file: str
 
 
+MODELS: Final = "serving/model_metrics.py"
 SECTIONS: Final[dict[str, Callable[[MetricEntry], bool]]] = {
-    "As kube-scheduler has them": lambda metric: (
-        metric.file.startswith("live/") and metric.name.startswith("scheduler_")
-    ),
+    "As kube-scheduler has them": lambda metric: metric.name.startswith("scheduler_"),
     "Podium's own": lambda metric: metric.file.startswith("live/") and not metric.name.startswith("scheduler_"),
-    "Of every process": lambda metric: metric.file.startswith("serving/"),
+    "Of plugins that learn": lambda metric: metric.file == MODELS,
+    "Of every process": lambda metric: metric.file.startswith("serving/") and metric.file != MODELS,
     "Of podium extender": lambda metric: metric.file.startswith("extender/"),
     "Of podium controller": lambda metric: metric.file.startswith("controllers/"),
 }

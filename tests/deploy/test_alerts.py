@@ -148,6 +148,12 @@ CASES = {
         {'podium_learned_decisions_total{profile="gpu",source="model"}': BUSY},
         {"profile": "gpu"},
     ),
+    "PodiumModelDemoted": Case(
+        "the model of gpu was found to do badly and no longer decides",
+        {'podium_learned_demotions_total{profile="gpu"}': "0x60 1x30"},
+        {'podium_learned_demotions_total{profile="gpu"}': "1x90"},
+        {"profile": "gpu"},
+    ),
     "PodiumExtenderFails": Case(
         "10% of the filter requests to safe fail",
         {

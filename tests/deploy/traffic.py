@@ -63,6 +63,7 @@ class Monitored(NamedTuple):
             client.create(_pod(f"{sort}-{number}", labels={"trouble": sort}))
         client.create(_pod(f"huge-{number}", cpu="1000"))
         client.create(_pod(f"gpu-{number}", schedulerName="learned", annotations={MILLI: "10"}))
+        client.create(_pod(f"online-{number}", schedulerName="online"))
         client.create(_pod(f"by-hand-{number}", schedulerName="by-hand"))
         client.bind(f"by-hand-{number}", "cordoned")  # as a scheduler would that does not heed cordons
         asked(self.extender, "POST", "/safe/filter", QUESTION)
@@ -135,6 +136,11 @@ def _config(prometheus: str) -> dict[str, Any]:
                 "pluginConfig": [{"name": "PrometheusScore", "args": load}],
             },
             {"schedulerName": "learned", "plugins": {**promises, "multiPoint": {"enabled": trained}}},
+            {
+                "schedulerName": "online",
+                "plugins": {**promises, "multiPoint": {"enabled": [{"name": "OnlineScore"}]}},
+                "pluginConfig": [{"name": "OnlineScore", "args": {"prometheusAddress": prometheus}}],
+            },
         ],
     }
 
