@@ -99,6 +99,30 @@ def test_a_cluster_comes_from_yaml_and_its_pods_go_by_name() -> None:
         cluster.place("web")
 
 
+MANIFEST = """
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: urgent}
+value: 1000
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: limited}
+spec:
+  priorityClassName: urgent
+  containers: [{name: main, image: app, resources: {limits: {cpu: 3}}}]
+"""
+
+
+def test_pods_from_manifests_are_as_the_api_server_would_store_them() -> None:
+    cluster = TrialCluster(objects=[node("a"), pod("low", on="a", cpu=2)])
+    cluster.add(MANIFEST)
+    assert cluster.place("limited").evicted == ("default/low",)
+    unknown = MANIFEST.replace("{name: limited}", "{name: more}").replace("ClassName: urgent", "ClassName: other")
+    with pytest.raises(ValueError, match="PriorityClass other is not in the trial; add it"):
+        cluster.add(unknown)
+
+
 def test_a_whole_configuration_may_be_given(tmp_path: Any) -> None:
     file = tmp_path / "scheduler.yaml"
     file.write_text(

@@ -31,6 +31,7 @@ def _input_errors() -> tuple[type[Exception], ...]:
     from podium.extender.agents import AgentError
     from podium.framework import PluginError
     from podium.kube import DecodeError
+    from podium.kube.admission import AdmissionError
     from podium.live.extender_client.tls import ExtenderSettingsError
     from podium.plugins import PluginLoadError
     from podium.serving import ServingError
@@ -40,6 +41,7 @@ def _input_errors() -> tuple[type[Exception], ...]:
 
     return (
         AccessError,
+        AdmissionError,
         AgentError,
         CertificateError,
         ClientError,

@@ -116,8 +116,8 @@ def _with_given(
     pod: str | None, objects: "list[KubeObject]", more: list[str], verbose: bool, origin: str
 ) -> "tuple[list[KubeObject], Pod]":
     from podium.cli.files import read_objects
-    from podium.cli.manifest import as_admitted
     from podium.cli.target import find_pod
+    from podium.kube.admission import as_admitted
 
     given, skipped = read_objects(more)
     objects, given = as_admitted(objects, given, origin), as_admitted(given, objects, origin)

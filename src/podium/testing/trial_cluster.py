@@ -21,7 +21,8 @@ from podium.framework.load import GivenLoad
 from podium.framework.plugin import Plugin
 from podium.framework.plugin_failures import PluginFailure
 from podium.framework.status import PluginError
-from podium.kube import CustomObject, KubeObject, Pod, decode_documents
+from podium.kube import CustomObject, KubeObject, Pod, PriorityClass, decode_documents
+from podium.kube.admission import as_admitted
 from podium.testing.recording_scheduler import RecordingScheduler
 from podium.testing.trial_api import TrialApi
 from podium.testing.trial_config import make_config
@@ -62,6 +63,7 @@ class TrialCluster:
         self._reports: list[str] = []
         self._failures: list[PluginFailure] = []
         self._pods: dict[str, Pod] = {}
+        self._classes: list[PriorityClass] = []
         self._under_way: list[asyncio.Task[None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scheduler = RecordingScheduler(
@@ -99,8 +101,13 @@ class TrialCluster:
         return cast("P", runtime.plugins[kind if isinstance(kind, str) else kind.name])
 
     def add(self, objects: Objects) -> None:
-        """Let objects come, or change; pods without a node wait in the queue."""
-        for each in _objects(objects):
+        """Let objects come, or change; pods without a node wait in the queue.
+
+        Pods from manifests are completed as the API server does: requests from limits, priorities from classes.
+        """
+        given = list(_objects(objects))
+        self._classes += [each for each in given if isinstance(each, PriorityClass)]
+        for each in as_admitted(given, self._classes, "the trial"):
             if isinstance(each, CustomObject):
                 self._scheduler.intake.set_custom(each.resource, each.key, each.data)
             else:

@@ -10,15 +10,26 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podium.cli.errors import InputError
-from podium.kube import Container, KubeObject, Pod, PriorityClass
+from podium.kube.decode import KubeObject
+from podium.kube.pod import Container, Pod
+from podium.kube.policy import PriorityClass
 from podium.kube.requests import pod_requests
 
+IN_FILES = "the files"
+ADVICE = {
+    "the cluster": "create it, or give it with -f",
+    IN_FILES: "add what kubectl get priorityclasses -o json prints with --from",
+}
+"""What to do about a class that is missing, by where it was looked for."""
 BUILT_IN = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
+class AdmissionError(ValueError):
+    """A pod that the API server would refuse: one sentence says why."""
+
+
 def as_admitted(
-    objects: Sequence[KubeObject], others: Iterable[KubeObject] = (), origin: str = "the files"
+    objects: Sequence[KubeObject], others: Iterable[KubeObject] = (), origin: str = IN_FILES
 ) -> list[KubeObject]:
     """The objects with the pods among them filled in; priority classes may be among the others, too.
 
@@ -74,12 +85,8 @@ def _priority(pod: Pod, classes: Mapping[str, PriorityClass], origin: str) -> di
     elif name in BUILT_IN:
         return {"priority": BUILT_IN[name]}
     else:
-        advice = (
-            "create it, or give it with -f"
-            if origin == "the cluster"
-            else "add what kubectl get priorityclasses -o json prints with --from"
-        )
-        raise InputError(f"pod {pod.key}: PriorityClass {name} is not in {origin}; {advice}")
+        advice = ADVICE.get(origin, "add it")
+        raise AdmissionError(f"pod {pod.key}: PriorityClass {name} is not in {origin}; {advice}")
     if chosen is None:
         return {}
     return {"priority": chosen.value, "preemption_policy": pod.spec.preemption_policy or chosen.preemption_policy}

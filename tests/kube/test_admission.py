@@ -5,9 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.cli.errors import InputError
-from podium.cli.manifest import as_admitted
 from podium.kube import Pod, PriorityClass
+from podium.kube.admission import AdmissionError, as_admitted
 from tests.builders import build
 
 CRITICAL = build(PriorityClass, {"metadata": {"name": "critical"}, "value": 1000, "preemptionPolicy": "Never"})
@@ -64,7 +63,7 @@ def test_the_system_classes_are_known() -> None:
 
 
 def test_a_class_that_is_nowhere_is_bad_input() -> None:
-    with pytest.raises(InputError, match="pod default/web: PriorityClass gone is not in the files; add what "):
+    with pytest.raises(AdmissionError, match="pod default/web: PriorityClass gone is not in the files; add what "):
         admitted({"priorityClassName": "gone"})
 
 
