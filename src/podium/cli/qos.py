@@ -1,5 +1,6 @@
 """Prints how controllers stand against their SLOs (`podium qos`), and what a run comes to (`podium qos report`)."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -36,35 +37,57 @@ def qos(
     if output is Output.TABLE:
         echo(_fetch(where, "text/plain").decode(), nl=False)
     else:
-        _print(where, output)
+        _print(_decoded(where), output)
 
 
 @app.command()
-def report(url: UrlOption = PAGE, output: OutputOption = Output.TABLE) -> None:
+def report(
+    url: UrlOption = PAGE,
+    log: Annotated[
+        str | None,
+        typer.Option("--log", metavar="FILE", help="A metrics log of the original scheduler, instead of a page."),
+    ] = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
     """Print what QoS experiments report, of a scheduler's run so far: deficit, SLOs met, Gini, preemptions, waste.
 
     For simulated runs the same figures are in the rows of podium simulate --json.
 
     Example: podium qos report -o json
+
+    Example: podium qos report --log metrics.log
     """
-    where = f"{url.rstrip('/')}/report"
+    found = _decoded(f"{url.rstrip('/')}/report") if log is None else _of_log(log)
     if output is not Output.TABLE:
-        _print(where, output)
+        _print(found, output)
         return
     from podium.cli.console import console, print_table, table
 
     lines = table()
     lines.add_column("figure")
     lines.add_column("value", justify="right")
-    for name, value in _decoded(where).items():
+    for name, value in found.items():
         lines.add_row(name, f"{value:.6g}" if isinstance(value, (int, float)) else str(value))
     print_table(console(), lines)
 
 
-def _print(where: str, output: Output) -> None:
+def _of_log(file: str) -> dict[str, float]:
+    from podium.placement.qos.metrics_log import MetricsLogError, read_log, report_of_log
+
+    try:
+        with Path(file).open(encoding="utf-8") as lines:
+            return report_of_log(read_log(lines))._asdict()
+    except MetricsLogError as error:
+        raise InputError(f"{file}: {error}; write lines of the metrics log") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{file}: is no text; give a metrics log") from None
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror or error}") from None
+
+
+def _print(found: Any, output: Output) -> None:
     import yaml
 
-    found = _decoded(where)
     if output is Output.JSON:
         echo_json(found)
     else:

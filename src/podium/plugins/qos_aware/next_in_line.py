@@ -17,7 +17,7 @@ from podium.placement.qos.ledger import QosLedger
 
 FIRST: Final = 4
 """Pods that are tried at once for one that left: the first may be too large for its place."""
-REMEMBERED: Final = 100
+LONGEST_LINE: Final = 100
 """Pods whose order is kept until it is taken again."""
 MANY: Final = 1000
 
@@ -37,7 +37,7 @@ class NextInLine:
         """The pods that go first now."""
         if now >= self._expires or not any(map(self._waits, self._line)):
             waiting = list(self._waiting())
-            self._line = nsmallest(REMEMBERED, waiting, key=lambda pod: self._key(pod, now))
+            self._line = nsmallest(LONGEST_LINE, waiting, key=lambda pod: self._key(pod, now))
             self._expires = now + 1 + len(waiting) // MANY
         return list(islice(filter(self._waits, self._line), FIRST))
 
