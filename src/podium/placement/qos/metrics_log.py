@@ -2,8 +2,8 @@
 
     time, pod, controller, SLO, slot, approach, created, waiting, binding, running, succeeded, QoS, metric, W, B, E, D
 
-Time and created are unix seconds; waiting to running, and the controller's sums W, B, E, D are milliseconds. What a controller got
-in the end, its availability:
+Time and created are unix seconds; waiting to running, and the controller's sums W, B, E, D are milliseconds. What a
+controller got in the end, its availability:
 
     average, concurrent   the QoS of its last line
     independent           the least of the QoS of the last lines of its slots
