@@ -19,6 +19,8 @@ from podium.apiserver.http.protobuf import ProtobufError
 from podium.apiserver.http.protobuf import decode as decode_protobuf
 from podium.apiserver.kinds import POD as POD_KIND
 from podium.apiserver.presentation.tables.json_path import JsonPath, JsonPathError
+from podium.apiserver.schema.rules import Correlated, rule_tree
+from podium.apiserver.schema.rules.definition_rules import rule_problems
 from podium.apiserver.store.label_selector import parse_label_selector
 from podium.apiserver.store.selection import selection
 from podium.apiserver.writes.patches.decoding import (
@@ -209,6 +211,18 @@ def _device_selector(data: bytes) -> object:
     return compile_selector(_text(data)[:10_240]).matches(selectable("d", {"n": 3}, {"m": 10**18}))
 
 
+def _rule(data: bytes) -> object:
+    """A rule, and the expression of its message, that are whatever the text says."""
+    rule = {"rule": _text(data), "messageExpression": _text(data[::-1]), "fieldPath": _text(data[:40])}
+    parts = {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set", "maxItems": 10}
+    size = {"x-kubernetes-int-or-string": True}
+    schema = {"type": "object", "properties": {"parts": parts, "size": size}, "x-kubernetes-validations": [rule]}
+    rule_problems(schema, "schema")
+    tree = rule_tree(schema)
+    new, old = {"parts": ["b", "a"], "size": 1}, {"parts": ["a"], "size": "1"}
+    return tree.causes(new, old, Correlated(new, old, schema)) if tree else None
+
+
 @cache
 def _registry() -> Any:
     return load_registry()
@@ -366,6 +380,15 @@ READERS: dict[str, Reader] = {
             b'device.capacity["d"].m.isGreaterThan(quantity("1Gi")) || [1, 2].exists(x, x * 2 == 4)',
         ],
         (DeviceSelectorError,),
+    ),
+    "rules of custom kinds": Reader(
+        _rule,
+        [
+            b"self.parts.all(p, p.size() < 3) && (!has(self.size) || self.size == oldSelf.size)",
+            b"self.parts == oldSelf.parts + ['b'] || self.size > 1 || self.size.matches('^1+$')",
+            b"'%s is not %d'.format([self.parts, 3])",
+        ],
+        (),
     ),
     "QoS histories": Reader(
         lambda data: read_history(_text(data)), [b'{"at": 5.0, "slots": [[1, 0, 2, 0, 1, 1]]}'], ()

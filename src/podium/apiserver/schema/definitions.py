@@ -126,8 +126,8 @@ def _part_problems(versions: list[JsonObject], known: Sequence[JsonObject]) -> C
             where = f"{field or f'spec.versions[{index}].schema'}.openAPIV3Schema"
             wrong = list(structural_problems(schema, where))
             yield from wrong
-            if not wrong and schema not in known:
-                yield from rule_problems(schema, where)
+            if schema not in known:
+                yield from rule_problems(schema, where, structural=not wrong)
     for index, version, field in _once(versions, "additionalPrinterColumns", "spec.additionalPrinterColumns"):
         where = field or f"spec.versions[{index}].additionalPrinterColumns"
         for at, column in enumerate(version.get("additionalPrinterColumns") or ()):

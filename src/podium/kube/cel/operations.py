@@ -44,6 +44,8 @@ def _is_number(value: object) -> bool:
 
 def equal(one: object, other: object) -> bool:
     """Whether two values are equal."""
+    if type(one) is str:  # what is compared most
+        return type(other) is str and one == other
     if one is None or other is None:
         return one is other
     if type(one) in _NUMBERS:

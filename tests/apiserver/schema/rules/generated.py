@@ -128,6 +128,8 @@ class CaseMaker:
         schema = self._random.choice(scalars + nested if depth > 0 else scalars)()
         if self._chance(0.08) and "x-kubernetes-list-type" not in schema:
             schema["nullable"] = True
+        elif self._chance(0.08) and schema.get("type") in ("integer", "string", "boolean"):
+            schema["default"] = self._value(schema)
         return schema
 
     def _string(self) -> Schema:

@@ -97,6 +97,12 @@ def test_a_default_must_satisfy_the_rules() -> None:
     assert problems(struct(f={**size, "default": 4})) == []
 
 
+def test_rules_are_not_compiled_beside_a_wrong_default() -> None:
+    rules = ruled(INT, {"rule": "self > 3", "fieldPath": ".x"}, "nonsense")
+    found = problems(struct(f={**rules, "default": 2}, g=ruled(INT, "nonsense")))
+    assert [each.split(":")[0] for each in found] == ["s.properties[f].default"] * 2 + [f"{AT}.fieldPath"]
+
+
 def test_limits_on_lists_bound_what_a_rule_costs() -> None:
     rule = "self.all(a, self.exists_one(b, a == b))"
     texts = list_of({**TEXT, "maxLength": 10}) | {"maxItems": 20}

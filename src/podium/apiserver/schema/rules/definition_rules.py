@@ -34,18 +34,17 @@ _ADVICE: Final = (
 _LINE_BREAK: Final = re.compile(r"[\n\r]")
 
 
-def rule_problems(schema: JsonObject, where: str) -> list[Cause]:
-    """What is wrong with the rules of a structural schema; `where` is where it stands in the definition."""
+def rule_problems(schema: JsonObject, where: str, *, structural: bool = True) -> list[Cause]:
+    """What is wrong with the rules of a schema; `where` is where it stands in the definition. They are compiled only
+    where the schema is structural and its defaults are fine."""
     length = _text_length(schema)
     if length > MAX_TEXT:
         message = f"its rules have {length} characters together; this server takes {MAX_TEXT} at most"
         return [field_forbidden(where, message)]
-    wrong_defaults, _ = _default_problems(schema, where, is_root=True, budget=BUDGET)
-    if wrong_defaults:
-        return wrong_defaults
-    survey = _Survey()
+    wrong_defaults = _default_problems(schema, where, is_root=True, budget=BUDGET)[0] if structural else []
+    survey = _Survey(compiles=structural and not wrong_defaults)
     survey.visit(schema, _Place(where, None, is_root=True))
-    return [*survey.written_wrong, *survey.refused, *_total_problems(survey, where)]
+    return [*wrong_defaults, *survey.written_wrong, *survey.refused, *_total_problems(survey, where)]
 
 
 def _text_length(schema: JsonObject) -> int:
@@ -91,6 +90,7 @@ class _Place:
 class _Survey:
     """What was found in a schema: rules that are written wrong, rules that are refused, and costs by path."""
 
+    compiles: bool
     written_wrong: list[Cause] = field(default_factory=list)
     refused: list[Cause] = field(default_factory=list)
     costs: list[tuple[int, str]] = field(default_factory=list)
@@ -106,7 +106,7 @@ class _Survey:
         rules = schema.get(_RULES) or ()
         for at, rule in enumerate(rules):
             self.written_wrong += _writing_problems(rule, schema, f"{place.path}.{_RULES}[{at}]")
-        if rules and len(self.written_wrong) == before:
+        if rules and self.compiles and len(self.written_wrong) == before:
             self._check_rules(schema, place, declared)
 
     def _visit_parts(self, schema: JsonObject, place: _Place, declared: DeclaredType | None, count: int | None) -> None:
