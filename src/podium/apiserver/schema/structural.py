@@ -52,7 +52,8 @@ def structural_problems(schema: JsonObject, field: str) -> Causes:
     yield from _problems(schema, field)
 
 
-def _problems(schema: JsonObject, field: str) -> Causes:
+def _problems(schema: JsonObject, field: str, *, defaults: bool = True) -> Causes:
+    """What is wrong with a schema and those below it. Below additionalProperties, `defaults` are not looked at."""
     yield from _unsupported(schema, field)
     kind = schema.get("type")
     if kind and kind not in _TYPES:
@@ -68,16 +69,16 @@ def _problems(schema: JsonObject, field: str) -> Causes:
     for name, inner in (schema.get("properties") or {}).items():
         where = f"{field}.properties[{name}]"
         yield from _untyped(inner, where, "must not be empty for specified object fields")
-        yield from _problems(inner, where)
+        yield from _problems(inner, where, defaults=defaults)
     if isinstance(schema.get("additionalProperties"), dict):
         where = f"{field}.additionalProperties"
         yield from _untyped(schema["additionalProperties"], where, "must not be empty for specified object fields")
-        yield from _problems(schema["additionalProperties"], where)
+        yield from _problems(schema["additionalProperties"], where, defaults=False)
     if isinstance(schema.get("items"), dict):
         yield from _untyped(schema["items"], f"{field}.items", "must not be empty for specified array items")
-        yield from _problems(schema["items"], f"{field}.items")
+        yield from _problems(schema["items"], f"{field}.items", defaults=defaults)
     yield from _junctors(schema, field)
-    if schema.get("default") is not None:
+    if defaults and schema.get("default") is not None:
         yield from _default_problems(schema, f"{field}.default")
 
 
