@@ -13,7 +13,7 @@ from tests.config.stand_ins import IN_TREE, REGISTRY, config_text, plugin, regis
 
 @pytest.fixture(autouse=True)
 def stand_in_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    def load_registry(extra: Sequence[str] = ()) -> Registry:
+    def load_registry(extra: Sequence[str] = (), *, again: bool = False) -> Registry:
         if "nowhere:Nothing" in extra:
             raise PluginLoadError("--plugin nowhere:Nothing: No module named 'nowhere'")
         return registry_of(*IN_TREE, plugin("Mine", "score")) if "mine:Mine" in extra else REGISTRY
