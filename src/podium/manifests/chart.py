@@ -29,6 +29,8 @@ from podium.manifests.objects import to_yaml
 from podium.manifests.plugin_rights import WRITES, writes_of
 from podium.manifests.rights import Rights, rule
 from podium.plugins import IN_TREE, load_registry
+from podium.plugins.online import args as online
+from podium.plugins.reward import settings as reward
 
 NAMESPACE: Final = "NAMESPACE_OF_THE_RELEASE"
 IMAGE: Final = "IMAGE_OF_THE_RELEASE"
@@ -77,6 +79,10 @@ def chart_files() -> dict[str, str]:
         "default": sorted(each.name for each in DEFAULT_PLUGINS.multi_point.enabled),
         "plugins": {name: rules for name in IN_TREE if (rules := _rules_of(registry[name]))},
         "controllers": {each.name: controller.controller_rights([each]).cluster_rules for each in controllers},
+        "keeps": {
+            "RewardBias": {"namespace": reward.NAMESPACE, "configMap": reward.CONFIG_MAP},
+            "OnlineScore": {"namespace": online.NAMESPACE, "configMap": online.CONFIG_MAP},
+        },
         "metricsServer": [rule("metrics.k8s.io", ["nodes"], ["list"])],
         "genericWorkload": [
             rule("scheduling.k8s.io", ["podgroups"], ["list", "watch"]),

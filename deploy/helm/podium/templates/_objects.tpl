@@ -83,6 +83,35 @@ profiles:
 {{ toYaml $object }}
 {{- end -}}
 
+{{/* The rules for one object: it may be made, read and changed, or with `only` read. */}}
+{{- define "podium.named" -}}
+{{- $kind := dict "apiGroups" (list (default "" .group)) "resources" (list .resource) -}}
+{{- $named := merge (dict "resourceNames" (list .name)) $kind -}}
+{{- if .only -}}
+{{- list (merge (dict "verbs" (list "get")) $named) | toYaml -}}
+{{- else -}}
+{{- list (merge (dict "verbs" (list "create")) $kind) (merge (dict "verbs" (list "get" "update")) $named) | toYaml -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The ConfigMaps in which plugins that learn keep it: those of their arguments, or their usual ones. */}}
+{{- define "podium.lessons" -}}
+{{- $found := list -}}
+{{- $names := .names -}}
+{{- $keeps := .keeps -}}
+{{- range $profile := default (list dict) .config.profiles -}}
+{{- $given := dict -}}
+{{- range $profile.pluginConfig -}}{{- $_ := set $given .name (default dict .args) -}}{{- end -}}
+{{- range $name, $usual := $keeps -}}
+{{- $args := default dict (get $given $name) -}}
+{{- if has $name $names -}}
+{{- $found = append $found (dict "namespace" (default $usual.namespace $args.namespace) "name" (default $usual.configMap $args.configMap)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- uniq $found | toYaml -}}
+{{- end -}}
+
 {{/* The scheduler's lease: that of the configuration; its own name where it stands beside kube-scheduler and names none. */}}
 {{- define "podium.lease" -}}
 {{- $beside := true -}}
