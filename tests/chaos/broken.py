@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace
 
+from podium.apiserver.builtin_controllers import claim_release
+from podium.chaos.devices import DEVICES_COUNTED, NONE_UNUSED, ONE_OWNER
 from podium.chaos.gangs import GANGS_WHOLE, NO_RESERVATION_LEAKED
 from podium.chaos.promises import EVICTIONS_BOUNDED
 from podium.chaos.quotas import QUOTAS_HELD
@@ -27,8 +29,11 @@ from podium.engine.queue.scheduling_queue import SchedulingQueue
 from podium.engine.scheduler import Scheduler
 from podium.framework import Status
 from podium.framework.nominator import Nominator
+from podium.live.claim_writer import ClaimWriter
 from podium.live.pod_status import PodStatuses
 from podium.live.writer import LiveWriter
+from podium.placement.devices.tally import DeviceTally
+from podium.placement.devices.uses import DeviceUses
 from podium.plugins.capacity_scheduling import plugin as capacity_scheduling
 from podium.plugins.capacity_scheduling.admission import QuotaAnswer, over_max, over_total
 from podium.plugins.capacity_scheduling.amounts import request_of
@@ -214,6 +219,22 @@ def _evicts_at_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(QosAware, "__init__", init)
 
 
+def _gives_up_unanswered_claims(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ClaimWriter, "_patch_until_answered", ClaimWriter._patch)
+
+
+def _counts_no_device_in_flight(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(DeviceUses, "begin", lambda self, claim, allocation: None)
+
+
+def _counts_every_device_for_ever(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(DeviceTally, "remove", lambda self, allocation: None)
+
+
+def _keeps_claims_of_pods_that_are_gone(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(claim_release, "_uses", lambda context, namespace, user: True)
+
+
 VARIANTS = [
     Variant("a binding without an answer is taken for one that failed", _gives_up_unanswered_bindings, 2),
     Variant("a conflict is taken for success", _takes_a_conflict_for_success, 2),
@@ -235,4 +256,8 @@ VARIANTS = [
     Variant("the mates of a gang's first member are lost", _loses_the_mates, 1, "gangs"),
     Variant("a pod counts for its quota when it is bound", _counts_bound_pods_only, 1, "quotas", QUOTAS_HELD),
     Variant("a pod that goes still counts for its quota", _counts_no_pod_that_goes, 1, "quotas", QUOTAS_HELD),
+    Variant("a claim's write without an answer counts as failed", _gives_up_unanswered_claims, 1, "devices", ONE_OWNER),
+    Variant("devices about to be given count as free", _counts_no_device_in_flight, 1, "devices", ONE_OWNER),
+    Variant("devices given back count as taken", _counts_every_device_for_ever, 1, "devices", DEVICES_COUNTED),
+    Variant("pods that are gone keep their devices", _keeps_claims_of_pods_that_are_gone, 1, "devices", NONE_UNUSED),
 ]

@@ -37,7 +37,16 @@ from podium.framework.handle import Handle
 from podium.framework.nominator import Nominator
 from podium.framework.profile import ProfileRuntime
 from podium.framework.waiting import WaitingPods
-from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
+from podium.kube import (
+    DeviceClass,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    ResourceClaim,
+    ResourceSlice,
+    StorageClass,
+)
 from podium.kube.json_object import JsonObject
 from podium.live.process import SchedulerProcess
 from podium.plugins.capacity_scheduling.quota import RESOURCE as ELASTIC_QUOTAS
@@ -52,6 +61,9 @@ OTHERS: dict[type, tuple[str, str]] = {
     PersistentVolume: ("v1", "PersistentVolume"),
     PersistentVolumeClaim: ("v1", "PersistentVolumeClaim"),
     StorageClass: ("storage.k8s.io/v1", "StorageClass"),
+    DeviceClass: ("resource.k8s.io/v1", "DeviceClass"),
+    ResourceClaim: ("resource.k8s.io/v1", "ResourceClaim"),
+    ResourceSlice: ("resource.k8s.io/v1", "ResourceSlice"),
 }
 MOST_TASKS = 20
 """Tasks of one kind that an idle scheduler may have."""
@@ -152,7 +164,8 @@ def leftovers(truth: Truth, engine: Scheduler) -> Iterator[str]:
     for each in engine.cluster.pods.values():
         if each.assumed:
             yield f"pod {each.pod.key} is still assumed to be on {engine.cluster.names[each.row]}"
-    for store in (engine.cluster.objects.claims, engine.cluster.objects.volumes):
+    objects = engine.cluster.objects
+    for store in (objects.claims, objects.volumes, objects.resource_claims):
         for key in store.assumed:
             yield f"something is still assumed about {key}"
     for node in engine.nominator.nodes():

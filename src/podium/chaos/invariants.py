@@ -6,6 +6,7 @@
     no node is overcommitted             as far as the sender could know: see below
     every volume has one claim           what was given to one is never given to another
     no quota is exceeded                 in the same way: see `quotas.py`
+    a device has one claim               in the same way: see `devices.py`
     nothing breaks                       no process ends by an error of its own, nothing is logged with a traceback
 
 A scheduler decides on what it has heard. A node may have shrunk, or taken pods of another leader, before it
@@ -26,6 +27,7 @@ import msgspec
 from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.store.collection import ObjectChange
 from podium.chaos.amounts import Amounts, allocatable_of, requests_of, sum_of
+from podium.chaos.devices import DeviceChecks
 from podium.chaos.gangs import GANGS_WHOLE, half_bound
 from podium.chaos.machines import kind_of
 from podium.chaos.network import Link
@@ -82,8 +84,9 @@ class Invariants:
         self.checked: Counter[str] = Counter()
         self.violations: list[Violation] = []
         self.excused = 0
-        """Nodes overcommitted, and quotas exceeded, in a way that the sender could not know of."""
+        """Nodes overcommitted, quotas exceeded and devices given twice, in a way that the sender could not know of."""
         self._quotas: QuotaChecks | None = None
+        self._devices: DeviceChecks | None = None
         self._pods: dict[str, Bound] = {}  # that have a node and have not ended, by uid
         self._ever: dict[str, Bound] = {}
         self._offered: dict[str, Amounts] = {}
@@ -98,6 +101,13 @@ class Invariants:
     def hold_quotas(self, quotas: list[JsonObject]) -> None:
         """Check these quotas, too."""
         self._quotas = QuotaChecks(self._api, (quota["metadata"]["namespace"] for quota in quotas))
+
+    def watch_devices(self) -> None:
+        """Check devices, too."""
+        self._devices = DeviceChecks(self._api, self.count, self.violated, self._excuse)
+
+    def _excuse(self) -> None:
+        self.excused += 1
 
     def count(self, invariant: str) -> None:
         """An invariant was checked."""
@@ -141,6 +151,8 @@ class Invariants:
         scheduler = self._scheduler_of(link.process)
         if scheduler is not None and scheduler.election is not None:
             self._lease_is_held(link.process, scheduler.election.identity, line)
+        if self._devices is not None and b"/resourceclaims/" in line:
+            self._devices.sent(link.process, line, data.partition(b"\r\n\r\n")[2])
         if b"/binding " in line:
             self._binding_sent(link.process, data.partition(b"\r\n\r\n")[2])
 
@@ -234,6 +246,8 @@ class Invariants:
         offer = None if node is None else allocatable_of(node.status.allocatable)
         there = frozenset(each.uid for each in heard.values() if each.node_name == node_name)
         self._knowledge[pod.uid, process] = (there, offer)
+        if self._devices is not None:
+            self._devices.decided(process, scheduler, pod)
         if self._quotas is not None:
             self._quotas.decided(process, scheduler.live.engine, heard.values(), pod)
 

@@ -13,14 +13,20 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import Any
 
+import msgspec
+
 from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.builtin_controllers.volumes import PROVISIONER
 from podium.apiserver.errors import StatusError
 from podium.apiserver.kinds import Kind
+from podium.apiserver.kubelets import DeviceShape
+from podium.apiserver.kubelets.claims import problem_of_claims
+from podium.apiserver.kubelets.drivers import publish
 from podium.apiserver.store.collection import ObjectChange, Stored
 from podium.chaos.transcript import Transcript
-from podium.chaos.workloads import FIXED, LASTS, MADE, PRIORITIES, RETURNS, Arrival, claim_of
+from podium.chaos.workloads import FIXED, LASTS, MADE, PRIORITIES, RETURNS, Arrival, claim_of, device_claims
 from podium.controllers.crds import definitions
+from podium.kube import Pod
 from podium.kube.json_object import JsonObject
 
 ORPHANED = 8.0
@@ -36,6 +42,7 @@ class Machines:
         self._transcript = transcript
         self.pods = kind_of(api, "v1", "Pod")
         self.nodes = kind_of(api, "v1", "Node")
+        self._devices: dict[str, int] = {}  # by node
         self._known: set[tuple[str, str]] = set()  # (uid, what is on its way to happen to it)
         api.store.listen(self._pod_changed, self.pods)
 
@@ -57,6 +64,26 @@ class Machines:
             self._api.create(classes, {"metadata": {"name": name}, "value": value})
         for node in nodes:
             self._create_node(node)
+
+    def add_devices(self, devices: dict[str, int]) -> None:
+        """Give the nodes so many devices each, and create what pods claim them with."""
+        self._devices = devices
+        for name in devices:
+            self._publish(name)
+        for each in device_claims():
+            self._api.create(kind_of(self._api, each["apiVersion"], each["kind"]), each)
+
+    def _publish(self, node: str) -> None:
+        count = self._devices.get(node, 0)
+        if count:
+            publish(self._api, [DeviceShape(nodes=node, count=count)], [node])
+
+    def _withdraw(self, node: str) -> None:
+        """The devices of a node that is gone go with it."""
+        slices = kind_of(self._api, "resource.k8s.io/v1", "ResourceSlice")
+        for stored in self._api.store.items(slices):
+            if stored.decode()["spec"].get("nodeName") == node:
+                self._api.delete(slices, None, stored.name)
 
     def define_groups(self, groups: list[JsonObject]) -> None:
         """The PodGroups, which need their definition first."""
@@ -107,6 +134,7 @@ class Machines:
             return None
         node = stored.decode()
         self._api.delete(self.nodes, None, stored.name)
+        self._withdraw(stored.name)
         self._later(ORPHANED, self._remove_orphans, stored.name)
         if seconds is not None:
             self._later(seconds, self._create_node, node)
@@ -147,6 +175,7 @@ class Machines:
         plain = {"name": node["metadata"]["name"], "labels": node["metadata"]["labels"]}
         spec = {key: value for key, value in node["spec"].items() if key == "taints"}
         self._api.create(self.nodes, {**node, "metadata": plain, "spec": spec})
+        self._publish(plain["name"])
 
     def _remove_orphans(self, name: str) -> None:
         if self._api.store.get(self.nodes, None, name) is not None:
@@ -202,6 +231,9 @@ class Machines:
     def _start(self, namespace: str, name: str, uid: str) -> None:
         pod = self._current(namespace, name, uid)
         if pod is None or self._api.store.get(self.nodes, None, pod["spec"]["nodeName"]) is None:
+            return
+        if pod["spec"].get("resourceClaims") and problem_of_claims(self._api, msgspec.convert(pod, Pod)):
+            self._later(1.0, self._start, namespace, name, uid)
             return
         pod["status"]["phase"] = "Running"
         pod["status"]["startTime"] = self._api.context.now()

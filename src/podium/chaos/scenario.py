@@ -16,6 +16,8 @@ from aiohttp import web
 
 from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.builtin_controllers.context import ControllerContext
+from podium.apiserver.builtin_controllers.garbage import GarbageCollector
+from podium.apiserver.builtin_controllers.resource_claims import ResourceClaims
 from podium.apiserver.builtin_controllers.volumes import Volumes
 from podium.apiserver.http.server import ApiServer
 from podium.chaos.calm import (
@@ -30,6 +32,7 @@ from podium.chaos.calm import (
     too_many_tasks,
     under_way,
 )
+from podium.chaos.devices import DEVICES_COUNTED, NONE_UNUSED, miscounted_devices, unused_devices
 from podium.chaos.gangs import CONFIG as GANG_CONFIG
 from podium.chaos.gangs import NO_RESERVATION_LEAKED, leaked_reservations
 from podium.chaos.invariants import Invariants, Violation
@@ -47,6 +50,7 @@ from podium.chaos.virtual_time import VirtualLoop, outside
 from podium.chaos.workloads import (
     PodMixture,
     draw_arrivals,
+    draw_devices,
     draw_groups,
     draw_nodes,
     draw_quota_edits,
@@ -56,6 +60,7 @@ from podium.chaos.workloads import (
     in_gang,
     in_team,
     promised,
+    with_device,
     workload_of,
 )
 from podium.config.load import default_config, load_config
@@ -65,6 +70,11 @@ from podium.serving.log import LOG
 SETTLE = 240.0
 """Virtual seconds after the faults within which all must be well: a silent watch is noticed after 150."""
 LOOK_EVERY = 2.0
+SETTLED = (
+    *(NO_POD_LOST, SAME_CLUSTER, NOTHING_LEFT, NO_RESERVATION_LEAKED, QUOTAS_HELD),
+    *(NONE_UNUSED, DEVICES_COUNTED),
+)
+"""What is checked after the faults."""
 LOGGERS = (LOG, logging.getLogger("aiohttp.server"), logging.getLogger("asyncio"))
 MOST_CONNECTIONS = 150
 """Of one scheduler: as many as its pools may keep."""
@@ -146,8 +156,14 @@ class FaultScenario:
         replicas.started = invariants.look_at
         nodes = draw_nodes(self._rng("nodes"))
         machines.build(nodes, draw_volumes(self._rng("volumes"), nodes))
+        if with_device in self.workload.pods:
+            machines.add_devices(draw_devices(self._rng("devices"), nodes))
         volumes = ControllerContext(api, VirtualClock())
         Volumes(volumes)
+        if with_device in self.workload.pods:
+            ResourceClaims(volumes)
+            GarbageCollector(volumes)
+            invariants.watch_devices()
         volumes.begin()
         controller = outside(volumes.work())
         answer = self._noted(faults.over(ApiServer(api, host=SERVER_NAME, rng=self._rng("server")).answer))
@@ -219,7 +235,7 @@ class FaultScenario:
             first = next(problems, None)
             if first is None or loop.time() >= end:
                 break
-        for invariant in (NO_POD_LOST, SAME_CLUSTER, NOTHING_LEFT, NO_RESERVATION_LEAKED, QUOTAS_HELD):
+        for invariant in SETTLED:
             invariants.checked[invariant] += 1
         if first is not None:
             for invariant, what in (first, *problems):
@@ -239,6 +255,8 @@ class FaultScenario:
         truth = Truth(api)
         for what in lost_pods(truth):
             yield NO_POD_LOST, what
+        for what in unused_devices(api, truth.pods):
+            yield NONE_UNUSED, what
         for process, scheduler in schedulers.items():
             for what in leftovers(truth, scheduler.live.engine):
                 yield NOTHING_LEFT, f"{process.name}: {what}"
@@ -246,6 +264,8 @@ class FaultScenario:
                 yield NO_RESERVATION_LEAKED, f"{process.name}: {what}"
             for what in wrong_accounts(truth.placed.values(), scheduler.live.engine):
                 yield QUOTAS_HELD, f"{process.name}: {what}"
+            for what in miscounted_devices(api, scheduler.live.engine):
+                yield DEVICES_COUNTED, f"{process.name}: {what}"
             for what in differences(truth, scheduler.live.engine):
                 yield SAME_CLUSTER, f"{process.name}: {what}"
             for what in too_many_tasks(process):

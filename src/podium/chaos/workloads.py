@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable
 from typing import NamedTuple
 
+from podium.apiserver.kubelets.device_shapes import DRIVER
 from podium.kube.custom_object import POD_GROUP_LABEL
 from podium.kube.json_object import JsonObject
 
@@ -25,6 +26,9 @@ RETURNS = "podium.dev/returns"
 """The annotation of a pod that comes back when it is evicted."""
 FIXED, MADE = "fixed", "made"
 """Storage classes: of local volumes that are there from the start, and of volumes made on the chosen node."""
+CLAIM_TEMPLATE = "one-device"
+SHARED_CLAIMS = ("shared-0", "shared-1", "shared-2", "shared-3")
+"""Resource claims that pods share, in workloads with devices."""
 PRIORITIES = {"low": 10, "high": 1000, "urgent": 100_000}
 
 Draw = Callable[[random.Random, JsonObject], None]
@@ -109,6 +113,25 @@ def _quota(team: str, least: float, times: float) -> JsonObject:
     bounds = {"min": least, "max": least * times}
     spec = {name: {"cpu": f"{round(cpus * 1000)}m", "memory": f"{round(cpus * 8)}Gi"} for name, cpus in bounds.items()}
     return {"metadata": {"name": "quota", "namespace": team}, "spec": spec}
+
+
+def draw_devices(rng: random.Random, nodes: list[JsonObject]) -> dict[str, int]:
+    """How many devices each node has: all together about as many as pods ask for."""
+    return {node["metadata"]["name"]: rng.choice([0, 1, 2, 2, 4]) for node in nodes}
+
+
+def device_claims() -> list[JsonObject]:
+    """The template and the shared claims that pods with devices refer to."""
+    spec = {"devices": {"requests": [{"name": "device", "exactly": {"deviceClassName": DRIVER}}]}}
+    version = "resource.k8s.io/v1"
+    template = {"name": CLAIM_TEMPLATE, "namespace": NAMESPACE}
+    found: list[JsonObject] = [
+        {"apiVersion": version, "kind": "ResourceClaimTemplate", "metadata": template, "spec": {"spec": spec}}
+    ]
+    for name in SHARED_CLAIMS:
+        metadata = {"name": name, "namespace": NAMESPACE}
+        found.append({"apiVersion": version, "kind": "ResourceClaim", "metadata": metadata, "spec": spec})
+    return found
 
 
 def draw_volumes(rng: random.Random, nodes: list[JsonObject]) -> list[JsonObject]:
@@ -234,6 +257,14 @@ def with_volume(rng: random.Random, pod: JsonObject) -> None:
     pod["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
 
 
+def with_device(rng: random.Random, pod: JsonObject) -> None:
+    """With a device: of a claim that is made for the pod, or of one that several pods share."""
+    shared = {"resourceClaimName": rng.choice(SHARED_CLAIMS)}
+    source = shared if rng.random() < 0.25 else {"resourceClaimTemplateName": CLAIM_TEMPLATE}
+    pod["spec"]["resourceClaims"] = [{"name": "device", **source}]
+    pod["metadata"]["labels"] = {"app": "device"}
+
+
 def in_gang(rng: random.Random, pod: JsonObject) -> None:
     """One of a PodGroup, all of which ask for the same."""
     number = rng.randrange(6)
@@ -286,6 +317,7 @@ WORKLOADS = {
         ),
         PodMixture("gangs", {in_gang: 6, plain: 3, important: 1}, ending=0.1, deleted=0.15, returning=0.8),
         PodMixture("quotas", {in_team: 8, plain: 1, important: 1}, ending=0.2, deleted=0.2, returning=0.8),
+        PodMixture("devices", {with_device: 3, large: 4, plain: 1}, ending=0.2, deleted=0.25, returning=0.8),
         PodMixture("promises", {promised: 8, plain: 1, important: 1}, ending=0.1, deleted=0.15, returning=0.8),
         PodMixture("mixed", {**dict.fromkeys(EVERY, 1.0), **RARE, plain: 4.0, important: 3.0}, deleted=0.2),
     )
@@ -294,13 +326,17 @@ WORKLOADS = {
 
 EVERY_SEED_WITH_GANGS = 8
 EVERY_SEED_WITH_QUOTAS = 4
-"""Of the seeds without a workload of their own every eighth has gangs, and of the odd ones every second has quotas."""
+EVERY_SEED_WITH_DEVICES = 16
+"""Of the seeds without a workload of their own every eighth has gangs, and of the odd ones every second has quotas; the
+one before every sixteenth has devices."""
 
 
 def workload_of(seed: int) -> PodMixture | None:
     """The workload that some of the seeds have; None: one of their own."""
     if seed % EVERY_SEED_WITH_GANGS == 0:
         return WORKLOADS["gangs"]
+    if seed % EVERY_SEED_WITH_DEVICES == EVERY_SEED_WITH_DEVICES - 1:
+        return WORKLOADS["devices"]
     return WORKLOADS["quotas"] if seed % EVERY_SEED_WITH_QUOTAS == 1 else None
 
 

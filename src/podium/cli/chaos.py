@@ -27,7 +27,7 @@ def chaos(
         typer.Option(
             "--workload",
             metavar="NAME",
-            help="basic, preemption, affinity, churn, volumes, gangs, promises or mixed; else each seed draws its own.",
+            help="basic, preemption, affinity, churn, volumes, gangs, quotas, devices, promises or mixed; else a draw.",
         ),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Seeds that run at a time.")] = 1,

@@ -1,8 +1,9 @@
 """Writes resource claims through the API server: what they are given, and which pods use them.
 
 A write names the version it is based on. Where the claim has changed meanwhile, it is read and tried again, up to five
-times. What the API server answers is taken over at once, before the watch brings it: pods that wait for the claim are
-tried again, and the claim shows its devices itself.
+times. One that is not answered is sent again, so that no device is given twice because an answer was lost. What the API
+server answers is taken over at once, before the watch brings it: pods that wait for the claim are tried again, and the
+claim shows its devices itself.
 """
 
 from __future__ import annotations
@@ -13,17 +14,20 @@ from typing import Any, Final, Protocol
 
 from msgspec.structs import replace
 
-from podium.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, ApiError, Client, ClientError
+from podium.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, ApiError, Client, ClientError, Unreachable
 from podium.framework import Status
 from podium.framework.clock import Clock
 from podium.kube import Pod, ResourceClaim
-from podium.kube.claim_status import reserved
+from podium.kube.claim_status import is_reserved_for, reserved
 from podium.kube.devices import FINALIZER, Allocation
 from podium.kube.pod import ExtendedResourceClaimStatus, ExtendedResourceRequestMapping
+from podium.live.pod_status import worth_repeating
 
 TRIES: Final = 5
 PAUSE: Final = 0.01
 """Seconds between tries."""
+LONGEST_PAUSE: Final = 5.0
+"""Seconds between tries of a write that is not answered."""
 
 
 class _RefusedError(Exception):
@@ -61,11 +65,15 @@ class ClaimWriter:
                     await self._reserve(claim, allocation, pod)
                     return None
                 except ApiError as error:
-                    if not error.conflict or number == TRIES - 1:
-                        what = "allocation and reservation" if allocation else "reservation"
-                        return Status.error(f"add {what} to claim {claim.key}: {error.message}")
-                await asyncio.sleep(PAUSE)
-                claim = await self._read(claim)
+                    hidden = error.status >= 500  # an error may hide that it was carried out
+                    if not hidden and (not error.conflict or number == TRIES - 1):
+                        return _refusal(claim, allocation, error)
+                    await asyncio.sleep(PAUSE)
+                    claim = await self._read(claim)
+                    if _has_what_was_written(claim, allocation, pod):
+                        return None
+                    if hidden:
+                        return _refusal(claim, allocation, error)
         except _RefusedError as error:
             return Status.error(str(error))
         except ClientError as error:
@@ -83,12 +91,14 @@ class ClaimWriter:
             claim = await self._protect(claim)
         latest = reserved(claim, allocation, pod, self._clock.now())
         status = {"allocation": latest.status.allocation, "reservedFor": latest.status.reserved_for}
-        await self._patch(claim, {"metadata": _version(claim), "status": status}, "/status")
+        await self._patch_until_answered(claim, {"metadata": _version(claim), "status": status}, "/status")
 
     async def _protect(self, claim: ResourceClaim) -> ResourceClaim:
         finalizers = [*claim.metadata.finalizers, FINALIZER]
         try:
-            answer = await self._patch(claim, {"metadata": {**_version(claim), "finalizers": finalizers}})
+            answer = await self._patch_until_answered(
+                claim, {"metadata": {**_version(claim), "finalizers": finalizers}}
+            )
         except ApiError as error:
             if error.conflict:
                 raise
@@ -168,13 +178,56 @@ class ClaimWriter:
     ) -> ResourceClaim | None:
         return self._learn(await self._client.patch(f"{_path(claim)}{subresource}", patch, kind))
 
+    async def _patch_until_answered(
+        self, claim: ResourceClaim, patch: Any, subresource: str = ""
+    ) -> ResourceClaim | None:
+        """A write without an answer may have been carried out, or may be later: it is sent again until it is answered.
+
+        It names the version that it is based on, so it is carried out once; what was carried out shows as a conflict.
+        """
+        pause, doubtful = PAUSE, False
+        while True:
+            try:
+                return await self._patch(claim, patch, subresource)
+            except Unreachable as error:
+                doubtful = doubtful or error.sent
+                if not doubtful or error.lasting:
+                    raise
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+
     async def _read(self, claim: ResourceClaim) -> ResourceClaim:
-        try:
-            found = self._learn(await self._client.get(_path(claim)))
-        except ApiError as error:
-            message = f"get updated claim {claim.key} after conflict: {error.message}"
-            raise _RefusedError(message) from None
-        return found or claim
+        """The claim as it is now; asked until there is an answer."""
+        pause = PAUSE
+        while True:
+            try:
+                return self._learn(await self._client.get(_path(claim))) or claim
+            except ApiError as error:
+                if not worth_repeating(error):
+                    message = f"get updated claim {claim.key} after conflict: {error.message}"
+                    raise _RefusedError(message) from None
+            except Unreachable as error:
+                if error.lasting:
+                    raise
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+
+def _refusal(claim: ResourceClaim, allocation: Allocation | None, error: ApiError) -> Status:
+    what = "allocation and reservation" if allocation else "reservation"
+    return Status.error(f"add {what} to claim {claim.key}: {error.message}")
+
+
+def _has_what_was_written(claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> bool:
+    """Whether a write that seemed to be refused was carried out."""
+    given = claim.status.allocation
+    if given is None or not is_reserved_for(claim, pod):
+        return False
+    return allocation is None or _devices(given) == _devices(allocation)
+
+
+def _devices(allocation: Allocation) -> list[tuple[str, str, str, str]]:
+    return [(each.request, each.driver, each.pool, each.device) for each in allocation.devices.results]
 
 
 def _collection(claim: ResourceClaim) -> str:
