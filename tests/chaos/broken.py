@@ -256,7 +256,7 @@ VARIANTS = [
     Variant("the mates of a gang's first member are lost", _loses_the_mates, 1, "gangs"),
     Variant("a pod counts for its quota when it is bound", _counts_bound_pods_only, 1, "quotas", QUOTAS_HELD),
     Variant("a pod that goes still counts for its quota", _counts_no_pod_that_goes, 1, "quotas", QUOTAS_HELD),
-    Variant("a claim's write without an answer counts as failed", _gives_up_unanswered_claims, 23, "devices", ONE_OWNER),
+    Variant("an unanswered write of a claim counts as failed", _gives_up_unanswered_claims, 23, "devices", ONE_OWNER),
     Variant("devices about to be given count as free", _counts_no_device_in_flight, 1, "devices", ONE_OWNER),
     Variant("devices given back count as taken", _counts_every_device_for_ever, 1, "devices", DEVICES_COUNTED),
     Variant("pods that are gone keep their devices", _keeps_claims_of_pods_that_are_gone, 1, "devices", NONE_UNUSED),
