@@ -3,13 +3,12 @@
 Typical pods are found again when the count has grown by 30 %. A pod counts when it is first heard of, whatever comes of
 it. `drift` is how far the shares of sorts of pods lie from those that a policy was trained on: half the sum of
 differences, 0 where they are equal, 1 where they have nothing in common. A sort is coarser than a class: the group of
-pods, whether they name models, and cores per GPU (without GPUs: cores) to the nearest power of two. Of exact classes no
-two clusters have any in common, be it for a tenth of a core.
+pods, and their cores per GPU (a share counts as one; without GPUs: cores) by powers of two. Of exact classes no two
+clusters have any in common, be it for a tenth of a core.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -27,8 +26,8 @@ FEW = 500
 """Pods below which counted shares say little about drift."""
 
 PodClass = tuple[int, GpuRequest]
-PodSort = tuple[int, bool, int]
-"""Group, whether models are named, and the power of two of cores per GPU."""
+PodSort = tuple[int, int]
+"""Group, and the power of two of cores per GPU."""
 
 
 class SeenPods:
@@ -82,11 +81,10 @@ def sort_of(pod: PodClass) -> PodSort:
     """What sort of pod it is.
 
     >>> sort_of((11_000, GpuRequest(1, 1000, ()))), sort_of((1_000, GpuRequest(1, 250, ("T4",))))
-    ((2, False, 3), (1, True, 2))
+    ((2, 4), (1, 1))
     """
     cpu, request = pod
-    cores = cpu / max(request.gpus * request.milli, 1) if request.gpus else cpu / WHOLE
-    return group_of(request.gpus, request.milli), bool(request.models), round(math.log2(max(cores, 0.125)))
+    return group_of(request.gpus, request.milli), (cpu // max(request.total, WHOLE)).bit_length()
 
 
 def read_classes(path: str) -> tuple[TypicalPod, ...]:
