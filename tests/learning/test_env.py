@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 pytest.importorskip("numba")
 pytest.importorskip("gymnasium")
 
+from podium.learning.batch_env import PlacementBatch
 from podium.learning.env import PlacementEnv
 from podium.learning.kernel import KernelRun, Scorer
 from podium.learning.lists import find_list, find_nodes, node_specs, pod_spec
@@ -53,31 +53,63 @@ def test_the_same_seed_gives_the_same_episode(env: Any) -> None:
 
 def test_rewards_add_up_to_the_gpu_that_was_placed(env: Any) -> None:
     total = sum(reward for _, reward in play(env, 1))
-    offered = env._capacity
-    used = offered - int(env._memory.free.sum())
+    offered = env.episode.capacity
+    used = offered - int(env.episode.memory.free.sum())
     first = offered * total
     assert first <= used <= first + 8000, "pods placed before the first step are in no reward"
-    assert env.placed + env.dropped == 80
+    assert env.episode.placed + env.episode.dropped == 80
 
 
-def test_what_it_shows_is_what_the_kernel_scores(env: Any, tmp_path: Path) -> None:
-    """The weighted sum of a node's row is the kernel's score of that node, where there is one device to choose."""
-    observation, _ = env.reset(seed=3)
-    rng = np.random.default_rng(1)
+def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
+    data = write_lists(tmp_path_factory.mktemp("lists"), nodes=12, pods=80)
+    return node_specs(find_nodes(data)), [pod_spec(pod) for pod in find_list("made", data).pods]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_who_takes_the_node_with_the_best_sum_of_terms_decides_as_the_kernel(
+    seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """From the empty cluster to the full one: what is shown of nodes is what the kernel scores them by."""
+    nodes, pods = world(tmp_path_factory)
     weights = np.zeros((len(GROUPS), len(TERMS)))
-    weights[:, : len(TERMS) - 3] = rng.normal(size=len(TERMS) - 3)
-    run = KernelRun(env._plan, Scorer(weights, 0.0, 1.0), "fixed")
+    weights[:, :35] = np.random.default_rng(seed).normal(size=(len(GROUPS), 35))
+    weights[1:, 37] = -0.5
+    scorer = Scorer(weights, 50.0, 5.0)
+    env = PlacementEnv(nodes, pods, scorer=scorer)
+    observation, _ = env.reset(seed=seed)
+    run = KernelRun(env.episode.plan, scorer, "fixed")
     counts: dict[Any, int] = {}
-    for kind in env._plan.kinds:
+    for kind in env.episode.plan.kinds:
         counts[kind] = counts.get(kind, 0) + 1
-    arguments = run.arguments(counts, 100)
-    from podium.learning.kernel_choice import refresh
+    run.static(counts)
+    over, asked = False, 0
+    while not over:
+        at, fits = env.episode.at, observation["mask"].astype(bool)
+        group = int(observation["pod"][3:].argmax())
+        raw = observation["nodes"].astype(float) @ weights[group, [*range(35), 37]]
+        points = np.clip(np.floor(50.0 + 5.0 * raw + 0.5), 0, 100)
+        best = int(np.where(fits, points, -1).argmax())
+        assert best == run.chosen[at]
+        observation, _, over, _, _ = env.step(best)
+        asked += 1
+    assert asked > 40
+    assert env.episode.placed == int((run.chosen >= 0).sum())
 
-    shape = int(env._plan.pods.shape[env._next])
-    if env._next:
-        pytest.skip("the first pod had no choice")
-    _, _, nodes, shapes, table, known, rule, hosts, scratch, memory = arguments
-    refresh(shape, nodes, shapes, table, known, rule, hosts, scratch, memory)
-    shown = observation["nodes"][:, :35].astype(float) @ weights[int(shapes.group[shape]), :35]
-    fitting = observation["mask"].astype(bool)
-    assert shown[fitting] == pytest.approx(memory.base[shape][fitting], abs=1e-3)
+
+def test_a_batch_is_so_many_environments(tmp_path_factory: pytest.TempPathFactory) -> None:
+    nodes, pods = world(tmp_path_factory)
+    batch = PlacementBatch(3, nodes, pods)
+    observation, _ = batch.reset(seed=7)
+    assert batch.observation_space.contains(observation)
+    totals, ends = np.zeros(3), np.zeros(3, dtype=int)
+    for _ in range(200):
+        observation, rewards, over, _, _ = batch.step(observation["mask"].argmax(axis=1))
+        assert batch.observation_space.contains(observation)
+        totals += rewards
+        ends += over
+    assert (ends >= 2).all()
+    assert (totals > 1.0).all()
+    again = PlacementBatch(3, nodes, pods)
+    first, _ = again.reset(seed=7)
+    assert (first["nodes"] == batch.reset(seed=7)[0]["nodes"]).all()
+    assert not (first["nodes"][0] == first["nodes"][1]).all()

@@ -11,9 +11,9 @@ import pytest
 pytest.importorskip("numba")
 pytest.importorskip("gymnasium")
 
-from podium.learning.env import PlacementEnv
+from podium.learning.env import FEATURES, Episode
 from podium.learning.kernel import KernelRun, Scorer, plan_of
-from podium.learning.kernel_choice import refresh, renew_prices
+from podium.learning.kernel_choice import account, refresh, renew_prices
 from podium.learning.kernel_state import KernelNode, KernelPod
 from podium.placement.gpu.prices import PRICE_STEP
 from podium.placement.gpu.request import GpuRequest
@@ -34,8 +34,13 @@ KNOWN = [
 WORKLOAD = {(4000, GpuRequest(1, 500)): 4, (8000, GpuRequest(1, 1000, ("T4",))): 3}
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_four_places_agree(seed: int, tmp_path: Path) -> None:
+RUNNING = [("n1", 300, 1, 3, "0"), ("n1", 1000, 1, 2, "1"), ("n2", 1000, 1, 8, "0"), ("n3", 460, 1, 4, "0")]
+"""Pods that run already: node, thousandths, GPUs, cores, devices."""
+
+
+@pytest.mark.parametrize("running", [[], RUNNING], ids=["empty", "in use"])
+@pytest.mark.parametrize("seed", range(3))
+def test_four_places_agree(seed: int, running: list[tuple[str, int, int, int, str]], tmp_path: Path) -> None:
     policy = random_policy(seed)
     weights = policy.matrix()
     for group in range(len(GROUPS)):
@@ -48,7 +53,11 @@ def test_four_places_agree(seed: int, tmp_path: Path) -> None:
     file = written(tmp_path / "policy.json", policy)
 
     made = [gpu_node(name, gpus, cpu=cpu, model=model) for name, gpus, cpu, model in NODES]
-    cluster = make_cluster(made)
+    there = [
+        gpu_pod(f"there-{i}", milli, gpus, cpu=cpu, devices=devices, node=node)
+        for i, (node, milli, gpus, cpu, devices) in enumerate(running)
+    ]
+    cluster = make_cluster(made, there)
     plugin = make_plugin(LearnedScore, cluster, policy=str(file), knowledge=KNOWN)
     scheduler = raw_scores(plugin, gpu_pod("arrives", 500, 1, cpu=4), cluster)
 
@@ -61,23 +70,34 @@ profiles:
         args: {{policy: {file}, knowledge: {msgspec.json.encode(KNOWN).decode()}}}
 """
     world = World("learned", nodes=[msgspec.to_builtins(node) for node in made], config=config)
+    for pod in there:
+        world.cluster.set_pod(pod)
     extender = world.points("/learned/prioritize", gpu_pod("arrives", 500, 1, cpu=4), names=[each[0] for each in NODES])
     assert extender == {name: (score + 5) // 10 for name, score in scheduler.items()}
 
     nodes = [KernelNode(name, 1000 * cpu, 1 << 20, gpus, model) for name, gpus, cpu, model in NODES]
-    pods = [KernelPod(4000, 1, GpuRequest(1, 500))] * 2
-    run = KernelRun(plan_of(nodes, pods), Scorer(weights, 50.0, 5.0), "fixed")
-    _, _, state, shapes, table, known, rule, hosts, scratch, memory = run.arguments(WORKLOAD, 10)
+    names = [each[0] for each in NODES]
+    before = [KernelPod(1000 * cpu, 1, GpuRequest(gpus, milli)) for _, milli, gpus, cpu, _ in running]
+    pods = [*before, *[KernelPod(4000, 1, GpuRequest(1, 500))] * 2]
+    scorer = Scorer(weights, 50.0, 5.0)
+    plan = plan_of(nodes, pods)
+    run = KernelRun(plan, scorer, "fixed")
+    sequence, _, state, shapes, table, known, rule, hosts, scratch, memory = run.arguments(WORKLOAD, 10)
+    for i, (node, _, _, _, devices) in enumerate(running):
+        n, shape = names.index(node), int(sequence.shape[i])
+        state.free[n, int(devices)] -= running[i][1]
+        account(n, shape, 1, 1, state, shapes, memory)
     renew_prices(memory, PRICE_STEP)
-    refresh(0, state, shapes, table, known, rule, hosts, scratch, memory)
+    shape = int(sequence.shape[len(running)])
+    refresh(shape, state, shapes, table, known, rule, hosts, scratch, memory)
     prices = weights[1, TERMS.index("price")] * memory.prices[state.model]
-    points = np.clip(np.floor(50.0 + 5.0 * (memory.base[0] + prices) + 0.5), 0, 100)
-    assert dict(zip([each[0] for each in NODES], points.astype(int).tolist(), strict=True)) == scheduler
+    points = np.clip(np.floor(50.0 + 5.0 * (memory.base[shape] + prices) + 0.5), 0, 100)
+    assert dict(zip(names, points.astype(int).tolist(), strict=True)) == scheduler
 
-    env = PlacementEnv(nodes, pods, workload=WORKLOAD)
-    observation, _ = env.reset(seed=seed)
-    names = [spec.name for spec in env._plan.specs]
+    shown, mask = np.zeros((len(NODES), FEATURES), dtype=np.float32), np.zeros(len(NODES), dtype=np.bool_)
+    episode = Episode(plan, WORKLOAD, scorer, shown, mask)
+    for node, *_ in running:
+        episode.step(names.index(node))
     columns = [*range(35), TERMS.index("price")]
-    shown = observation["nodes"].astype(float) @ weights[1, columns]
-    points = np.clip(np.floor(50.0 + 5.0 * shown + 0.5), 0, 100)
+    points = np.clip(np.floor(50.0 + 5.0 * (shown.astype(float) @ weights[1, columns]) + 0.5), 0, 100)
     assert dict(zip(names, points.astype(int).tolist(), strict=True)) == scheduler

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -47,13 +48,16 @@ def test_differences_are_paired_by_seed() -> None:
     assert not found.beats, "the interval of two seeds is wide"
 
 
-def test_evaluate_prints_a_row_per_list_policy_seed_rule_and_percent(data: Path, file: Path) -> None:
+def test_evaluate_prints_a_row_per_list_policy_seed_rule_and_percent(data: Path, file: Path, tmp_path: Path) -> None:
     arguments = ("evaluate", str(file), "--data", str(data), "--lists", "made", "--seeds", "42-43", "--ties", "all")
     rows = json.loads(podium(*arguments, "--json").out)
     assert len(rows) == 3 * 3 * 2 * 2
     assert {row["policy"] for row in rows} == {"test", "FGD", "BestFit"}
     assert all(50 < row["gpu_allocation_pct"] <= 100 for row in rows)
-    text = podium(*arguments).out
+    picture = tmp_path / "plot.svg"
+    text = podium(*arguments, "--plot", str(picture)).out
+    drawn = ElementTree.fromstring(picture.read_text())
+    assert any("made, arrived % 100" in (each.text or "") for each in drawn.iter())
     assert "smallest" in text
     counted = json.loads(podium(*arguments, "--knowledge", "counted", "--workers", "2", "--json").out)
     assert [row for row in counted if row["policy"] == "FGD"] == [row for row in rows if row["policy"] == "FGD"]

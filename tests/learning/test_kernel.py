@@ -9,8 +9,10 @@ import pytest
 pytest.importorskip("numba")
 
 from podium.learning.judge import scorer_of
-from podium.learning.kernel import RULES, KernelRun, Scorer
-from podium.learning.lists import NODE_LIST, find_list, find_nodes, node_specs, static_plan
+from podium.learning.kernel import RULES, KernelRun, Scorer, plan_of
+from podium.learning.kernel_state import KernelPod
+from podium.learning.lists import NODE_LIST, find_list, find_nodes, node_specs, pod_spec, static_plan
+from podium.placement.gpu.request import GpuRequest
 from tests.learning.engine_decisions import engine_decisions, kernel_decisions
 from tests.learning.lists import write_lists
 from tests.plugins.learned.policies import network_policy, random_policy, written
@@ -55,6 +57,22 @@ def test_decisions_of_a_network_are_those_of_the_plugin(data: Path, ties: str, s
     linear = KernelRun(plan, Scorer(given.matrix(), 50.0, 25.0), ties, SEED)
     linear.static(pods.workload)
     assert kernel_decisions(plan, linear, pods.pods, SEED) != found, "the network decides nothing"
+
+
+@pytest.mark.parametrize("knowledge", ["workload", "counted"])
+def test_decisions_do_not_depend_on_pods_that_come_later(data: Path, knowledge: str) -> None:
+    """All pods after the 60th are others: the first 60 decisions stay, with a policy, with a network."""
+    specs = node_specs(find_nodes(data))
+    pods = [pod_spec(pod) for pod in find_list("made", data).pods]
+    known = find_list("made", data).workload if knowledge == "workload" else None
+    others = [*pods[:60], *[KernelPod(1000, 10, GpuRequest(4, 1000))] * 30]
+    for policy in (random_policy(3), network_policy(3)):
+        found = []
+        for sequence in (pods, others):
+            run = KernelRun(plan_of(specs, sequence), scorer_of(policy), "fixed")
+            run.static(known)
+            found.append((run.chosen[:60].tolist(), run.devices[:60].tolist()))
+        assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("rule", sorted(set(RULES) - {"Random"}))

@@ -67,6 +67,9 @@ def evaluate(
     ] = KnowledgeSource.LIST,
     bound: Annotated[bool, typer.Option("--bound", help="Add what no policy can pass, by a linear program.")] = False,
     workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Runs at a time.")] = 1,
+    plot: Annotated[
+        str | None, typer.Option("--plot", metavar="FILE", help="Draw the differences as a picture (SVG).")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print a list of rows, one per list, policy and seed.")] = False,
 ) -> None:
     """Judge a policy by runs on pod lists, paired seed by seed with the published rules.
@@ -111,10 +114,23 @@ def evaluate(
             rows += [row for name in names for row in bounds(folder, name, numbers[0])]
     except (LearningError, PolicyError) as error:
         raise InputError(str(error)) from None
+    if plot is not None and contestants:
+        _plot(rows, contestants[0].name, [each.name for each in contestants[1:]], plot, protocol)
     if json:
         echo_json(rows)
     else:
         _show(rows, contestants[0].name if contestants else "")
+
+
+def _plot(rows: "list[Row]", policy: str, others: list[str], file: str, protocol: Protocol) -> None:
+    from podium.learning.judge import compare
+    from podium.learning.plot import differences_plot
+
+    unit = "load" if protocol is Protocol.CHURN else "arrived %"
+    try:
+        Path(file).write_text(differences_plot(compare(rows, policy, others), policy, unit))
+    except OSError as error:
+        raise InputError(f"{file}: cannot be written: {error.strerror}") from None
 
 
 def given_seeds(text: str, option: str = "--seeds") -> list[int]:

@@ -5,8 +5,8 @@
     reward       GPU placed as a share of the capacity
 
 A pod that fits one node is placed without asking, one that fits none is dropped; there is no way to refuse a pod.
-Terms are those of `placement.gpu.terms`, nodes are those of the kernel, filters are the kernel's. Terms are divided by
-constants, so that numbers are about 1.
+Terms are those of `placement.gpu.terms`, within ±100; nodes and filters are the kernel's. The device that a share gets
+is the one that a policy's score is best with, where one is given, otherwise the one with the least left that suffices.
 """
 
 from __future__ import annotations
@@ -17,104 +17,115 @@ from typing import Any
 
 import numpy as np
 
-from podium.learning.env_kernel import observe_nodes, put_on
+from podium.learning.env_kernel import DROPPED, GPU, NEXT, PLACED, WEIGHED, go_on, showing
 from podium.learning.extra import needed
-from podium.learning.kernel import KernelRun, Scorer, Workload, call, plan_of
-from podium.learning.kernel_choice import renew_prices
+from podium.learning.kernel import KernelPlan, KernelRun, Scorer, Workload, call, plan_of
 from podium.learning.kernel_state import KernelNode, KernelPod
 from podium.learning.lists import shuffled
-from podium.placement.gpu.prices import PRICE_STEP
-from podium.placement.gpu.terms import ACTION, GROUPS, STATE, TERMS, group_of
+from podium.placement.gpu.terms import GROUPS, TERMS, group_of
 
 gymnasium = needed("gymnasium")
-FEATURES = len(STATE) + len(ACTION) + 1
+FEATURES = WEIGHED + 1
 POD = 3 + len(GROUPS)
-HOSTS = 7
-"""Which of the kernel's arguments says whether H, Hf and Hg are computed."""
+HOSTS, RULE = 7, 6
+"""Which of the kernel's arguments says whether H, Hf and Hg are computed, and which how nodes are scored."""
 MOST = 100.0
 """Terms are kept within this."""
+NO_WEIGHTS = Scorer(np.zeros((len(GROUPS), len(TERMS))), 0.0, 1.0)
+
+
+class Episode:
+    """Pods of a plan that are placed one after another; what is shown is written into given arrays."""
+
+    def __init__(self, plan: KernelPlan, workload: Workload, scorer: Scorer, shown: Any, mask: Any) -> None:
+        run = KernelRun(plan, scorer._replace(network=None), "fixed")
+        arguments: list[Any] = list(run.arguments(workload, len(plan.gpu) + 1))
+        arguments[HOSTS] = True  # all terms are shown
+        arguments[RULE], arguments[-1] = showing(arguments[RULE], arguments[-1])
+        self._arguments, self._said = arguments, np.zeros(4, dtype=np.int64)
+        self.plan, self.memory, self._shown, self.mask = plan, arguments[-1], shown, mask
+        self.capacity = sum(plan.capacity.values())
+        self.at = self.placed = self.dropped = 0
+        self._go_on(-1)
+
+    @property
+    def over(self) -> bool:
+        return self.at >= len(self.plan.gpu)
+
+    def step(self, action: int) -> float:
+        """Place the pod; gives the share of the capacity that was placed until the next choice."""
+        return self._go_on(action if self.mask[action] else int(self.mask.argmax()))
+
+    def _go_on(self, action: int) -> float:
+        said = self._said
+        call(go_on, self.at, action, *self._arguments, self._shown, self.mask, said)
+        self.at = int(said[NEXT])
+        self.placed += int(said[PLACED])
+        self.dropped += int(said[DROPPED])
+        return float(said[GPU]) / self.capacity
+
+    def pod(self) -> Any:
+        """float32[POD] of the pod that is to be placed."""
+        pod = np.zeros(POD, dtype=np.float32)
+        if not self.over:
+            cpu, request = self.plan.kinds[self.at]
+            pod[:3] = min(cpu / 10_000, MOST), min(request.gpus, MOST), request.milli / 1000
+            pod[3 + group_of(request.gpus, request.milli)] = 1.0
+        return pod
+
+
+def spaces_of(nodes: Sequence[KernelNode]) -> tuple[Any, Any]:
+    """What is observed, and what can be done."""
+    spaces, many = gymnasium.spaces, len(nodes)
+    models = {node.model for node in nodes if node.gpus}
+    observed = {
+        "nodes": spaces.Box(-MOST, MOST, (many, FEATURES), np.float32),
+        "pod": spaces.Box(0.0, MOST, (POD,), np.float32),
+        "global": spaces.Box(0.0, MOST, (len(models) + 1,), np.float32),
+        "mask": spaces.MultiBinary(many),
+    }
+    return spaces.Dict(observed), spaces.Discrete(many)
 
 
 class PlacementEnv(gymnasium.Env):  # type: ignore[misc, name-defined]
     """Pods of a list, in random order, on a cluster that is empty at the start."""
 
     def __init__(
-        self, nodes: Sequence[KernelNode], pods: Sequence[KernelPod], workload: Workload | None = None
+        self,
+        nodes: Sequence[KernelNode],
+        pods: Sequence[KernelPod],
+        workload: Workload | None = None,
+        scorer: Scorer = NO_WEIGHTS,
     ) -> None:
         """`workload` is what is known of the pods to come; without it, the pods themselves."""
-        self._given, self._pods = tuple(nodes), tuple(pods)
+        self._given, self._pods, self._scorer = tuple(nodes), tuple(pods), scorer
         self._workload = workload or Counter((pod.cpu, pod.request) for pod in pods)
-        spaces, many = gymnasium.spaces, len(self._given)
-        self._models = sorted({node.model for node in self._given if node.gpus})
-        self.action_space = spaces.Discrete(many)
-        self.observation_space = spaces.Dict(
-            {
-                "nodes": spaces.Box(-MOST, MOST, (many, FEATURES), np.float32),
-                "pod": spaces.Box(0.0, MOST, (POD,), np.float32),
-                "global": spaces.Box(0.0, MOST, (len(self._models) + 1,), np.float32),
-                "mask": spaces.MultiBinary(many),
-            }
-        )
-        self._out = np.zeros((many, FEATURES))
-        self._mask = np.zeros(many, dtype=np.bool_)
+        self.observation_space, self.action_space = spaces_of(self._given)
+        self._shown = np.zeros((len(self._given), FEATURES), dtype=np.float32)
+        self._mask = np.zeros(len(self._given), dtype=np.bool_)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         drawn = int(self.np_random.integers(2**31))
         sequence = [self._pods[i] for i in np.random.default_rng(drawn).permutation(len(self._pods))]
-        plan = self._plan = plan_of(shuffled(self._given, drawn), sequence)
-        run = KernelRun(plan, Scorer(np.zeros((len(GROUPS), len(TERMS))), 0.0, 1.0), "fixed")
-        self._arguments: list[Any] = list(run.arguments(self._workload, len(sequence) + 1))
-        self._arguments[HOSTS] = True  # all terms are shown
-        self._memory = self._arguments[-1]
-        self._capacity = sum(plan.capacity.values())
-        self._next = 0
-        self.placed = self.dropped = 0
-        self._advance()
+        plan = plan_of(shuffled(self._given, drawn), sequence)
+        self.episode = Episode(plan, self._workload, self._scorer, self._shown, self._mask)
         return self._observation(), {}
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         allowed = bool(self._mask[action])
-        node = int(action) if allowed else int(self._mask.argmax())
-        reward = self._place(node)
-        reward += self._advance()
-        over = self._next >= len(self._plan.gpu)
-        return self._observation(), reward, over, False, {"allowed": allowed}
+        reward = self.episode.step(int(action))
+        return self._observation(), reward, self.episode.over, False, {"allowed": allowed}
 
-    def _place(self, node: int) -> float:
-        _, _, nodes, shapes = self._arguments[:4]
-        put_on(node, self._next, self._plan.pods, nodes, shapes, self._memory)
-        gpu = float(self._plan.gpu[self._next])
-        self.placed += 1
-        self._next += 1
-        return gpu / self._capacity
-
-    def _advance(self) -> float:
-        """Go on to the next pod with a choice; gives the reward of those placed on the way."""
-        reward = 0.0
-        while self._next < len(self._plan.gpu):
-            renew_prices(self._memory, PRICE_STEP)
-            feasible = call(observe_nodes, self._next, *self._arguments, self._out, self._mask)
-            if feasible > 1:
-                return reward
-            if feasible:
-                reward += self._place(int(self._mask.argmax()))
-            else:
-                self.dropped += 1
-                self._next += 1
-        self._out[:], self._mask[:] = 0.0, False
-        return reward
+    def action_masks(self) -> Any:
+        """The mask, under the name that libraries for masked actions ask for."""
+        return self._mask
 
     def _observation(self) -> dict[str, Any]:
-        pod = np.zeros(POD, dtype=np.float32)
-        if self._next < len(self._plan.gpu):
-            cpu, request = self._plan.kinds[self._next]
-            pod[:3] = cpu / 10_000, request.gpus, request.milli / 1000
-            pod[3 + group_of(request.gpus, request.milli)] = 1.0
         return {
-            "nodes": np.clip(self._out, -MOST, MOST).astype(np.float32),
-            "pod": np.clip(pod, 0.0, MOST),
-            "global": self._memory.prices.astype(np.float32),
+            "nodes": self._shown.copy(),
+            "pod": self.episode.pod(),
+            "global": self.episode.memory.prices.astype(np.float32),
             "mask": self._mask.astype(np.int8),
         }
 

@@ -1,18 +1,39 @@
-"""Computes what the environment shows of each node that a pod fits, in compiled code."""
+"""Goes from one pod with a choice to the next and shows the nodes that it fits, in compiled code.
+
+Terms are remembered per shape of pods and node, as the scores of a run are: only nodes that changed are computed again.
+"""
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from podium.learning.extra import compiled
-from podium.learning.kernel_choice import Memory, account
-from podium.learning.kernel_runs import fits
-from podium.learning.kernel_score import Rule, Scratch, learned_score, state
-from podium.learning.kernel_state import Bools, ClassTable, Floats, Ints, KernelNodes, KernelPods, KernelShapes
+from podium.learning.kernel_choice import Memory, put, refresh, renew_prices
+from podium.learning.kernel_score import KernelNetwork, Rule, Scratch
+from podium.learning.kernel_state import NOT_FEASIBLE, Bools, ClassTable, Ints, KernelNodes, KernelPods, KernelShapes
 from podium.placement.gpu.knowledge import Knowledge
+from podium.placement.gpu.prices import PRICE_STEP
+from podium.placement.gpu.terms import ACTION, STATE, TERMS
+
+WEIGHED = len(STATE) + len(ACTION)
+NEXT, PLACED, DROPPED, GPU = range(4)
+"""What `go_on` says: the next pod with a choice (behind the last: none), and pods and GPU thousandths on the way."""
+Shown = NDArray[np.float32]
+
+
+def showing(rule: Rule, memory: Memory) -> tuple[Rule, Memory]:
+    """Have the first layer of a network, which is remembered, be the terms themselves."""
+    none = np.zeros((0, 0))
+    terms = KernelNetwork(np.eye(WEIGHED, len(TERMS)), none, none, none, np.zeros(0), none)
+    shapes, nodes = memory.base.shape
+    return rule._replace(network=terms), memory._replace(hidden=np.zeros((shapes, nodes, WEIGHED)))
 
 
 @compiled
-def observe_nodes(
+def go_on(
     pod: int,
+    action: int,
     pods: KernelPods,
     ties: int,
     nodes: KernelNodes,
@@ -23,59 +44,56 @@ def observe_nodes(
     hosts: bool,
     scratch: Scratch,
     memory: Memory,
-    out: Floats,
+    out: Shown,
     mask: Bools,
-) -> int:
-    """Fill `out` (nodes × terms) with state terms before minus after, and action terms; gives how many nodes fit."""
-    s = pods.shape[pod]
-    feasible = 0
-    for n in range(len(nodes.cpu)):
-        out[n, :] = 0.0
-        mask[n] = fits(n, s, pods.memory[pod], pods.models[pod], nodes, shapes)
-        if not mask[n]:
-            continue
-        feasible += 1
-        width = nodes.gpus[n]
-        free = nodes.free[n, :width]
-        devices = scratch.devices[:width]
-        devices[:] = free
-        left = take(devices, shapes.gpus[s], shapes.milli[s])
-        state(nodes.cpu[n], free, nodes.model[n], table, known, hosts, scratch.amounts, scratch.state[n])
-        learned_score(n, s, devices, left, nodes, shapes, table, known, rule, hosts, scratch)
-        for i in range(20):
-            out[n, i] = scratch.state[n, i] - scratch.after[i]
-        for i in range(15):
-            out[n, 20 + i] = scratch.action[i]
-        if shapes.gpus[s] > 0:
-            share = 1.0 if pods.models[pod] == 0 else 0.5
-            out[n, 35] = share * memory.prices[nodes.model[n]]
-    return feasible
+    said: Ints,
+) -> None:
+    """Have node `action` hold a pod (−1: none yet), then go on to the next pod that fits several nodes.
 
-
-@compiled
-def take(devices: Ints, gpus: int, milli: int) -> int:
-    """Take GPUs of devices that suffice: whole ones from the first on, a share from the one with the least left.
-
-    Gives what that one has left, −1 but for shares.
+    `out` gets nodes × terms of that pod, the price last, within ±100; `mask` the nodes that it fits.
     """
-    if gpus > 0 and milli < 1000:
-        best = -1
-        for i in range(len(devices)):
-            if devices[i] >= milli and (best < 0 or devices[i] < devices[best]):
-                best = i
-        devices[best] -= milli
-        return int(devices[best])
-    missing = gpus
-    for i in range(len(devices)):
-        if missing > 0 and devices[i] == 1000:
-            devices[i] = 0
-            missing -= 1
-    return -1
-
-
-@compiled
-def put_on(n: int, pod: int, pods: KernelPods, nodes: KernelNodes, shapes: KernelShapes, memory: Memory) -> None:
-    """Have a node hold a pod."""
-    s = pods.shape[pod]
-    take(nodes.free[n, : nodes.gpus[n]], shapes.gpus[s], shapes.milli[s])
-    account(n, s, pods.memory[pod], 1, nodes, shapes, memory)
+    said[:] = 0
+    i = pod
+    if action >= 0:
+        s = pods.shape[i]
+        put(action, s, pods.memory[i], nodes, shapes, table, known, rule, hosts, scratch, memory)
+        said[1] += 1
+        said[3] += shapes.gpus[s] * shapes.milli[s]
+        i += 1
+    while i < len(pods.shape):
+        s = pods.shape[i]
+        need = pods.memory[i]
+        refresh(s, nodes, shapes, table, known, rule, hosts, scratch, memory)
+        renew_prices(memory, PRICE_STEP)
+        base = memory.base[s]
+        allowed = shapes.allowed[pods.models[i]]
+        feasible = 0
+        only = -1
+        for n in range(len(base)):
+            mask[n] = base[n] != NOT_FEASIBLE and nodes.memory[n] >= need and allowed[nodes.model[n]]
+            if mask[n]:
+                feasible += 1
+                only = n
+        if feasible > 1:
+            break
+        if feasible == 1:
+            put(only, s, need, nodes, shapes, table, known, rule, hosts, scratch, memory)
+            said[1] += 1
+            said[3] += shapes.gpus[s] * shapes.milli[s]
+        else:
+            said[2] += 1
+        i += 1
+    said[0] = i
+    out[:, :] = 0.0
+    if i >= len(pods.shape):
+        mask[:] = False
+        return
+    s = pods.shape[i]
+    half = 1.0 if pods.models[i] == 0 else 0.5
+    last = out.shape[1] - 1
+    for n in range(len(mask)):
+        if mask[n]:
+            for t in range(last):
+                out[n, t] = min(max(memory.hidden[s, n, t], -100.0), 100.0)
+            if shapes.gpus[s] > 0:
+                out[n, last] = half * memory.prices[nodes.model[n]]
