@@ -42,7 +42,7 @@ class Episode:
         arguments: list[Any] = list(run.arguments(workload, len(plan.gpu) + 1))
         arguments[HOSTS] = True  # all terms are shown
         arguments[RULE], arguments[-1] = showing(arguments[RULE], arguments[-1])
-        self._arguments, self._said = arguments, np.zeros(4, dtype=np.int64)
+        self._arguments, self._counts = arguments, np.zeros(4, dtype=np.int64)
         self.plan, self.memory, self._shown, self.mask = plan, arguments[-1], shown, mask
         self.capacity = sum(plan.capacity.values())
         self.at = self.placed = self.dropped = 0
@@ -57,12 +57,12 @@ class Episode:
         return self._go_on(action if self.mask[action] else int(self.mask.argmax()))
 
     def _go_on(self, action: int) -> float:
-        said = self._said
-        call(go_on, self.at, action, *self._arguments, self._shown, self.mask, said)
-        self.at = int(said[NEXT])
-        self.placed += int(said[PLACED])
-        self.dropped += int(said[DROPPED])
-        return float(said[GPU]) / self.capacity
+        counts = self._counts
+        call(go_on, self.at, action, *self._arguments, self._shown, self.mask, counts)
+        self.at = int(counts[NEXT])
+        self.placed += int(counts[PLACED])
+        self.dropped += int(counts[DROPPED])
+        return float(counts[GPU]) / self.capacity
 
     def pod(self) -> Any:
         """float32[POD] of the pod that is to be placed."""
@@ -75,16 +75,16 @@ class Episode:
 
 
 def spaces_of(nodes: Sequence[KernelNode]) -> tuple[Any, Any]:
-    """What is observed, and what can be done."""
+    """What is parts, and what can be done."""
     spaces, many = gymnasium.spaces, len(nodes)
     models = {node.model for node in nodes if node.gpus}
-    observed = {
+    parts = {
         "nodes": spaces.Box(-MOST, MOST, (many, FEATURES), np.float32),
         "pod": spaces.Box(0.0, MOST, (POD,), np.float32),
         "global": spaces.Box(0.0, MOST, (len(models) + 1,), np.float32),
         "mask": spaces.MultiBinary(many),
     }
-    return spaces.Dict(observed), spaces.Discrete(many)
+    return spaces.Dict(parts), spaces.Discrete(many)
 
 
 class PlacementEnv(gymnasium.Env):  # type: ignore[misc, name-defined]

@@ -46,19 +46,19 @@ def go_on(
     memory: Memory,
     out: Shown,
     mask: Bools,
-    said: Ints,
+    counts: Ints,
 ) -> None:
     """Have node `action` hold a pod (−1: none yet), then go on to the next pod that fits several nodes.
 
     `out` gets nodes × terms of that pod, the price last, within ±100; `mask` the nodes that it fits.
     """
-    said[:] = 0
+    counts[:] = 0
     i = pod
     if action >= 0:
         s = pods.shape[i]
         put(action, s, pods.memory[i], nodes, shapes, table, known, rule, hosts, scratch, memory)
-        said[1] += 1
-        said[3] += shapes.gpus[s] * shapes.milli[s]
+        counts[1] += 1
+        counts[3] += shapes.gpus[s] * shapes.milli[s]
         i += 1
     while i < len(pods.shape):
         s = pods.shape[i]
@@ -78,12 +78,12 @@ def go_on(
             break
         if feasible == 1:
             put(only, s, need, nodes, shapes, table, known, rule, hosts, scratch, memory)
-            said[1] += 1
-            said[3] += shapes.gpus[s] * shapes.milli[s]
+            counts[1] += 1
+            counts[3] += shapes.gpus[s] * shapes.milli[s]
         else:
-            said[2] += 1
+            counts[2] += 1
         i += 1
-    said[0] = i
+    counts[0] = i
     out[:, :] = 0.0
     if i >= len(pods.shape):
         mask[:] = False
