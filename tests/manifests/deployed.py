@@ -7,7 +7,7 @@ service account, the files of its ConfigMap and its environment; only addresses 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +51,12 @@ class Replica:
         namespace: str = "kube-system",
         server: str | None = None,
         ready: str = "",
-        more: Sequence[str] = (),
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         deployment = plane.client.get("apps/v1/Deployment", name, namespace)
         self.pod: Object = deployment["spec"]["template"]["spec"]
         self.urls: dict[str, str] = {}
-        self._plane, self._name, self._ready, self._more = plane, name, ready, more
+        self._plane, self._name, self._ready, self._variables = plane, name, ready, variables or {}
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self.kubeconfig = kubeconfig_of(plane, self.pod["serviceAccountName"], folder, namespace, server)
@@ -71,8 +71,8 @@ class Replica:
         (container,) = (each for each in self.pod["containers"] if each["name"] == container_name)
         arguments = [each.replace(CONFIG_FOLDER, str(self.folder)) for each in container["args"]]
         command, environment = arguments[0], dict(podium_environment())
-        arguments += ["--kubeconfig", str(self.kubeconfig), *self._more]
-        environment |= {each["name"]: each["value"] for each in container.get("env", ())}
+        arguments += ["--kubeconfig", str(self.kubeconfig)]
+        environment |= {each["name"]: each["value"] for each in container.get("env", ())} | dict(self._variables)
         port = free_port()
         if command in ("run", "controller"):
             arguments += ["--bind-address", LOOPBACK, f"--secure-port={port}"]

@@ -27,7 +27,9 @@ from tests.placement.devices.worlds import device
 from tests.testbed import ControlPlane
 from tests.testbed.apiclient import Object
 from tests.testbed.connections import ConnectionPool
+from tests.testbed.exporter import Exporter
 from tests.testbed.http_faults import FaultProxy, Faults
+from tests.testbed.monitoring import Job, PrometheusServer, Target
 from tests.testbed.objects import make_node, make_pod
 
 DEVICES = "resource.k8s.io"
@@ -244,12 +246,39 @@ def test_agents_use_every_right_of_their_own_role(agents: str, plane: ControlPla
     assert refused(plane, name) == set()
 
 
-@pytest.mark.parametrize("kind", ["allocation"])
-def test_annotators_use_every_right(kind: str, plane: ControlPlane, tmp_path: Path) -> None:
-    objects = printed("annotate", kind)
-    name = f"podium-annotate-{kind}"
-    apply(plane, objects)
+@pytest.mark.parametrize("kind", ["usage", "allocation"])
+def test_annotators_use_every_right(kind: str, plane: ControlPlane, prometheus_programs: None, tmp_path: Path) -> None:
     plane.client.create_all([make_node("n1"), make_pod("p", cpu="1", nodeName="n1")])
-    Replica(plane, name, tmp_path).start("annotate")
-    until(lambda: granted(objects) <= used(plane, name), f"every right is used but {granted(objects)}")
+    name = f"podium-annotate-{kind}"
+    with Exporter() as exporter:
+        for metric in ("node_memory_MemTotal_bytes", "node_memory_MemAvailable_bytes"):
+            exporter.set(metric, 2**30, node="n1")
+        with PrometheusServer([Job("nodes", [Target(exporter.address)], honor_labels=True)]) as prometheus:
+            prometheus.poll("node_memory_MemTotal_bytes", bool)
+            objects = printed("annotate", kind, "--prometheus", prometheus.url)
+            apply(plane, objects)
+            annotator = Replica(plane, name, tmp_path, variables={"ANNOTATE_FREQ": "1"}).start("annotate")
+            until(lambda: granted(objects) <= used(plane, name), "every right is used", annotator)
+            annotator.stop()
     assert refused(plane, name) == set()
+
+
+def test_a_shadow_reads_and_writes_nothing(plane: ControlPlane, tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
+    objects = printed("run", "--config", str(file), "--shadow", "--name", "podium-shadow")
+    apply(plane, objects)
+    replica = Replica(plane, "podium-shadow", tmp_path / "pod", ready="podium runs")
+    shadow = replica.start("podium")
+    scrape(plane, replica.urls["podium"])
+    plane.client.create_all([make_node("n1"), make_node("n2"), make_pod("small", cpu="1"), make_pod("huge", cpu="100")])
+    plane.client.bind("small", "n1")
+    until(lambda: granted(objects) <= used(plane, "podium-shadow"), "every right is used", shadow)
+    compared = ConnectionPool(replica.urls["podium"], ca_path=None, headers={"Authorization": f"Bearer {plane.token}"})
+    counted = b'podium_shadow_comparisons_total{outcome="'
+    until(lambda: counted in compared.request("GET", "/metrics").body, "a decision is compared", shadow)
+    compared.close()
+    assert refused(plane, "podium-shadow") == set()
+    reading = {"list", "watch", "get"}
+    reviews = {"tokenreviews", "subjectaccessreviews"}
+    assert {each for each in used(plane, "podium-shadow") if each[2] not in reading and each[1] not in reviews} == set()
