@@ -77,8 +77,9 @@ class NodeAnswers:
             answer = shared.get(devices)
             if answer is None:
                 try:
-                    prepared = self._prepared or prepare(claims, uses.classes, devices.pools, node, uses.tally)
-                    found = search(node, devices, prepared, uses.tally, limit())
+                    expired = limit()
+                    prepared = self._prepared or prepare(claims, uses.classes, devices.pools, node, uses.tally, expired)
+                    found = search(node, devices, prepared, uses.tally, expired)
                     answer = GIVES_NOTHING if found is None else GIVES, found
                 except InvalidPoolsError:
                     answer = CONTRADICTS, None

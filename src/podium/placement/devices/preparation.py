@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -29,6 +29,10 @@ NO_NODE: Final = Node()
 NOTHING_IN_USE: Final = DeviceTally()
 
 
+def never() -> bool:
+    return False
+
+
 class AllocationError(Exception):
     """Something that ends the whole attempt: no node is tried any more."""
 
@@ -44,6 +48,8 @@ class PreparedRequest:
     parent: str = ""
     count: int = 0
     every: list[OfferedDevice] | None = None
+    expired: Callable[[], bool] = never
+    """Whether the time for a node is over: asked before selectors are evaluated, which takes its time."""
     _selectable: dict[OfferedDevice, bool] = field(default_factory=dict)
 
     @cached_property
@@ -65,6 +71,8 @@ class PreparedRequest:
     def selects(self, offered: OfferedDevice) -> bool:
         known = self._selectable.get(offered)
         if known is None:
+            if self.expired():
+                raise TimeoutError
             known = _selected(f"class {self.device_class.name}", self.device_class.spec.selectors, offered)
             if known and self.request.selectors:
                 known = _selected(f"claim {self.claim.key}", self.request.selectors, offered)
@@ -116,12 +124,13 @@ def prepare(
     pools: Sequence[DevicePool] = (),
     node: Node = NO_NODE,
     tally: DeviceTally = NOTHING_IN_USE,
+    expired: Callable[[], bool] = never,
 ) -> list[PreparedClaim]:
     """The claims ready for the search; AllocationError where one cannot be.
 
-    Node, pools and tally matter only where all devices are asked for.
+    Node, pools, tally and `expired` matter only where all devices are asked for; TimeoutError where that takes long.
     """
-    return [_prepare_claim(claim, classes, pools, node, tally) for claim in claims]
+    return [_prepare_claim(claim, classes, pools, node, tally, expired) for claim in claims]
 
 
 def _prepare_claim(
@@ -130,12 +139,13 @@ def _prepare_claim(
     pools: Sequence[DevicePool],
     node: Node,
     tally: DeviceTally,
+    expired: Callable[[], bool],
 ) -> PreparedClaim:
     requests = []
     needed = 0
     for request in claim.spec.devices.requests:
         prepared = [
-            _prepare_request(claim, request, each, classes, pools, node, tally)
+            _prepare_request(claim, request, each, classes, pools, node, tally, expired)
             for each in request.first_available or (request.exactly or DeviceSubRequest(),)
         ]
         requests.append(prepared)
@@ -158,6 +168,7 @@ def _prepare_request(
     pools: Sequence[DevicePool],
     node: Node,
     tally: DeviceTally,
+    expired: Callable[[], bool],
 ) -> PreparedRequest:
     name = request.name if parent.first_available else parent.name
     place = f"claim {claim.key}, request {name}"
@@ -171,7 +182,8 @@ def _prepare_request(
     if device_class is None:
         missing = not_found("deviceclass.resource.k8s.io", request.device_class_name)
         raise AllocationError(f"{place}: could not retrieve device class {request.device_class_name}: {missing}")
-    prepared = PreparedRequest(claim, request, name, device_class, parent.name if parent.first_available else "")
+    parent_name = parent.name if parent.first_available else ""
+    prepared = PreparedRequest(claim, request, name, device_class, parent_name, expired=expired)
     match request.allocation_mode:
         case mode if mode == EXACT_COUNT:
             prepared.count = request.wanted

@@ -29,7 +29,7 @@ from podium.placement.devices.constraints import ConstraintState
 from podium.placement.devices.counters import CounterBalance
 from podium.placement.devices.inventory import DevicePool, NodeDevices, OfferedDevice
 from podium.placement.devices.outcome import ChosenDevice, allocation
-from podium.placement.devices.preparation import AllocationError, PreparedClaim, PreparedRequest, prepare
+from podium.placement.devices.preparation import AllocationError, PreparedClaim, PreparedRequest, never, prepare
 from podium.placement.devices.tally import Consumed, DeviceID, DeviceTally, consume, release
 
 CONTRADICTION = "invalid resource pools were encountered"
@@ -52,10 +52,6 @@ def _new_share() -> str:
     return str(uuid4())
 
 
-def _never() -> bool:
-    return False
-
-
 def allocate(
     node: Node,
     pools: list[DevicePool],
@@ -63,7 +59,7 @@ def allocate(
     classes: Mapping[str, DeviceClass],
     tally: DeviceTally,
     *,
-    expired: Callable[[], bool] = _never,
+    expired: Callable[[], bool] = never,
     new_share: Callable[[], str] = _new_share,
 ) -> list[Allocation] | None:
     """What each claim gets on the node; None where there is no solution.
@@ -71,7 +67,7 @@ def allocate(
     AllocationError ends the attempt on all nodes, InvalidPoolsError and TimeoutError are about this one. `expired` says
     whether the time is over, `new_share` makes the identifier of a share.
     """
-    prepared = prepare(claims, classes, pools, node, tally)
+    prepared = prepare(claims, classes, pools, node, tally, expired)
     found = search(node, NodeDevices(pools, same_everywhere=False), prepared, tally, expired)
     return None if found is None else found.allocations(node.name, new_share)
 
@@ -95,11 +91,15 @@ def search(
     devices: NodeDevices,
     claims: Sequence[PreparedClaim],
     tally: DeviceTally,
-    expired: Callable[[], bool] = _never,
+    expired: Callable[[], bool] = never,
 ) -> Solution | None:
     """The first solution for claims that are prepared."""
     if expired():
         raise TimeoutError
+    for claim in claims:
+        for alternatives in claim.requests:
+            for request in alternatives:
+                request.expired = expired
     found, is_first = _first_free(devices, claims, tally)
     if found is None and not is_first:
         full = _Search(node, devices, claims, tally, expired)
