@@ -20,7 +20,8 @@ from podium.bench.templates import NODE, Maker, ObjectTemplate
 from podium.bench.zone_reports import report_zones
 from podium.kube import CSINode, Namespace, Node, Pod, ResourceClaim
 from podium.kube.claim_status import deallocated
-from podium.placement.devices import allocate
+from podium.placement.devices.preparation import prepare
+from podium.placement.devices.search import search
 from podium.placement.devices.uses import uses_of
 
 Count = int | str
@@ -165,12 +166,14 @@ class AllocateClaims:
         objects, rng = run.scheduler.cluster.objects, random.Random(0)
         uses = uses_of(objects)
         nodes = [node for node in run.scheduler.cluster.nodes if node is not None]
-        for claim in [each for each in objects.resource_claims if each.namespace == self.namespace]:
+        claims = [each for each in objects.resource_claims if each.namespace == self.namespace]
+        prepared = prepare(claims[:1], uses.classes)  # all ask for the same
+        for claim in claims:
             for node in rng.sample(nodes, len(nodes)):
-                found = allocate(node, uses.inventory.pools(node), [claim], uses.classes, uses.tally)
+                found = search(node, uses.inventory.devices(node), prepared, uses.tally)
                 if found is not None:
-                    given = replace(claim, status=replace(claim.status, allocation=found[0]))
-                    run.scheduler.intake.set(given)
+                    (allocation,) = found.allocations(node.name)
+                    run.scheduler.intake.set(replace(claim, status=replace(claim.status, allocation=allocation)))
                     break
 
 

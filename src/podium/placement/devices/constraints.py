@@ -26,20 +26,29 @@ class ConstraintState:
         """Take a device into account; False where it violates the constraint, and then nothing has changed."""
         if not self._applies(request, subrequest):
             return True
-        attribute = _look_up(device, device_id, self._attribute)
-        if attribute is None:
+        if not self.allows(request, subrequest, device, device_id):
             return False
+        attribute = _look_up(device, device_id, self._attribute)
+        assert attribute is not None
         if self._devices == 0:
             self._first = attribute
-        elif self._distinct:
-            if any(_repeats(attribute, other) for other in self._of_request.values()):
-                return False
-        elif not _same(attribute, self._first):
-            return False
         if self._distinct:
             self._of_request[request] = attribute
         self._devices += 1
         return True
+
+    def allows(self, request: str, subrequest: str, device: Device, device_id: DeviceID) -> bool:
+        """Whether a device could be taken into account."""
+        if not self._applies(request, subrequest):
+            return True
+        attribute = _look_up(device, device_id, self._attribute)
+        if attribute is None:
+            return False
+        if self._devices == 0:
+            return True
+        if self._distinct:
+            return not any(_repeats(attribute, other) for other in self._of_request.values())
+        return _same(attribute, self._first)
 
     def remove(self, request: str, subrequest: str) -> None:
         if self._applies(request, subrequest):

@@ -35,14 +35,17 @@ class OfferedDevice:
     _answers_for_counting: dict[str, bool] = field(default_factory=dict)
 
     @cached_property
+    def whole(self) -> bool:
+        """Whether the device goes to one claim with all its capacity."""
+        policies = any(each.request_policy for each in self.device.capacity.values())
+        return not (self.device.allow_multiple_allocations or policies)
+
+    @cached_property
     def plain(self) -> bool:
-        """Whether the device goes to one claim as a whole, with nothing else to be looked at."""
+        """Whether it goes so, and nothing else has to be looked at."""
         device = self.device
-        policies = any(each.request_policy for each in device.capacity.values())
         chosen = self.slice.spec.per_device_node_selection
-        return not (
-            device.allow_multiple_allocations or device.consumes_counters or device.taints or policies or chosen
-        )
+        return self.whole and not (device.consumes_counters or device.taints or chosen)
 
     @cached_property
     def _values(self) -> SelectableDevice:

@@ -109,6 +109,10 @@ class NodeAnswers:
         for row in nodes:
             self._forget(row)
         for pool in dict.fromkeys(pools):
+            for claim in self._prepared or ():
+                for alternatives in claim.requests:
+                    for request in alternatives:
+                        request.full.pop(pool, None)
             for devices in inventory.seeing(pool):
                 for row in self._rows_of.pop(devices, ()):
                     self._forget(row)

@@ -22,7 +22,7 @@ from podium.kube.devices import (
 )
 from podium.kube.node import Node
 from podium.placement.devices.capacity import fits
-from podium.placement.devices.inventory import DevicePool, OfferedDevice, device_matches
+from podium.placement.devices.inventory import DevicePool, OfferedDevice, PoolID, device_matches
 from podium.placement.devices.tally import DeviceTally
 
 NO_NODE: Final = Node()
@@ -51,6 +51,8 @@ class PreparedRequest:
     expired: Callable[[], bool] = never
     """Whether the time for a node is over: asked before selectors are evaluated, which takes its time."""
     _selectable: dict[OfferedDevice, bool] = field(default_factory=dict)
+    full: dict[PoolID, set[OfferedDevice]] = field(default_factory=dict)
+    """Devices that have too little capacity left, by pool; to be forgotten when their use changes."""
 
     @cached_property
     def is_plain(self) -> bool:

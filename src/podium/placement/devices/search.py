@@ -243,11 +243,20 @@ class _Search:
             offered = request.every[index]
             mark = self._take(claim, request, self._pool_of[offered], offered, must=True)
             return mark is not None and self._or_undo(mark, claim, number, request, index, 0)
+        constraints, name = self._constraints[claim], request.parent or request.name
         for place in range(start, len(self._places)):
             pool, offered = self._places[place]
-            if self._is_in_use(claim, request, offered.id) or not request.can_take(offered, self._node):
+            if offered in request.full.get(pool.id, ()) or self._is_in_use(claim, request, offered.id):
+                continue
+            if not request.can_take(offered, self._node):
                 continue
             if not self._has_capacity(request, offered):
+                if offered.id not in self._consumed:
+                    request.full.setdefault(pool.id, set()).add(offered)
+                continue
+            if constraints and not all(
+                each.allows(name, _subrequest(request), offered.device, offered.id) for each in constraints
+            ):
                 continue
             mark = self._take(claim, request, pool, offered, must=False)
             if mark is not None and self._or_undo(mark, claim, number, request, index, place + 1):
@@ -271,6 +280,8 @@ class _Search:
         return device in self._tally.dedicated or bool(self._taken.get(device))
 
     def _has_capacity(self, request: PreparedRequest, offered: OfferedDevice) -> bool:
+        if request.request.capacity is None and offered.whole and offered.id not in self._tally.consumed:
+            return True
         in_use = self._tally.consumed.get(offered.id, {})
         being_allocated = self._consumed.get(offered.id, {})
         return fits(offered.device.capacity, request.request.capacity, in_use, being_allocated)
