@@ -257,7 +257,7 @@ DEVICES = (
             AllocateClaims("init"),
             SteadyPods(10, "measured", POD_WITH_TEMPLATE, (TWO_OF_A_SLICE,), "test"),
         ],
-        {"2000pods_100nodes": {"nodes": 100, "slices": 2000, "init": 2000, "measured": 2000}},
+        {"2000pods_100nodes": {"nodes": 100, "slices": 2000, "init": 2000, "measured": 500}},
     ),
     *case(
         "ConsumableCapacity",
