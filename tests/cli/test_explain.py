@@ -9,6 +9,8 @@ import yaml
 
 from tests.cli.command import podium
 from tests.cli.texts import HEADER, SAMPLE, documents, node, pod, requesting, write
+from tests.placement.devices import worlds
+from tests.testbed.objects import make_node, make_pod
 
 NODES = documents(node("n1"), node("n2", cpu=8))
 
@@ -223,3 +225,27 @@ def test_a_plugin_that_raises_is_shown_with_its_traceback_when_asked(tmp_path: P
     assert "cycle.pod.labels['colour']" in ran.err
     assert "Traceback" not in quiet.err
     assert "-v shows where it failed" in " ".join(quiet.err.split())
+
+
+@pytest.mark.parametrize(
+    ("selector", "problem"),
+    [
+        ("device.driver ==", "CEL compile error: compilation failed: ERROR: <input>:1:17: Syntax error"),
+        ("device.nope", "CEL compile error: compilation failed: ERROR: <input>:1:7: undefined field 'nope'"),
+        (
+            "(" * 500 + "true" + ")" * 500,
+            "CEL compile error: compilation failed: ERROR: <input>:-1:0: expression",
+        ),
+        ("[1, 2].all(x, x / 0 == 1)", "CEL runtime error: division by zero"),
+    ],
+)
+def test_a_selector_of_devices_that_is_none_is_named(selector: str, problem: str, tmp_path: Path) -> None:
+    asked = worlds.claim(worlds.request(selectors=worlds.selectors(selector)), name="a")
+    asked["metadata"]["namespace"] = "default"
+    user = make_pod("p", resourceClaims=[{"name": "a", "resourceClaimName": "a"}])
+    objects = [make_node("n1"), worlds.device_class(), worlds.slice_("s", worlds.device("d")), asked, user]
+    (tmp_path / "dump.yaml").write_text(yaml.safe_dump_all(objects))
+    ran = podium("explain", "default/p", "--from", str(tmp_path / "dump.yaml"))
+    assert ran.code == 2
+    assert f"claim default/a: selector #0: {problem}" in ran.out + ran.err
+    assert "Traceback" not in ran.err

@@ -292,3 +292,25 @@ def test_a_scheduler_killed_between_allocation_and_binding_loses_and_doubles_no_
     for name in left:
         client.delete("v1/Pod", name)
     until(lambda: not given(plane), "all devices are free in the end", again)
+
+
+def test_slices_that_contradict_each_other_or_go_back_hold_pods_up_but_lose_none(plane: ControlPlane) -> None:
+    client = plane.client
+    client.create_all([make_node("n1"), worlds.device_class()])
+    client.create_all([worlds.slice_("s1", device("d1"), count=2), worlds.slice_("s2", device("d1"), count=2)])
+    client.create_all([claim("a"), claim("b"), pod("p1", "a"), pod("p2", "b")], in_order=True)
+    podium = plane.start_podium()
+    contradicting = "0/1 nodes are available: 1 invalid resource pools were encountered."
+    until(lambda: message_of(plane, "p1").startswith(contradicting), "one device is in two slices", podium)
+
+    def update(name: str, *devices: Object, generation: int) -> None:
+        pool = {"name": "p", "generation": generation, "resourceSliceCount": 2}
+        client.patch(SLICE, name, {"spec": {"pool": pool, "devices": list(devices)}}, "")
+
+    update("s2", device("d2"), generation=2)
+    until(lambda: "1 cannot allocate all claims" in message_of(plane, "p1"), "the pool waits for a slice", podium)
+    assert not given(plane)
+    update("s2", device("d2"), generation=1)
+    until(lambda: all(node_of(plane, name) == "n1" for name in ("p1", "p2")), "it went back: all is as it was", podium)
+    assert len(given(plane)) == 2
+    assert podium.running
