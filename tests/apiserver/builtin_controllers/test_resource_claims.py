@@ -204,7 +204,7 @@ def test_claims_come_to_the_same_end_as_under_the_real_controller(plane: Control
                 act(client)
 
         def come_to(settled: Callable[[Object], object]) -> None:
-            end = time.monotonic() + 60
+            end = time.monotonic() + 180
             while True:
                 real, ours = map(picture, both)
                 if real == ours and settled(real):
