@@ -99,11 +99,21 @@ def cpu_seconds(pid: int) -> float:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 def test_an_interrupt_leaves_what_is_finished(scenario: Path) -> None:
     command = [sys.executable, "-m", "podium", "simulate", str(scenario), "--seeds", "1-2000", "--out", "part"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while process.poll() is None and cpu_seconds(process.pid) < 4:  # importing takes one
-        time.sleep(0.2)
-    os.kill(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Tests that run in the background may ignore the signal, and what they start does then, too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+    ) as process:
+        try:
+            while process.poll() is None and cpu_seconds(process.pid) < 4:  # importing takes one
+                time.sleep(0.2)
+            os.kill(process.pid, signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 1, errors
     assert "interrupted: " in errors
     assert "Traceback" not in errors

@@ -16,6 +16,8 @@ from tests.testbed.objects import make_node
 class RealCluster:
     """A real API server with one node, and `podium run`."""
 
+    starts_pods = False
+
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
         self._podium: Component | None = None

@@ -19,6 +19,8 @@ HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerCo
 class EmbeddedCluster:
     """One process that is API server, node and scheduler; what is in its file outlives it."""
 
+    starts_pods = True
+
     def __init__(self, home: Path) -> None:
         self._home = home
         self._up: PodiumUp | None = None
