@@ -30,14 +30,11 @@ def plane(empty_control_plane: ControlPlane) -> Iterator[ControlPlane]:
     yield empty_control_plane
     empty_control_plane.stop_components()
     client = empty_control_plane.client
-    client.delete_all(TEMPLATE)
-    for found in client.list(CLAIM):
+    for kind in (TEMPLATE, CLAIM, SLICE, CLASS):
+        client.delete_all(kind)
+    for found in client.list(CLAIM):  # held by its finalizer; without it, it goes
         meta = found["metadata"]
         client.patch(CLAIM, meta["name"], {"metadata": {"finalizers": None}}, meta["namespace"])
-        client.delete(CLAIM, meta["name"], meta["namespace"])
-    for kind in (SLICE, CLASS):
-        for found in client.list(kind):
-            client.delete(kind, found["metadata"]["name"], "")
 
 
 def claim(name: str, *requests: Object) -> Object:

@@ -191,6 +191,7 @@ def picture(client: ApiClient) -> Object:
         (event["involvedObject"]["name"], event["reason"], event["message"])
         for event in client.list("Event")
         if event["reason"] == "FailedResourceClaimCreation"
+        and "missing" in event["message"]  # the others' template may just not have come to the controller yet
     }
     return {"claims": claims, "pods": said, "events": sorted(events)}
 
