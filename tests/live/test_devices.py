@@ -29,12 +29,7 @@ CONTROLLERS = ("resourceclaim-controller", "garbage-collector-controller")
 def plane(empty_control_plane: ControlPlane) -> Iterator[ControlPlane]:
     yield empty_control_plane
     empty_control_plane.stop_components()
-    client = empty_control_plane.client
-    for kind in (TEMPLATE, CLAIM, SLICE, CLASS):
-        client.delete_all(kind)
-    for found in client.list(CLAIM):  # held by its finalizer; without it, it goes
-        meta = found["metadata"]
-        client.patch(CLAIM, meta["name"], {"metadata": {"finalizers": None}}, meta["namespace"])
+    empty_control_plane.wipe()
 
 
 def claim(name: str, *requests: Object) -> Object:
