@@ -86,6 +86,12 @@ class Diary:
     def timed_plugin(self, step: Step, plugin: str, method: Callable[..., Any]) -> Callable[..., Any]:
         return method
 
+    def timed_node_hint(self, run: Callable[..., str]) -> Callable[..., str]:
+        return run
+
+    def timed_store(self, run: Callable[..., None]) -> Callable[..., None]:
+        return run
+
     def timed_effect(self, step: Step, plugin: str, method: Callable[..., Any]) -> Callable[..., Any]:
         def timed(*args: Any) -> Any:
             answer = method(*args)

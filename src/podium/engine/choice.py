@@ -28,6 +28,49 @@ def top_of_heap(scores: NDArray[np.int64]) -> int:
     return int(ties[_ranks(len(scores))[ties].argmin()])
 
 
+class ScoreHeap:
+    """A max-heap over the scores of rows, after its top was taken: the others come in the order of kube-scheduler's."""
+
+    def __init__(self, rows: NDArray[np.intp], scores: NDArray[np.int64]) -> None:
+        self._rows = rows.copy()  # the order of nodes may be patched
+        self._scores = scores
+        self._heap: list[tuple[int, int]] | None = None  # made when it is needed, which is rare
+
+    def __len__(self) -> int:
+        return len(self._rows) - 1 if self._heap is None else len(self._heap)
+
+    def pop(self) -> int:
+        """The row to take next.
+
+        >>> heap = ScoreHeap(np.arange(4), np.array([7, 7, 7, 7]))
+        >>> [heap.pop() for _ in range(len(heap))]
+        [3, 2, 1]
+        """
+        if self._heap is None:
+            self._heap = list(zip(self._scores.tolist(), self._rows.tolist(), strict=True))
+            for position in range(len(self._heap) // 2 - 1, -1, -1):
+                _sift_down(self._heap, position, len(self._heap))
+            _pop(self._heap)
+        return _pop(self._heap)
+
+
+def _pop(heap: list[tuple[int, int]]) -> int:
+    heap[0], heap[-1] = heap[-1], heap[0]
+    _sift_down(heap, 0, len(heap) - 1)
+    return heap.pop()[1]
+
+
+def _sift_down(heap: list[tuple[int, int]], position: int, size: int) -> None:
+    """Let an entry sink below children with a higher score; of equal ones the left rises."""
+    while (child := 2 * position + 1) < size:
+        if child + 1 < size and heap[child + 1][0] > heap[child][0]:
+            child += 1
+        if heap[child][0] <= heap[position][0]:
+            return
+        heap[position], heap[child] = heap[child], heap[position]
+        position = child
+
+
 def walk_key(count: int, bits: int) -> NDArray[np.int64]:
     """A number below 2^bits for each of `count` positions: the larger, the earlier a heap gives up the position."""
     return (1 << bits) - 1 - _ranks(count)

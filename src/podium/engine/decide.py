@@ -24,6 +24,7 @@ from podium.engine.sampling import Sampling
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination, Refusals
 from podium.framework.extender import EXTENDER, interested
+from podium.framework.normalize import Scores
 from podium.framework.notes import SharedNoteError
 from podium.framework.profile import PreFilterOutcome, ProfileRuntime, ScoreTable
 from podium.framework.status import Code, PluginError, Status
@@ -127,6 +128,11 @@ class Decision:
         self.row = row
         self.scores = scores
 
+    def totals(self) -> tuple[Rows, Scores]:
+        """The feasible rows in visiting order with their total scores, where there were several."""
+        assert self.scores is not None
+        return self.search.feasible, self.scores.total
+
 
 def decide(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> Decision:
     """Find the best node for the cycle's pod; raises PluginError when a plugin fails."""
@@ -207,9 +213,9 @@ def _found(_alone: bool) -> Code:
 
 
 def _find(cycle: Cycle, runtime: ProfileRuntime, search: NodeSearch, sampling: Sampling) -> bool:
-    """The nominated node, if it will do (True), or all others that do."""
+    """The nominated or hinted node, if it will do (True), or all others that do."""
     cluster, outcome, handle = cycle.cluster, search.outcome, runtime.handle
-    nominated = cluster.row_of.get(cycle.pod.status.nominated_node_name)
+    nominated = cluster.row_of.get(cycle.pod.status.nominated_node_name or cycle.hinted_node)
     placement = cycle.placement
     if nominated is not None and placement is not None and nominated not in placement:
         nominated = None

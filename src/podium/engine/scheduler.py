@@ -16,6 +16,7 @@ from podium.config.points import Point
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.engine.answer_cache.store import AnswerCache
+from podium.engine.batching import Batch
 from podium.engine.binding import BindingSteps, PodBinding, run_at_once
 from podium.engine.decide import NO_NODES, NodeSearch, decide, make_room
 from podium.engine.gangs.gang_cycle import GangCycles
@@ -120,6 +121,10 @@ class Scheduler:
                 device_waits=self.device_waits,
             )
             self.profiles[profile.scheduler_name] = ProfileRuntime(profile, registry, handle)
+        asks_extenders = bool(extenders or config.extenders)
+        self.batches = {
+            name: Batch(runtime, clock, extenders=asks_extenders) for name, runtime in self.profiles.items()
+        }
         self._steps = {name: BindingSteps(runtime) for name, runtime in self.profiles.items()}
         self._timed_steps = {
             name: BindingSteps(runtime, each_plugin_timed=True) for name, runtime in self.profiles.items()
@@ -139,7 +144,7 @@ class Scheduler:
             self.nominator,
             pre_enqueue={name: runtime.run_pre_enqueue for name, runtime in self.profiles.items()},
             hints={
-                name: build_hints(runtime.plugins.values(), extenders=bool(extenders or config.extenders))
+                name: build_hints(runtime.plugins.values(), extenders=asks_extenders)
                 for name, runtime in self.profiles.items()
             },
             initial_backoff=config.pod_initial_backoff_seconds,
@@ -204,7 +209,7 @@ class Scheduler:
         if not len(self.cluster.order.rows):
             self.fail(queued, Status.unresolvable(NO_NODES), CLEAR)
             return None
-        found = self.search(runtime, cycle)
+        found = self.search(runtime, cycle, self.batches[runtime.name])
         if isinstance(found, int):
             return found
         diagnosis = found.diagnosis()
@@ -212,18 +217,27 @@ class Scheduler:
         self.fail(queued, Status.unschedulable(diagnosis.message), nomination, diagnosis)
         return None
 
-    def search(self, runtime: ProfileRuntime, cycle: Cycle) -> int | NodeSearch:
-        """The row of the best node, or why there is none."""
+    def search(self, runtime: ProfileRuntime, cycle: Cycle, batch: Batch | None = None) -> int | NodeSearch:
+        """The row of the best node, or why there is none; the `batch` of pods that come one by one may know one."""
+        number = self.queue.cycles
+        if batch is not None:
+            cycle.hinted_node = batch.hint(cycle, number)
         known = None
-        if not self._extenders or not interested(self._extenders, cycle.pod):
+        if not cycle.hinted_node and (not self._extenders or not interested(self._extenders, cycle.pod)):
             known = self.answer_cache.decide(runtime, cycle, self.sampling)
         if known is not None:
+            if batch is not None and isinstance(known, int):
+                entry = self.answer_cache.get(runtime, cycle)
+                assert entry is not None, "it has just answered"
+                batch.store(cycle, number, known, entry.feasible, entry.totals)
             return known
         cycle.forget_notes()
         decision = decide(runtime, cycle, self.sampling)
         if decision.row is None:
             return decision.search
         self.answer_cache.decided_without(runtime, cycle)
+        if batch is not None:
+            batch.store(cycle, number, decision.row, len(decision.search.feasible), decision.totals)
         return decision.row
 
     def _place_pod(self, runtime: ProfileRuntime, cycle: Cycle, queued: QueuedPod, node_name: str) -> None:

@@ -20,6 +20,7 @@ class Cycle:
         "cluster",
         "data",
         "facts",
+        "hinted_node",
         "placement",
         "pod",
         "pods_to_activate",
@@ -35,6 +36,8 @@ class Cycle:
         self.skipped_filters: set[str] = set()
         self.skipped_scores: set[str] = set()
         self.pods_to_activate: dict[str, Pod] = {}
+        self.hinted_node = ""
+        """The node to try first, unless the pod is nominated to one: the next best of the pod before it."""
         self.placement: Rows | None = None
         """The rows to choose among, in visiting order; None: all."""
 
@@ -53,6 +56,7 @@ class Cycle:
         copy.skipped_filters = self.skipped_filters
         copy.skipped_scores = self.skipped_scores
         copy.pods_to_activate = {}
+        copy.hinted_node = self.hinted_node
         copy.placement = self.placement
         return copy
 

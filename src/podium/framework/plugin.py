@@ -160,5 +160,12 @@ class Plugin:
         """
         return None
 
+    def sign_pod(self, pod: Pod) -> Hashable:
+        """What its answers depend on of a pod: pods for which all plugins say the same may be placed in one batch, as in
+        kube-scheduler (OpportunisticBatching). None: the pod cannot be compared with others. No pod of a profile can
+        that has a plugin without this method at PreFilter, Filter, PreScore or Score.
+        """
+        return None
+
     def observe(self, resource: str, before: Any, after: Any) -> None:
         """Hears of every change of pods and of its own `resources`, for plugins that keep accounts."""

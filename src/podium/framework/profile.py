@@ -151,7 +151,7 @@ class ProfileRuntime:
         """Whether ties go to the first node in the order of the cluster."""
 
         self.run_pre_enqueue = timer.timed(Step.PRE_ENQUEUE, self._run_pre_enqueue, code_of)
-        self.run_pre_filter = timer.timed_decision(Step.PRE_FILTER, self._run_pre_filter, _status_code)
+        self.run_pre_filter = timer.timed_decision(Step.PRE_FILTER, self.run_pre_filter_untimed, _status_code)
         self.run_post_filter = timer.timed(Step.POST_FILTER, self._run_post_filter, _status_code)
         self.run_pre_score = timer.timed_decision(Step.PRE_SCORE, self._run_pre_score, _success)
         self.run_scores = timer.timed_decision(Step.SCORE, self._run_scores, _success)
@@ -194,7 +194,7 @@ class ProfileRuntime:
 
     # Filtering
 
-    def _run_pre_filter(self, cycle: Cycle) -> PreFilterOutcome:
+    def run_pre_filter_untimed(self, cycle: Cycle) -> PreFilterOutcome:
         rejection: Status | None = None
         names: frozenset[str] | None = None
         restricting: set[str] = set()

@@ -81,6 +81,12 @@ class ProfileTimer(Protocol):
     def timed_plugin(self, step: Step, plugin: str, method: Callable[P, R]) -> Callable[P, R]:
         """A plugin's method, timed in sampled attempts."""
 
+    def timed_node_hint(self, run: Callable[P, str]) -> Callable[P, str]:
+        """A function that looks for a node to try first; empty where there is none."""
+
+    def timed_store(self, run: Callable[P, None]) -> Callable[P, None]:
+        """A function that keeps the scores of a pod for the next."""
+
     def timed_effect(self, step: Step, plugin: str, method: Callable[P, Any]) -> Callable[P, Any]:
         """A plugin's method that binds or prepares binding, timed in every call: those outlive the attempt."""
 
@@ -161,6 +167,12 @@ class _UntimedProfile:
 
     def timed_plugin(self, step: Step, plugin: str, method: Callable[P, R]) -> Callable[P, R]:
         return method
+
+    def timed_node_hint(self, run: Callable[P, str]) -> Callable[P, str]:
+        return run
+
+    def timed_store(self, run: Callable[P, None]) -> Callable[P, None]:
+        return run
 
     def timed_effect(self, step: Step, plugin: str, method: Callable[P, Any]) -> Callable[P, Any]:
         return method

@@ -30,6 +30,9 @@ class ImageLocality(Plugin):
     score_scope = Scope.NODE
     sees_claims = False
 
+    def sign_pod(self, pod: Pod) -> Hashable:
+        return frozenset(with_tag(each.image) for each in (*pod.spec.containers, *pod.spec.init_containers))
+
     def watermark(self, pod: Pod) -> Hashable:
         """What a node's images are worth depends on how far each has spread, and on the number of nodes."""
         cluster = self.handle.cluster

@@ -6,7 +6,7 @@ user namespaces together with the host network. Pods that need neither are not l
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from itertools import chain
 
 import numpy as np
@@ -27,6 +27,9 @@ class NodeDeclaredFeatures(Plugin):
     name = NAME
     filter_scope = Scope.NODE
     sees_claims = False
+
+    def sign_pod(self, pod: Pod) -> Hashable:
+        return required_features(pod)
 
     def interests(self) -> Iterable[Interest]:
         return [

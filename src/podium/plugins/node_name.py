@@ -6,12 +6,13 @@ pod, as an extender's caller or an explanation does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 import numpy as np
 
 from podium.cluster import Nodes
 from podium.framework import Action, Cycle, Interest, Plugin, Resource, Scope, Status, Verdict
+from podium.kube import Pod
 
 NAME = "NodeName"
 OTHER_NODE = Status.unresolvable("node(s) didn't match the requested node name")
@@ -21,6 +22,9 @@ class NodeName(Plugin):
     name = NAME
     filter_scope = Scope.NODE
     sees_claims = False
+
+    def sign_pod(self, pod: Pod) -> Hashable:
+        return pod.node_name
 
     def interests(self) -> Iterable[Interest]:
         return [Interest(Resource.NODE, Action.ADD)]

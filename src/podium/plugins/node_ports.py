@@ -6,7 +6,7 @@ and the addresses are equal or one of them is the wildcard 0.0.0.0, which is als
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,10 @@ class NodePorts(Plugin):
     name = NAME
     filter_scope = Scope.PODS
     sees_claims = False
+
+    def sign_pod(self, pod: Pod) -> Hashable:
+        containers = (*pod.spec.containers, *pod.spec.init_containers)
+        return frozenset(port.host_port for each in containers for port in each.ports if port.host_port)
 
     def interests(self) -> Iterable[Interest]:
         return [

@@ -27,6 +27,7 @@ from podium.kube import Pod
 from podium.kube.requests import balanced_requests
 from podium.placement.devices.totals import DeviceTotals
 from podium.placement.devices.uses import uses_of
+from podium.placement.pod_signatures import requests_signature
 from podium.placement.resource_usage import (
     DEFAULT_RESOURCES,
     ResourceSpec,
@@ -77,6 +78,9 @@ class NodeResourcesBalancedAllocation(Plugin):
         uses = uses_of(handle.cluster.objects)
         self._devices = uses.resources
         self._totals = DeviceTotals(uses)
+
+    def sign_pod(self, pod: Pod) -> Hashable:
+        return requests_signature(pod, self._devices)
 
     def watermark(self, pod: Pod) -> Hashable:
         """Devices are not rows; where no class stands behind a resource, rows are all that matters until one does."""

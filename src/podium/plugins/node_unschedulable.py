@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 from podium.cluster import NodeInfo, Nodes
 from podium.framework import Action, Cycle, Interest, Plugin, Resource, Scope, Status, Verdict
 from podium.kube import Node, Pod, Taint
 from podium.kube.toleration import NO_SCHEDULE, tolerated
+from podium.placement.pod_signatures import tolerations_signature
 
 NAME = "NodeUnschedulable"
 UNSCHEDULABLE = Status.unresolvable("node(s) were unschedulable")
@@ -22,6 +23,9 @@ class NodeUnschedulable(Plugin):
     name = NAME
     filter_scope = Scope.NODE
     sees_claims = False
+
+    def sign_pod(self, pod: Pod) -> Hashable:
+        return tolerations_signature(pod)
 
     def interests(self) -> Iterable[Interest]:
         return [

@@ -10,7 +10,7 @@ so that without any such taint every node scores 100, not 0. Which taint ruled a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from podium.framework import (
 )
 from podium.kube import Node, Pod, Taint, Toleration
 from podium.kube.toleration import PREFER_NO_SCHEDULE, tolerated, untolerated
+from podium.placement.pod_signatures import tolerations_signature
 
 NAME = "TaintToleration"
 PRE_SCORE = f"PreScore{NAME}"
@@ -42,6 +43,9 @@ class TaintToleration(Plugin):
     score_scope = Scope.NODE
     sees_claims = False
     normalizer = Normalizer.REVERSED
+
+    def sign_pod(self, pod: Pod) -> Hashable:
+        return tolerations_signature(pod)
 
     def interests(self) -> Iterable[Interest]:
         return [

@@ -20,6 +20,7 @@ from podium.cluster.facts import claims_of
 from podium.framework import SKIP, Action, Cycle, Interest, Plugin, PluginError, Resource, Scope, Status, Verdict
 from podium.kube import PersistentVolumeClaim, Pod
 from podium.kube.claims import not_found
+from podium.placement.pod_signatures import volumes_signature
 
 NAME = "VolumeRestrictions"
 PRE_FILTER = f"PreFilter{NAME}"
@@ -63,6 +64,9 @@ class VolumeRestrictions(Plugin):
     name = NAME
     filter_scope = Scope.PODS
     sees_claims = False
+
+    def sign_pod(self, pod: Pod) -> Hashable:
+        return volumes_signature(pod)
 
     def interests(self) -> Iterable[Interest]:
         return [

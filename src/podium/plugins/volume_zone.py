@@ -20,6 +20,7 @@ from podium.kube.claims import not_found
 from podium.kube.csi_translation import BETA_REGION, BETA_ZONE, MULTI_ZONE_DELIMITER, REGION, ZONE
 from podium.kube.selector import Requirement
 from podium.placement.claim_concerns import CLAIM_CONCERNS
+from podium.placement.pod_signatures import volumes_signature
 
 NAME = "VolumeZone"
 PRE_FILTER = f"PreFilter{NAME}"
@@ -43,6 +44,9 @@ class VolumeZone(Plugin):
     name = NAME
     filter_scope = Scope.NODE
     sees_claims = False
+
+    def sign_pod(self, pod: Pod) -> Hashable:
+        return volumes_signature(pod)
 
     def interests(self) -> Iterable[Interest]:
         return [

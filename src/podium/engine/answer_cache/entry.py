@@ -24,6 +24,7 @@ from podium.engine.answer_cache.filters import CachedFilter, CachedFilters
 from podium.engine.answer_cache.scores import CachedScore, CachedScores
 from podium.engine.decide import NodeSearch
 from podium.framework.cycle import Cycle
+from podium.framework.normalize import Scores
 from podium.framework.profile import ProfileRuntime, ScoreTable
 from podium.framework.status import SUCCESS, Code
 from podium.framework.timer import Step
@@ -105,6 +106,16 @@ class CacheEntry:
         """The feasible rows in visiting order with their weighted scores, as of the last choice."""
         rows = self._filters.feasible_rows
         return rows, self._scores.table(rows)
+
+    @property
+    def feasible(self) -> int:
+        """How many nodes would have done, as of the last choice."""
+        return self._filters.count
+
+    def totals(self) -> tuple[Rows, Scores]:
+        """The feasible rows in visiting order with their total scores, as of the last choice."""
+        rows = self._filters.feasible_rows
+        return rows, self._scores.totals(rows)
 
     def _is_fresh(self, cycle: Cycle) -> bool:
         """Whether all that filters depend on is as it was at the last answer."""

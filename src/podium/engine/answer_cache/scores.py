@@ -81,6 +81,10 @@ class CachedScores:
         parts = {cached.plugin.name: cached.part[rows] for cached in self.cached if not cached.skipped}
         return ScoreTable(parts, self._total[rows])
 
+    def totals(self, rows: Rows) -> Scores:
+        """The total scores of some rows, as of the last choice."""
+        return self._total[rows]
+
     def _refresh(self, cycle: Cycle, changed: ChangedRows, nodes: ChangedRows, moved: bool) -> bool:
         all_rows = moved
         for cached in self.cached:

@@ -8,6 +8,7 @@ a number says what is true of Podium:
 - Filter and Score see all nodes at once, so a plugin's execution is observed, and its evaluation counted, once for a
   decision and not once for every node; a plugin whose cached answer is fresh counts as evaluated, as the decision rests
   on what it said.
+- A pod that PreFilter refuses counts as one without a hint; kube-scheduler does not ask for one then.
 - A gated pod's PreEnqueue has the status of the plugin that gates it; and the time evictions take ends when they do.
 """
 
@@ -43,6 +44,7 @@ _LATENCY = exponential(0.001, 2, 15)
 _SHORT = exponential(0.0001, 2, 12)
 _LONG = exponential(0.01, 2, 20)
 _TINY = exponential(0.00001, 1.5, 20)
+_HINT = exponential(0.00001, 2, 12)
 
 
 class MetricsTimer:
@@ -101,6 +103,18 @@ class MetricsTimer:
             "How long one plugin took at an extension point, in one attempt out of ten.",
             _TINY,
             ("plugin", "extension_point", "status"),
+        )
+        self._node_hints = Histograms(
+            "scheduler_get_node_hint_duration_seconds",
+            "How long looking for a node took that the pod before leaves to one like it.",
+            _HINT,
+            ("hinted", "profile"),
+        )
+        self._stores = Histograms(
+            "scheduler_store_schedule_results_duration_seconds",
+            "How long keeping the scores of a pod for the next took.",
+            _HINT,
+            ("profile",),
         )
         self._entries = Counters(
             "scheduler_queue_incoming_pods_total",
@@ -168,7 +182,9 @@ class MetricsTimer:
         self.families: list[MetricFamily] = [each for each in vars(self).values() if isinstance(each, FAMILIES)]
 
     def for_profile(self, scheduler_name: str) -> ProfileMetricsTimer:
-        timer = ProfileMetricsTimer(scheduler_name, self._now, self._points, self._plugins)
+        timer = ProfileMetricsTimer(
+            scheduler_name, self._now, self._points, self._plugins, self._node_hints, self._stores
+        )
         self._profiles[scheduler_name] = timer
         self._scheduled[scheduler_name] = self._attempts.of("scheduled", scheduler_name).observe
         return timer

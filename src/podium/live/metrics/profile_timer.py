@@ -37,12 +37,22 @@ DECIDING = (*FILTERING, Step.PRE_SCORE, Step.SCORE)
 class ProfileMetricsTimer:
     """A `podium.framework.timer.ProfileTimer` that fills histograms."""
 
-    def __init__(self, profile: str, now: Callable[[], float], points: Histograms, plugins: Histograms) -> None:
+    def __init__(
+        self,
+        profile: str,
+        now: Callable[[], float],
+        points: Histograms,
+        plugins: Histograms,
+        node_hints: Histograms,
+        stores: Histograms,
+    ) -> None:
         self.profile = profile
         self.sampled = False
         self._now = now
         self._points = points
         self._plugins = plugins
+        self._node_hints = node_hints
+        self._stores = stores
         self._in_plugin = False
         self._plugins_at: dict[Step, dict[str, None]] = {step: {} for step in DECIDING}
         self._decisions: dict[Step, dict[tuple[str, ...], int]] = {step: {} for step in DECIDING}
@@ -119,6 +129,28 @@ class ProfileMetricsTimer:
             finally:
                 self._in_plugin = False
                 self._plugin_took(plugin, step, code, began)
+
+        return timed
+
+    def timed_node_hint(self, run: Callable[P, str]) -> Callable[P, str]:
+        now = self._now
+        found, none = (self._node_hints.of(hinted, self.profile).observe for hinted in ("hint", "no_hint"))
+
+        def timed(*args: P.args, **kwargs: P.kwargs) -> str:
+            began = now()
+            hint = run(*args, **kwargs)
+            (found if hint else none)(now() - began)
+            return hint
+
+        return timed
+
+    def timed_store(self, run: Callable[P, None]) -> Callable[P, None]:
+        now, observe = self._now, self._stores.of(self.profile).observe
+
+        def timed(*args: P.args, **kwargs: P.kwargs) -> None:
+            began = now()
+            run(*args, **kwargs)
+            observe(now() - began)
 
         return timed
 

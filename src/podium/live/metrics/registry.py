@@ -35,6 +35,7 @@ class Metrics(ProcessMetrics):
         """Show what a scheduler's queue, cluster and memory hold; `bindings` says how many are under way."""
         self.families += _of_queue(scheduler)
         self.families += _of_cluster(scheduler)
+        self.families += _of_batches(scheduler)
         self.families += model_families(scheduler.profiles)
         if bindings is not None:
             self.gauge(
@@ -114,5 +115,32 @@ def _of_cluster(scheduler: Scheduler) -> list[MetricFamily]:
             "podium_answer_cache_errors_total",
             "Unexpected exceptions in the answer cache; the pods were decided without it.",
             lambda: cache.errors.count,
+        ),
+    ]
+
+
+def _of_batches(scheduler: Scheduler) -> list[MetricFamily]:
+    batches = scheduler.batches
+
+    def attempts() -> Reading:
+        return {(name, each): number for name, batch in batches.items() for each, number in batch.attempts.items()}
+
+    def flushes() -> Reading:
+        return {(name, each): number for name, batch in batches.items() for each, number in batch.flushes.items()}
+
+    return [
+        ReadFamily(
+            counters,
+            "scheduler_batch_attempts_total",
+            "Pods by whether the pod before them left them a node, and whether they took it.",
+            attempts,
+            ("profile", "result"),
+        ),
+        ReadFamily(
+            counters,
+            "scheduler_batch_cache_flushed_total",
+            "Times that the scores of a pod were of no use to the next, by reason.",
+            flushes,
+            ("profile", "reason"),
         ),
     ]

@@ -88,6 +88,9 @@ class DynamicResources(Plugin):
         self._uses = uses_of(handle.cluster.objects)
         self._answers = CachedNodeAnswers(handle.cluster, self._uses)
 
+    def sign_pod(self, pod: Pod) -> Hashable:
+        return None if pod.spec.resource_claims else ()
+
     def interests(self) -> Iterable[Interest]:
         return interests(self._claims.get)
 

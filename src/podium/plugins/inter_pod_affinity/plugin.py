@@ -46,6 +46,12 @@ class InterPodAffinity(Plugin):
         super().__init__(args, handle)
         self._cluster = handle.cluster
 
+    def sign_pod(self, pod: Pod) -> Hashable:
+        affinity, args = pod.spec.affinity, self.args
+        if affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None):
+            return None
+        return () if args.ignore_preferred_terms_of_existing_pods else frozenset(pod.labels.items())
+
     def interests(self) -> Iterable[Interest]:
         hints = AffinityHints(self._cluster)
         pod_actions = Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE

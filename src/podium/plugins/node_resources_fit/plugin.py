@@ -32,6 +32,7 @@ from podium.kube.extended_resources import wanted_names
 from podium.kube.requests import fit_requests, score_requests
 from podium.placement.devices.totals import DeviceTotals
 from podium.placement.devices.uses import uses_of
+from podium.placement.pod_signatures import requests_signature
 from podium.placement.resource_usage import Weighed, columns_of, device_resources, usage_on, weigh
 from podium.placement.shape import Shape
 from podium.plugins.node_resources_fit.args import (
@@ -76,6 +77,9 @@ class NodeResourcesFit(Plugin):
             return ()
         scored = {each.name for each in self._resources}
         return None if self._totals.names([name for name in names if name in scored]) else self._devices.version
+
+    def sign_pod(self, pod: Pod) -> Hashable:
+        return requests_signature(pod, self._devices)
 
     def interests(self) -> Iterable[Interest]:
         return [

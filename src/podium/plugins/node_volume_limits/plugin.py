@@ -18,6 +18,7 @@ from podium.framework.verdict import Codes
 from podium.kube import Pod
 from podium.placement.claim_concerns import CLAIM_CONCERNS
 from podium.placement.latest import Latest
+from podium.placement.pod_signatures import volumes_signature
 from podium.plugins.node_volume_limits.hints import (
     frees_a_volume,
     frees_an_attachment,
@@ -43,6 +44,9 @@ class NodeVolumeLimits(Plugin):
             lambda pod: _volumes(cluster, pod), objects.claims, objects.volumes, objects.storage_classes
         )
         self._promised = PromisedVolumes(handle)
+
+    def sign_pod(self, pod: Pod) -> Hashable:
+        return volumes_signature(pod)
 
     def interests(self) -> Iterable[Interest]:
         return [

@@ -39,6 +39,9 @@ class PodTopologySpread(Plugin):
         self._book = RuleBook(args.defaults, args.system_defaulting, DefaultSelectors(handle.cluster.objects))
         self._layouts = Layouts(handle.cluster)
 
+    def sign_pod(self, pod: Pod) -> Hashable:
+        return None if pod.spec.topology_spread_constraints or self.args.defaults else ()
+
     def interests(self) -> Iterable[Interest]:
         hints = SpreadHints(self._cluster, self._book)
         pod_actions = Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE

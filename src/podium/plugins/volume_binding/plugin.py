@@ -20,6 +20,7 @@ from podium.framework import SKIP, Cycle, Handle, Interest, Plugin, PluginError,
 from podium.framework.handle import Effect
 from podium.kube import PersistentVolumeClaim, Pod
 from podium.placement.latest import Latest
+from podium.placement.pod_signatures import volumes_signature
 from podium.plugins.volume_binding.args import VolumeBindingArgs
 from podium.plugins.volume_binding.choice import Choice, assume, choose, take_back
 from podium.plugins.volume_binding.claims import claims_of
@@ -69,6 +70,9 @@ class VolumeBinding(Plugin):
         self._needs = Latest(
             lambda pod: needs_of(pod, handle.cluster), objects.claims, objects.volumes, objects.storage_classes
         )
+
+    def sign_pod(self, pod: Pod) -> Hashable:
+        return volumes_signature(pod)
 
     def interests(self) -> Iterable[Interest]:
         return interests()

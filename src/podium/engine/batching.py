@@ -1,0 +1,140 @@
+"""Offers a pod the next best node of the pod before it, where one such pod fills a node (OpportunisticBatching).
+
+kube-scheduler keeps the scores of the last pod for half a second. If the next pod has the same signature, and the node
+that the last one took refuses it, it is offered the node that comes next in the heap of these scores, and takes it if
+filters let it: nothing is scored again. Which of several equal nodes that is differs from what a fresh heap gives up.
+
+A signature is what all plugins' `sign_pod` say of a pod. Default spread constraints, extenders, and plugins that do not
+sign keep a profile from ever batching, so that with the default profile nothing but the counters moves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable
+from enum import StrEnum
+
+from podium.cluster import Rows
+from podium.config.points import Point
+from podium.engine.choice import ScoreHeap
+from podium.framework.clock import Clock
+from podium.framework.cycle import Cycle
+from podium.framework.normalize import Scores
+from podium.framework.plugin import Plugin
+from podium.framework.profile import ProfileRuntime
+from podium.framework.status import PluginError
+
+LONGEST = 0.5
+"""Seconds for which scores are good."""
+
+Scored = Callable[[], tuple[Rows, Scores]]
+"""The feasible rows in visiting order, and their total scores."""
+
+
+class BatchAttempt(StrEnum):
+    """What became of a hint, in kube-scheduler's words for metrics."""
+
+    NO_HINT = "no_hint"
+    USED = "hint_used"
+    NOT_USED = "hint_not_used"
+
+
+class BatchFlush(StrEnum):
+    """Why scores cannot be used any more, in kube-scheduler's words for metrics."""
+
+    POD_SKIPPED = "pod_skipped"
+    POD_INCOMPATIBLE = "pod_incompatible"
+    POD_NOT_BATCHABLE = "pod_not_batchable"
+    EXPIRED = "expired"
+    NODE_MISSING = "node_missing"
+    NODE_NOT_FULL = "node_not_full"
+    EMPTY_LIST = "empty_list"
+
+
+class Batch:
+    """The scores of the last pod of one profile, for pods like it."""
+
+    def __init__(self, runtime: ProfileRuntime, clock: Clock, *, extenders: bool) -> None:
+        self._runtime = runtime
+        self._clock = clock
+        points = (Point.PRE_FILTER, Point.FILTER, Point.PRE_SCORE, Point.SCORE)
+        self._plugins = list(dict.fromkeys(plugin for point in points for plugin in runtime.at(point)))
+        self._signs = not extenders and all(type(each).sign_pod is not Plugin.sign_pod for each in self._plugins)
+        self._signature: Hashable = None
+        self._heap: ScoreHeap | None = None
+        self._since = 0.0
+        self._last_cycle = -1
+        self._last_node = ""
+        self.attempts: Counter[BatchAttempt] = Counter()
+        self.flushes: Counter[BatchFlush] = Counter()
+        self.hint = runtime.timer.timed_node_hint(self._hint)
+        self.store = runtime.timer.timed_store(self._store)
+
+    def _hint(self, cycle: Cycle, number: int) -> str:
+        """The node to try first in the scheduling cycle of this number; empty: none in particular."""
+        hint = self._next_best(cycle, number) if self._heap else ""
+        if not hint:
+            self.attempts[BatchAttempt.NO_HINT] += 1
+        return hint
+
+    def _next_best(self, cycle: Cycle, number: int) -> str:
+        assert self._heap is not None
+        row = cycle.cluster.row_of.get(self._last_node)
+        if number != self._last_cycle + 1:
+            flush = BatchFlush.POD_SKIPPED
+        elif self._signature != self._sign(cycle):
+            flush = BatchFlush.POD_INCOMPATIBLE
+        elif self._clock.now() > self._since + LONGEST:
+            flush = BatchFlush.EXPIRED
+        elif row is None or cycle.cluster.nodes[row] is None:
+            flush = BatchFlush.NODE_MISSING
+        elif not self._is_refused(cycle, row):
+            flush = BatchFlush.NODE_NOT_FULL
+        else:
+            return cycle.cluster.names[self._heap.pop()]
+        self.flushes[flush] += 1
+        return ""
+
+    def _is_refused(self, cycle: Cycle, row: int) -> bool:
+        """Whether filters keep the pod off a node, whoever is nominated to it."""
+        try:
+            if self._runtime.run_pre_filter_untimed(cycle).status is not None:
+                return False
+            return self._runtime.run_filters_on(cycle, row) is not None
+        except PluginError:
+            return False
+        finally:
+            cycle.forget_notes()
+
+    def _store(self, cycle: Cycle, number: int, row: int, feasible: int, scored: Scored) -> None:
+        """Note the node that was chosen, and the scores of all that were feasible, where there are several."""
+        hint, chosen = cycle.hinted_node, cycle.cluster.names[row]
+        self._last_cycle, self._last_node = number, chosen
+        if hint == chosen:
+            self.attempts[BatchAttempt.USED] += 1
+            return
+        if hint:
+            self.attempts[BatchAttempt.NOT_USED] += 1
+        self._heap = None
+        if feasible <= 1:
+            self.flushes[BatchFlush.EMPTY_LIST] += 1
+        elif (signature := self._sign(cycle)) is None:
+            self.flushes[BatchFlush.POD_NOT_BATCHABLE] += 1
+        else:
+            self._signature, self._heap, self._since = signature, ScoreHeap(*scored()), self._clock.now()
+
+    def _sign(self, cycle: Cycle) -> Hashable:
+        """What all plugins say of a pod, kept while it cannot change; None where one cannot say."""
+        if not self._signs:
+            return None
+        facts = cycle.facts
+        if facts.claims or facts.scarce:  # the notes are shared by pods with other claims; and classes come and go
+            return self._signed(cycle)
+        if self not in facts.notes:
+            facts.notes[self] = self._signed(cycle)
+        signature: Hashable = facts.notes[self]
+        return signature
+
+    def _signed(self, cycle: Cycle) -> Hashable:
+        parts = [plugin.sign_pod(cycle.pod) for plugin in self._plugins]
+        return None if None in parts else tuple(parts)
