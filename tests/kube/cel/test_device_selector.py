@@ -76,6 +76,7 @@ REFUSALS = [
         " | math.greatest(1,2) == 2\n | .............^",
     ),
     ("int('x') == 1", "program instantiation failed: type conversion error from 'string' to 'int'"),
+    ("string(int('x')) in []", "program instantiation failed: type conversion error from 'string' to 'int'"),
     ("[1, dyn('a')] == []", None),
     ("'a'.matches('[')", None),
     ("duration('x') == duration('1s')", None),

@@ -135,6 +135,7 @@ class _Compiler:
                 except CelError as error:
                     raise ProgramError(str(error)) from None
             case Call() if self._checked.overloads.get(node) == ["in_list"] and self._constant(node.args[1]) == []:
+                self.compiled(node.args[0])  # what is wrong with it is found, though its value does not matter
                 return False
         return _UNKNOWN
 
