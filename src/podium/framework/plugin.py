@@ -161,9 +161,9 @@ class Plugin:
         return None
 
     def sign_pod(self, pod: Pod) -> Hashable:
-        """What its answers depend on of a pod: pods for which all plugins say the same may be placed in one batch, as in
-        kube-scheduler (OpportunisticBatching). None: the pod cannot be compared with others. No pod of a profile can
-        that has a plugin without this method at PreFilter, Filter, PreScore or Score.
+        """What its answers depend on of a pod. Pods for which all plugins say the same may be placed in one batch, as
+        in kube-scheduler (OpportunisticBatching). None: the pod cannot be compared with others. A plugin at PreFilter,
+        Filter, PreScore or Score that has no such method keeps all pods of its profile from being compared.
         """
         return None
 

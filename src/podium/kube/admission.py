@@ -2,7 +2,8 @@
 
 A pod that kubectl printed has been through the API server and carries the uid it got there; a pod from a manifest has
 not. What the API server fills in and scheduling reads is then filled in here: requests that follow from limits, host
-ports of pods on the host's network, and the priority of the pod's class.
+ports of pods on the host's network, and the priority of the pod's class. Requests that follow from a container's limits
+are filled in for all pods: where the API server has done so, nothing is left to do.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from podium.kube.decode import KubeObject
-from podium.kube.pod import Container, Pod
+from podium.kube.pod import Container, Pod, PodSpec
 from podium.kube.policy import PriorityClass
 from podium.kube.requests import pod_requests
 
@@ -36,7 +37,29 @@ def as_admitted(
     `origin` is what the cluster's objects come from, for messages.
     """
     classes = {each.name: each for each in (*others, *objects) if isinstance(each, PriorityClass)}
-    return [_admitted(each, classes, origin) if isinstance(each, Pod) and not each.uid else each for each in objects]
+    return [_completed(each, classes, origin) if isinstance(each, Pod) else each for each in objects]
+
+
+def _completed(pod: Pod, classes: Mapping[str, PriorityClass], origin: str) -> Pod:
+    return _requesting(pod) if pod.uid else _admitted(pod, classes, origin)
+
+
+def _requesting(pod: Pod) -> Pod:
+    """The pod with requests for all that its containers have limits of."""
+    spec = pod.spec
+    if all(each.resources.limits.keys() <= each.resources.requests.keys() for each in _containers(spec)):
+        return pod
+    containers, init_containers = (tuple(map(_with_requests, each)) for each in (spec.containers, spec.init_containers))
+    return replace(pod, spec=replace(spec, containers=containers, init_containers=init_containers))
+
+
+def _containers(spec: PodSpec) -> Iterable[Container]:
+    return (*spec.containers, *spec.init_containers)
+
+
+def _with_requests(container: Container) -> Container:
+    resources = container.resources
+    return replace(container, resources=replace(resources, requests={**resources.limits, **resources.requests}))
 
 
 def _admitted(pod: Pod, classes: Mapping[str, PriorityClass], origin: str) -> Pod:
@@ -50,13 +73,10 @@ def _admitted(pod: Pod, classes: Mapping[str, PriorityClass], origin: str) -> Po
 
 
 def _container(container: Container, host_network: bool) -> Container:
-    resources = container.resources
     ports = container.ports
     if host_network:
         ports = tuple(replace(port, host_port=port.host_port or port.container_port) for port in ports)
-    return replace(
-        container, ports=ports, resources=replace(resources, requests={**resources.limits, **resources.requests})
-    )
+    return replace(_with_requests(container), ports=ports)
 
 
 def _with_pod_requests(pod: Pod) -> Pod:

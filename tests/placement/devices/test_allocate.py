@@ -10,6 +10,7 @@ from podium.kube.devices import DeviceClass, ResourceClaim
 from podium.kube.meta import ObjectMeta
 from podium.kube.node import Node
 from podium.placement.devices import DeviceInventory, DeviceTally, allocate
+from podium.placement.devices.search import _Search
 from tests.placement.devices.worlds import (
     DRIVER,
     Obj,
@@ -327,3 +328,10 @@ def test_what_is_found_keeps_the_rules(seed: int) -> None:
             if name and not constraint.get("requests"):
                 keys = [(result["driver"], result["pool"], result["device"]) for result in results]
                 assert len({str(offered[key]["attributes"][name]) for key in keys}) <= 1
+
+
+def test_devices_that_a_constraint_rules_out_are_passed_over_without_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds = range(300)
+    passing_over = [random_world(seed).allocate() for seed in seeds]
+    monkeypatch.setattr(_Search, "_candidates", lambda self, _claim, _request, start: range(start, len(self._places)))
+    assert [random_world(seed).allocate() for seed in seeds] == passing_over

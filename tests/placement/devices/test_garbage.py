@@ -72,14 +72,25 @@ def test_thousands_of_devices_on_a_node_are_searched_at_once() -> None:
     assert time.process_time() - began < 30
 
 
+def thousands(value: Callable[[int], int]) -> list[Obj]:
+    devices = [numbered(f"d{number}", value(number)) for number in range(2000)]
+    return [slice_(f"s{at}", *devices[at : at + 125], count=16) for at in range(0, 2000, 125)]
+
+
 def test_a_constraint_that_thousands_of_devices_break_ends_when_the_time_is_over() -> None:
-    devices = [numbered(f"d{number}", number) for number in range(2000)]
-    slices = [slice_(f"s{at}", *devices[at : at + 125], count=16) for at in range(0, 2000, 125)]
-    asked = claim(request(count=3), constraints=[{"matchAttribute": f"{worlds.DRIVER}/m"}])
+    constraints = [{"distinctAttribute": f"{worlds.DRIVER}/m"}]
+    asked = claim(request("a"), request("b"), request("c"), constraints=constraints)
     end = time.monotonic() + 0.5
     began = time.process_time()
     with pytest.raises(TimeoutError):
-        devices_in_time(slices, asked, lambda: time.monotonic() > end)
+        devices_in_time(thousands(lambda _number: 1), asked, lambda: time.monotonic() > end)
+    assert time.process_time() - began < 30
+
+
+def test_thousands_of_devices_that_are_all_different_are_found_not_to_match() -> None:
+    asked = claim(request(count=3), constraints=[{"matchAttribute": f"{worlds.DRIVER}/m"}])
+    began = time.process_time()
+    assert World(thousands(lambda number: number), [asked]).devices() is None
     assert time.process_time() - began < 30
 
 

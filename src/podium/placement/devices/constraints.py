@@ -10,6 +10,9 @@ from __future__ import annotations
 from podium.kube.devices import Device, DeviceAttribute, DeviceConstraint
 from podium.placement.devices.tally import DeviceID
 
+TypedValue = tuple[str, object]
+"""A value with its type: equal texts of a version and a string are not the same."""
+
 
 class ConstraintState:
     """A constraint while devices of its claim are chosen."""
@@ -28,7 +31,7 @@ class ConstraintState:
             return True
         if not self.allows(request, subrequest, device, device_id):
             return False
-        attribute = _look_up(device, device_id, self._attribute)
+        attribute = attribute_of(device, device_id, self._attribute)
         assert attribute is not None
         if self._devices == 0:
             self._first = attribute
@@ -41,7 +44,7 @@ class ConstraintState:
         """Whether a device could be taken into account."""
         if not self._applies(request, subrequest):
             return True
-        attribute = _look_up(device, device_id, self._attribute)
+        attribute = attribute_of(device, device_id, self._attribute)
         if attribute is None:
             return False
         if self._devices == 0:
@@ -49,6 +52,13 @@ class ConstraintState:
         if self._distinct:
             return not any(_repeats(attribute, other) for other in self._of_request.values())
         return _same(attribute, self._first)
+
+    def required(self, request: str, subrequest: str) -> tuple[str, TypedValue] | None:
+        """The attribute, and the value of it that devices of a request must have from now on."""
+        if self._distinct or self._first is None or not self._devices or not self._applies(request, subrequest):
+            return None
+        typed = typed_value(self._first)
+        return None if typed is None else (self._attribute, typed)
 
     def remove(self, request: str, subrequest: str) -> None:
         if self._applies(request, subrequest):
@@ -61,7 +71,7 @@ class ConstraintState:
         return bool(subrequest) and f"{request}/{subrequest}" in self._requests
 
 
-def _look_up(device: Device, device_id: DeviceID, name: str) -> DeviceAttribute | None:
+def attribute_of(device: Device, device_id: DeviceID, name: str) -> DeviceAttribute | None:
     found = device.attributes.get(name)
     if found is not None:
         return found
@@ -69,7 +79,7 @@ def _look_up(device: Device, device_id: DeviceID, name: str) -> DeviceAttribute 
     return device.attributes.get(identifier) if slash and domain == device_id.driver else None
 
 
-def _typed(attribute: DeviceAttribute) -> tuple[str, object] | None:
+def typed_value(attribute: DeviceAttribute) -> TypedValue | None:
     for kind, value in (
         ("string", attribute.string_value),
         ("int", attribute.int_value),
@@ -82,11 +92,11 @@ def _typed(attribute: DeviceAttribute) -> tuple[str, object] | None:
 
 
 def _same(one: DeviceAttribute, other: DeviceAttribute | None) -> bool:
-    typed = _typed(one)
-    return typed is not None and other is not None and typed == _typed(other)
+    typed = typed_value(one)
+    return typed is not None and other is not None and typed == typed_value(other)
 
 
 def _repeats(one: DeviceAttribute, other: DeviceAttribute) -> bool:
     """Whether a value is there already; one of no known type counts as such."""
-    typed = _typed(one)
-    return typed is None or typed == _typed(other)
+    typed = typed_value(one)
+    return typed is None or typed == typed_value(other)

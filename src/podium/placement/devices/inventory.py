@@ -19,6 +19,7 @@ from podium.kube.devices import Device, DeviceAttribute, ResourceSlice
 from podium.kube.node import Node
 from podium.kube.quantity import parse
 from podium.kube.selector import compile_node_selector
+from podium.placement.devices.constraints import TypedValue, attribute_of, typed_value
 from podium.placement.devices.tally import DeviceID
 
 PoolID = tuple[str, str]
@@ -131,6 +132,17 @@ class NodeDevices:
         self.contradicts = any(pool.invalid for pool in pools)
         self.same_everywhere = same_everywhere
         """Whether every node that sees these pools can use each of their devices as any other can."""
+        self._places_by_value: dict[str, dict[TypedValue | None, list[int]]] = {}
+
+    def places_with(self, attribute: str, value: TypedValue) -> list[int]:
+        """Where the devices stand among the places that have a value of an attribute."""
+        known = self._places_by_value.get(attribute)
+        if known is None:
+            known = self._places_by_value[attribute] = {}
+            for place, (_pool, offered) in enumerate(self.places):
+                found = attribute_of(offered.device, offered.id, attribute)
+                known.setdefault(None if found is None else typed_value(found), []).append(place)
+        return known.get(value, [])
 
 
 class DeviceInventory:

@@ -22,7 +22,7 @@ from podium.kube.devices import (
 )
 from podium.kube.node import Node
 from podium.placement.devices.capacity import fits
-from podium.placement.devices.inventory import DevicePool, OfferedDevice, PoolID, device_matches
+from podium.placement.devices.inventory import DevicePool, NodeDevices, OfferedDevice, PoolID, device_matches
 from podium.placement.devices.tally import DeviceTally
 
 NO_NODE: Final = Node()
@@ -51,6 +51,7 @@ class PreparedRequest:
     expired: Callable[[], bool] = never
     """Whether the time for a node is over: asked before selectors are evaluated, which takes its time."""
     _selectable: dict[OfferedDevice, bool] = field(default_factory=dict)
+    _unevaluated: dict[NodeDevices, list[int]] = field(default_factory=dict)
     full: dict[PoolID, set[OfferedDevice]] = field(default_factory=dict)
     """Devices that have too little capacity left, by pool; to be forgotten when their use changes."""
 
@@ -75,14 +76,23 @@ class PreparedRequest:
         if known is None:
             if self.expired():
                 raise TimeoutError
-            known = _selected(f"class {self.device_class.name}", self.device_class.spec.selectors, offered)
+            selectors = self.device_class.spec.selectors
+            known = rejecting_selector(f"class {self.device_class.name}", selectors, offered) is None
             if known and self.request.selectors:
-                known = _selected(f"claim {self.claim.key}", self.request.selectors, offered)
+                known = rejecting_selector(f"claim {self.claim.key}", self.request.selectors, offered) is None
             self._selectable[offered] = known
         return known
 
+    def unevaluated(self, devices: NodeDevices) -> list[int]:
+        """The places of devices that selectors have said nothing of yet."""
+        places, known = devices.places, self._selectable
+        left = self._unevaluated.get(devices, range(len(places)))
+        found = self._unevaluated[devices] = [place for place in left if places[place][1] not in known]
+        return found
 
-def _selected(owner: str, selectors: Sequence[DeviceSelectorSpec], offered: OfferedDevice) -> bool:
+
+def rejecting_selector(owner: str, selectors: Sequence[DeviceSelectorSpec], offered: OfferedDevice) -> int | None:
+    """The number of the first selector that does not choose a device; AllocationError where one cannot tell."""
     for number, selector in enumerate(selectors):
         expression = selector.cel.expression if selector.cel else ""
         try:
@@ -91,10 +101,10 @@ def _selected(owner: str, selectors: Sequence[DeviceSelectorSpec], offered: Offe
             raise AllocationError(f"{owner}: selector #{number}: CEL compile error: {error}") from None
         try:
             if not offered.selected_by(expression):
-                return False
+                return number
         except DeviceSelectorError as error:
             raise AllocationError(f"{owner}: selector #{number}: CEL runtime error: {error}") from None
-    return True
+    return None
 
 
 @dataclass(eq=False)

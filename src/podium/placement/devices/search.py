@@ -8,7 +8,8 @@ request fails. The order, and so the devices that are found, are those of kube-s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -179,6 +180,7 @@ class _Search:
         self._claims = claims
         self._tally = tally
         self._expired = expired
+        self._node_devices = devices
         self._places = devices.places
         self._pools = devices.pools
         self._constraints = [[ConstraintState(each) for each in claim.constraints] for claim in claims]
@@ -244,7 +246,7 @@ class _Search:
             mark = self._take(claim, request, self._pool_of[offered], offered, must=True)
             return mark is not None and self._or_undo(mark, claim, number, request, index, 0)
         constraints, name = self._constraints[claim], request.parent or request.name
-        for place in range(start, len(self._places)):
+        for place in self._candidates(claim, request, start):
             pool, offered = self._places[place]
             if offered in request.full.get(pool.id, ()) or self._is_in_use(claim, request, offered.id):
                 continue
@@ -262,6 +264,24 @@ class _Search:
             if mark is not None and self._or_undo(mark, claim, number, request, index, place + 1):
                 return True
         return False
+
+    def _candidates(self, claim: int, request: PreparedRequest, start: int) -> Sequence[int]:
+        """The places to look at, from `start` on: all, or those with the value that a constraint has come to require.
+
+        Those whose selectors were not evaluated yet are looked at all the same: an error may be found there.
+        """
+        for constraint in self._constraints[claim]:
+            required = constraint.required(request.parent or request.name, _subrequest(request))
+            if required is not None:
+                in_use: Container[DeviceID] = () if request.request.admin_access else self._tally.dedicated
+                unevaluated = [
+                    place
+                    for place in request.unevaluated(self._node_devices)
+                    if place >= start and self._places[place][1].id not in in_use
+                ]
+                fitting = self._node_devices.places_with(*required)
+                return sorted({*fitting[bisect_left(fitting, start) :], *unevaluated})
+        return range(start, len(self._places))
 
     def _or_undo(self, mark: _Mark, claim: int, number: int, request: PreparedRequest, index: int, start: int) -> bool:
         """Go on behind a device; where that leads nowhere, give the device back."""
@@ -298,7 +318,7 @@ class _Search:
         if counted and not self._counters.take(pool, offered):
             return None
         mark = _Mark(claim, pool, offered, request, counted, dedicated=not shareable)
-        if _is_tainted(offered.device, request.request.tolerations):
+        if repelling_taints(offered.device, request.request.tolerations):
             self._release(mark, constraints=0)
             return None
         constraints = self._constraints[claim]
@@ -351,11 +371,13 @@ def _subrequest(request: PreparedRequest) -> str:
     return request.name if request.parent else ""
 
 
-def _is_tainted(device: Device, tolerations: Sequence[DeviceToleration]) -> bool:
-    return any(
-        taint.effect in _EXCLUDING and not any(tolerates(each, taint) for each in tolerations)
+def repelling_taints(device: Device, tolerations: Sequence[DeviceToleration]) -> list[DeviceTaint]:
+    """The taints that keep a request from a device."""
+    return [
+        taint
         for taint in device.taints
-    )
+        if taint.effect in _EXCLUDING and not any(tolerates(each, taint) for each in tolerations)
+    ]
 
 
 def tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:

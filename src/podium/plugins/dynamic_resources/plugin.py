@@ -42,7 +42,6 @@ from podium.placement.devices import AllocationError, InvalidPoolsError, allocat
 from podium.placement.devices.node_answers import CachedNodeAnswers
 from podium.placement.devices.uses import uses_of
 from podium.plugins.dynamic_resources.args import DynamicResourcesArgs
-from podium.plugins.dynamic_resources.availability import availability
 from podium.plugins.dynamic_resources.conditions import (
     TIMED_OUT,
     DevicesFailedError,
@@ -51,6 +50,7 @@ from podium.plugins.dynamic_resources.conditions import (
     is_ready,
     needs_conditions,
 )
+from podium.plugins.dynamic_resources.explanation import explain_claims
 from podium.plugins.dynamic_resources.extended_resources import (
     PodResources,
     claim_of_resources,
@@ -302,8 +302,8 @@ class DynamicResources(Plugin):
         return uses
 
     def explain(self, pod: Pod) -> list[str]:
-        """How many devices the requests of a pod find, and how many of these are free."""
-        return availability(pod, self.handle.cluster, self._uses)
+        """What the requests of a pod find on which node, and what would unblock it."""
+        return explain_claims(pod, self.handle.cluster, self._uses)
 
     def post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
         notes: ClaimNotes | None = cycle.data.get(NAME)
