@@ -16,6 +16,7 @@ from tests.cli.command import podium
 from tests.testbed.availability import TestbedUnavailable
 from tests.testbed.build import CONTROL_PLANE, programs
 
+DECISION = Path(__file__).parents[2] / "docs" / "decisions" / "0003-exactly-kube-scheduler.md"
 ALL_OF_OURS = (
     "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true"
 )
@@ -83,6 +84,12 @@ def test_a_gate_that_podium_cannot_switch_is_said_to_stay_as_it_is() -> None:
     assert read_gates(["NodeDeclaredFeatures=true", "OpportunisticBatching=false"]).warnings == [
         "feature gate OpportunisticBatching: Podium has no switch for it; it stays on"
     ]
+
+
+def test_the_decision_has_every_gate_with_its_default() -> None:
+    rows = re.findall(r"^\| ([A-Z].+?) \| (on|off) \|", DECISION.read_text(), re.MULTILINE)
+    found = {name: default == "on" for names, default in rows for name in re.findall(r"[A-Za-z0-9]+", names)}
+    assert {name: found.get(name) for name in DEFAULTS} == dict(DEFAULTS)
 
 
 def test_every_gate_that_another_needs_is_known() -> None:

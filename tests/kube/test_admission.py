@@ -72,6 +72,13 @@ def test_a_priority_that_is_stated_stays() -> None:
 
 
 def test_a_pod_from_the_api_server_is_left_alone() -> None:
-    spec = {"priorityClassName": "gone", "containers": [{"resources": {"limits": {"cpu": "2"}}}]}
+    amounts = {"limits": {"cpu": "2"}, "requests": {"cpu": "1"}}
+    spec = {"priorityClassName": "gone", "containers": [{"resources": amounts}]}
     pod = admitted(spec, uid="1234")
     assert msgspec.to_builtins(pod.spec) == msgspec.to_builtins(build(Pod, {"spec": spec}).spec)
+
+
+def test_limits_imply_requests_for_every_pod() -> None:
+    limits = {"example.com/card": "2", "cpu": "2"}
+    pod = admitted({"containers": [{"resources": {"limits": limits, "requests": {"cpu": "1"}}}]}, uid="1234")
+    assert pod.spec.containers[0].resources.requests == {"example.com/card": "2", "cpu": "1"}

@@ -102,7 +102,7 @@ class Explanation:
         if not self.notes:
             del data["notes"]
         for node in data["nodes"]:
-            if not node["feasible"]:
+            if not node["devices"]:
                 del node["devices"]
         return data
 

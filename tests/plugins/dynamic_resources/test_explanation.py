@@ -25,11 +25,6 @@ def test_each_feasible_node_has_the_devices_it_would_give() -> None:
     }
 
 
-def test_a_feasible_node_of_a_pod_without_claims_has_no_devices_to_give() -> None:
-    data = explain([make_node("n1")], make_pod("p")).to_data()
-    assert data["nodes"][0]["devices"] == []
-
-
 def lines(wanted: dict[str, Any], *objects: Any, nodes: Sequence[str] = ("n1", "n2")) -> list[str]:
     """What is said of a pod with a claim that asks for this."""
     made = [make_node(name) for name in nodes]
