@@ -71,8 +71,8 @@ from podium.serving.log import LOG
 SETTLE = 240.0
 """Virtual seconds after the faults within which all must be well: a silent watch is noticed after 150."""
 UNHEARD = POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION + FLUSH_EVERY
-"""More of them, where a list took the place of events. A claim that gave up its devices and was deleted meanwhile is only
-seen to be gone then, and that wakes no pod, as in kube-scheduler: pods come back when they have waited long."""
+"""More of them, where a list took the place of events. A claim that gave up its devices and was deleted meanwhile is
+then only seen to be gone, which wakes no pod, as in kube-scheduler: pods come back when they have waited long."""
 LOOK_EVERY = 2.0
 SETTLED = (
     *(NO_POD_LOST, SAME_CLUSTER, NOTHING_LEFT, NO_RESERVATION_LEAKED, QUOTAS_HELD),
