@@ -8,6 +8,7 @@ import pytest
 
 from podium.simulator.csv_rows import MOST_MISTAKES, read_rows
 from podium.simulator.errors import ScenarioError
+from podium.simulator.scenario import BrokerPods
 from podium.simulator.traces import azure, broker, openb
 from podium.simulator.workload import of_file
 
@@ -73,7 +74,7 @@ def test_a_broken_broker_row_is_told(tmp_path: Path) -> None:
     file = tmp_path / "broker.csv"
     file.write_text("1,1,1,any,0,1,300,-1,0.85,0.85,gold,0.5\n")
     with pytest.raises(ScenarioError, match=r'broker\.csv:1: column 11: expected one of prod, .*, got "gold"'):
-        broker.read_requests(file, {})
+        broker.read_workload(file, BrokerPods(file="").priorities)
 
 
 def test_a_broken_azure_row_is_told(tmp_path: Path) -> None:

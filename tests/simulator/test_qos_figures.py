@@ -34,4 +34,4 @@ def figures(*controllers: tuple[str, str, str]) -> QosFigures:
 )
 def test_what_does_not_fit_must_be_broken(case: str, controllers: list[tuple[str, str, str]], least: float) -> None:
     offered = np.array([[1400, 1400], [8 << 30, 8 << 30]], dtype=np.int64)
-    assert figures(*controllers).least_deficit(EPOCH + TIME, TIME, offered) == pytest.approx(least), case
+    assert figures(*controllers).least_deficit(EPOCH + TIME, offered) == pytest.approx(least), case

@@ -83,6 +83,7 @@ def simulate(
     """
     from podium.simulator import sweep
     from podium.simulator.schema import scenario_schema
+    from podium.simulator.workload import oddities
 
     if schema:
         echo_json(scenario_schema())
@@ -92,6 +93,8 @@ def simulate(
     loaded = sweep.load(scenario, data, sets or ())
     chosen = None if profiles is None else [name.strip() for name in profiles.split(",") if name.strip()]
     planned = sweep.plan(loaded, chosen, seeds, plugin or ())
+    for oddity in oddities(loaded):
+        echo(oddity, err=True)
     if check:
         _check(planned, scenario)
         return

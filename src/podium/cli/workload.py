@@ -41,13 +41,19 @@ def play(
 
     from podium.client import load_access
     from podium.serving.workload_player import play as play_workload
-    from podium.simulator.traces.broker import read_requests
-    from podium.simulator.traces.broker_manifests import priority_classes, submission
+    from podium.simulator.traces.broker import read_workload
+    from podium.simulator.traces.broker_manifests import PRIORITIES, priority_classes, submission
 
     if not 0 < speed <= 1000:
         raise InputError(f"--speed {speed:g}: write a number above 0, at most 1000")
-    requests = read_requests(Path(file), {})
+    requests, oddities = read_workload(Path(file), PRIORITIES)
     submissions = [submission(each, scheduler_name, speed, duration) for each in requests if each.at < duration]
+    if not submissions:
+        raise InputError(f"{file}: all rows come after the end of the experiment; give a longer one with --duration")
+    if len(submissions) < len(requests):
+        oddities.append(f"{file}: {len(requests) - len(submissions)} of {len(requests)} rows come after the end")
+    for oddity in oddities:
+        echo(oddity, err=True)
     access = load_access(kubeconfig, context=context)
     failed = asyncio.run(play_workload(access, priority_classes(), submissions, speed=speed, leave=leave, say=echo))
     if failed:

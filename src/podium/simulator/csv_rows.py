@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import Protocol, TextIO, TypeVar
 
 from podium.simulator.errors import ScenarioError
 
@@ -14,6 +15,11 @@ MOST_MISTAKES = 20
 LONGEST_FIELD = 1_000_000
 
 T = TypeVar("T")
+
+
+class _Reader(Protocol):
+    @property
+    def line_num(self) -> int: ...
 
 
 class RowError(Exception):
@@ -29,6 +35,11 @@ class CsvRow:
         self._columns = columns
         self._fields = fields
         self.line = line
+
+    @property
+    def width(self) -> int:
+        """How many fields it has."""
+        return len(self._fields)
 
     def has(self, column: str) -> bool:
         return column in self._columns and self._columns[column] < len(self._fields)
@@ -104,39 +115,44 @@ def read_rows(
 
 
 def header_of(path: Path) -> list[str]:
-    """The fields of the first line."""
-    with _opened(path) as file:
-        return [field.strip() for field in next(csv.reader(file), [])]
+    """The fields of the first line that has any."""
+    with _opened(path) as file, _named_errors(path, reader := csv.reader(file, strict=True)):
+        return [field.strip() for field in next(filter(None, reader), [])]
 
 
 def _rows(path: Path, required: Sequence[str], widths: Sequence[int]) -> Iterator[tuple[CsvRow, str | None]]:
-    with _opened(path) as file:
-        reader = csv.reader(file, strict=True)
-        try:
-            if widths:
-                columns = {str(i + 1): i for i in range(max(widths))}
-                allowed = set(widths)
-            else:
-                names = [field.strip() for field in next(reader, [])]
-                missing = [name for name in required if name not in names]
-                if missing:
-                    found = ", ".join(names)[:200] or "nothing"
-                    raise ScenarioError(f"{path}:1: expected the columns {', '.join(missing)} too, got {found}")
-                columns = {name: i for i, name in enumerate(names)}
-                allowed = {len(names)}
-            for fields in reader:
-                if not fields:
-                    continue
-                problem = None
-                if len(fields) not in allowed:
-                    wanted = " or ".join(str(width) for width in sorted(allowed))
-                    end = min(len(fields), max(allowed)) + 1
-                    problem = f"column {end}: expected {wanted} fields in a row, got {len(fields)}"
-                yield CsvRow(columns, fields, reader.line_num), problem
-        except csv.Error as error:
-            raise ScenarioError(f"{path}:{reader.line_num}: column 1: expected a row of CSV: {error}") from None
-        except UnicodeDecodeError:
-            raise ScenarioError(f"{path}:{reader.line_num + 1}: column 1: expected UTF-8 text") from None
+    with _opened(path) as file, _named_errors(path, reader := csv.reader(file, strict=True)):
+        if widths:
+            columns = {str(i + 1): i for i in range(max(widths))}
+            allowed = set(widths)
+        else:
+            names = [field.strip() for field in next(reader, [])]
+            missing = [name for name in required if name not in names]
+            if missing:
+                found = ", ".join(names)[:200] or "nothing"
+                raise ScenarioError(f"{path}:1: expected the columns {', '.join(missing)} too, got {found}")
+            columns = {name: i for i, name in enumerate(names)}
+            allowed = {len(names)}
+        for fields in reader:
+            if not fields:
+                continue
+            problem = None
+            if len(fields) not in allowed:
+                wanted = " or ".join(str(width) for width in sorted(allowed))
+                end = min(len(fields), max(allowed)) + 1
+                problem = f"column {end}: expected {wanted} fields in a row, got {len(fields)}"
+            yield CsvRow(columns, fields, reader.line_num), problem
+
+
+@contextmanager
+def _named_errors(path: Path, reader: _Reader) -> Iterator[None]:
+    """What is no text, or no CSV, is an error of the file."""
+    try:
+        yield
+    except csv.Error as error:
+        raise ScenarioError(f"{path}:{reader.line_num}: column 1: expected a row of CSV: {error}") from None
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{path}:{reader.line_num + 1}: column 1: expected UTF-8 text") from None
 
 
 def _opened(path: Path) -> TextIO:

@@ -184,7 +184,7 @@ class CheckpointFigures:
         if self._qos is None:
             return NO_FIGURES
         now = EPOCH + time
-        return *self._qos.report(now, self._api.preempted), self._qos.least_deficit(now, time, offered)
+        return *self._qos.report(now, self._api.preempted), self._qos.least_deficit(now, offered)
 
     def _fragmentation(self, free: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> float:
         free = np.maximum(free, 0)

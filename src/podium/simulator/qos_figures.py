@@ -48,8 +48,8 @@ class QosFigures:
         """The figures by now."""
         return report_on(self.ledger, now, preemptions=preemptions, makespan=self.ledger.makespan(now))
 
-    def least_deficit(self, now: float, time: float, offered: NDArray[np.int64]) -> float:
-        """The mean deficit that could not have been avoided by now, `time` seconds after the start.
+    def least_deficit(self, now: float, offered: NDArray[np.int64]) -> float:
+        """The mean deficit that could not have been avoided by now, since the first pod came.
 
         `offered` is the CPU and memory of the nodes: int64[2, nodes].
         """
@@ -64,4 +64,4 @@ class QosFigures:
             (each.slo, (1 if one_size else self._size.get(each.key, (0, 0))[0]) * each.sums(None, now).total)
             for each in self.ledger.accounts.values()
         ]
-        return least_mean_deficit(promises, room * time)
+        return least_mean_deficit(promises, room * max(0.0, now - self.ledger.first))

@@ -209,6 +209,8 @@ class SimulatedRun:
         by_demand = self._loaded.scenario.checkpoints.arrived_pct is not None
         page, qos = self._page, self._qos
         coming = next(stream, None)
+        if qos is not None and coming is not None:
+            end += coming.at  # an experiment begins with the first row of its file, whatever its time
         placed, placed_at, reported = 0, 0.0, 0
         while True:
             waiting = api.pending

@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from podium.config.durations import SECOND
 from podium.config.field import FieldPath
 from podium.placement.gpu.typical_pods import PodType
 from podium.simulator.csv_rows import header_of
@@ -23,6 +24,19 @@ def workloads(scenario: Scenario, source: Source) -> list[PodSource]:
     if isinstance(given, str):
         return [of_file(source.find(given))]
     return [each for _, each in listed(given, FieldPath())]
+
+
+def oddities(loaded: LoadedScenario) -> Iterator[str]:
+    """What the reader should know of files that can be run though something about them is odd."""
+    duration = loaded.scenario.duration
+    for each in workloads(loaded.scenario, loaded.source):
+        if each.broker is not None:
+            path = loaded.source.find(each.broker.file)
+            found = broker.read_workload(path, each.broker.priorities)
+            yield from found.oddities
+            late = [row for row in found.requests if duration is not None and row.at - found.begin > duration / SECOND]
+            if late:
+                yield f"{path}:{late[0].line}: {len(late)} of {len(found.requests)} rows come after the end of the run"
 
 
 def has_priorities(workload: PodSource) -> bool:

@@ -103,6 +103,8 @@ class ControllerAccount:
         """By slot: what incarnations that have ended sum up to."""
         self.open: dict[str, Incarnation] = {}
         self._ended_runs: list[tuple[float, float]] = []
+        self._cut_short: dict[int, float] = {}
+        """Aggregate, by slot: run time of its last pod, which ended before its time and has no successor yet."""
 
     def _reset(self) -> None:
         """Begin the sums over open incarnations again."""
@@ -137,6 +139,7 @@ class ControllerAccount:
             self.closed.append(NOTHING_YET)
         pod.slot = slot
         self.slots[slot] = pod
+        self._cut_short.pop(slot, None)
         self.open[pod.uid] = pod
         self._enter(pod, 1)
 
@@ -191,6 +194,8 @@ class ControllerAccount:
                 self.sweep_up(now)
         elif self.approach == AGGREGATE and not succeeded:
             effective, discarded = 0.0, running
+            if self.slots[pod.slot] is None:
+                self._cut_short[pod.slot] = running
         bound = int(pod.state is not TimeUse.WAITING)
         ended = QosSums(effective, discarded, waiting, binding, 1, bound)
         self.closed[pod.slot] = self.closed[pod.slot].plus(ended)
@@ -243,6 +248,11 @@ class ControllerAccount:
             closed.incarnations + self._waiting + self._bound,
             closed.bound + self._bound,
         )
+
+    def final_sums(self, now: float) -> QosSums:
+        """The sums if nothing more comes: work that was in progress when the controller ended counts."""
+        sums, cut_short = self.sums(None, now), sum(self._cut_short.values())
+        return sums._replace(effective=sums.effective + cut_short, discarded=sums.discarded - cut_short)
 
     def _slot_sums(self, reference: Incarnation, now: float) -> QosSums:
         found = self.closed[reference.slot]

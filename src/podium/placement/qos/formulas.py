@@ -125,8 +125,12 @@ def _concurrent(sums: QosSums, asked: QosQuestion, overhead: float, *, compat: b
 
 def preemption_overhead(sums: QosSums, approach: str) -> float:
     """The share of its time on nodes that a controller lost to preemption; NaN where it had none."""
-    lost = sums.binding + (sums.discarded if approach == AGGREGATE else 0.0)
-    return _over(lost, sums.binding + sums.effective + sums.discarded)
+    return _over(lost_to_preemption(sums, approach), sums.binding + sums.effective + sums.discarded)
+
+
+def lost_to_preemption(sums: QosSums, approach: str) -> float:
+    """Seconds on nodes that starts took, and work that is lost."""
+    return sums.binding + (sums.discarded if approach == AGGREGATE else 0.0)
 
 
 def acceptable_overhead(slo: float, limit: float) -> float:

@@ -59,7 +59,7 @@ class QosLedger:
         """By uid: pods without an account, and when they were created."""
         self.unwritten: dict[str, ControllerAccount] = {}
         """Accounts with ended pods that no annotation speaks of yet, and with living ones that could have it."""
-        self._first, self._last = math.inf, 0.0
+        self.first, self._last = math.inf, 0.0
         """When the first pod was created, and when the last one ended."""
         self._limit = limit
         self._compat = compat
@@ -140,7 +140,7 @@ class QosLedger:
         account.slo = promise.slo
         uid = after.metadata.uid or after.key
         pod = Incarnation(uid, after.key, promise, created)
-        self._first = min(self._first, created)
+        self.first = min(self.first, created)
         written = read_slot(after.metadata.annotations) if SLOT in after.metadata.annotations else None
         account.add(pod, written)
         owner = after.metadata.controller if after.metadata.owner_references else None
@@ -174,7 +174,7 @@ class QosLedger:
         uid = last.metadata.uid or last.key
         if uid in self._alone:
             if self._forget_after < math.inf:
-                self._first, self._last = min(self._first, self._alone.pop(uid)[1]), now
+                self.first, self._last = min(self.first, self._alone.pop(uid)[1]), now
                 return
             self.find(uid)
         known = self.pods.pop(uid, None)
@@ -337,9 +337,7 @@ class QosLedger:
     def makespan(self, now: float) -> float:
         """Seconds from the first pod's creation to the last one's end, or to now where pods are left."""
         return (
-            0.0
-            if math.isinf(self._first)
-            else max(0.0, (now if self.pods or self._alone else self._last) - self._first)
+            0.0 if math.isinf(self.first) else max(0.0, (now if self.pods or self._alone else self._last) - self.first)
         )
 
     def quality(self, account: ControllerAccount, pod: Incarnation | None, now: float) -> tuple[float, QosSums]:

@@ -60,8 +60,8 @@ def read_promise(pod: Pod) -> QosPromise:
     problems: list[str] = []
     slo, overhead = DEFAULT_SLO, None
     if SLO in written:
-        found = _number(written[SLO])
-        if found is None or found > 1:
+        found = read_slo(written[SLO])
+        if found is None:
             problems.append(f'annotation {SLO}: "{written[SLO][:40]}" is no number from 0 to 1; {DEFAULT_SLO} counts')
         else:
             slo = found
@@ -77,6 +77,15 @@ def read_promise(pod: Pod) -> QosPromise:
             wrong = f'"{written[OVERHEAD][:40]}" is no number of 0 or more; the argument counts'
             problems.append(f"annotation {OVERHEAD}: {wrong}")
     return QosPromise(key, name, lasting, slo, approach, overhead, tuple(problems))
+
+
+def read_slo(text: str) -> float | None:
+    """
+    >>> read_slo("0.5"), read_slo("7"), read_slo("NaN")
+    (0.5, None, None)
+    """
+    number = _number(text)
+    return number if number is not None and number <= 1 else None
 
 
 def _number(text: str) -> float | None:

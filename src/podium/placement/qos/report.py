@@ -5,6 +5,7 @@ deficit        max(0, SLO − availability)
 Gini           of the availabilities within a class (one SLO): G = Σ (2i − n − 1)·x_i / (n·Σx), x ascending;
                over all classes the mean, weighted by their controllers; classes that were promised nothing are out
 wasted         discarded run time and start overhead
+overhead       the same, but that of replicas which must run together only their starts are lost: they stay up meanwhile
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from podium.placement.qos.account import ControllerAccount
-from podium.placement.qos.formulas import INDEPENDENT, QosSums, availability
+from podium.placement.qos.formulas import INDEPENDENT, QosSums, availability, lost_to_preemption
 from podium.placement.qos.ledger import QosLedger
 
 NEARLY: Final = 0.99
@@ -32,7 +33,7 @@ class QosReport(NamedTuple):
     preemptions: int
     wasted_s: float
     preemption_overhead: float
-    """Wasted time as a share of all time on nodes."""
+    """What preemption costs: start overhead, and the work that Jobs lose, as a share of all time on nodes."""
     makespan_s: float
 
 
@@ -56,7 +57,7 @@ def report_on(ledger: QosLedger, now: float, *, preemptions: int, makespan: floa
 
 def outcomes(accounts: Iterable[ControllerAccount], now: float) -> list[ControllerOutcome]:
     return [
-        ControllerOutcome(each.name, each.approach, each.slo, final_availability(each, now), each.sums(None, now))
+        ControllerOutcome(each.name, each.approach, each.slo, final_availability(each, now), each.final_sums(now))
         for each in accounts
     ]
 
@@ -64,7 +65,7 @@ def outcomes(accounts: Iterable[ControllerAccount], now: float) -> list[Controll
 def final_availability(account: ControllerAccount, now: float) -> float:
     """What a controller got; work in progress counts."""
     if account.approach != INDEPENDENT:
-        return availability(account.sums(None, now))
+        return availability(account.final_sums(now))
     slots = list(account.closed)
     for each in account.open.values():
         waiting, binding, running = each.spans(now)
@@ -81,7 +82,8 @@ def summarise_outcomes(found: Sequence[ControllerOutcome], *, preemptions: int, 
             classes[each.slo].append(each.availability)
     promised = sum(map(len, classes.values())) or 1
     wasted = sum(each.sums.discarded + each.sums.binding for each in found)
-    effective = sum(each.sums.effective for each in found)
+    lost = sum(lost_to_preemption(each.sums, each.approach) for each in found)
+    on_nodes = sum(each.sums.effective + each.sums.discarded + each.sums.binding for each in found)
     return QosReport(
         mean_deficit=sum(deficits) / number,
         slo_met=sum(each.availability >= each.slo for each in found) / number,
@@ -89,7 +91,7 @@ def summarise_outcomes(found: Sequence[ControllerOutcome], *, preemptions: int, 
         gini=sum(len(values) * gini(values) for values in classes.values()) / promised,
         preemptions=preemptions,
         wasted_s=wasted,
-        preemption_overhead=wasted / (wasted + effective) if wasted + effective else 0.0,
+        preemption_overhead=lost / on_nodes if on_nodes else 0.0,
         makespan_s=makespan,
     )
 

@@ -1,4 +1,4 @@
-"""Broker workloads, dumps and generated pods."""
+"""Dumps and generated pods."""
 
 from __future__ import annotations
 
@@ -9,41 +9,11 @@ import pytest
 
 from podium.simulator.errors import ScenarioError
 from podium.simulator.pods import FOREVER
-from podium.simulator.scenario import BrokerPods, Distribution, DumpedPods, Generated, PodShape
-from podium.simulator.traces import broker, dump, generated
-from tests.simulator.scenarios import DATA, EXAMPLES, needs
+from podium.simulator.scenario import Distribution, DumpedPods, Generated, PodShape
+from podium.simulator.traces import dump, generated
+from tests.simulator.scenarios import EXAMPLES
 
 CLUSTER = EXAMPLES / "traces" / "cluster.yaml"
-
-
-def test_a_job_runs_its_tasks_so_many_at_a_time(tmp_path: Path) -> None:
-    file = tmp_path / "job.csv"
-    file.write_text("5,1,1,any,0,1,300,-1,0.85,0.5,free,0.5,job,2,5,aggregate,30001,120\n")
-    pods = list(broker.arrivals(BrokerPods(file=""), file))
-    assert [pod.at for pod in pods] == [5, 5]
-    assert {pod.lifetime for pod in pods} == {120}
-    tasks = pods[0].tasks
-    assert tasks is not None and tasks is pods[1].tasks
-    later = [tasks.next(pods[0], 125.0) for _ in range(4)]
-    assert [each and (each.name[-2:], each.at) for each in later] == [("-2", 125.0), ("-3", 125.0), ("-4", 125.0), None]
-    assert (pods[0].template.cpu, pods[0].template.memory) == (850, 500_000 * 1024)
-    assert pods[0].template.spec.priority == 100
-    assert pods[0].template.annotations["slo"] == "0.5"
-
-
-def test_a_deployment_has_its_replicas_at_once(tmp_path: Path) -> None:
-    file = tmp_path / "deployment.csv"
-    file.write_text("5,1,1,any,0,11,300,-1,0.85,0.85,prod,1,deployment,3,0,average,30001\n")
-    pods = list(broker.arrivals(BrokerPods(file=""), file))
-    assert [(pod.at, pod.lifetime, pod.until) for pod in pods] == [(5, FOREVER, 305)] * 3
-    assert len({pod.name for pod in pods}) == 3
-
-
-@needs("qos-workloads")
-@pytest.mark.parametrize("file", sorted((DATA / "qos-workloads").glob("p*/*.csv")), ids=lambda file: file.stem)
-def test_every_broker_file_can_be_read(file: Path) -> None:
-    names = Counter(pod.name for pod in broker.arrivals(BrokerPods(file=""), file))
-    assert set(names.values()) == {1}
 
 
 def test_pods_of_a_dump_that_have_a_node_are_there_first() -> None:
