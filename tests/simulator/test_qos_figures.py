@@ -35,3 +35,15 @@ def figures(*controllers: tuple[str, str, str]) -> QosFigures:
 def test_what_does_not_fit_must_be_broken(case: str, controllers: list[tuple[str, str, str]], least: float) -> None:
     offered = np.array([[1400, 1400], [8 << 30, 8 << 30]], dtype=np.int64)
     assert figures(*controllers).least_deficit(EPOCH + TIME, offered) == pytest.approx(least), case
+
+
+def test_slots_that_whole_controllers_cannot_fill_are_no_room() -> None:
+    found = QosFigures()
+    for name in ("a", "b"):
+        annotations = {"controller": name, "slo": "0.75", "qosMeasuring": "concurrent"}
+        template = PodTemplate(plain_spec({"cpu": "1", "memory": "1Gi"}), annotations=annotations)
+        for number in range(2):
+            found.arrived(template)
+            found.observe(template.pod(f"{name}-{number}", EPOCH), EPOCH)
+    offered = np.array([[1000, 1000, 1000], [8 << 30, 8 << 30, 8 << 30]], dtype=np.int64)
+    assert found.least_deficit(EPOCH + TIME, offered) == pytest.approx((0.75 + 0.75 - 1) / 2), "one of them at a time"

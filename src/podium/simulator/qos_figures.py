@@ -3,17 +3,20 @@
 It is the account that QosAware keeps (`podium.placement.qos`), fed by the simulated nodes; the figures are those of
 `podium.placement.qos.report`. Beside them stands the mean deficit that no scheduler could have been below: where more
 is promised than the nodes have room for, some promise must be broken. Room is counted in slots where all pods are of
-one size, else in cores; that pods must start, and come one after the other, is left out.
+one size, else in cores; that pods must start, and come one after the other, is left out. Slots that replicas which must
+run together cannot fill are no room: no more count than whole controllers, and pods that count alone, add up to.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podium.kube import Pod
+from podium.placement.qos.formulas import CONCURRENT
 from podium.placement.qos.ledger import QosLedger
 from podium.placement.qos.report import REPORT_COLUMNS, QosReport, least_mean_deficit, report_on
 from podium.simulator.pods import PodOwner, PodTemplate
@@ -57,7 +60,8 @@ class QosFigures:
         one_size = len(sizes) == 1
         if one_size:
             size = np.maximum(np.array(sizes.pop(), dtype=np.int64), 1)
-            room = float((offered // size[:, None]).min(axis=0).sum())
+            slots = int((offered // size[:, None]).min(axis=0).sum())
+            room = float(most_filled(self._groups(), slots))
         else:
             room = float(offered[0].sum())
         promises = [
@@ -65,3 +69,24 @@ class QosFigures:
             for each in self.ledger.accounts.values()
         ]
         return least_mean_deficit(promises, room * max(0.0, now - self.ledger.first))
+
+    def _groups(self) -> list[int]:
+        """The numbers of pods that are worth something only together: one by one where replicas count alone."""
+        groups: list[int] = []
+        for each in self.ledger.accounts.values():
+            groups += [each.replicas] if each.approach == CONCURRENT else [1] * each.replicas
+        return groups
+
+
+def most_filled(groups: Sequence[int], slots: int) -> int:
+    """How many of the slots whole groups can fill at most; all of them where there is room for every group.
+
+    >>> most_filled([8, 8, 9], 24), most_filled([8, 8, 9], 30), most_filled([8, 8, 1, 1], 17)
+    (17, 30, 17)
+    """
+    if sum(groups) <= slots:
+        return slots
+    reachable = 1  # bit n: n slots can be filled
+    for group in groups:
+        reachable |= reachable << group
+    return (reachable & ((1 << slots + 1) - 1)).bit_length() - 1

@@ -55,6 +55,19 @@ def test_room_goes_to_the_pod_that_should_go_first_though_it_backs_off() -> None
     assert world.node_of("waits-1") == "n1", "a successor does not take the place only because it was never refused"
 
 
+@pytest.mark.parametrize(("other", "gone"), [("1", set()), ("0.5", {"slack-1", "other-1"})], ids=["kept", "evictable"])
+def test_no_pod_is_evicted_for_replicas_that_would_not_be_complete(other: str, gone: set[str]) -> None:
+    world = QosWorld(nodes=2)
+    world.come("slack-1", "0.5")
+    world.come("other-1", other)
+    world.run(100)
+    for name in ("both-1", "both-2"):
+        world.come(name, "0.9", annotations={"qosMeasuring": "concurrent"})
+    world.run(100)
+    assert set(world.gone) == gone
+    assert all((name in str(world.cluster.pods.keys())) == bool(gone) for name in ("both-1", "both-2"))
+
+
 @pytest.mark.parametrize("slo", ["NaN", "7", "-1", "much", "", "inf"])
 def test_a_bad_slo_counts_as_the_default_and_is_reported_once(slo: str) -> None:
     world = QosWorld()

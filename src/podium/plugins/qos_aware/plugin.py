@@ -43,7 +43,7 @@ from podium.framework.preemption.evictions import NEVER, VICTIM_LEAVING, Evictio
 from podium.framework.preemption.rules import Ruling
 from podium.kube import Pod
 from podium.placement.qos.account import ControllerAccount
-from podium.placement.qos.formulas import INDEPENDENT, START_OVERHEAD
+from podium.placement.qos.formulas import CONCURRENT, INDEPENDENT, START_OVERHEAD
 from podium.placement.qos.history import HISTORY, SLOT, write_history
 from podium.placement.qos.ledger import QosLedger
 from podium.placement.qos.promise import DEFAULT_SLO
@@ -51,10 +51,12 @@ from podium.plugins.qos_aware.args import QosAwareArgs
 from podium.plugins.qos_aware.next_in_line import NextInLine
 from podium.plugins.qos_aware.precedence import Precedence
 from podium.plugins.qos_aware.retry import NextChances
+from podium.plugins.qos_aware.together import missing_replicas, places
 from podium.plugins.qos_aware.victims import ByQos, EvictionLimits, UrgentPod, least_harm
 
 NAME: Final = "QosAware"
 NOT_YET: Final = "the pod has slack left, or all others have run too short a time or have no more slack than it."
+NOT_TOGETHER: Final = "its controller's replicas must run together, and not all that are missing would have a place."
 SOONEST: Final = 1.0
 """Seconds before which a pod is not tried again."""
 OWNERS: Final = {"replicasets.apps": "replicas", "jobs.batch": "parallelism"}
@@ -154,15 +156,35 @@ class QosAware(Plugin):
         objection = self._objection(cycle, diagnosis)
         if objection:
             return refused(objection)
-        wait = 0.0 if self._limits.compat else self._chances.wait(_uid(pod), now)
+        compat, wait = self._limits.compat, 0.0
+        missing = 1 if compat else self._missing(pod)
+        if not compat:
+            free = self._places(cycle, diagnosis, ()) if missing > 1 else 0
+            wait = self._chances.wait(_uid(pod), now, max(1, missing - free))
         if wait:
             result = refused(NOT_YET)
+        elif missing > 1 and self._places(cycle, diagnosis, self._chances.victims) < missing:
+            result, wait = refused(NOT_TOGETHER), self._limits.minimum
         else:
             result = self._make_room(cycle, diagnosis, UrgentPod(self.ledger, self._limits, pod, now))
             wait = self._limits.minimum
         if (result.nomination is None or not result.nomination.node_name) and wait < math.inf:
             self.handle.wake_at(pod, now + max(SOONEST, wait))
         return result
+
+    def _missing(self, pod: Pod) -> int:
+        """How many pods must be placed for this one to be worth an eviction."""
+        known = self.ledger.find(_uid(pod))
+        if known is None or known[0].approach != CONCURRENT:
+            return 1
+        return max(1, missing_replicas(known[0], self.handle.nominator))
+
+    def _places(self, cycle: Cycle, diagnosis: Diagnosis, victims: Iterable[str]) -> int:
+        """How many pods like this one would have a place if the victims went."""
+        cluster = cycle.cluster
+        there = (cluster.pods.get(uid) for uid in victims)
+        rows = diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cluster)
+        return places(cluster, rows, cycle.facts, [placed for placed in there if placed is not None])
 
     def _make_room(self, cycle: Cycle, diagnosis: Diagnosis, preemptor: UrgentPod) -> PostFilterResult:
         cluster = cycle.cluster

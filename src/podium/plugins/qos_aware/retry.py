@@ -62,8 +62,8 @@ class NextChances:
         self.victims: list[str] = []
         """The pods that the one that was asked about last may evict now."""
 
-    def wait(self, uid: str, now: float) -> float:
-        """Seconds until the pod may evict some other; 0: it may try now; ∞: no moment is known."""
+    def wait(self, uid: str, now: float, needed: int = 1) -> float:
+        """Seconds until the pod may evict so many others; 0: it may try now; ∞: no moment is known."""
         known = self._ledger.find(uid)
         if known is None:
             return math.inf
@@ -88,7 +88,9 @@ class NextChances:
                 waits[i] = lines.ready[i] = math.inf
             else:
                 self.victims.append(lines.uids[i])
-        return max(urgent, float(waits.min(initial=math.inf)), 0.0)
+        if needed > len(waits):
+            return math.inf
+        return max(urgent, float(waits.min() if needed == 1 else np.partition(waits, needed - 1)[needed - 1]), 0.0)
 
     def _refreshed(self, now: float) -> RunningLines:
         lasts = min(1.0, self._limits.minimum)  # a pod that started since has not run for long enough
