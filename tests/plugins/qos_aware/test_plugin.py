@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from podium.plugins.qos_aware import retry
 from tests.builders import make_node
 from tests.plugins.qos_aware.qos_worlds import QosWorld
 
@@ -77,3 +78,15 @@ def test_a_bad_slo_counts_as_the_default_and_is_reported_once(slo: str) -> None:
     assert world.plugin.ledger.accounts["odd"].slo == 0.8
     assert [report for report in world.reports if "annotation slo" in report][1:] == []
     assert f'annotation slo: "{slo}" is no number from 0 to 1' in world.reports[0]
+
+
+def test_all_running_pods_are_looked_at_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry, "MOST_LOOKED_AT", 2)
+    world = QosWorld(nodes=5)
+    for number in range(4):
+        world.come(f"firm{number}-1", "1")
+    world.come("slack-1", "0.5")
+    world.run(100)
+    world.come("debt-1", "0.9")
+    world.run(30)
+    assert world.gone == ["slack-1"]

@@ -4,7 +4,7 @@ Metrics move along straight lines while nothing else happens: the waiting pod's 
 moment is the first at which, for some running pod, all that a rule of `victims` asks for holds: the waiting pod is
 urgent, the running one has run for long enough and is ahead by enough, and its preemption overhead has come down.
 
-The lines of running pods are found once a second, for all pods that wait.
+The lines of running pods are found once a second, for all pods that wait; where many run, for some of them in turn.
 """
 
 from __future__ import annotations
@@ -15,21 +15,24 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.placement.qos.account import Incarnation, TimeUse
+from podium.placement.qos.account import ControllerAccount, Incarnation, TimeUse
 from podium.placement.qos.formulas import INDEPENDENT
 from podium.placement.qos.ledger import QosLedger
 from podium.plugins.qos_aware.victims import EvictionLimits
 
 MOST_LOOKED_AT: Final = 2000
-"""Running pods that are looked at; where there are more, one of them ends soon enough."""
+"""Running pods that are looked at together; where there are more, others are in the next second."""
 
 Numbers = NDArray[np.float64]
+NO_WAITS: Final[Numbers] = np.zeros(0)
 
 
 class RunningLines(NamedTuple):
     """What is known of running pods, at a moment: one number for each."""
 
     at: float
+    rest: float
+    """Seconds after which the pods that are not among them will have been looked at; ∞ where all are."""
     uids: list[str]
     controllers: NDArray[np.int64]
     number_of: dict[str, int]
@@ -59,6 +62,11 @@ class NextChances:
         self._ledger = ledger
         self._limits = limits
         self._lines: RunningLines | None = None
+        self._turn = 0
+        """Where the next look begins, where not all running pods are looked at together."""
+        self._waits: dict[str, tuple[int, float, float, Numbers]] = {}
+        """By controller, for pods that are asked about at one moment: its version and SLO, and what was found."""
+        self._asked_at = -math.inf
         self.victims: list[str] = []
         """The pods that the one that was asked about last may evict now."""
 
@@ -67,30 +75,47 @@ class NextChances:
         known = self._ledger.find(uid)
         if known is None:
             return math.inf
-        account, margin = known[0], self._limits.margin
-        metric = self._ledger.metric(uid, now)
-        falls = self._ledger.metric(uid, now + 1.0) - metric
-        if metric < margin:
-            urgent = 0.0
-        elif falls < 0 and math.isfinite(metric):
-            urgent = (metric - margin) / -falls
-        else:
+        urgent, waits = self._found(*known, now)
+        lines, self.victims = self._lines, []
+        if urgent == math.inf or lines is None:
             return math.inf
-        lines = self._refreshed(now)
-        waits = _waits(lines, known[1].promise.slo, metric, falls) - (now - lines.at)
-        own = lines.number_of.get(account.key)
-        if own is not None and account.approach != INDEPENDENT:
-            waits[lines.controllers == own] = math.inf
-        self.victims = []
         for i in np.flatnonzero(waits <= 0).tolist():
             victim = self._ledger.find(lines.uids[i])
             if victim is None or victim[1].leaving:
                 waits[i] = lines.ready[i] = math.inf
             else:
                 self.victims.append(lines.uids[i])
-        if needed > len(waits):
-            return math.inf
-        return max(urgent, float(waits.min() if needed == 1 else np.partition(waits, needed - 1)[needed - 1]), 0.0)
+        first = math.inf
+        if needed <= len(waits):
+            first = float(waits.min() if needed == 1 else np.partition(waits, needed - 1)[needed - 1])
+        return max(urgent, min(first, lines.rest), 0.0)
+
+    def _found(self, account: ControllerAccount, pod: Incarnation, now: float) -> tuple[float, Numbers]:
+        """Seconds until the pod is urgent, and float64[running pods]: until each may be evicted. Waiting pods of one
+        controller share that, unless each is measured by itself."""
+        slo, shared = pod.promise.slo, account.approach != INDEPENDENT
+        if now != self._asked_at:
+            self._asked_at = now
+            self._waits.clear()
+        if shared:
+            version, found_slo, urgent, waits = self._waits.get(account.key, (-1, slo, math.inf, NO_WAITS))
+            if version == account.version and found_slo == slo:
+                return urgent, waits
+        metric = self._ledger.metric(pod.uid, now)
+        falls = self._ledger.metric(pod.uid, now + 1.0) - metric
+        urgent = 0.0 if metric < self._limits.margin else math.inf
+        if urgent and falls < 0 and math.isfinite(metric):
+            urgent = (metric - self._limits.margin) / -falls
+        waits = NO_WAITS
+        if urgent < math.inf:
+            lines = self._refreshed(now)
+            waits = _waits(lines, slo, metric, falls) - (now - lines.at)
+            own = lines.number_of.get(account.key)
+            if shared and own is not None:
+                waits[lines.controllers == own] = math.inf
+        if shared:
+            self._waits[account.key] = (account.version, slo, urgent, waits)
+        return urgent, waits
 
     def _refreshed(self, now: float) -> RunningLines:
         lasts = min(1.0, self._limits.minimum)  # a pod that started since has not run for long enough
@@ -100,18 +125,24 @@ class NextChances:
 
     def _look(self, now: float) -> RunningLines:
         ledger, limits = self._ledger, self._limits
+        running = [
+            (account, each)
+            for account in ledger.accounts.values()
+            for each in account.open.values()
+            if each.state is TimeUse.RUNNING and not each.leaving
+        ]
+        rest = math.inf
+        if len(running) > MOST_LOOKED_AT:
+            rest = len(running) / MOST_LOOKED_AT
+            begin = self._turn % len(running)
+            self._turn = begin + MOST_LOOKED_AT
+            running = [*running[begin:], *running[:begin]][:MOST_LOOKED_AT]
         number_of: dict[str, int] = {}
-        rows: list[tuple[float, ...]] = []
-        controllers: list[int] = []
-        uids: list[str] = []
-        for account in ledger.accounts.values():
-            for each in account.open.values():
-                if each.state is TimeUse.RUNNING and not each.leaving and len(rows) < MOST_LOOKED_AT:
-                    uids.append(each.uid)
-                    controllers.append(number_of.setdefault(account.key, len(number_of)))
-                    rows.append((*_line(ledger, each, limits, now), float(not account.contributing())))
+        controllers = [number_of.setdefault(account.key, len(number_of)) for account, _ in running]
+        rows = [(*_line(ledger, each, limits, now), float(not account.contributing())) for account, each in running]
         columns = np.array(rows, dtype=np.float64).reshape(-1, 9).T
-        return RunningLines(now, uids, np.array(controllers, dtype=np.int64), number_of, *columns)
+        uids = [each.uid for _, each in running]
+        return RunningLines(now, rest, uids, np.array(controllers, dtype=np.int64), number_of, *columns)
 
 
 def _line(ledger: QosLedger, pod: Incarnation, limits: EvictionLimits, now: float) -> tuple[float, ...]:
@@ -139,7 +170,8 @@ def _waits(lines: RunningLines, importance: float, metric: float, falls: float) 
         by_importance = np.where(lines.spared > 0, math.inf, 0.0)
         by_rules = np.where(importance > lines.slo, by_importance, by_slack)
         found: Numbers = np.maximum(lines.ready, np.where((lines.slo <= 0) | (lines.prey > 0), 0.0, by_rules))
-    return np.nan_to_num(found, nan=math.inf, posinf=math.inf)
+    found[np.isnan(found)] = math.inf
+    return found
 
 
 def _until(value: Numbers, rate: Numbers, wanted: Numbers | float) -> Numbers:
