@@ -123,15 +123,37 @@ def a_killed_scheduler_comes_back_with_the_same_figures(cluster: PromiseCluster)
     assert abs(elapsed["first"] - elapsed["second"]) <= 1, "all the time that passed is accounted for"
 
 
+def a_task_that_succeeds_has_not_lost_its_work(cluster: PromiseCluster) -> None:
+    port = free_port()
+    cluster.start(qos_config(), port)
+    _run_to(cluster, "done", "Succeeded")
+    _run_to(cluster, "failed", "Failed")
+    _until(cluster, lambda: not page(port)["failed"]["running"], "the page shows that both have ended")
+    rows = page(port)
+    assert rows["done"]["running_s"] >= 1 and rows["done"]["discarded_s"] == 0, rows["done"]
+    assert rows["failed"]["running_s"] == 0 and rows["failed"]["discarded_s"] >= 1, rows["failed"]
+
+
 # What they are made of
 
 
-def _create(cluster: PromiseCluster, name: str, slo: str, controller: str = "", namespace: str = "default") -> None:
+def _create(
+    cluster: PromiseCluster, name: str, slo: str, controller: str = "", namespace: str = "default", **annotations: str
+) -> None:
     node: Object = cluster.client.list("Node")[0]
     cpu = node["status"]["allocatable"]["cpu"]
     made = make_pod(name, namespace, cpu=cpu, labels={"app": name}, terminationGracePeriodSeconds=0)
-    made["metadata"]["annotations"] = {"slo": slo, "controller": controller or name}
+    made["metadata"]["annotations"] = {"slo": slo, "controller": controller or name, **annotations}
     cluster.client.create(made)
+
+
+def _run_to(cluster: PromiseCluster, controller: str, phase: str) -> None:
+    """Have one task of a controller run for a while and end."""
+    name = f"{controller}-1"
+    _create(cluster, name, "0.5", controller, qosMeasuring="aggregate")
+    _until(cluster, lambda: name in _bound(cluster), "it is bound")
+    time.sleep(2)
+    cluster.client.patch("Pod", name, {"status": {"phase": phase}}, subresource="status")
 
 
 def _bound(cluster: PromiseCluster) -> set[str]:

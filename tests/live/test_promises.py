@@ -69,3 +69,7 @@ def test_pods_of_kube_system_are_never_touched(cluster: RealCluster) -> None:
 
 def test_a_killed_scheduler_comes_back_with_the_same_figures(cluster: RealCluster) -> None:
     promise_scenarios.a_killed_scheduler_comes_back_with_the_same_figures(cluster)
+
+
+def test_a_task_that_succeeds_has_not_lost_its_work(cluster: RealCluster) -> None:
+    promise_scenarios.a_task_that_succeeds_has_not_lost_its_work(cluster)

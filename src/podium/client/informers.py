@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Protocol
 
 import msgspec
@@ -174,13 +175,18 @@ class Informers:
 
 
 def watched_kinds(runtimes: Iterable[ProfileRuntime]) -> list[ApiResource[Any]]:
-    """What every scheduler watches, and the other built-in kinds that plugins of these profiles look at."""
+    """What every scheduler watches, and what else plugins of these profiles look at."""
     kinds: set[type] = set()
+    ended_pods = False
     for runtime in runtimes:
         kinds.update(kind for plugin in runtime.plugins.values() for kind in plugin.looks_at or ())
+        ended_pods = ended_pods or any(plugin.watches_ended_pods for plugin in runtime.plugins.values())
         if Gate.GENERIC_WORKLOAD in runtime.handle.gates:
             kinds.add(PodGroup)
-    return [resource for kind, resource in RESOURCES.items() if kind in kinds or resource in WATCHED]
+    watched = {kind: resource for kind, resource in RESOURCES.items() if kind in kinds or resource in WATCHED}
+    if ended_pods:
+        watched[Pod] = replace(watched[Pod], params={})
+    return list(watched.values())
 
 
 def custom_kinds(runtimes: Iterable[ProfileRuntime]) -> set[str]:

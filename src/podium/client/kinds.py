@@ -1,9 +1,10 @@
 """Lists where the API server serves the kinds that scheduling reads, and which of them a scheduler watches.
 
 `WATCHED` is what kube-scheduler watches with the default profile; its selector for pods leaves out those that have
-ended, which hold nothing any more. Workloads are only asked for their selectors, by default topology spreading.
-Priority classes are not watched: admission has written the number into the pod; nor are templates of claims, which a
-controller reads. PodGroups are watched while the gate GenericWorkload is on.
+ended, which hold nothing any more (a plugin may ask to see them: `Plugin.watches_ended_pods`). Workloads are only asked
+for their selectors, by default topology spreading. Priority classes are not watched: admission has written the number
+into the pod; nor are templates of claims, which a controller reads. PodGroups are watched while the gate
+GenericWorkload is on.
 """
 
 from typing import Any, Final

@@ -126,6 +126,8 @@ class Plugin:
     first_of_equals: ClassVar[bool] = False
     """A score plugin that wants ties to go to the first node in the cluster's order, the same from pod to pod, instead
     of the node that kube-scheduler's heap gives up first."""
+    watches_ended_pods: ClassVar[bool] = False
+    """Whether `observe` must see how pods end: a scheduler watches only those that have not, unless a plugin asks."""
     looks_at: ClassVar[tuple[type, ...] | None] = None
     """With a scope of CLUSTER: the kinds that it reads, other than nodes and pods; None: it may be any."""
     resources: ClassVar[tuple[str, ...]] = ()

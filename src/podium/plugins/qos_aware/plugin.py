@@ -70,6 +70,7 @@ class QosAware(Plugin):
     Args = QosAwareArgs
     resources = tuple(f"{owner}/v1" for owner in OWNERS)
     looks_at = ()
+    watches_ended_pods = True  # whether a task succeeded or was killed
     writes = (Write.ANNOTATIONS, Write.EVICTIONS)
 
     def __init__(self, args: QosAwareArgs, handle: Handle) -> None:
