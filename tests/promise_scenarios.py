@@ -134,6 +134,23 @@ def a_task_that_succeeds_has_not_lost_its_work(cluster: PromiseCluster) -> None:
     assert rows["failed"]["running_s"] == 0 and rows["failed"]["discarded_s"] >= 1, rows["failed"]
 
 
+def values_that_cannot_be_read_stop_nothing(cluster: PromiseCluster) -> None:
+    port = free_port()
+    cluster.start(qos_config("10m"), port)
+    counts = {"0": 0.0, "NaN": 0.8, "7": 0.8, "much": 0.8, "-1": 0.8}
+    for number, slo in enumerate(counts):
+        odd = {"qosMeasuring": "sideways", "acceptablePreemptionOverhead": "NaN"}
+        _create(cluster, f"odd-{number}", slo, f"odd-{number}", **(odd if number % 2 else {}))
+    _until(cluster, lambda: len(page(port)) == len(counts), "the page knows all of them")
+    found = {name: row["slo"] for name, row in page(port).items()}
+    assert found == {f"odd-{number}": value for number, value in enumerate(counts.values())}
+    _until(cluster, lambda: len(_bound(cluster)) == 1, "one of them is bound")
+    for number in range(len(counts)):  # the others are deleted while they are pending
+        cluster.client.delete("Pod", f"odd-{number}")
+    _create(cluster, "good", "0.9")
+    _until(cluster, lambda: _bound(cluster) == {"good"}, "scheduling goes on")
+
+
 # What they are made of
 
 

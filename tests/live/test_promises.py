@@ -73,3 +73,7 @@ def test_a_killed_scheduler_comes_back_with_the_same_figures(cluster: RealCluste
 
 def test_a_task_that_succeeds_has_not_lost_its_work(cluster: RealCluster) -> None:
     promise_scenarios.a_task_that_succeeds_has_not_lost_its_work(cluster)
+
+
+def test_values_that_cannot_be_read_stop_nothing(cluster: RealCluster) -> None:
+    promise_scenarios.values_that_cannot_be_read_stop_nothing(cluster)
