@@ -147,36 +147,43 @@ class ControllerAccount:
         """Free the slot for a successor."""
         self.version += 1
         if self.slots[pod.slot] is pod:
-            self._count_slot(pod, -1)
+            if pod.state is TimeUse.RUNNING:
+                self.running -= 1
+            else:
+                self.pending -= 1
             self.slots[pod.slot] = None
-
-    def _count_slot(self, pod: Incarnation, sign: int) -> None:
-        if pod.state is TimeUse.RUNNING:
-            self.running += sign
-        else:
-            self.pending += sign
 
     # What pods do
 
     def bind(self, pod: Incarnation, binding_since: float, running_since: float) -> None:
         """A pod is bound, or is known to have been bound or started at other moments."""
-        self._enter(pod, -1)
-        pod.binding_since, pod.running_since = binding_since, max(binding_since, running_since)
+        if pod.state is not TimeUse.WAITING:
+            self._enter(pod, -1)
+        else:
+            self._waiting -= 1
+            self._waiting_since -= pod.created
+            if self.slots[pod.slot] is pod:
+                self.pending -= 1
+        pod.binding_since = binding_since
+        pod.running_since = running_since if running_since > binding_since else binding_since
         pod.state = TimeUse.RUNNING
         self._enter(pod, 1)
 
     def _enter(self, pod: Incarnation, sign: int) -> None:
         self.version += 1
-        if self.slots[pod.slot] is pod:
-            self._count_slot(pod, sign)
+        in_slot = sign if self.slots[pod.slot] is pod else 0
         if pod.state is TimeUse.WAITING:
+            self.pending += in_slot
             self._waiting += sign
             self._waiting_since += sign * pod.created
         else:
+            self.running += in_slot
             self._bound += sign
             self._running_since += sign * pod.running_since
-            self._waited += sign * max(0.0, pod.binding_since - pod.created)
-            self._binding += sign * max(0.0, pod.running_since - pod.binding_since)
+            if pod.binding_since > pod.created:
+                self._waited += sign * (pod.binding_since - pod.created)
+            if pod.running_since > pod.binding_since:
+                self._binding += sign * (pod.running_since - pod.binding_since)
 
     def close(self, pod: Incarnation, now: float, *, succeeded: bool) -> None:
         """A pod has ended."""

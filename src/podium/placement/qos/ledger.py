@@ -251,9 +251,10 @@ class QosLedger:
         if created is not None:
             return -max(0.0, now - created) - START_OVERHEAD
         known = self.find(uid)
-        if known is None:
-            return -math.inf
-        account, pod = known
+        return -math.inf if known is None else self.metric_of(*known, now)
+
+    def metric_of(self, account: ControllerAccount, pod: Incarnation, now: float) -> float:
+        """The same for a pod whose account is at hand."""
         first = pod.state is TimeUse.WAITING and len(account.open) == 1 and not account.all_closed.incarnations
         if first and pod.promise.slo > 0 and not self._compat:  # of a controller that has had nothing so far
             return -max(0.0, now - pod.created) - START_OVERHEAD

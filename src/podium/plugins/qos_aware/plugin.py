@@ -121,10 +121,17 @@ class QosAware(Plugin):
         that cannot be violated, the one whose controller got least goes first."""
         metadata = queued.pod.metadata
         uid, timestamp = metadata.uid or queued.key, metadata.creation_timestamp or ""
-        created = self.ledger.alone_since(uid)
-        if created is not None:  # always urgent, and the key does not move
-            return 0, -DEFAULT_SLO, created - START_OVERHEAD, 0.0, timestamp, queued.key
-        return *self._order(uid, float(self.handle.clock.now() // 1)), timestamp, queued.key
+        known = self.ledger.pods.get(uid)
+        if known is None:
+            created = self.ledger.alone_since(uid)
+            if created is not None:  # always urgent, and the key does not move
+                return 0, -DEFAULT_SLO, created - START_OVERHEAD, 0.0, timestamp, queued.key
+        second = float(self.handle.clock.now() // 1)
+        if known is not None:
+            metric = self.ledger.metric_of(*known, second)
+            if metric < self._limits.margin:  # the usual case, without the detour
+                return 0, -known[1].promise.slo, metric + second, 0.0, timestamp, queued.key
+        return *self._order(uid, second), timestamp, queued.key
 
     def _order(self, uid: str, second: float) -> tuple[int, float, float, float]:
         urgent, importance, metric = self._precedence.key(uid, second)
