@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 from podium.kube import Pod, parse_time
@@ -357,10 +358,14 @@ def _times_are_known(pod: Pod) -> bool:
     return False
 
 
+_parsed = lru_cache(maxsize=64)(parse_time)
+"""Times come in whole seconds, so many are equal."""
+
+
 def _time(text: str | None, otherwise: float) -> float:
     if text is None:
         return otherwise
     try:
-        return parse_time(text)
+        return _parsed(text)
     except ValueError:
         return otherwise

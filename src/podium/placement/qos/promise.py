@@ -12,6 +12,7 @@ By the owner's kind: none → independent, Job → aggregate, any other → aver
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from podium.kube import Pod
@@ -46,35 +47,43 @@ def read_promise(pod: Pod) -> QosPromise:
     """
     metadata = pod.metadata
     written, owner = metadata.annotations, metadata.controller if metadata.owner_references else None
-    key = written.get(CONTROLLER, "") if written else ""
-    lasting = True
-    if key:
-        name = key
-    elif owner is not None:
-        key, name = owner.uid or f"{pod.namespace}/{owner.name}", owner.name
-    else:
-        key, name, lasting = metadata.uid or pod.key, metadata.name, False
+    name, lasting = written.get(CONTROLLER, "") if written else "", True
+    key = name
+    if not key:
+        if owner is not None:
+            key, name = owner.uid or f"{pod.namespace}/{owner.name}", owner.name
+        else:
+            key, name, lasting = metadata.uid or pod.key, metadata.name, False
     approach = INDEPENDENT if owner is None else AGGREGATE if owner.kind == "Job" else AVERAGE
     if not written:
         return QosPromise(key, name, lasting, DEFAULT_SLO, approach, None)
+    read = _promise if lasting else _promise.__wrapped__
+    return read(key, name, lasting, approach, written.get(SLO), written.get(MEASURING), written.get(OVERHEAD))
+
+
+@lru_cache(maxsize=4096)
+def _promise(
+    key: str, name: str, lasting: bool, approach: str, slo_text: str | None, measuring: str | None, share: str | None
+) -> QosPromise:
+    """The promise that annotations make: that of further pods of a controller is the same one."""
     problems: list[str] = []
     slo, overhead = DEFAULT_SLO, None
-    if SLO in written:
-        found = read_slo(written[SLO])
+    if slo_text is not None:
+        found = read_slo(slo_text)
         if found is None:
-            problems.append(f'annotation {SLO}: "{written[SLO][:40]}" is no number from 0 to 1; {DEFAULT_SLO} counts')
+            problems.append(f'annotation {SLO}: "{slo_text[:40]}" is no number from 0 to 1; {DEFAULT_SLO} counts')
         else:
             slo = found
-    if MEASURING in written:
-        if written[MEASURING] in APPROACHES:
-            approach = written[MEASURING]
+    if measuring is not None:
+        if measuring in APPROACHES:
+            approach = measuring
         else:
-            wrong = f'"{written[MEASURING][:40]}" is none of {", ".join(APPROACHES)}; {approach} counts'
+            wrong = f'"{measuring[:40]}" is none of {", ".join(APPROACHES)}; {approach} counts'
             problems.append(f"annotation {MEASURING}: {wrong}")
-    if OVERHEAD in written:
-        overhead = _number(written[OVERHEAD])
+    if share is not None:
+        overhead = _number(share)
         if overhead is None:
-            wrong = f'"{written[OVERHEAD][:40]}" is no number of 0 or more; the argument counts'
+            wrong = f'"{share[:40]}" is no number of 0 or more; the argument counts'
             problems.append(f"annotation {OVERHEAD}: {wrong}")
     return QosPromise(key, name, lasting, slo, approach, overhead, tuple(problems))
 
