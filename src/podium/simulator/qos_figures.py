@@ -64,11 +64,13 @@ class QosFigures:
             room = float(most_filled(self._groups(), slots))
         else:
             room = float(offered[0].sum())
-        promises = [
-            (each.slo, (1 if one_size else self._size.get(each.key, (0, 0))[0]) * each.sums(None, now).total)
-            for each in self.ledger.accounts.values()
-        ]
-        return least_mean_deficit(promises, room * max(0.0, now - self.ledger.first))
+        time = max(0.0, now - self.ledger.first)
+        promises = []
+        for each in self.ledger.accounts.values():
+            size_of_pod = 1 if one_size else self._size.get(each.key, (0, 0))[0]
+            whole = min(each.sums(None, now).total, each.replicas * time)  # creation times are rounded to seconds
+            promises.append((each.slo, size_of_pod * whole))
+        return least_mean_deficit(promises, room * time)
 
     def _groups(self) -> list[int]:
         """The numbers of pods that are worth something only together: one by one where replicas count alone."""
