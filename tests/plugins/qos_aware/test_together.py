@@ -13,8 +13,8 @@ def test_places_are_counted_in_what_is_free_and_what_may_be_evicted() -> None:
     cluster = Cluster()
     for node in (make_node("n1", cpu=4), make_node("n2", cpu=4, pods=2), make_node("n3", cpu=4)):
         cluster.set_node(node)
-    for name, node in (("a", "n1"), ("b", "n1"), ("c", "n2"), ("d", "n3")):
-        cluster.set_pod(make_pod(name, requests={"cpu": "1500m"}, node=node))
+    for name, node_name in (("a", "n1"), ("b", "n1"), ("c", "n2"), ("d", "n3")):
+        cluster.set_pod(make_pod(name, requests={"cpu": "1500m"}, node=node_name))
     placed = {each.pod.name: each for each in cluster.pods.values()}
     facts = cluster.facts.of(make_pod("new", requests={"cpu": 1, "memory": "1Gi"}))
     rows = np.array([cluster.row_of["n1"], cluster.row_of["n2"]])
