@@ -1,10 +1,14 @@
-"""Writes into a built package which commit it was made from; all else is in pyproject.toml."""
+"""Writes into a wheel and an sdist which commit they were made from; all else is in pyproject.toml."""
 
 import subprocess
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
+
+HERE = Path(__file__).resolve().parent
+GIVEN = HERE / "src/podium/commit.txt"  # in an sdist, whose repository is not there any more
 
 
 class BuildWithCommit(build_py):
@@ -12,15 +16,29 @@ class BuildWithCommit(build_py):
 
     def run(self):
         super().run()
-        given = Path("src/podium/commit.txt")  # in an sdist, whose repository is not there any more
-        asked = ["git", "rev-parse", "HEAD"]
-        if given.is_file() or self.editable_mode:
-            return
-        try:
-            commit = subprocess.run(asked, capture_output=True, text=True, check=True, cwd=Path(__file__).parent).stdout
-        except (OSError, subprocess.CalledProcessError):
-            return
-        Path(self.build_lib, "podium", "commit.txt").write_text(commit, encoding="ascii")
+        if not self.editable_mode:
+            write_commit(Path(self.build_lib, "podium"))
 
 
-setup(cmdclass={"build_py": BuildWithCommit})
+class SourcesWithCommit(sdist):
+    """Collects the sources, and puts the commit beside the modules."""
+
+    def make_release_tree(self, base_dir, files):
+        super().make_release_tree(base_dir, files)
+        write_commit(Path(base_dir, "src/podium"))
+
+
+def write_commit(package):
+    if GIVEN.is_file():
+        return  # it was copied with the modules
+    try:
+        asked = ["git", "rev-parse", "--show-toplevel", "HEAD"]
+        said = subprocess.run(asked, capture_output=True, text=True, check=True, cwd=HERE).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return
+    repository, commit = said.splitlines()
+    if Path(repository) == HERE:  # and not one that the sources only lie in
+        Path(package, "commit.txt").write_text(f"{commit}\n", encoding="ascii")
+
+
+setup(cmdclass={"build_py": BuildWithCommit, "sdist": SourcesWithCommit})

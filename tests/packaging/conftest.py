@@ -14,18 +14,36 @@ from tests.packaging.environment import ROOT, clean_environment
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    sources = folder / "sources"
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with one commit, of the sources as they are here."""
+    sources = tmp_path_factory.mktemp("repository")
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     for name in tracked.decode().split("\0"):
-        if name.startswith("src/") or name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        if name.startswith("src/") or name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
             target = sources / name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes((ROOT / name).read_bytes())
-    (sources / "src/podium/commit.txt").write_text("0123456789abcdef0123456789abcdef01234567\n")
+    identity = ["-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"]
+    for command in (["init", "--quiet"], ["add", "."], [*identity, "commit", "--quiet", "--message", "Sources"]):
+        subprocess.run(["git", *command], cwd=sources, check=True)
+    return sources
+
+
+@pytest.fixture(scope="session")
+def sdist(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sdist")
+    program = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
+    command = [sys.executable, "-c", program, str(folder)]
+    subprocess.run(command, cwd=repository, check=True, capture_output=True, env=clean_environment())
+    return next(folder.glob("*.tar.gz"))
+
+
+@pytest.fixture(scope="session")
+def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, made from the sdist as `python -m build` does."""
+    folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
-    subprocess.run([*command, "--wheel-dir", folder, sources], check=True, env=clean_environment())
+    subprocess.run([*command, "--wheel-dir", folder, sdist], check=True, env=clean_environment())
     return next(folder.glob("*.whl"))
 
 

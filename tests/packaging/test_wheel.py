@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -29,11 +31,29 @@ def test_the_wheel_has_types_samples_definitions_and_policies(wheel: Path) -> No
     assert not any(name.startswith(("tests", "examples")) for name in names)
 
 
-def test_it_runs_without_the_checkout(installed: Path, tmp_path: Path) -> None:
+def test_wheels_from_the_sdist_and_from_the_repository_are_the_same(
+    repository: Path, sdist: Path, wheel: Path, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*command, "--wheel-dir", tmp_path, repository], check=True, env=clean_environment())
+    direct = zipfile.ZipFile(next(tmp_path.glob("*.whl")))
+    assert sorted(direct.namelist()) == sorted(zipfile.ZipFile(wheel).namelist())
+    assert direct.read("podium/commit.txt").decode().strip() == _head(repository)
+    with tarfile.open(sdist) as sources:
+        assert not any("/tests/" in name for name in sources.getnames())
+
+
+def _head(repository: Path) -> str:
+    asked = ["git", "rev-parse", "HEAD"]
+    return subprocess.run(asked, cwd=repository, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_it_runs_without_the_checkout(repository: Path, installed: Path, tmp_path: Path) -> None:
     program = "import podium; print(podium.__file__)"
     assert str(ROOT) not in _ran(tmp_path, installed, "python", "-c", program).stdout
     version = _ran(tmp_path, installed, "podium", "--version").stdout
-    assert re.fullmatch(r"podium \S+ \(0123456789ab\), decides as kube-scheduler v1\.36\.\d+\n", version)
+    commit = _head(repository)[:12]
+    assert re.fullmatch(rf"podium \S+ \({commit}\), decides as kube-scheduler v1\.36\.\d+\n", version)
     crds = _ran(tmp_path, installed, "podium", "crds", "-o", "name")
     assert (crds.returncode, "podgroups" in crds.stdout) == (0, True), crds.stderr
     demo = _ran(tmp_path, installed, "podium", "up", "--demo", "--port", "0")
