@@ -1,8 +1,10 @@
 import os
 import re
+import shutil
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +48,13 @@ def test_podium_alone_shows_the_commands() -> None:
     assert all(f"  {command[0]} " in ran.out for command in COMMANDS)
 
 
+@pytest.mark.parametrize("group", ["annotate", "policy", "shadow", "telemetry", "workload"])
+def test_a_group_alone_shows_its_commands_line_by_line(group: str) -> None:
+    ran = podium(group)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == podium(group, "--help").out
+
+
 def test_version_is_that_of_the_package_with_commit_and_kube_scheduler() -> None:
     said = podium("--version").out
     assert re.fullmatch(
@@ -63,6 +72,26 @@ def test_a_shell_gets_its_script_and_its_answers(shell: str) -> None:
     command = [sys.executable, "-m", "podium"]
     answer = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True, check=False)
     assert "simulate" in answer.stdout and "explain" not in answer.stdout
+
+
+TYPED = {
+    "bash": "source _podium; COMP_WORDS=(podium sim) COMP_CWORD=1; _podium_completion podium; echo $COMPREPLY",
+    "fish": "source _podium; complete -C 'podium sim'",
+    "zsh": "compdef() {}; _arguments() { echo $@ }; words=(podium sim) CURRENT=2 fpath=(.); autoload _podium; _podium",
+}
+"""What a first Tab runs in each shell; zsh loads the script from its fpath then."""
+
+
+@pytest.mark.parametrize("shell", TYPED)
+def test_the_script_completes_in_the_shell_itself(shell: str, tmp_path: Path) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    (tmp_path / "_podium").write_text(podium("completion", shell).out)
+    variables = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    completed = subprocess.run(
+        [shell, "-c", TYPED[shell]], cwd=tmp_path, env=variables, capture_output=True, text=True, check=False
+    )
+    assert "simulate" in completed.stdout and "explain" not in completed.stdout, completed.stderr
 
 
 def test_a_shell_that_is_not_known_is_one_sentence() -> None:

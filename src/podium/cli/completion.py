@@ -9,6 +9,11 @@ from podium.cli.console import echo
 
 PROGRAM: Final = "podium"
 VARIABLE: Final = "_PODIUM_COMPLETE"
+AUTOLOADED: Final = """
+if [ "$funcstack[1]" = "_podium" ]; then
+  _podium_completion "$@"
+fi"""
+"""zsh runs a script in its fpath at the first Tab, as the function that has the file's name."""
 
 
 class Shell(StrEnum):
@@ -26,7 +31,8 @@ def completion(shell: Annotated[Shell, typer.Argument(help="Whose script is prin
     """
     from typer._completion_shared import get_completion_script
 
-    echo(get_completion_script(prog_name=PROGRAM, complete_var=VARIABLE, shell=shell.value))
+    script = get_completion_script(prog_name=PROGRAM, complete_var=VARIABLE, shell=shell.value)
+    echo(script + AUTOLOADED if shell is Shell.ZSH else script)
 
 
 def answer_shells() -> None:

@@ -59,7 +59,10 @@ def _input_errors() -> tuple[type[Exception], ...]:
 
 
 def _usage(error: Exception) -> str:
-    message = " ".join(error.format_message().split())  # type: ignore[attr-defined]
+    text: str = error.format_message()  # type: ignore[attr-defined]
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return text  # the help of a command that only groups others
+    message = " ".join(text.split())
     message = message.replace("Value error, ", "").removesuffix(".")
     context = getattr(error, "ctx", None)
     return f"{message} (see {context.command_path} --help)" if context else message
