@@ -107,6 +107,39 @@ def test_a_plugin_may_be_given_by_its_file(folder: Path) -> None:
     assert [each["name"] for each in json.loads(ran.out) if each["origin"] == "--plugin"] == ["Other"]
 
 
+CLUSTER = """
+apiVersion: v1
+kind: Node
+metadata: {name: only}
+status: {allocatable: {cpu: "4", pods: "110"}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: shop}
+spec: {containers: [{name: web, image: nginx}]}
+"""
+
+
+def test_a_plugin_that_is_named_without_a_configuration_is_enabled(folder: Path) -> None:
+    write(folder, "cluster.yaml", CLUSTER)
+    write(
+        folder,
+        "refuses.py",
+        "from podium import Plugin\n"
+        "class Refuses(Plugin):\n"
+        "    def filter_node(self, cycle, node):\n"
+        "        return 'node(s) were refused'\n",
+    )
+    asked = ("explain", "shop/web", "--from", "cluster.yaml")
+    assert podium(*asked).out.startswith("shop/web fits: goes to only")
+    ran = podium(*asked, "--plugin", "refuses.py")
+    assert ran.out.startswith("shop/web fits nowhere: 0/1 nodes are available: 1 node(s) were refused."), ran.err
+    write(folder, "mine_with_arguments.py", MINE)
+    ran = podium(*asked, "--plugin", "mine_with_arguments.py")
+    assert (ran.code, ran.out) == (2, "")
+    assert 'initializing plugin "Mine": Object missing required field `onlyOn`' in ran.err
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

@@ -65,6 +65,18 @@ def test_a_saved_plugin_is_taken_in_and_a_broken_one_is_not(tmp_path: Path) -> N
     assert "Traceback" not in up.output
 
 
+def test_a_plugin_needs_no_configuration(tmp_path: Path) -> None:
+    plugin = tmp_path / "favours.py"
+    write(plugin, "none")
+    options = ("--port", "0", "--nodes", "1", "--workload", "none", "--qos-port", "0", "--reload")
+    with PodiumUp(*options, "--plugin", str(plugin), home=tmp_path) as up:
+        create(up.url, "waits")
+        up.wait_for("no node for default/waits: .* were not none")
+        plugin.write_text(PLUGIN.replace("START", "pass").replace("NODE", "none").replace("Favours", "Renamed"))
+        up.wait_for("favours.py is taken in")
+        assert up.stop() == 0
+
+
 def test_reload_needs_something_to_look_at() -> None:
     ran = podium("up", "--reload")
     assert (ran.code, ran.err) == (2, "--reload takes in changes of --plugin and --config; give one of them\n")

@@ -1,20 +1,45 @@
 """Reads the configuration a command runs with: a file, or what kube-scheduler runs without one."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
 from podium.cli.console import echo
 from podium.cli.files import read_text
-from podium.config import Registry, SchedulerConfig, default_config, load_config
+from podium.cli.registry import registry_and_named
+from podium.config import SchedulerConfig, default_config, load_config
 from podium.config.feature_gates import Gates, read_gates
 
+if TYPE_CHECKING:
+    from podium.framework import Plugin
 
-def read_config(file: str | None, registry: Registry, feature_gates: list[str] | None = None) -> SchedulerConfig:
-    """Loads the file and prints its warnings; raises ConfigError with everything that is wrong with it."""
+
+class Configured(NamedTuple):
+    """What a scheduler is built from."""
+
+    settings: SchedulerConfig
+    registry: "dict[str, type[Plugin]]"
+
+
+def read_config(
+    file: str | None,
+    plugins: Sequence[str] | None = None,
+    feature_gates: list[str] | None = None,
+    *,
+    again: bool = False,
+) -> Configured:
+    """Loads the plugins of `--plugin` and the file, and prints its warnings.
+
+    Without a file, the plugins that are named are enabled beside those of the default profile. With `again`, they are
+    loaded from their source as it is now. Raises ConfigError with everything that is wrong with the file.
+    """
+    registry, named = registry_and_named(plugins, again=again)
     gates = gates_of(feature_gates)
     if file is None:
-        return default_config(registry, gates)
-    config, warnings = load_config(*read_text(file), registry, gates)
+        return Configured(default_config(registry, gates, beside=named), registry)
+    settings, warnings = load_config(*read_text(file), registry, gates)
     for warning in warnings:
         echo(f"warning: {warning}", err=True)
-    return config
+    return Configured(settings, registry)
 
 
 def gates_of(feature_gates: list[str] | None) -> Gates:

@@ -45,7 +45,11 @@ def explain(
     ] = None,
     config: Annotated[
         str | None,
-        typer.Option("--config", metavar="FILE", help="A KubeSchedulerConfiguration; else kube-scheduler's defaults."),
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            help="A KubeSchedulerConfiguration; else kube-scheduler's defaults with the plugins of --plugin.",
+        ),
     ] = None,
     plugin: PluginOption = None,
     feature_gates: FeatureGatesOption = None,
@@ -66,7 +70,6 @@ def explain(
     """
     from podium.cli.configuration import read_config
     from podium.cli.live_cluster import ask_cluster, cluster_access
-    from podium.cli.registry import registry_with
     from podium.cli.show import show
     from podium.cli.target import check_namespace, pod_key
     from podium.engine.explain import Outcome
@@ -76,8 +79,7 @@ def explain(
     if cluster and (kubeconfig or context):
         raise InputError("--from is a dump and --kubeconfig a live cluster: give one of them")
     check_namespace(pod, namespace)
-    registry = registry_with(plugin)
-    settings = read_config(config, registry, feature_gates)
+    settings, registry = read_config(config, plugin, feature_gates)
     load = held = None
     if cluster:
         known = _read_files(cluster, more or [], verbose)

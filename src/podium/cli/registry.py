@@ -8,13 +8,21 @@ if TYPE_CHECKING:
     from podium.framework import Plugin
 
 
-def registry_with(extra: Sequence[str] | None, *, again: bool = False) -> "dict[str, type[Plugin]]":
-    """Every plugin by name. A plugin named on the command line may lie in the current folder.
+def registry_with(extra: Sequence[str] | None) -> "dict[str, type[Plugin]]":
+    """Every plugin by name. A plugin named on the command line may lie in the current folder."""
+    return registry_and_named(extra)[0]
+
+
+def registry_and_named(
+    extra: Sequence[str] | None, *, again: bool = False
+) -> "tuple[dict[str, type[Plugin]], list[type[Plugin]]]":
+    """Every plugin by name, and those that the command line names.
 
     With `again`, those that are named are loaded from their source as it is now.
     """
-    from podium.plugins import load_registry
+    from podium.plugins import load_named, load_registry
 
     if extra and "" not in sys.path:
         sys.path.insert(0, "")
-    return load_registry(extra or (), again=again)
+    registry = load_registry()
+    return registry, load_named(registry, extra or (), again=again)

@@ -37,7 +37,11 @@ def run(
     typed: typer.Context,
     config: Annotated[
         str | None,
-        typer.Option("--config", metavar="FILE", help="A KubeSchedulerConfiguration; else kube-scheduler's defaults."),
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            help="A KubeSchedulerConfiguration; else kube-scheduler's defaults with the plugins of --plugin.",
+        ),
     ] = None,
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
@@ -81,14 +85,12 @@ def run(
     Example: podium run --config scheduler.yaml --kubeconfig ~/.kube/config
     """
     from podium.cli.configuration import read_config
-    from podium.cli.registry import registry_with
     from podium.client import load_access
     from podium.config.flags import with_leader_flags
     from podium.live.assembly import RunOptions
     from podium.live.run import run as run_scheduler
 
     set_up_log(log_format, log_level)
-    registry = registry_with(plugin)
     flags = leader_flags(leader_elect, lease_duration, renew_deadline, retry_period, resource_namespace, resource_name)
     serving = serving_options(
         typed,
@@ -104,7 +106,8 @@ def run(
         tolerate_lookup_failure,
         always_allow_paths,
     )
-    settings = with_leader_flags(read_config(config, registry, feature_gates), flags)
+    written, registry = read_config(config, plugin, feature_gates)
+    settings = with_leader_flags(written, flags)
     access = load_access(kubeconfig or settings.client_connection.kubeconfig or None, context=context, master=master)
     options = RunOptions(shadow=shadow, serving=serving, qos_address=qos_address, qos_port=qos_port)
     raise typer.Exit(run_to_end(run_scheduler(settings, registry, access, options)))

@@ -47,12 +47,10 @@ def show(
     import time
 
     from podium.cli.configuration import read_config
-    from podium.cli.registry import registry_with
 
     if cluster and (kubeconfig or context):
         raise InputError("--from is a dump and --kubeconfig a live cluster: give one of them")
-    registry = registry_with(plugin)
-    settings = read_config(config, registry)
+    settings, registry = read_config(config, plugin)
     kubeconfig = kubeconfig or settings.client_connection.kubeconfig or None
     measured = asyncio.run(_measure(settings, registry, cluster, kubeconfig, context))
     if not measured.followed:

@@ -47,7 +47,11 @@ def up(
     ] = 12,
     config: Annotated[
         str | None,
-        typer.Option("--config", metavar="FILE", help="A KubeSchedulerConfiguration; else kube-scheduler's defaults."),
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            help="A KubeSchedulerConfiguration; else kube-scheduler's defaults with the plugins of --plugin.",
+        ),
     ] = None,
     plugin: PluginOption = None,
     feature_gates: FeatureGatesOption = None,
@@ -104,14 +108,12 @@ def up(
     import sys
 
     from podium.cli.configuration import read_config
-    from podium.cli.registry import registry_with
     from podium.up.cluster import UpOptions
 
     if not 0 < speed <= 1000:
         raise InputError(f"--speed {speed:g}: write a number above 0, at most 1000")
     set_up_log("text", log_level)
-    registry = registry_with(plugin)
-    settings = read_config(config, registry, feature_gates)
+    settings, registry = read_config(config, plugin, feature_gates)
     terminal = sys.stdout.isatty()
     if reload and not (plugin or config):
         raise InputError("--reload takes in changes of --plugin and --config; give one of them")
@@ -146,15 +148,13 @@ def _manifests(workload: str | None, devices: str | None) -> "list[Manifest]":
 def _sources(config: str | None, plugin: list[str] | None, feature_gates: list[str] | None) -> "Sources":
     from podium.cli.configuration import read_config
     from podium.cli.errors import sentence_for
-    from podium.cli.registry import registry_with
     from podium.plugins.plugin_source import file_of
     from podium.up.errors import UpError
     from podium.up.reload import Sources
 
     def load() -> "tuple[SchedulerConfig, Registry]":
         try:
-            registry = registry_with(plugin, again=True)
-            return read_config(config, registry, feature_gates), registry
+            return read_config(config, plugin, feature_gates, again=True)
         except Exception as error:
             sentence = sentence_for(error)
             if sentence is None:

@@ -6,19 +6,22 @@
 the same, so they are read as v1, with a warning.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from msgspec import convert
 from msgspec.structs import replace
 
 from podium.config.advice import advise
 from podium.config.arguments import decode_arguments
+from podium.config.beside_defaults import beside_defaults
 from podium.config.build import build
 from podium.config.defaults import with_defaults
 from podium.config.feature_gates import NO_GATES, Gates
 from podium.config.field import FieldError, FieldPath, quoted
 from podium.config.positions import ConfigDocument, MalformedConfigError, Position, Repeated, parse
 from podium.config.problems import REPEATED, ConfigError, ConfigProblem, Findings
-from podium.config.registry import Registry
+from podium.config.registry import PluginType, Registry
 from podium.config.resolved import SchedulerConfig
 from podium.config.strict import Mistake, decode
 from podium.config.types import API_VERSION, GROUP, KIND, KubeSchedulerConfiguration
@@ -47,9 +50,10 @@ def load_config(text: str, source: str, registry: Registry, gates: Gates = NO_GA
     return _finish(written, registry, findings, gates)
 
 
-def default_config(registry: Registry, gates: Gates = NO_GATES) -> SchedulerConfig:
-    """What kube-scheduler runs without a file."""
-    return _finish(KubeSchedulerConfiguration(), registry, Findings("the default configuration"), gates).config
+def default_config(registry: Registry, gates: Gates = NO_GATES, beside: Sequence[PluginType] = ()) -> SchedulerConfig:
+    """What kube-scheduler runs without a file; with plugins beside its own, where some are given."""
+    written = convert(beside_defaults(beside), KubeSchedulerConfiguration) if beside else KubeSchedulerConfiguration()
+    return _finish(written, registry, Findings("the default configuration"), gates).config
 
 
 def _finish(written: KubeSchedulerConfiguration, registry: Registry, findings: Findings, gates: Gates) -> LoadedConfig:

@@ -14,7 +14,7 @@ from podium.framework.misspelt import misspelt
 from podium.framework.plugin import Plugin
 from podium.plugins.plugin_source import PluginLoadError, described, load_source
 
-__all__ = ["ENTRY_POINTS", "IN_TREE", "PluginLoadError", "load_registry", "register"]
+__all__ = ["ENTRY_POINTS", "IN_TREE", "PluginLoadError", "load_named", "load_registry", "register"]
 
 ENTRY_POINTS = "podium.plugins"
 
@@ -81,11 +81,8 @@ IN_TREE = {
 """Plugin name → module: kube-scheduler's in its order, then those no profile has by itself."""
 
 
-def load_registry(extra: Iterable[str] = (), *, again: bool = False) -> dict[str, type[Plugin]]:
-    """Every plugin by name: in-tree, installed, and those given as `module:Class` or `file.py`.
-
-    With `again`, the source of those that are given is read as it is now.
-    """
+def load_registry(extra: Iterable[str] = ()) -> dict[str, type[Plugin]]:
+    """Every plugin by name: in-tree, installed, and those given as `module:Class` or `file.py`."""
     registry = {name: _in_tree(name, module) for name, module in IN_TREE.items()}
     for point in entry_points(group=ENTRY_POINTS):
         try:
@@ -95,10 +92,17 @@ def load_registry(extra: Iterable[str] = (), *, again: bool = False) -> dict[str
                 f'installed plugin "{point.name}" ({point.value}) cannot be loaded: {described(error)}'
             ) from error
         register(registry, found, f"installed plugin {point.value}")
-    for option in extra:
-        for plugin in load_source(option, again=again):
-            register(registry, plugin, f"--plugin {option}")
+    load_named(registry, extra)
     return registry
+
+
+def load_named(registry: dict[str, type[Plugin]], options: Iterable[str], *, again: bool = False) -> list[type[Plugin]]:
+    """Add the plugins given as `module:Class` or `file.py`; with `again`, from their source as it is now."""
+    return [
+        register(registry, found, f"--plugin {option}")
+        for option in options
+        for found in load_source(option, again=again)
+    ]
 
 
 def _in_tree(name: str, module: str) -> type[Plugin]:
@@ -106,7 +110,7 @@ def _in_tree(name: str, module: str) -> type[Plugin]:
     return plugin
 
 
-def register(registry: dict[str, type[Plugin]], found: object, source: str) -> None:
+def register(registry: dict[str, type[Plugin]], found: object, source: str) -> type[Plugin]:
     """Add a plugin; `source` is what it came from, for messages."""
     if not (isinstance(found, type) and issubclass(found, Plugin)):
         raise PluginLoadError(f"{source} is not a Plugin class; derive it from podium.Plugin")
@@ -116,3 +120,4 @@ def register(registry: dict[str, type[Plugin]], found: object, source: str) -> N
     if found.name in registry and registry[found.name] is not found:
         raise PluginLoadError(f'{source}: a plugin named "{found.name}" exists already; set another name')
     registry[found.name] = found
+    return found
