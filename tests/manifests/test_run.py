@@ -143,6 +143,18 @@ def test_the_pods_are_confined_and_there_are_two(tmp_path: Path) -> None:
     assert container["resources"]["requests"].keys() == {"cpu", "memory"}
 
 
+def test_without_a_lease_there_is_never_a_second_scheduler(tmp_path: Path) -> None:
+    found = objects(tmp_path, "leaderElection: {leaderElect: false}\n")
+    (deployment,) = (each for each in found if each["kind"] == "Deployment")
+    assert (deployment["spec"]["replicas"], deployment["spec"]["strategy"]) == (1, {"type": "Recreate"})
+    (shadow,) = (
+        each
+        for each in objects(tmp_path, "leaderElection: {leaderElect: false}\n", "--shadow")
+        if each["kind"] == "Deployment"
+    )
+    assert (shadow["spec"]["replicas"], shadow["spec"].get("strategy")) == (2, None)
+
+
 def checksum(found: list[dict[str, Any]]) -> str:
     (deployment,) = (each for each in found if each["kind"] == "Deployment")
     text: str = deployment["spec"]["template"]["metadata"]["annotations"]["podium.io/config-sha256"]

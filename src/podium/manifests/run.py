@@ -56,10 +56,11 @@ def manifest(config: SchedulerConfig, text: str, registry: Registry, settings: R
     """Every object, in the order in which they are to be applied; `text` is the configuration as it was written."""
     name, namespace = settings.name, settings.namespace
     files = {CONFIG_FILE: text, **settings.files}
+    replicas = 2 if settings.shadow or config.leader_election.leader_elect else 1
     return [
         *rights(config, registry, settings),
         config_map(name, namespace, files),
-        deployment(name, namespace, [_container(config, settings)], files=files, critical=True),
+        deployment(name, namespace, [_container(config, settings)], replicas=replicas, files=files, critical=True),
         disruption_budget(name, namespace),
         service(name, namespace, PORT),
         *([service_monitor(name, namespace)] if settings.monitored else []),
