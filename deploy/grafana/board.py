@@ -148,8 +148,14 @@ ROWS: Final[dict[str, list[Panel]]] = {
             "Exceptions a second; and the share of time for which calls over 100 ms held the process up.",
             "short",
             [
-                Query(total_rate("podium_plugin_failures_total", "plugin, extension_point"), "{{plugin}} raises"),
-                Query(total_rate("podium_plugin_blocked_seconds_total", "plugin, method"), "{{plugin}} blocks"),
+                Query(
+                    total_rate("podium_plugin_failures_total", "plugin, extension_point"),
+                    "{{plugin}} raises in {{extension_point}}",
+                ),
+                Query(
+                    total_rate("podium_plugin_blocked_seconds_total", "plugin, method"),
+                    "{{plugin}} blocks in {{method}}",
+                ),
             ],
         ),
     ],

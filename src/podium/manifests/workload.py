@@ -1,8 +1,8 @@
 """Makes the Deployment of a process, and what belongs to it: disruption budget, service, monitor.
 
 Every pod runs as an ordinary user on a read-only file system, with no capabilities and the runtime's seccomp profile.
-Two replicas stand on different nodes where there are two, and only one of them may be away at a time. A process that does
-not take turns by a lease has one, and an update ends it before it starts the next.
+Two replicas stand on different nodes where there are two, and only one of them may be away at a time. A process that
+does not take turns by a lease has one, and an update ends it before it starts the next.
 """
 
 from __future__ import annotations
