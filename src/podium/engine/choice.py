@@ -83,7 +83,12 @@ def first_in_order(scores: NDArray[np.int64], rows: NDArray[np.intp], order: NDA
     9
     """
     best = rows[scores == scores.max()]
-    return int(order[np.isin(order, best)][0])
+    if len(best) == 1:
+        return int(best[0])
+    among_best = np.zeros(int(best.max()) + 1, dtype=np.bool_)  # of rows
+    among_best[best] = True
+    early = order[order < len(among_best)]
+    return int(early[among_best[early].argmax()])
 
 
 def order_key(count: int, bits: int) -> NDArray[np.int64]:

@@ -40,5 +40,5 @@ class Verdict:
         """Reject nodes for the first of several reasons that applies."""
         codes = np.zeros(len(rejections[0][0]), dtype=np.int64)
         for number, (where, _status) in reversed(list(enumerate(rejections, start=1))):
-            codes[where] = number
+            np.putmask(codes, where, number)
         return Verdict(codes, lambda code: rejections[code - 1][1])

@@ -18,6 +18,7 @@ from podium.plugins.learned import LearnedScore
 from podium.plugins.learned.decision_log import sum_up
 from podium.plugins.learned.plugin import _wanted
 from podium.plugins.learned.policy_file import TrainedOn, encoded
+from podium.plugins.learned.row_scores import RowScores
 from tests.builders import make_cluster, make_plugin
 from tests.engine.schedulers import World
 from tests.plugins.ask import raw_scores
@@ -111,8 +112,10 @@ def test_one_node_and_many_get_the_same_points(
     assert all(0 <= points <= 100 for points in many)
     rows = Nodes(cluster).rows.tolist()
     assert many == [plugin.score_node(cycle, NodeInfo(cluster, row)) for row in rows]
-    known = plugin._refreshed(*_wanted(cycle))
-    state = {row: plugin._score.base(plugin._state_of(row), *_asked(cycle))[0] for row in rows}  # type: ignore[union-attr]
+    found = plugin._rows
+    assert found is not None
+    known = found.of(*_wanted(cycle))
+    state = {row: found.linear.base(found.node_state(row), *_asked(cycle))[0] for row in rows}
     for row in rows:
         assert known.base[row] == pytest.approx(state[row], abs=1e-9)
     reversed_cluster = make_cluster(made[::-1], pods)
@@ -194,8 +197,7 @@ def test_a_model_that_raises_is_counted_and_paused(file: Path, monkeypatch: pyte
     def fail(*_: Any) -> Any:
         raise ZeroDivisionError("broken")
 
-    monkeypatch.setattr(plugin, "_model_scores", fail)
-    monkeypatch.setattr(plugin, "_points_of_row", fail)
+    monkeypatch.setattr(plugin, "_scores_for", fail)
     for i in range(8):
         attempt(found, f"p{i}")
     assert len(found.bound) == 8
@@ -207,12 +209,13 @@ def test_what_would_be_late_is_left_to_the_fallback_and_computed_afterwards(file
     found = world(file)
     plugin = learned(found)
     found.add(gpu_pod("late", 100, cpu=1))
-    plugin._shapes.clear()
+    assert plugin._rows is not None
+    plugin._rows._requests.clear()
     plugin.guard._per_node = 1.0
     found.try_next()
     assert plugin.guard.fallbacks["timeout"] == 1
     assert len(found.bound) == 1
-    assert len(plugin._shapes) == 1, "prepared for the next pod of its shape"
+    assert len(plugin._rows._requests) == 1, "prepared for the next pod of its shape"
     plugin.guard._per_node = 0.0
     attempt(found, "next")
     assert plugin.guard.fallbacks[""] == 1
@@ -222,14 +225,15 @@ def test_a_pod_that_comes_has_its_nodes_computed_before_its_decision(file: Path)
     found = world(file)
     plugin = learned(found)
     found.add(gpu_pod("new", 100, cpu=1))
-    assert len(plugin._shapes) == 1
-    assert all(each.cursor.at_end for each in plugin._shapes.values())
+    assert plugin._rows is not None
+    assert len(plugin._rows._requests) == 1
+    assert all(each.cursor.at_end for each in plugin._rows._requests.values())
 
 
 def test_scores_that_are_no_numbers_are_counted(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = world(file)
     plugin = learned(found)
-    monkeypatch.setattr(plugin, "_extra_by_model", lambda _cycle: np.full(len(plugin._models.values), np.nan))
+    monkeypatch.setattr(RowScores, "_extra", lambda *_: float("nan"))
     attempt(found, "new")
     assert len(found.bound) == 1
     assert plugin.guard.fallbacks["nan"] == 1

@@ -195,8 +195,9 @@ class CachedFilters:
             order = cluster.order.rows
             if start:
                 order = np.roll(order, -start)
-            self.count = int(np.count_nonzero(self.feasible))
-            self.feasible_rows = order if self.count == len(order) else order[self.feasible[order]]
+            turns = np.flatnonzero(self.feasible[order])  # numbers pick scattered rows faster than a mask does
+            self.count = len(turns)
+            self.feasible_rows = order if self.count == len(order) else order[turns]
         return True
 
     @property

@@ -10,7 +10,6 @@ from operator import index
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from podium.cluster import Cluster, NodeInfo, Nodes, Rows
 from podium.engine.answer_cache.changed_rows import FEW_ROWS, ChangedRows, PendingRows
@@ -29,8 +28,6 @@ RANK_BITS = 26
 """The lowest bits of a packed number hold the rank: `walk_key` gives a million nodes ranks below 2^26."""
 HIGHEST_TOTAL = 1 << (62 - RANK_BITS)
 """Totals from here on would reach the sign bit of a packed number."""
-
-Mask = NDArray[np.bool_]
 
 
 class CachedScores:
@@ -63,6 +60,8 @@ class CachedScores:
         """Changed rows: all, and those of them where the node changed."""
         self._total = np.zeros(rows, dtype=np.int64)
         self._rank = np.zeros(rows, dtype=np.int64)
+        self._ranked: Rows | None = None
+        """The order of nodes that ranks were given by, where the first of equals is taken."""
         self._packed = np.full(rows, -1, dtype=np.int64)
 
     def best(self, cycle: Cycle) -> int | None:
@@ -107,7 +106,8 @@ class CachedScores:
             # Among rows with equal totals the highest rank wins: in the order of kube-scheduler's heap, or of nodes.
             if self._runtime.first_of_equals:
                 order = self._cluster.order.rows
-                self._rank[order] = order_key(len(order), RANK_BITS)
+                if order is not self._ranked:  # a list of rows is never changed in place
+                    self._rank[order], self._ranked = order_key(len(order), RANK_BITS), order
             else:
                 self._rank[self._filters.feasible_rows] = walk_key(self._filters.count, RANK_BITS)
         if all_rows:
@@ -227,7 +227,7 @@ class CachedScores:
         if cached.normalizer is None or not (cached.outgrown or moved):
             return False
         outgrown = cached.outgrown
-        if not cached.find_highest(self._filters.feasible) and not outgrown:
+        if not cached.find_highest(self._filters.feasible_rows) and not outgrown:
             return False
         self._normalize(cached)
         return True
@@ -237,7 +237,7 @@ class CachedScores:
         if cached.raw is None:
             self._replace(cached, np.zeros(self._rows, dtype=np.int64))
             return
-        cached.find_highest(self._filters.feasible)
+        cached.find_highest(self._filters.feasible_rows)
         shares = cached.shares(cached.raw)
         self._runtime.check_scores(cached.methods, shares[self._filters.feasible_rows])
         self._replace(cached, shares * cached.weight)
@@ -258,7 +258,7 @@ class CachedScores:
         packed = self._packed
         np.left_shift(self._total, RANK_BITS, out=packed)
         packed |= self._rank
-        packed[~self._filters.feasible] = -1
+        np.putmask(packed, ~self._filters.feasible, -1)
         return not self._too_heavy and int(packed.min()) >= -1  # totals below zero, or too high for the upper bits
 
 
@@ -312,11 +312,11 @@ class CachedScore:
             if feasible and (score > self._highest or before == self._highest):
                 self.outgrown = True
 
-    def find_highest(self, feasible: Mask) -> bool:
+    def find_highest(self, feasible: Rows) -> bool:
         """Find the highest score of the feasible rows; whether it is another than before."""
         assert self.raw is not None
         self.outgrown = False
-        before, self._highest = self._highest, int(self.raw.max(initial=0, where=feasible))
+        before, self._highest = self._highest, int(self.raw.take(feasible).max(initial=0))
         return before != self._highest
 
     def shares(self, raw: Scores) -> Scores:

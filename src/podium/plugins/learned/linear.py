@@ -52,9 +52,18 @@ class NodeState(NamedTuple):
     free: tuple[int, ...]
     """What devices have left, rising."""
     model: str
-    pods: int
-    sizes: dict[int, int]
-    """GPU pods by the whole GPUs they hold, 0 for shares."""
+    """As far as it makes a difference."""
+    empty: bool
+    """Whether it has no pod."""
+    sizes: frozenset[int]
+    """Of its GPU pods, in whole GPUs, 0 for shares."""
+
+    def kinds(self, request: GpuRequest) -> tuple[bool, bool]:
+        """Whether GPU pods of the request's size, and of other sizes, are on the node."""
+        if not request.gpus:
+            return False, False
+        equal = request.size in self.sizes
+        return equal, len(self.sizes) > equal
 
 
 class LinearScore:
@@ -70,6 +79,10 @@ class LinearScore:
         hosts = weights[:, HOSTED : HOSTED + 3].any()
         self._hosted = HostedGpu(typical) if hosts else None
         self._states: dict[tuple[int, tuple[int, ...], str], list[float]] = {}
+
+    def model_group(self, model: str) -> str:
+        """A model as far as it makes a difference."""
+        return self._fragmentation.model_group(model)
 
     # One node
 
@@ -116,10 +129,9 @@ class LinearScore:
         terms: Floats | None,
     ) -> float:
         after = self._state(cpu, free, node.model)
-        equal = node.sizes.get(request.size, 0) if request.gpus else 0
-        others = sum(node.sizes.values()) - equal if request.gpus else 0
+        equal, others = node.kinds(request)
         action = [0.0] * len(ACTION)
-        action_of(cpu, sum(free), before, after, node.pods, len(free), left, equal, others, action)
+        action_of(cpu, sum(free), before, after, not node.empty, len(free), left, equal, others, action)
         if terms is not None:
             terms[: len(STATE)] = np.subtract(before, after)
             terms[len(STATE) :] = action

@@ -19,63 +19,38 @@ Surprise: the device that a share gets is the one the score was best with, so Gp
 
 from __future__ import annotations
 
-import math
 import zlib
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from podium.cluster import Cluster, NodeInfo, Nodes
+from podium.cluster import NodeInfo, Nodes
 from podium.cluster.resources import ALLOCATABLE, CPU, REQUESTED
 from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, PluginError, Resource, Scope, Scores, Status
 from podium.kube import Pod
 from podium.placement.gpu.devices import GpuDevices, request_of
 from podium.placement.gpu.knowledge import constrained_demand, price
 from podium.placement.gpu.prices import Prices
-from podium.placement.gpu.request import MODEL, NO_GPU, GpuRequest
-from podium.placement.gpu.terms import FULL_CPU, FULL_GPU, STATE, TERMS, Floats, group_of
+from podium.placement.gpu.request import NO_GPU, GpuRequest
+from podium.placement.gpu.terms import FULL_CPU, FULL_GPU, Floats
 from podium.placement.model_guard import ModelGuard
 from podium.plugins.learned.args import COUNTED, LearnedScoreArgs
 from podium.plugins.learned.decision_log import DecisionLog, compare
 from podium.plugins.learned.health import ModelHealth
 from podium.plugins.learned.idle_gpu import IdleGpu
-from podium.plugins.learned.linear import NOT_FEASIBLE, PRICE, RANK, SCAR, WEIGHED, LinearScore, NodeState
+from podium.plugins.learned.linear import NOT_FEASIBLE
 from podium.plugins.learned.name_ranks import NameRanks
-from podium.plugins.learned.network import PlacementNetwork
 from podium.plugins.learned.onnx_network import OnnxScore
 from podium.plugins.learned.policy_file import PolicyError, PolicyFile, path_of, read_policy
+from podium.plugins.learned.row_scores import FEW_ROWS, OutsideError, RequestScores, RowScores
 from podium.plugins.learned.seen_pods import SeenPods, read_classes
 
 NEUTRAL = 50
 ASKED = ("", "shadow", "canary", "demoted")
 """Sources of decisions for which the model is asked, be it to be compared."""
-FEW_ROWS = 64
-"""Up to so many changed rows, going through them one by one is quicker than computing with arrays."""
-MOST_SHAPES, MOST_SHAPES_OF_A_NETWORK = 2000, 60
-"""Shapes that are remembered: 8 bytes a node each, with a network 300."""
-
-
-class RequestShape(NamedTuple):
-    """What a pod asks for, as far as the state of nodes is concerned."""
-
-    cpu: int
-    gpus: int
-    milli: int
-
-
-class ShapeScores:
-    """What the state of each row and the placement give for pods of one shape."""
-
-    __slots__ = ("base", "cursor", "terms")
-
-    def __init__(self, cluster: Cluster, with_terms: bool) -> None:
-        rows = cluster.columns.rows
-        self.base: Floats = np.full(rows, NOT_FEASIBLE)
-        self.terms: Floats | None = np.zeros((WEIGHED, rows)) if with_terms else None
-        """float64[weighed terms, rows], for a network."""
-        self.cursor = cluster.row_cursor()
+MOST_UNPREPARED = 2000
+"""Requests that may wait to have their rows computed; then all are forgotten."""
 
 
 class LearnedScore(Plugin):
@@ -89,7 +64,6 @@ class LearnedScore(Plugin):
         cluster = handle.cluster
         self._cluster = cluster
         self._devices = GpuDevices.of(cluster)
-        self._models = cluster.labels.column(MODEL)
         self._idle = IdleGpu(cluster, self._devices)
         self._prices = Prices()
         self.guard = ModelGuard(args.deadline.seconds)
@@ -106,12 +80,9 @@ class LearnedScore(Plugin):
             raise PluginError(str(error)) from None
         if self._kind == "network":
             self.score_scope = Scope.CLUSTER
-        self._score: LinearScore | None = None
-        self._network: PlacementNetwork | None = None
+        self._rows: RowScores | None = None
         self._built_of: Hashable = None
         self._demand: dict[str, float] = {}
-        self._scar: dict[str, float] = {}
-        self._shapes: dict[RequestShape, ShapeScores] = {}
         self._unprepared: dict[tuple[int, GpuRequest], None] = {}
         """Requests whose nodes are to be computed outside a decision."""
         self._ranks = NameRanks(cluster)
@@ -156,23 +127,24 @@ class LearnedScore(Plugin):
             self._build()
         except Exception as error:
             self._failed("exception", error)
-        if len(self._unprepared) >= MOST_SHAPES:
+        if len(self._unprepared) >= MOST_UNPREPARED:
             self._unprepared.clear()
         self._unprepared[cpu, request] = None
         self._prepare()
 
     def _prepare(self) -> None:
-        """Compute the nodes for one shape that waits for it: the last."""
-        if not self._unprepared or self._score is None:
+        """Compute the nodes for one request that waits for it: the last. What fails here fails in the decision, too,
+        and counts there."""
+        if not self._unprepared or self._rows is None:
             return
-        try:
-            if self.guard.reason(self.handle.clock.now()) is None:
-                wanted, _ = self._unprepared.popitem()
-                self._refreshed(*wanted)
-        except _OutsideError:
-            self.guard.set_lasting("ood")
-        except Exception as error:
-            self._failed("exception", error)
+        if self.guard.reason(self.handle.clock.now()) is None:
+            wanted, _ = self._unprepared.popitem()
+            try:
+                self._rows.of(*wanted)
+            except OutsideError:
+                self.guard.set_lasting("ood")
+            except Exception:
+                return
 
     # Who decides
 
@@ -180,7 +152,7 @@ class LearnedScore(Plugin):
         reason = self._source(pod)
         if reason != "off" and (self.args.on_trial or self.health.demoted):
             return None  # both scores are wanted for every pod
-        if self._network is not None:
+        if self._kind == "network":
             return None  # what it says of a node depends on the others
         return reason, self.guard.generation, self._built_of, self._prices.generation
 
@@ -232,7 +204,6 @@ class LearnedScore(Plugin):
         if self.args.runtime == "onnx" and found.kind == "network":
             graph = OnnxScore(self._path.with_suffix(".onnx"), found)
         self._policy, self._kind, self._onnx = found, found.kind, graph
-        self._ranges = _ranges(self._policy)
         self.guard.set_lasting(None)
         self.guard.generation += 1
         self.health.begin()
@@ -253,14 +224,13 @@ class LearnedScore(Plugin):
         if policy is None or wanted == self._built_of:
             return
         self._built_of = wanted
-        self._shapes.clear()
-        self._score = LinearScore(policy.matrix(), self._seen.typical)
-        self._network = policy.correction()
         capacity = self._idle.capacity
         classes = ((request, pods) for (_, request), pods in self._seen.classes.items())
         self._demand = constrained_demand(classes, {model: gpu for model, gpu in capacity.items() if gpu and model})
         offered = sum(capacity.values())
-        self._scar = {model: price(share, capacity[model], offered) for model, share in self._demand.items()}
+        scar = {model: price(share, capacity[model], offered) for model, share in self._demand.items()}
+        typical, most = self._seen.typical, self.args.most_outside
+        self._rows = RowScores(self._cluster, policy, typical, self._prices, scar, self._ranks, most)
         self._check_drift(policy)
 
     def _check_drift(self, policy: PolicyFile) -> None:
@@ -318,12 +288,11 @@ class LearnedScore(Plugin):
             self.handle.report(f"LearnedScore: the model no longer decides: {share}; a new policy file may")
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
-        if self._network is not None:
+        if self._kind == "network":
             return int(self.score(cycle, Nodes(self._cluster, np.array([node.row])))[0])
         if self._last == (cycle.pod.uid, ""):
             try:
-                base = self._refreshed(*_wanted(cycle)).base[node.row]
-                return self._points_of_row(cycle, node.row, float(base))
+                return self._scores_for(cycle).points.item(node.row)
             except Exception as error:
                 self._failed("exception", error)
         try:
@@ -343,14 +312,13 @@ class LearnedScore(Plugin):
         """The first device of those that had as much left as the score was best with."""
         if self._last[0] != cycle.pod.uid:
             self._source(cycle.pod)  # one node fits: no score was asked for
-        if self._last[1] != "" or self._score is None:
+        if self._last[1] != "" or self._rows is None:
             return None
         try:
             cpu, request = _wanted(cycle)
-            state = self._state_of(row)
-            pods = state.pods - 1 if cycle.pod.uid in cycle.cluster.pods else state.pods
-            node = state._replace(cpu=state.cpu + cpu, pods=pods)
-            _, left = self._score.base(node, cpu, request, group_of(request.gpus, request.milli))
+            state = self._rows.node_state(row)
+            pods = len(cycle.cluster.pods_on[row]) - (cycle.pod.uid in cycle.cluster.pods)
+            left = self._rows.device_left(state._replace(cpu=state.cpu + cpu, empty=not pods), cpu, request)
             return None if left is None else self._devices.free_on(row).index(left)
         except Exception as error:
             self._failed("exception", error)
@@ -359,7 +327,7 @@ class LearnedScore(Plugin):
     def _guarded(self, compute: Callable[[], Scores], reason: str) -> tuple[Scores | None, str]:
         try:
             return compute(), reason
-        except _OutsideError:
+        except OutsideError:
             self.guard.set_lasting("ood")
             return None, "ood"
         except FloatingPointError as error:
@@ -380,155 +348,27 @@ class LearnedScore(Plugin):
         self._last = pod.uid, reason
 
     def _to_compute(self, cycle: Cycle, nodes: Nodes) -> int:
-        cpu, request = _wanted(cycle)
-        known = self._shapes.get(RequestShape(cpu, request.gpus, request.milli))
-        every = known is None or self._network is not None
+        every = self._rows is None or self._kind == "network" or _wanted(cycle) not in self._rows
         return len(nodes) if every else min(len(nodes), FEW_ROWS)
 
+    def _scores_for(self, cycle: Cycle) -> RequestScores:
+        assert self._rows is not None
+        return self._rows.of(*_wanted(cycle))
+
     def _model_scores(self, cycle: Cycle, nodes: Nodes) -> Scores:
-        known = self._refreshed(*_wanted(cycle))
-        base = nodes.pick(known.base)
-        extra = nodes.pick(self._extra_by_model(cycle)[self._models.ids])
-        assert self._policy is not None
-        weight = self._weights(cycle)[RANK]
-        ranked = extra if not weight else extra + weight * nodes.pick(self._ranks.column())
-        calibration = self._policy.calibration
-        total = base + ranked
-        if self._network is not None and known.terms is not None:
-            total = self._corrected(cycle, nodes, known.terms, total)
-        raw = calibration.offset + calibration.scale * total + 0.5
-        if np.isnan(raw).any():
-            raise FloatingPointError("a score is not a number")
-        scores: Scores = np.clip(np.floor(raw), 0, MAX_SCORE).astype(np.int64)
-        return scores
-
-    def _corrected(self, cycle: Cycle, nodes: Nodes, weighed: Floats, linear: Floats) -> Floats:
-        """The score with what the network makes of the nodes that the pod fits."""
-        assert self._network is not None
-        request = _wanted(cycle)[1]
-        prices = np.array([self._price(request, model or "") for model in self._models.values])
-        terms = np.zeros((len(TERMS), len(nodes)))
-        terms[:WEIGHED] = nodes.pick(weighed)
-        terms[PRICE] = nodes.pick(prices[self._models.ids])
-        group, fitting = group_of(request.gpus, request.milli), linear > NOT_FEASIBLE
+        known, rows = self._scores_for(cycle), self._rows
+        assert rows is not None
+        if rows.network is None:
+            return known.points.copy() if nodes.chosen is None else known.points.take(nodes.chosen)
+        linear: Floats = nodes.pick(known.base) + rows.extra(known, nodes)
+        fitting = linear > NOT_FEASIBLE
+        terms = rows.terms(known, nodes, of_nodes=self._onnx is not None)
         if self._onnx is not None:
-            if not request.models:
-                scar = np.array([self._scar.get(model or "", 0.0) for model in self._models.values])
-                terms[SCAR] = nodes.pick(scar[self._models.ids]) if request.gpus else 0.0
-            if self._weights(cycle)[RANK]:
-                terms[RANK] = nodes.pick(self._ranks.column())
-            return self._onnx.scores(terms, group, fitting)
+            return rows.points(self._onnx.scores(terms, known.group, fitting))
         if fitting.all():
-            return linear + self._network.corrections(terms, group)
-        linear[fitting] += self._network.corrections(terms[:, fitting], group)
-        return linear
-
-    def _points_of_row(self, cycle: Cycle, row: int, base: float) -> int:
-        assert self._policy is not None
-        extra = self._extra(cycle, self._devices.model_of(row))
-        weight = self._weights(cycle)[RANK]
-        calibration = self._policy.calibration
-        ranked = extra + weight * self._ranks.column().item(row) if weight else extra
-        raw = calibration.offset + calibration.scale * (base + ranked) + 0.5
-        if math.isnan(raw):
-            self._failed("nan", FloatingPointError("a score is not a number"))
-            return self._fallback_row(cycle, row)
-        return 0 if raw < 0 else min(int(raw), MAX_SCORE) if raw < math.inf else MAX_SCORE
-
-    def _weights(self, cycle: Cycle) -> Floats:
-        assert self._score is not None
-        request = _wanted(cycle)[1]
-        weights: Floats = self._score.weights[group_of(request.gpus, request.milli)]
-        return weights
-
-    def _extra(self, cycle: Cycle, model: str) -> float:
-        """What the price of a node's model adds."""
-        request = _wanted(cycle)[1]
-        if not request.gpus:
-            return 0.0
-        weights, now = self._weights(cycle), self._price(request, model)
-        if request.models:
-            return float(weights[PRICE] * now)
-        return float(weights[SCAR] * self._scar.get(model, 0.0) + weights[PRICE] * now)
-
-    def _price(self, request: GpuRequest, model: str) -> float:
-        """The price of a model, half for pods that accept few."""
-        if not request.gpus:
-            return 0.0
-        now = self._prices.by_model.get(model, 0.0)
-        return now * 0.5 if request.models else now
-
-    def _extra_by_model(self, cycle: Cycle) -> Floats:
-        return np.array([self._extra(cycle, model or "") for model in self._models.values])
-
-    # What is remembered of shapes
-
-    def _refreshed(self, cpu: int, request: GpuRequest) -> ShapeScores:
-        """The rows of a shape, up to date."""
-        shape = RequestShape(cpu, request.gpus, request.milli)
-        known = self._shapes.get(shape)
-        if known is None:
-            if len(self._shapes) >= (MOST_SHAPES if self._network is None else MOST_SHAPES_OF_A_NETWORK):
-                self._shapes.clear()
-            known = self._shapes[shape] = ShapeScores(self._cluster, self._network is not None)
-        if known.cursor.at_end:
-            return known
-        changes = known.cursor.read()
-        if changes is None:
-            nodes = Nodes(self._cluster, None)
-            self._check_ranges(nodes)
-            known.base[:] = self._bases(nodes, cpu, request, known.terms)
-            return known
-        present = self._cluster.present
-        rows = [row for row in dict.fromkeys((*changes[0], *changes[1])) if present[row]]
-        if len(rows) > FEW_ROWS:
-            terms = None if known.terms is None else known.terms[:, rows]
-            known.base[rows] = self._bases(Nodes(self._cluster, np.array(rows, dtype=np.intp)), cpu, request, terms)
-            if known.terms is not None and terms is not None:
-                known.terms[:, rows] = terms
-            return known
-        group = group_of(request.gpus, request.milli)
-        assert self._score is not None
-        for row in rows:
-            terms = None if known.terms is None else known.terms[:, row]
-            known.base[row] = self._score.base(self._state_of(row), cpu, request, group, terms)[0]
-        return known
-
-    def _state_of(self, row: int) -> NodeState:
-        numbers, devices = self._cluster.resources.on(row), self._devices
-        cpu = numbers[ALLOCATABLE + CPU] - numbers[REQUESTED + CPU]
-        pods = len(self._cluster.pods_on[row])
-        return NodeState(cpu, devices.sorted_on(row), devices.model_of(row), pods, devices.pods_by_size_on(row))
-
-    def _has_model(self, nodes: Nodes) -> Callable[[Iterable[str]], NDArray[np.bool_]]:
-        return lambda models: self._devices.has_model(nodes, tuple(models))
-
-    def _check_ranges(self, nodes: Nodes) -> None:
-        """Raises _OutsideError where too many terms of the nodes are outside the trained range."""
-        if self._ranges is None or self._score is None:
-            return
-        states = self._score.states(_cpu_left(nodes), self._devices.free(nodes), self._has_model(nodes))
-        states = states[:, nodes.pick(self._cluster.present)]
-        low, high = self._ranges
-        outside = (states < low[:, np.newaxis]) | (states > high[:, np.newaxis])
-        if outside.size and outside.mean() > self.args.most_outside:
-            raise _OutsideError
-
-    def _bases(self, nodes: Nodes, cpu: int, request: GpuRequest, terms: Floats | None) -> Floats:
-        devices = self._devices
-        assert self._score is not None
-        return self._score.bases(
-            _cpu_left(nodes),
-            devices.free(nodes),
-            self._has_model(nodes),
-            nodes.pick(self._cluster.resources.pod_count),
-            nodes.pick(devices.counts()),
-            devices.pods_by_size(nodes, request.size),
-            cpu,
-            request,
-            group_of(request.gpus, request.milli),
-            terms,
-        )
+            return rows.points(linear + rows.network.corrections(terms, known.group))
+        linear[fitting] += rows.network.corrections(terms[:, fitting], known.group)
+        return rows.points(linear)
 
     # The fallback
 
@@ -553,29 +393,9 @@ class LearnedScore(Plugin):
         return int(min(max(MAX_SCORE * (1 - 0.5 * left / FULL_CPU - 0.5 * idle / FULL_GPU), 0), MAX_SCORE))
 
 
-class _OutsideError(Exception):
-    """Too many terms are outside the trained range."""
-
-
 def _wanted(cycle: Cycle) -> tuple[int, GpuRequest]:
     request = request_of(cycle.pod, cycle.facts)
     return int(cycle.facts.counted[CPU]), request if isinstance(request, GpuRequest) else NO_GPU
-
-
-def _cpu_left(nodes: Nodes) -> NDArray[np.int64]:
-    resources = nodes.cluster.resources
-    left: NDArray[np.int64] = nodes.pick(resources.allocatable[CPU]) - nodes.pick(resources.requested[CPU])
-    return left
-
-
-def _ranges(policy: PolicyFile) -> tuple[Floats, Floats] | None:
-    """The lowest and highest trained value of each state term."""
-    ranges = policy.trained_on.ranges
-    if not ranges:
-        return None
-    low = np.array([ranges.get(term, (-math.inf, math.inf))[0] for term in STATE])
-    high = np.array([ranges.get(term, (-math.inf, math.inf))[1] for term in STATE])
-    return low, high
 
 
 def _given(args: LearnedScoreArgs) -> Iterable[Any] | None:

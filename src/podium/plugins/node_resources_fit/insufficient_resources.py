@@ -77,8 +77,11 @@ class Wants:
             if short.any():
                 if codes is None:
                     codes = np.zeros(len(nodes), dtype=np.int64)
-                codes[short] |= 1 << number
-                codes[short & (allocatable < amount)] |= self._never
+                # Not through a mask: where the nodes that are short lie scattered, that takes ten times as long.
+                codes |= short.astype(np.int64) << number
+                never = short & (allocatable < amount)
+                if never.any():
+                    codes |= never * self._never
         return None if codes is None else Verdict(codes, self.status)
 
     def judge_row(self, cluster: Cluster, row: int, devices: Set[str] = NO_NAMES) -> int:
