@@ -123,13 +123,23 @@ def test_what_a_plugin_costs() -> None:
     found = measure_cost("ImageLocality", request_for(BASIC.at(10).with_sizes({"measured": 20})), rounds=2)
     assert (found.plugin, found.workload, found.nodes, len(found.rounds)) == ("ImageLocality", BASIC.name, 10, 2)
     assert all(each.ratio == round(each.with_us / each.without_us, 3) for each in found.rounds)
+    assert all(each.bare_us == each.with_us for each in found.rounds), "no configuration: it is the bare profile itself"
+
+
+def test_what_a_plugin_costs_is_compared_with_the_bare_profile() -> None:
+    config = (EXAMPLES / "qos-sort.yaml").read_text(), "qos-sort.yaml"
+    request = request_for(BASIC.at(10).with_sizes({"measured": 20}), config)
+    (found,) = measure_cost("QOSSort", request, rounds=1).rounds
+    assert found.bare_us != found.with_us
+    assert found.ratio_to_bare == round(found.with_us / found.bare_us, 3)
 
 
 def test_the_cost_of_a_plugin_for_people(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     podium("bench", "cost", "ImageLocality", "--nodes", "10", "--rounds", "1")
     heading, _, row = capsys.readouterr().out.strip().splitlines()
-    assert heading.split() == ["plugin", "workload", "nodes", "p50", "µs", "without", "with", "ratio"]
+    bare = ["bare", "ratio", "to", "bare"]
+    assert heading.split() == ["plugin", "workload", "nodes", "p50", "µs", "without", "with", "ratio", *bare]
     assert row.split()[:3] == ["ImageLocality", BASIC.name, "10"]
 
 

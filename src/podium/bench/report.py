@@ -173,7 +173,7 @@ def change_table(changes: Sequence[RunChange]) -> Table:
 
 def cost_table(found: Cost) -> Table:
     """Medians, and in brackets the least and the most of all rounds."""
-    table = _table("plugin", "workload", "nodes", "p50 µs without", "with", "ratio")
+    table = _table("plugin", "workload", "nodes", "p50 µs without", "with", "ratio", "bare", "ratio to bare")
     rounds = found.rounds
     table.add_row(
         found.plugin,
@@ -182,6 +182,8 @@ def cost_table(found: Cost) -> Table:
         _with_range(found.without_us, [each.without_us for each in rounds], ".1f"),
         _with_range(found.with_us, [each.with_us for each in rounds], ".1f"),
         Text(_with_range(found.ratio, [each.ratio for each in rounds], ".2f"), style="bold"),
+        _with_range(found.bare_us, [each.bare_us for each in rounds], ".1f"),
+        _with_range(found.ratio_to_bare, [each.ratio_to_bare for each in rounds], ".2f"),
     )
     return table
 

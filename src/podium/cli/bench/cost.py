@@ -4,10 +4,11 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.bench.measuring import ConfigOption, checked_config, failing, print_table, progress_bar
+from podium.cli.bench.measuring import ConfigOption, checked_config, failing, print_table
 from podium.cli.console import echo
 from podium.cli.errors import InputError
 from podium.cli.options import PluginOption
+from podium.cli.progress import progress_bar
 
 
 def cost(
@@ -23,8 +24,9 @@ def cost(
 ) -> None:
     """What a plugin costs a decision: the configuration with it against the same one without it.
 
-    Two processes run the same workload and take turns on one core, a hundred pods at a time, so that both are disturbed
-    equally. Shown are the median times per pod and their ratio: of all rounds the median, the least and the most.
+    Processes run the same workload and take turns on one core, a hundred pods at a time, so that all are disturbed
+    equally: with the plugin, without it, and, where a configuration is given, the bare default profile. Shown are the
+    median times per pod and their ratios: of all rounds the median, the least and the most.
     Plugins that read measured load are given numbers for every node, those that read NUMA zones eight zones of each.
 
     Example: podium bench cost ImageLocality --nodes 500

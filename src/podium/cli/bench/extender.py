@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.bench.measuring import failing, print_table, progress_bar
+from podium.cli.bench.measuring import failing, print_table
 from podium.cli.console import echo
+from podium.cli.progress import progress_bar
 
 
 def extender(

@@ -11,11 +11,11 @@ from podium.cli.bench.measuring import (
     checked_config,
     failing,
     print_table,
-    progress_bar,
 )
 from podium.cli.console import echo
 from podium.cli.errors import InputError
 from podium.cli.options import PluginOption
+from podium.cli.progress import progress_bar
 
 
 def growth(

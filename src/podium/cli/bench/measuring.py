@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,29 +54,6 @@ def failing(*failures: type[Exception], bad_input: type[Exception] | tuple[()] =
     except failures as error:
         echo(str(error), err=True)
         raise typer.Exit(ANSWER_IS_NO) from None
-
-
-@contextmanager
-def progress_bar(total: int, what: str) -> Iterator[Callable[[str, bool], None]]:
-    """A bar on standard error, if that is a terminal; `report(text, done)` shows what runs and counts what is done."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = (
-        SpinnerColumn(),
-        BarColumn(20),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(what, total=total)
-
-        def report(text: str, done: bool) -> None:
-            progress.update(task, description=text, advance=1 if done else 0)
-
-        yield report
 
 
 def print_table(table: "Table", title: str | None = None) -> None:

@@ -10,11 +10,11 @@ from podium.cli.bench.measuring import (
     JsonOption,
     checked_config,
     print_table,
-    progress_bar,
 )
 from podium.cli.console import echo
 from podium.cli.errors import ANSWER_IS_NO, InputError
 from podium.cli.options import PluginOption
+from podium.cli.progress import progress_bar
 
 
 def scheduler_perf(
