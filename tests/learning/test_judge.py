@@ -11,8 +11,9 @@ import pytest
 
 pytest.importorskip("numba")
 
+from podium.learning import kept_rows
 from podium.learning.bound import bounds, most_gpu
-from podium.learning.judge import compare
+from podium.learning.judge import Question, Row, answer, compare
 from podium.learning.kernel import KernelRun, plan_of
 from podium.learning.kernel_state import KernelNode, KernelPod
 from podium.learning.lists import find_list, find_nodes, node_specs
@@ -80,6 +81,8 @@ def test_evaluate_by_churn_with_a_queue(data: Path, file: Path) -> None:
         (("--lists", "unknown"), "there is no such pod list"),
         (("--against", "Nothing"), 'there is no rule "Nothing"'),
         (("--protocol", "churn", "--loads", "-1"), "--loads"),
+        (("--protocol", "churn", "--knowledge", "counted"), "--knowledge counted: is for the static protocol"),
+        (("--lists", ","), "--lists: names no list"),
     ],
 )
 def test_what_cannot_be_judged_is_bad_input(data: Path, file: Path, arguments: tuple[str, ...], words: str) -> None:
@@ -87,6 +90,63 @@ def test_what_cannot_be_judged_is_bad_input(data: Path, file: Path, arguments: t
     found = podium("evaluate", str(file), "--data", str(data), *given, *arguments)
     assert found.code == 2
     assert words in found.err
+
+
+def test_pods_that_live_too_shortly_for_churn_are_bad_input(data: Path, file: Path, tmp_path: Path) -> None:
+    heading, *pods = (data / "openb_pod_list_made.csv").read_text().splitlines()
+    short = tmp_path / "short.csv"
+    short.write_text("\n".join([heading, *(f"{pod.rpartition(',')[0]},0" for pod in pods)]) + "\n")
+    nodes = (data / "openb_node_list_gpu_node.csv").read_text().splitlines()
+    many = [nodes[0], *(f"big-{i},800000,3200000,64,T4" for i in range(400))]
+    (tmp_path / "openb_node_list_gpu_node.csv").write_text("\n".join(many) + "\n")
+    found = podium("evaluate", str(file), "--data", str(tmp_path), "--lists", str(short), "--protocol", "churn")
+    assert found.code == 2
+    assert "live so shortly" in found.err
+
+
+def test_lists_of_one_name_are_told_apart(data: Path, file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "made.csv"
+    other.write_text((data / "openb_pod_list_made.csv").read_text())
+    lists = f"made,{other},made"
+    arguments = (
+        "evaluate",
+        str(file),
+        "--data",
+        str(data),
+        "--lists",
+        lists,
+        "--seeds",
+        "42",
+        "--against",
+        "",
+        "--json",
+    )
+    rows = json.loads(podium(*arguments).out)
+    assert [row["list"] for row in rows] == ["made", "made", str(other), str(other)]
+
+
+def test_an_evaluation_that_was_stopped_goes_on(
+    data: Path, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, asked = tmp_path / "rows.jsonl", []
+    arguments = ("evaluate", str(file), "--data", str(data), "--lists", "made", "--seeds", "42-44", "--json")
+    whole = podium(*arguments).out
+
+    def stopped(question: Question) -> list[Row]:
+        asked.append(question.seed)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return answer(question)
+
+    monkeypatch.setattr(kept_rows, "answer", stopped)
+    found = podium(*arguments, "--keep", str(kept))
+    assert found.code == 1
+    assert "the same command goes on" in found.err
+    kept.write_bytes(kept.read_bytes() + b'{"key": "cut o')
+    assert podium(*arguments, "--keep", str(kept)).out == whole
+    assert asked == [42, 43, 44, 44], "what was kept is not run again"
+    kept.write_text("something else\n")
+    assert podium(*arguments, "--keep", str(kept)).code == 2
 
 
 def test_policies_are_shown_and_verified(file: Path, tmp_path: Path) -> None:
@@ -110,6 +170,16 @@ def test_train_writes_a_policy_and_goes_on(data: Path, tmp_path: Path) -> None:
     assert (tmp_path / "S1-1.json").read_bytes() == first
     assert podium("policy", "verify", str(tmp_path / "S1-1.json")).code == 0
     assert podium("train", "--form", "S9").code == 2
+
+
+def test_a_form_that_is_trained_by_churn_wants_a_list_with_times(data: Path, tmp_path: Path) -> None:
+    heading, *pods = (data / "openb_pod_list_made.csv").read_text().splitlines()
+    timeless = tmp_path / "timeless.csv"
+    timeless.write_text("\n".join([heading, *(f"{pod.rpartition(',')[0]}," for pod in pods)]) + "\n")
+    given = ("--data", str(data), "--lists", str(timeless), "--out", str(tmp_path), "--generations", "1")
+    found = podium("train", "--form", "C", *given, "--population", "4")
+    assert found.code == 2
+    assert "no list has deletion times" in found.err
 
 
 def test_no_policy_passes_the_bound(data: Path) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from podium.cli.console import echo, echo_json
 from podium.cli.errors import InputError
+from podium.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -67,6 +68,9 @@ def evaluate(
     ] = KnowledgeSource.LIST,
     bound: Annotated[bool, typer.Option("--bound", help="Add what no policy can pass, by a linear program.")] = False,
     workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Runs at a time.")] = 1,
+    keep: Annotated[
+        str | None, typer.Option("--keep", metavar="FILE", help="Keep rows here; stopped, the same command goes on.")
+    ] = None,
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="FILE", help="Draw the differences as a picture (SVG).")
     ] = None,
@@ -79,25 +83,26 @@ def evaluate(
     Example: podium evaluate readable --data openb --lists default --seeds 42-44 --ties all
     """
     from podium.learning.extra import LearningError
-    from podium.learning.jobs import perform
     from podium.plugins.learned.policy_file import PolicyError, path_of, read_policy
 
     try:
         from podium.learning.bound import bounds
-        from podium.learning.judge import TIE_RULES, Contestant, Question, answer, published, refuse_seen, scorer_of
-        from podium.learning.lists import find_list, find_nodes
+        from podium.learning.judge import TIE_RULES, Contestant, Question, published, refuse_seen, scorer_of
+        from podium.learning.kept_rows import answered
+        from podium.learning.lists import find_lists, find_nodes
 
         numbers = given_seeds(seeds)
         folder = Path(data)
         find_nodes(folder)
-        names = [name for name in lists.split(",") if name]
-        for name in names:
-            find_list(name, folder)
+        names = find_lists(lists, folder)
         contestants = []
+        counted = knowledge is KnowledgeSource.COUNTED
+        if counted and protocol is Protocol.CHURN:
+            raise InputError("--knowledge counted: is for the static protocol; in churn a policy knows the list")
         if policy is not None:
             file = read_policy(path_of(policy))
             refuse_seen(file, numbers)
-            contestants.append(Contestant(file.name, scorer_of(file), knowledge is KnowledgeSource.COUNTED))
+            contestants.append(Contestant(file.name, scorer_of(file), counted, file.sha256))
         elif not bound:
             raise InputError("POLICY is missing; write the name of a policy, or --bound")
         rows: list[Row] = []
@@ -107,13 +112,24 @@ def evaluate(
             shares = _loads(loads) if protocol is Protocol.CHURN else ()
             judged = tuple(contestants)
             questions = [
-                Question(folder, name, seed, judged, rules, shares, queue) for name in names for seed in numbers
+                Question(folder, given, seed, judged, rules, shares, queue, label)
+                for label, given in names.items()
+                for seed in numbers
             ]
-            rows = [row for found in perform(answer, questions, workers) for row in found]
+            with progress_bar(len(questions), "lists and seeds") as report:
+                for found in answered(questions, workers, None if keep is None else Path(keep)):
+                    rows += found
+                    report(f"{found[-1]['list']}, seed {found[-1]['seed']}", True)
         if bound:
-            rows += [row for name in names for row in bounds(folder, name, numbers[0])]
+            rows += [row for given in names.values() for row in bounds(folder, given, numbers[0])]
     except (LearningError, PolicyError) as error:
         raise InputError(str(error)) from None
+    except KeyboardInterrupt:
+        echo(
+            "Stopped; with --keep the same command goes on." if keep is None else "Stopped; the same command goes on.",
+            err=True,
+        )
+        raise typer.Exit(1) from None
     if plot is not None and contestants:
         _plot(rows, contestants[0].name, [each.name for each in contestants[1:]], plot, protocol)
     if json:

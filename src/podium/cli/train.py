@@ -1,6 +1,7 @@
 """Trains a placement policy on pod lists (`podium train`)."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 from podium.cli.console import echo
 from podium.cli.errors import InputError
 from podium.cli.evaluate import given_seeds
+from podium.cli.progress import progress_bar
 from podium.cli.simulate import SweepEngine
 
 
@@ -51,17 +53,15 @@ def train(
 
     if form not in FORMS and form not in NETWORKS:
         raise InputError(f'--form: there is no form "{form}"; write one of {", ".join((*FORMS, *NETWORKS))}')
-    names = tuple(name for name in lists.split(",") if name)
     folder = Path(out)
     try:
-        from podium.learning.lists import find_list, find_nodes
+        from podium.learning.lists import find_lists, find_nodes
         from podium.learning.policy_making import DIGITS, make_policy
         from podium.learning.train import OFFSET, SCALE, Training, seeds_seen
         from podium.learning.train import train as search_for
 
         find_nodes(Path(data))
-        for name in names:
-            find_list(name, Path(data))
+        names = tuple(find_lists(lists, Path(data)).values())
         weights = None if start is None else tuple(map(tuple, read_policy(path_of(start)).matrix().tolist()))
         folder.mkdir(parents=True, exist_ok=True)
         chosen = FORMS[form] if form in FORMS else NETWORKS[form]
@@ -70,9 +70,8 @@ def train(
                 form, number, data, names, generations or chosen.generations, population or chosen.population, weights
             )
             name = f"{form}-{number}"
-            found = search_for(
-                settings, folder / f"{name}.search", workers, engine.value, lambda *at, name=name: _progress(name, *at)
-            )
+            with progress_bar(settings.generations, f"{name}: generation 1") as report:
+                found = search_for(settings, folder / f"{name}.search", workers, engine.value, _told(name, report))
             command = (
                 f"podium train --form {form} --seed {number} --lists {','.join(Path(each).name for each in names)}"
             )
@@ -93,6 +92,13 @@ def train(
         raise typer.Exit(1) from None
 
 
-def _progress(name: str, generation: int, mean: float, best: float) -> None:
-    line = f"{name}: generation {generation}, allocation {mean:.2f} % on average, {best:.2f} % at best"
-    print(line, file=sys.stderr, flush=True)
+def _told(name: str, report: Callable[[str, int], None]) -> Callable[[int, float, float], None]:
+    """Says what came of each generation: beside the bar, or line by line where no terminal is."""
+
+    def generation_done(generation: int, mean: float, best: float) -> None:
+        line = f"{name}: generation {generation}, allocation {mean:.2f} % on average, {best:.2f} % at best"
+        report(line, generation)
+        if not sys.stderr.isatty():
+            print(line, file=sys.stderr, flush=True)
+
+    return generation_done

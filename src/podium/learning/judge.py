@@ -28,6 +28,8 @@ class Contestant(NamedTuple):
     rule: str | Scorer
     counted: bool = False
     """Whether it must count the pods it sees instead of knowing the list."""
+    digest: str = ""
+    """Of a policy: the SHA-256 of its content."""
 
 
 class Question(NamedTuple):
@@ -41,6 +43,8 @@ class Question(NamedTuple):
     loads: tuple[float, ...] = ()
     """Of the churn protocol; none: the static one."""
     queue: bool = False
+    label: str = ""
+    """What rows call the list; its own name where none is given."""
 
 
 def scorer_of(policy: PolicyFile) -> Scorer:
@@ -80,7 +84,7 @@ def _static(question: Question) -> Iterator[Row]:
             run.static(None if contestant.counted else workload)
             for percent, allocation in allocation_at(plan, run, PERCENTS).items():
                 yield {
-                    "list": pods.name,
+                    "list": question.label or pods.name,
                     "policy": contestant.name,
                     "seed": question.seed,
                     "ties": ties,
@@ -98,7 +102,7 @@ def _churn(question: Question) -> Iterator[Row]:
             for ties in question.ties:
                 found = run_churn_plan(plan, contestant.rule, ties, question.seed, workload, queue=question.queue)
                 yield {
-                    "list": pods.name,
+                    "list": question.label or pods.name,
                     "policy": contestant.name,
                     "seed": question.seed,
                     "ties": ties,

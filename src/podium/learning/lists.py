@@ -60,11 +60,25 @@ def find_list(name: str, data: Path) -> PodList:
     )
 
 
-def find_nodes(data: Path) -> tuple[Node, ...]:
+def find_lists(text: str, data: Path) -> dict[str, str]:
+    """Lists as they were typed, by what rows call them: their names, or as typed where two have one name."""
+    typed = dict.fromkeys(name for name in text.split(",") if name)
+    if not typed:
+        raise LearningError("--lists: names no list; write names or paths, such as default,pods.csv")
+    names = {each: find_list(each, data).name for each in typed}
+    several = {name for name, number in Counter(names.values()).items() if number > 1}
+    return {each if name in several else name: each for each, name in names.items()}
+
+
+def nodes_path(data: Path) -> Path:
     path = data / NODE_LIST
     if not path.is_file():
         raise LearningError(f"{path}: there is no such node list; --data names the folder that has {NODE_LIST}")
-    return openb_nodes(path)
+    return path
+
+
+def find_nodes(data: Path) -> tuple[Node, ...]:
+    return openb_nodes(nodes_path(data))
 
 
 def node_specs(nodes: Iterable[Node]) -> tuple[KernelNode, ...]:

@@ -25,6 +25,7 @@ from podium.placement.gpu.request import WHOLE
 HOURS = 6 * 3600.0
 COUNTED_FROM = 0.3 * HOURS
 SHORTEST, LONGEST = 1.0, HOURS
+MOST_ARRIVALS = 5_000_000
 TRAINED_PERCENTS = range(90, 131)
 SIZES = ("cpu", "share", "1", "2", "4", "8+")
 """Pods by size, for what is rejected."""
@@ -83,6 +84,9 @@ def churn_plan(specs: Sequence[KernelNode], pods: PodList, seed: int, load: floa
     mean = float((gpu * lifetime).mean())
     if not mean:
         raise LearningError(f"{pods.path}: has no pod that asks for GPUs; judge another list")
+    if wanted / mean * HOURS > MOST_ARRIVALS:
+        short = f"its pods live so shortly that more than {MOST_ARRIVALS:,} would come"
+        raise LearningError(f"{pods.path}: {short}; look at creation_time and deletion_time")
     first: list[int] = []
     there = 0
     while there < wanted:

@@ -85,6 +85,8 @@ def train(
     """Search to the end, from where `saved` says an earlier one stopped."""
     if training.form in NETWORKS and training.start is None:
         raise LearningError(f"--form {training.form}: a network corrects a policy; write --start and its name")
+    if "churn" in training.the_form.protocols and not any(_list(training.data, name).timed for name in training.lists):
+        raise LearningError(f"--form {training.form}: is trained by churn, and no list has deletion times")
     search = _resumed(training, saved) or _begun(training)
     while search.generation < training.generations:
         tried = candidates(search)
@@ -135,7 +137,7 @@ def _mixes(training: Training, generation: int) -> list[str]:
 def _list(data: str, name: str) -> PodList:
     if not name.startswith("mix:"):
         return find_list(name, Path(data))
-    _, source, number = name.split(":")
+    source, _, number = name.removeprefix("mix:").rpartition(":")
     given = _list(data, source)
     return PodList(name, given.path, mix(given.pods, int(number)))
 
