@@ -38,6 +38,7 @@ def test_what_is_written_can_be_read() -> None:
         ({"weights": {**GOOD.weights, "others": {}}}, 'there is no group "others"'),
         ({"calibration": {"offset": 50, "scale": 0}}, "scale above 0"),
         ({"provenance": {}}, "provenance.command is missing"),
+        ({"provenance": {**GOOD.provenance, "seeds": ["x"]}}, "provenance.seeds is no list of whole numbers"),
         ({"extra": 1}, "is no policy"),
         ({"trainedOn": {"ranges": {"C1": [0, 1]}}}, "no range of a state term"),
     ],

@@ -85,7 +85,7 @@ class PolicyFile(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fie
     @property
     def seeds(self) -> set[int]:
         """The seeds that training or choosing has seen."""
-        return {int(seed) for seed in self.provenance.get("seeds", ())}
+        return set(self.provenance.get("seeds", ()))
 
 
 def encoded(policy: PolicyFile) -> bytes:
@@ -165,3 +165,6 @@ def problems(policy: PolicyFile) -> Iterator[str]:
     for name in PROVENANCE:
         if not policy.provenance.get(name):
             yield f"provenance.{name} is missing"
+    seeds = policy.provenance.get("seeds", [])
+    if not isinstance(seeds, list) or not all(type(seed) is int for seed in seeds):
+        yield "provenance.seeds is no list of whole numbers"
