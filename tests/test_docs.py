@@ -66,6 +66,7 @@ class Reader:
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "PYTHONPATH": str(self.site),
             "COLUMNS": "100",
+            "PYTEST_ADDOPTS": "",  # options of this run are none of the reader's
         }
 
     def write(self, path: str, text: str) -> None:
