@@ -106,7 +106,8 @@ def by_podium(nodes: list[Object], pods: list[Object]) -> Outcome:
     while world.scheduler.schedule_one() is not None:
         pass
     names = {pod["metadata"]["name"]: "" for pod in pods} | dict(world.bound)
-    return names, dict(world.scheduler.batches["default-scheduler"].attempts)
+    attempts = world.scheduler.batches["default-scheduler"].attempts
+    return names, {str(result): number for result, number in attempts.items()}
 
 
 def _decoded(kind: type[Any], obj: Object) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from podium.engine.batching import Batch
 from podium.engine.decide import NodeSearch, decide
 from podium.engine.explain import NodeAnswer, answers_of
 from podium.engine.scheduler import Scheduler
@@ -32,7 +33,8 @@ class RecordingScheduler(Scheduler):
         """What the last decision failed with, where the fault is a plugin's."""
         self._cached = [plugin.name for plugin in tried if _is_cached(plugin)]
 
-    def search(self, runtime: ProfileRuntime, cycle: Cycle) -> int | NodeSearch:
+    def search(self, runtime: ProfileRuntime, cycle: Cycle, batch: Batch | None = None) -> int | NodeSearch:
+        """Each pod is decided by itself, whatever the scores of the one before."""
         start = self.sampling.next_start
         cycle.forget_notes()
         try:
