@@ -66,7 +66,7 @@ class NextChances:
         """Where the next look begins, where not all running pods are looked at together."""
         self._waits: dict[str, tuple[int, float, float, Numbers]] = {}
         """By controller, for pods that are asked about at one moment: its version and SLO, and what was found."""
-        self._asked_at = -math.inf
+        self._found_at = -math.inf
         self.victims: list[str] = []
         """The pods that the one that was asked about last may evict now."""
 
@@ -94,8 +94,8 @@ class NextChances:
         """Seconds until the pod is urgent, and float64[running pods]: until each may be evicted. Waiting pods of one
         controller share that, unless each is measured by itself."""
         slo, shared = pod.promise.slo, account.approach != INDEPENDENT
-        if now != self._asked_at:
-            self._asked_at = now
+        if now != self._found_at:
+            self._found_at = now
             self._waits.clear()
         if shared:
             version, found_slo, urgent, waits = self._waits.get(account.key, (-1, slo, math.inf, NO_WAITS))
