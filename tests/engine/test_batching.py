@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podium.cluster import NodeInfo
-from podium.engine.batching import BatchAttempt
+from podium.engine.batching import HINT_USED
 from podium.framework import Cycle, Plugin
 from podium.kube import Node, Pod
 from tests.builders import make_node, make_pod
@@ -140,7 +140,7 @@ SPREAD = {"maxSkew": 1, "topologyKey": "host", "whenUnsatisfiable": "ScheduleAny
 def test_what_keeps_pods_from_being_compared(options: dict[str, Any], pod: dict[str, Any], batched: bool) -> None:
     world = World(*options.pop("plugins", ()), nodes=nodes(), **options)
     assert taken(world, *four(**pod)) == (BATCHED if batched else SCORED_AGAIN)
-    assert bool(world.scheduler.batches["default-scheduler"].attempts[BatchAttempt.USED]) is batched
+    assert bool(world.scheduler.batches["default-scheduler"].attempts[HINT_USED]) is batched
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable
-from enum import StrEnum
+from typing import Final
 
 from podium.cluster import Rows
 from podium.config.points import Point
@@ -31,24 +31,17 @@ Scored = Callable[[], tuple[Rows, Scores]]
 """The feasible rows in visiting order, and their total scores."""
 
 
-class BatchAttempt(StrEnum):
-    """What became of a hint, in kube-scheduler's words for metrics."""
-
-    NO_HINT = "no_hint"
-    USED = "hint_used"
-    NOT_USED = "hint_not_used"
-
-
-class BatchFlush(StrEnum):
-    """Why scores cannot be used any more, in kube-scheduler's words for metrics."""
-
-    POD_SKIPPED = "pod_skipped"
-    POD_INCOMPATIBLE = "pod_incompatible"
-    POD_NOT_BATCHABLE = "pod_not_batchable"
-    EXPIRED = "expired"
-    NODE_MISSING = "node_missing"
-    NODE_NOT_FULL = "node_not_full"
-    EMPTY_LIST = "empty_list"
+# What became of a hint, and why scores are of no use any more, in kube-scheduler's words for metrics.
+NO_HINT: Final = "no_hint"
+HINT_USED: Final = "hint_used"
+HINT_NOT_USED: Final = "hint_not_used"
+POD_SKIPPED: Final = "pod_skipped"
+POD_INCOMPATIBLE: Final = "pod_incompatible"
+POD_NOT_BATCHABLE: Final = "pod_not_batchable"
+EXPIRED: Final = "expired"
+NODE_MISSING: Final = "node_missing"
+NODE_NOT_FULL: Final = "node_not_full"
+EMPTY_LIST: Final = "empty_list"
 
 
 class Batch:
@@ -59,37 +52,46 @@ class Batch:
         self._clock = clock
         points = (Point.PRE_FILTER, Point.FILTER, Point.PRE_SCORE, Point.SCORE)
         self._plugins = list(dict.fromkeys(plugin for point in points for plugin in runtime.at(point)))
-        self._signs = not extenders and all(type(each).sign_pod is not Plugin.sign_pod for each in self._plugins)
+        self._signs = not extenders and all(
+            each.signs_pods and type(each).sign_pod is not Plugin.sign_pod for each in self._plugins
+        )
         self._signature: Hashable = None
         self._heap: ScoreHeap | None = None
         self._since = 0.0
         self._last_cycle = -1
         self._last_node = ""
-        self.attempts: Counter[BatchAttempt] = Counter()
-        self.flushes: Counter[BatchFlush] = Counter()
-        self.hint = runtime.timer.timed_node_hint(self._hint)
-        self.store = runtime.timer.timed_store(self._store)
+        self.attempts: Counter[str] = Counter()
+        self.flushes: Counter[str] = Counter()
+        self.hint = runtime.timer.timed_node_hint(self._hint if self._signs else self._no_hint)
+        self.store = runtime.timer.timed_store(self._store if self._signs else self._only_count)
+
+    def _no_hint(self, _cycle: Cycle, _number: int) -> str:
+        self.attempts[NO_HINT] += 1
+        return ""
+
+    def _only_count(self, _cycle: Cycle, _number: int, _row: int, feasible: int, _scored: Scored) -> None:
+        self.flushes[POD_NOT_BATCHABLE if feasible > 1 else EMPTY_LIST] += 1
 
     def _hint(self, cycle: Cycle, number: int) -> str:
         """The node to try first in the scheduling cycle of this number; empty: none in particular."""
         hint = self._next_best(cycle, number) if self._heap else ""
         if not hint:
-            self.attempts[BatchAttempt.NO_HINT] += 1
+            self.attempts[NO_HINT] += 1
         return hint
 
     def _next_best(self, cycle: Cycle, number: int) -> str:
         assert self._heap is not None
         row = cycle.cluster.row_of.get(self._last_node)
         if number != self._last_cycle + 1:
-            flush = BatchFlush.POD_SKIPPED
+            flush = POD_SKIPPED
         elif self._signature != self._sign(cycle):
-            flush = BatchFlush.POD_INCOMPATIBLE
+            flush = POD_INCOMPATIBLE
         elif self._clock.now() > self._since + LONGEST:
-            flush = BatchFlush.EXPIRED
+            flush = EXPIRED
         elif row is None or cycle.cluster.nodes[row] is None:
-            flush = BatchFlush.NODE_MISSING
+            flush = NODE_MISSING
         elif not self._is_refused(cycle, row):
-            flush = BatchFlush.NODE_NOT_FULL
+            flush = NODE_NOT_FULL
         else:
             return cycle.cluster.names[self._heap.pop()]
         self.flushes[flush] += 1
@@ -111,22 +113,20 @@ class Batch:
         hint, chosen = cycle.hinted_node, cycle.cluster.names[row]
         self._last_cycle, self._last_node = number, chosen
         if hint == chosen:
-            self.attempts[BatchAttempt.USED] += 1
+            self.attempts[HINT_USED] += 1
             return
         if hint:
-            self.attempts[BatchAttempt.NOT_USED] += 1
+            self.attempts[HINT_NOT_USED] += 1
         self._heap = None
         if feasible <= 1:
-            self.flushes[BatchFlush.EMPTY_LIST] += 1
+            self.flushes[EMPTY_LIST] += 1
         elif (signature := self._sign(cycle)) is None:
-            self.flushes[BatchFlush.POD_NOT_BATCHABLE] += 1
+            self.flushes[POD_NOT_BATCHABLE] += 1
         else:
             self._signature, self._heap, self._since = signature, ScoreHeap(*scored()), self._clock.now()
 
     def _sign(self, cycle: Cycle) -> Hashable:
         """What all plugins say of a pod, kept while it cannot change; None where one cannot say."""
-        if not self._signs:
-            return None
         facts = cycle.facts
         if facts.claims or facts.scarce:  # the notes are shared by pods with other claims; and classes come and go
             return self._signed(cycle)

@@ -227,9 +227,9 @@ class Scheduler:
             known = self.answer_cache.decide(runtime, cycle, self.sampling)
         if known is not None:
             if batch is not None and isinstance(known, int):
-                entry = self.answer_cache.get(runtime, cycle)
-                assert entry is not None, "it has just answered"
-                batch.store(cycle, number, known, entry.feasible, entry.totals)
+                last = self.answer_cache.last
+                assert last is not None
+                batch.store(cycle, number, known, last.feasible, last.totals)
             return known
         cycle.forget_notes()
         decision = decide(runtime, cycle, self.sampling)

@@ -134,6 +134,8 @@ class Plugin:
     """Custom resources ("plural.group/version") the plugin reads from `cluster.objects.custom`."""
     prepares_in_parallel: ClassVar[bool] = False
     """Whether its PreBind may run together with that of its neighbours, where they allow that, too."""
+    signs_pods: bool = True
+    """Whether `sign_pod` has an answer for some pods; of the plugin itself, where the arguments decide it."""
     writes: ClassVar[tuple[Write, ...] | None] = None
     """What it writes, which needs the right to; None: nothing, or evictions where it has PostFilter."""
 

@@ -33,6 +33,8 @@ class AnswerCache:
         """About how much memory the entries take."""
         self.decisions = 0
         """How many decisions were made by them."""
+        self.last: CacheEntry | None = None
+        """The entry that the last of them was made by."""
 
     def decide(self, runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> int | NodeSearch | None:
         """The best row by cached answers, or why there is none; None when the pod must be decided without them."""
@@ -68,6 +70,7 @@ class AnswerCache:
             return None
         sampling.advance(nodes, nodes)
         self.decisions += 1
+        self.last = entry
         return answer
 
     def __len__(self) -> int:
@@ -98,5 +101,6 @@ class AnswerCache:
 
     def _drop(self, key: Key) -> None:
         entry = self._entries.pop(key)
+        self.last = None
         self.bytes -= entry.bytes
         entry.release()

@@ -38,9 +38,10 @@ class PodTopologySpread(Plugin):
         self._cluster = handle.cluster
         self._book = RuleBook(args.defaults, args.system_defaulting, DefaultSelectors(handle.cluster.objects))
         self._layouts = Layouts(handle.cluster)
+        self.signs_pods = not args.defaults
 
     def sign_pod(self, pod: Pod) -> Hashable:
-        return None if pod.spec.topology_spread_constraints or self.args.defaults else ()
+        return () if self.signs_pods and not pod.spec.topology_spread_constraints else None
 
     def interests(self) -> Iterable[Interest]:
         hints = SpreadHints(self._cluster, self._book)
