@@ -134,6 +134,14 @@ class NodeDevices:
         """Whether every node that sees these pools can use each of their devices as any other can."""
         self._places_by_value: dict[str, dict[TypedValue | None, list[int]]] = {}
 
+    @cached_property
+    def _first_places(self) -> dict[PoolID, int]:
+        return {pool.id: place for place, (pool, _offered) in reversed(list(enumerate(self.places)))}
+
+    def first_place(self, pool: PoolID) -> int:
+        """Where the devices of a pool begin; behind all others, where there are none of it."""
+        return self._first_places.get(pool, len(self.places))
+
     def places_with(self, attribute: str, value: TypedValue) -> list[int]:
         """Where the devices stand among the places that have a value of an attribute."""
         known = self._places_by_value.get(attribute)

@@ -112,7 +112,7 @@ class NodeAnswers:
             for claim in self._prepared or ():
                 for alternatives in claim.requests:
                     for request in alternatives:
-                        request.full.pop(pool, None)
+                        request.reopen(pool)
             for devices in inventory.seeing(pool):
                 for row in self._rows_of.pop(devices, ()):
                     self._forget(row)

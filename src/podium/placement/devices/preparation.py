@@ -52,6 +52,7 @@ class PreparedRequest:
     """Whether the time for a node is over: asked before selectors are evaluated, which takes its time."""
     _selectable: dict[OfferedDevice, bool] = field(default_factory=dict)
     _unevaluated: dict[NodeDevices, list[int]] = field(default_factory=dict)
+    _begin: dict[NodeDevices, int] = field(default_factory=dict)
     full: dict[PoolID, set[OfferedDevice]] = field(default_factory=dict)
     """Devices that have too little capacity left, by pool; to be forgotten when their use changes."""
 
@@ -82,6 +83,23 @@ class PreparedRequest:
                 known = rejecting_selector(f"claim {self.claim.key}", self.request.selectors, offered) is None
             self._selectable[offered] = known
         return known
+
+    def begin(self, devices: NodeDevices) -> int:
+        """The first place of which it is not known that its device is not selected or has too little capacity left."""
+        places, at = devices.places, self._begin.get(devices, 0)
+        while at < len(places):
+            pool, offered = places[at]
+            if self._selectable.get(offered) is not False and offered not in self.full.get(pool.id, ()):
+                break
+            at += 1
+        self._begin[devices] = at
+        return at
+
+    def reopen(self, pool: PoolID) -> None:
+        """Devices of a pool came into use, or no longer are."""
+        self.full.pop(pool, None)
+        for devices, at in self._begin.items():
+            self._begin[devices] = min(at, devices.first_place(pool))
 
     def unevaluated(self, devices: NodeDevices) -> list[int]:
         """The places of devices that selectors have said nothing of yet."""

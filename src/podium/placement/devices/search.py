@@ -281,7 +281,7 @@ class _Search:
                 ]
                 fitting = self._node_devices.places_with(*required)
                 return sorted({*fitting[bisect_left(fitting, start) :], *unevaluated})
-        return range(start, len(self._places))
+        return range(max(start, request.begin(self._node_devices)), len(self._places))
 
     def _or_undo(self, mark: _Mark, claim: int, number: int, request: PreparedRequest, index: int, start: int) -> bool:
         """Go on behind a device; where that leads nowhere, give the device back."""
