@@ -23,7 +23,7 @@ from podium.cli.plugin_texts import (
 )
 from podium.plugins import IN_TREE
 
-_SPELLING = re.compile(r"[A-Za-z][A-Za-z0-9]*([ _-]+[A-Za-z0-9]+)*")
+_SPELLING = re.compile(r"[A-Za-z][A-Za-z0-9]*([ ._-]+[A-Za-z0-9]+)*")
 _IMPORT = re.compile(r"^from podium[.a-z_]* import (.*)\n", re.MULTILINE)
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -86,7 +86,7 @@ def module_name(name: str) -> str:
 def class_name(spelling: str) -> str:
     """The name of a plugin, however it was spelt.
 
-    >>> [class_name(each) for each in ("quiet-nodes", "quiet_nodes", "Quiet Nodes", "quietNodes", "GPUPacker")]
+    >>> [class_name(each) for each in ("quiet-nodes", "quiet.nodes", "Quiet Nodes", "quietNodes", "GPUPacker")]
     ['QuietNodes', 'QuietNodes', 'QuietNodes', 'QuietNodes', 'GPUPacker']
     """
     if not _SPELLING.fullmatch(spelling):
@@ -94,7 +94,7 @@ def class_name(spelling: str) -> str:
             f'"{spelling}" cannot name a plugin; write letters and digits, a letter first, like QuietNodes or '
             "quiet-nodes"
         )
-    return "".join(word[0].upper() + word[1:] for word in re.split(r"[ _-]+", spelling))
+    return "".join(word[0].upper() + word[1:] for word in re.split(r"[ ._-]+", spelling))
 
 
 def _check_free(name: str) -> None:
