@@ -1,24 +1,16 @@
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import yaml
 
-from podium.config import Registry
-from podium.plugins import PluginLoadError
 from tests.cli.command import Ran, podium
-from tests.config.stand_ins import IN_TREE, REGISTRY, config_text, plugin, registry_of
+from tests.config.stand_ins import REGISTRY, config_text
 
 
 @pytest.fixture(autouse=True)
 def stand_in_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    def load_registry(extra: Sequence[str] = (), *, again: bool = False) -> Registry:
-        if "nowhere:Nothing" in extra:
-            raise PluginLoadError("--plugin nowhere:Nothing: No module named 'nowhere'")
-        return registry_of(*IN_TREE, plugin("Mine", "score")) if "mine:Mine" in extra else REGISTRY
-
-    monkeypatch.setattr("podium.plugins.load_registry", load_registry)
+    monkeypatch.setattr("podium.plugins.load_registry", lambda: dict(REGISTRY))
 
 
 def podium_check(*arguments: str, stdin: str | bytes = "") -> Ran:
@@ -96,7 +88,11 @@ def test_json_has_problems_and_configuration_as_data(tmp_path: Path) -> None:
 def test_plugins_of_ones_own_are_loaded_first(tmp_path: Path) -> None:
     file = write(tmp_path, "profiles:\n- plugins: {score: {enabled: [{name: Mine}]}}\n")
     assert podium_check(file).code == 2
-    assert podium_check(file, "--plugin", "mine:Mine").code == 0
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "from podium import Plugin\nclass Mine(Plugin):\n    def score_node(self, cycle, node):\n        return 1\n"
+    )
+    assert podium_check(file, "--plugin", f"{mine}:Mine").code == 0
 
 
 def test_a_dash_reads_standard_input() -> None:
@@ -110,7 +106,7 @@ def test_a_dash_reads_standard_input() -> None:
     [
         (["missing.yaml"], "missing.yaml: cannot be read: No such file or directory"),
         (["."], ".: cannot be read: Is a directory"),
-        (["-", "--plugin", "nowhere:Nothing"], "--plugin nowhere:Nothing: No module named 'nowhere'"),
+        (["-", "--plugin", "nowhere:Nothing"], "--plugin nowhere:Nothing: cannot be loaded: No module named 'nowhere'"),
     ],
 )
 def test_input_that_cannot_be_had_is_one_sentence(arguments: list[str], message: str) -> None:
