@@ -101,7 +101,7 @@ def test_rows_of_the_first_experiments_do_not_mix_with_others(file: Path) -> Non
 
 def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "podium", "simulate", str(EXAMPLES / "qos.yaml"), *arguments, "--qos-port", "0"]
-    return subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_an_experiment_begins_with_its_first_row(file: Path) -> None:
