@@ -44,12 +44,7 @@ def _on_ray(function: Callable[[Work], Result], work: Sequence[Work]) -> Iterato
         ray: Any = import_module("ray")
     except ImportError:
         raise LearningError("--engine ray: Ray is not installed; install podium[ray]") from None
-    mine = not ray.is_initialized()
-    if mine:
+    if not ray.is_initialized():  # once: starting takes longer than a generation, and Ray ends with the process
         ray.init(log_to_driver=False, logging_level="error")
-    try:
-        task = ray.remote(num_cpus=1, max_retries=10)(function)
-        yield from ray.get([task.remote(each) for each in work])
-    finally:
-        if mine:
-            ray.shutdown()
+    task = ray.remote(num_cpus=1, max_retries=10)(function)
+    yield from ray.get([task.remote(each) for each in work])
