@@ -71,7 +71,9 @@ def train(
             )
             name = f"{form}-{number}"
             with progress_bar(settings.generations, f"{name}: generation 1") as report:
-                found = search_for(settings, folder / f"{name}.search", workers, engine.value, _told(name, report))
+                found = search_for(
+                    settings, folder / f"{name}.search", workers, engine.value, _generation_report(name, report)
+                )
             command = (
                 f"podium train --form {form} --seed {number} --lists {','.join(Path(each).name for each in names)}"
             )
@@ -92,7 +94,7 @@ def train(
         raise typer.Exit(1) from None
 
 
-def _told(name: str, report: Callable[[str, int], None]) -> Callable[[int, float, float], None]:
+def _generation_report(name: str, report: Callable[[str, int], None]) -> Callable[[int, float, float], None]:
     """Says what came of each generation: beside the bar, or line by line where no terminal is."""
 
     def generation_done(generation: int, mean: float, best: float) -> None:

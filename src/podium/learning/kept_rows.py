@@ -27,34 +27,34 @@ def answered(questions: Sequence[Question], workers: int, file: Path | None) -> 
         return
     keys = [_key(question) for question in questions]
     try:
-        kept = _read(file)
-        fresh = perform(answer, [each for each, key in zip(questions, keys, strict=True) if key not in kept], workers)
+        known = _read(file)
+        fresh = perform(answer, [each for each, key in zip(questions, keys, strict=True) if key not in known], workers)
         with file.open("ab") as out:
             for key in keys:
-                if key not in kept:
-                    kept[key] = next(fresh)
-                    out.write(msgspec.json.encode({"key": key, "rows": kept[key]}) + b"\n")
+                if key not in known:
+                    known[key] = next(fresh)
+                    out.write(msgspec.json.encode({"key": key, "rows": known[key]}) + b"\n")
                     out.flush()
-                yield kept[key]
+                yield known[key]
     except OSError as error:
         raise LearningError(f"{file}: cannot be read and written: {error.strerror}") from None
 
 
 def _read(file: Path) -> dict[str, list[Row]]:
-    kept: dict[str, list[Row]] = {}
+    known: dict[str, list[Row]] = {}
     if not file.exists():
-        return kept
+        return known
     text = file.read_bytes()
     whole = text[: text.rfind(b"\n") + 1]
     for number, line in enumerate(whole.splitlines(), 1):
         try:
             found: Any = read_json(line, bounds=FILE)
-            kept[found["key"]] = found["rows"]
+            known[found["key"]] = found["rows"]
         except (DocumentError, KeyError, TypeError):
             raise LearningError(f"{file}:{number}: is no row of podium evaluate; write another --keep") from None
     if whole != text:
         file.write_bytes(whole)
-    return kept
+    return known
 
 
 def _key(question: Question) -> str:
