@@ -49,18 +49,18 @@ class ScoreHeap:
         if self._heap is None:
             self._heap = list(zip(self._scores.tolist(), self._rows.tolist(), strict=True))
             for position in range(len(self._heap) // 2 - 1, -1, -1):
-                _sift_down(self._heap, position, len(self._heap))
+                _sink(self._heap, position, len(self._heap))
             _pop(self._heap)
         return _pop(self._heap)
 
 
 def _pop(heap: list[tuple[int, int]]) -> int:
     heap[0], heap[-1] = heap[-1], heap[0]
-    _sift_down(heap, 0, len(heap) - 1)
+    _sink(heap, 0, len(heap) - 1)
     return heap.pop()[1]
 
 
-def _sift_down(heap: list[tuple[int, int]], position: int, size: int) -> None:
+def _sink(heap: list[tuple[int, int]], position: int, size: int) -> None:
     """Let an entry sink below children with a higher score; of equal ones the left rises."""
     while (child := 2 * position + 1) < size:
         if child + 1 < size and heap[child + 1][0] > heap[child][0]:
