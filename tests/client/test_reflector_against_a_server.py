@@ -140,11 +140,11 @@ def test_thousands_of_changes_while_the_connection_is_cut_every_few_milliseconds
                     cutting = asyncio.create_task(cut())
                     for start in range(0, 600, 20):
                         await asyncio.gather(*(change(client, number) for number in range(start, start + 20)))
+                    await until(lambda: proxy.accepted > 20)  # a quick machine is through before it was cut often
                     storm = False
                     await cutting
                     await catches_up(client, reflector, follower)
                     await until(lambda: reflector.problem is None)
-                    assert proxy.accepted > 20
                     assert len(follower.steps) > 1000
                 assert len(follower.reports) < 20
 
