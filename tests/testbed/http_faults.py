@@ -111,13 +111,17 @@ class FaultProxy:
             timeout=aiohttp.ClientTimeout(total=None),
             auto_decompress=False,
         ) as self._session:
-            runner = web.ServerRunner(web.Server(self._handle, access_log=None), shutdown_timeout=0.1)
+            server = web.Server(self._handle, access_log=None)
+            runner = web.ServerRunner(server, shutdown_timeout=0.1)
             await runner.setup()
             site = web.TCPSite(runner, LOOPBACK, 0, ssl_context=serving)
             await site.start()
             address.set_result(f"https://{LOOPBACK}:{runner.addresses[0][1]}")
             await self._ended.wait()
+            still_open = [each.transport for each in server.connections if each.transport is not None]
             await runner.cleanup()
+            for transport in still_open:
+                transport.abort()  # TLS would wait for the other side to close as well, and outlive the loop
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         faults = self.faults

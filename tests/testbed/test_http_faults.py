@@ -1,6 +1,8 @@
 """The misbehaving API server: each fault as a client sees it, and nothing when no fault is asked for."""
 
+import gc
 import http.client
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -93,3 +95,16 @@ def test_open_watches_can_be_cut_from_outside(empty_control_plane: ControlPlane)
         assert proxy.cut_watches() == 1
         assert list(events) == []
         assert proxy.counts == {"cut": 1}
+
+
+def test_a_client_that_never_closes_leaves_nothing_open(control_plane: ControlPlane) -> None:
+    gc.collect()  # what tests before left is none of this one's
+    with warnings.catch_warnings(record=True) as left_open:
+        warnings.simplefilter("always")
+        with FaultProxy(control_plane, Faults()) as proxy:
+            client = ApiClient(proxy.url, ca_path=control_plane.ca_path, token=control_plane.token)
+            client.list("Node")
+        del proxy
+        gc.collect()
+    client.close()
+    assert [str(each.message) for each in left_open if "unclosed" in str(each.message)] == []
