@@ -146,7 +146,7 @@ def test_a_kube_scheduler_that_goes_on_after_a_pause_does_not_get_it_back(plane:
     scheduler = plane.start_scheduler(flags=ELECTING)
 
     async def main() -> None:
-        await until(lambda: holder_of(plane) != "")
+        await until(lambda: "Successfully acquired lease" in scheduler.log_text())  # it must know that it leads
         scheduler.pause()
         async with standing(access(plane)) as election:
             await asyncio.wait_for(election.acquire(), 30)
