@@ -107,6 +107,47 @@ def test_turnover_replaces_pods_and_nodes_as_fast_as_pods_arrive() -> None:
     assert abs(len(run.scheduler.cluster.pods) - 40) <= 8
 
 
+def given(run: WorkloadRun) -> list[tuple[str, list[str]]]:
+    """For each claim that has devices the node of its pod, and what each request got."""
+    return sorted(
+        (
+            next(pod.node_name for pod in run.api.pods.values() if pod.uid == claim.status.reserved_for[0].uid),
+            [f"{result.request}={result.device}" for result in claim.status.allocation.devices.results],
+        )
+        for claim in run.scheduler.cluster.objects.resource_claims
+        if claim.status.allocation is not None
+    )
+
+
+def test_partitionable_backtracking_gives_back_the_device_that_is_too_large() -> None:
+    run = after(by_name("PartitionableBacktracking/fast_QueueingHintsEnabled"))
+    assert given(run) == [("scheduler-perf-dra-0", [f"req-0=device-{number}" for number in range(2, 9)])]
+
+
+def test_first_available_takes_the_second_class_as_the_first_has_no_devices() -> None:
+    run = after(by_name("FirstAvailable/fast_QueueingHintsEnabled"))
+    assert sorted(given(run)) == [("scheduler-perf-dra-0", [f"req-0/sub-1=instance-{number}"]) for number in range(10)]
+
+
+def test_tolerations_give_devices_all_of_which_are_tainted() -> None:
+    run = after(by_name("DeviceTaintToleration/fast_QueueingHintsEnabled"))
+    assert [devices for _node, devices in given(run)] == [[f"req-0=instance-{number}"] for number in range(10)]
+    slices = list(run.scheduler.cluster.objects.resource_slices)
+    assert all(device.taints for each in slices for device in each.spec.devices)
+
+
+def test_each_pod_of_extended_resource_asks_for_a_class_of_its_own() -> None:
+    run = after(by_name("ExtendedResource/fast"))
+    assert len(given(run)) == 10
+    asked = {
+        request.exactly.device_class_name
+        for claim in run.scheduler.cluster.objects.resource_claims
+        for request in claim.spec.devices.requests
+        if request.exactly is not None
+    }
+    assert asked == {f"test-class-{number}" for number in range(10)}
+
+
 def test_workloads_have_names_of_their_own() -> None:
     names = [workload.name for workload in WORKLOADS]
     assert len(names) == len(set(names))

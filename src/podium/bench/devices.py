@@ -1,6 +1,7 @@
 """Defines workloads about devices: claims of a template, claims that pods share, extended resources, partitions.
 
-They are those of scheduler_perf's folder `dra` at their largest sizes. Kubernetes v1.36 requires of its own scheduler,
+They are those of scheduler_perf's folder `dra` at their largest sizes; some have one node with devices and up to ten
+pods, and one without devices beside it. Kubernetes v1.36 requires of its own scheduler,
 in pods a second: SchedulingWithResourceClaimTemplate 56, and SteadyStateClusterResourceClaimTemplate 64 where no device
 is in use, 60 where half are and 60 where all but ten are (40, 64, 70 and 60 without queueing hints). The others have no
 threshold. Claims of a template come with their pod, as its controller would make them.
@@ -13,6 +14,7 @@ from typing import Any
 
 from podium.bench.operations import (
     AllocateClaims,
+    Count,
     CreateAny,
     CreateNodes,
     CreatePods,
@@ -71,10 +73,11 @@ def _owned_claim(*requests: Mapping[str, Any], **devices: Any) -> ObjectTemplate
     return ObjectTemplate(ResourceClaim, {"metadata": metadata, "spec": spec})
 
 
-def _instances(count: int) -> list[dict[str, Any]]:
+def _instances(count: int, **each: Any) -> list[dict[str, Any]]:
     """The devices of the test driver on one node."""
     return [
         {
+            **each,
             "name": f"instance-{number}",
             "attributes": {
                 "model": {"string": "A100"},
@@ -88,8 +91,8 @@ def _instances(count: int) -> list[dict[str, Any]]:
     ]
 
 
-def _driver(devices: int) -> CreateAny:
-    return CreateAny(_slice(NODE_NAME, NODE_NAME, 1, _instances(devices), nodeName=NODE_NAME), count="nodes")
+def _driver(devices: int, **each: Any) -> CreateAny:
+    return CreateAny(_slice(NODE_NAME, NODE_NAME, 1, _instances(devices, **each), nodeName=NODE_NAME), count="nodes")
 
 
 TEST_CLASS = _class("test-class", OF_DRIVER)
@@ -110,10 +113,14 @@ POD_THAT_SHARES = pod_template(
 )
 
 
-def _resources_of(name: str, classes: int) -> list[Operation]:
+def _resources_of(name: str, classes: Count) -> list[Operation]:
     """Pods that ask for devices by the names of extended resources, class after class."""
     wanted = {name: 1}
-    pod = pod_template("test-dra-<index>", requests=wanted, limits=wanted, number=lambda index, _: index % classes)
+
+    def number(index: int, count: int) -> int:
+        return index % (classes if isinstance(classes, int) else count)
+
+    pod = pod_template("test-dra-<index>", requests=wanted, limits=wanted, number=number)
     named = {} if name.startswith("device") else {"extendedResourceName": "example.com/gpu-<index>"}
     return [
         CreateNodes("nodes", NODE),
@@ -160,6 +167,30 @@ TWO_OF_A_SLICE = _owned_claim(
     {"name": "req-0", "exactly": {**ONE, "count": 2}},
     constraints=[{"requests": ["req-0"], "matchAttribute": "dra.example.com/slice"}],
 )
+BACKTRACKING = [
+    {
+        "name": f"device-{number}",
+        "consumesCounters": [
+            {"counterSet": "counter-set-for-cpu", "counters": {f"cpu{number}": {"value": "1"}}},
+            {"counterSet": "counter-set-for-mem", "counters": {"mem": {"value": "20Gi" if number == 1 else "10Gi"}}},
+        ],
+    }
+    for number in range(1, 9)
+]
+"""Seven of the eight fit into 70Gi, but none of these sevens has the first device, which is tried first."""
+CPUS_AND_MEMORY = [
+    {"name": "counter-set-for-cpu", "counters": {f"cpu{number}": {"value": "1"} for number in range(1, 9)}},
+    {"name": "counter-set-for-mem", "counters": {"mem": {"value": "70Gi"}}},
+]
+FIRST_AVAILABLE = {
+    "name": "req-0",
+    "firstAvailable": [
+        {**ONE, "name": "sub-0", "deviceClassName": "no-devices-class"},
+        {**ONE, "name": "sub-1"},
+    ],
+}
+TAINT = {"key": "example.com/taint", "value": "tainted", "effect": "NoSchedule"}
+TOLERATING = {"name": "req-0", "exactly": {**ONE, "tolerations": [{"key": "example.com/taint", "operator": "Exists"}]}}
 GIGABYTES = {**ONE, "capacity": {"requests": {"memory": "40Gi"}}}
 SHARED_MEMORY = {
     "name": "shareable-device",
@@ -183,6 +214,7 @@ profiles:
 SAME_CARD = {"example.com/gpu": 1}
 SCORED_POD = pod_template("scoring-test-pod-<index>", requests=SAME_CARD, limits=SAME_CARD)
 HALF = {"nodes": 500, "init": 2500, "measured": 2500}
+SMALL = {"nodes": 1, "without": 1, "init": 0, "measured": 10}
 
 DEVICES = (
     *case(
@@ -215,6 +247,11 @@ DEVICES = (
             CreatePods("measured", POD_THAT_SHARES, "test", measured=True),
         ],
         {"5000pods_500nodes": {**HALF, "initClaims": 500, "measuredClaims": 500}},
+    ),
+    *case(
+        "ExtendedResource",
+        [CreateNodes("without"), *_resources_of("example.com/gpu-<number>", "classes")],
+        {"fast": {**SMALL, "classes": 10}},
     ),
     *case("ExtendedResource_25Classes", _resources_of("example.com/gpu-<number>", 25), {"5000pods_500nodes": HALF}),
     *case("ExtendedResource_50Classes", _resources_of("example.com/gpu-<number>", 50), {"5000pods_500nodes": HALF}),
@@ -275,5 +312,63 @@ DEVICES = (
             ),
         ],
         {"2000pods_100nodes": {"nodes": 100, "slices": 2000, "measured": 2000}},
+    ),
+    *case(
+        "PartitionableBacktracking",
+        [
+            CreateNodes("without"),
+            CreateNodes("nodes", NODE),
+            CreateAny(
+                _slice(
+                    "resourceslice-countersets-<index>",
+                    POOL,
+                    2,
+                    (),
+                    sharedCounters=CPUS_AND_MEMORY,
+                    nodeSelector=EVERY_NODE,
+                ),
+                count="slices",
+            ),
+            CreateAny(
+                _slice("resourceslice-devices-<index>", POOL, 2, BACKTRACKING, nodeSelector=EVERY_NODE), count="slices"
+            ),
+            CreateAny(TEST_CLASS),
+            CreatePods(
+                "measured",
+                POD_WITH_TEMPLATE,
+                "test",
+                (_owned_claim({"name": "req-0", "exactly": {**ONE, "count": 7}}),),
+                measured=True,
+            ),
+        ],
+        {"fast_QueueingHintsEnabled": {"nodes": 1, "without": 1, "slices": 1, "measured": 1}},
+        grows=False,
+    ),
+    *case(
+        "FirstAvailable",
+        [
+            CreateNodes("without"),
+            CreateNodes("nodes", NODE),
+            _driver(10),
+            CreateAny(TEST_CLASS),
+            CreateAny(_class("no-devices-class", 'device.driver == "no-such-driver.cdi.k8s.io"')),
+            CreateAny(CLAIM, "init", "init"),
+            AllocateClaims("init"),
+            CreatePods("measured", POD_WITH_TEMPLATE, "test", (_owned_claim(FIRST_AVAILABLE),), measured=True),
+        ],
+        {"fast_QueueingHintsEnabled": SMALL},
+    ),
+    # The taint of its DeviceTaintRule stands in the slices, where the rule would have put it.
+    *case(
+        "DeviceTaintToleration",
+        [
+            CreateNodes("without"),
+            CreateNodes("nodes", NODE),
+            _driver(10, taints=[TAINT]),
+            CreateAny(TEST_CLASS),
+            CreatePods("init", POD_WITH_TEMPLATE, "init", (_owned_claim(TOLERATING),)),
+            CreatePods("measured", POD_WITH_TEMPLATE, "test", (_owned_claim(TOLERATING),), measured=True),
+        ],
+        {"fast_QueueingHintsEnabled": SMALL},
     ),
 )
