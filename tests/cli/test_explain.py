@@ -249,3 +249,63 @@ def test_a_selector_of_devices_that_is_none_is_named(selector: str, problem: str
     assert ran.code == 2
     assert f"claim default/a: selector #0: {problem}" in ran.out + ran.err
     assert "Traceback" not in ran.err
+
+
+GPU_POD = make_pod("p", resourceClaims=[{"name": "a", "resourceClaimTemplateName": "t"}])
+GPU_TEMPLATE = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceClaimTemplate",
+    "metadata": {"name": "t", "namespace": "default"},
+    "spec": {"spec": worlds.claim(worlds.request(count=2))["spec"]},
+}
+GPU_SLICE = worlds.slice_("s", worlds.device("d1"), worlds.device("d2"), worlds.device("d3"))
+
+
+def test_a_pod_that_is_not_in_the_cluster_yet_gets_claims_of_its_templates(tmp_path: Path) -> None:
+    cluster, asked = tmp_path / "cluster.yaml", tmp_path / "pod.yaml"
+    cluster.write_text(yaml.safe_dump_all([make_node("n1"), worlds.device_class(), GPU_SLICE, GPU_TEMPLATE]))
+    asked.write_text(yaml.safe_dump(GPU_POD))
+    ran = podium("explain", "-f", str(asked), "--from", str(cluster))
+    assert ran.code == 0
+    assert "claim default/p-a, request r: drv.example.com/p/d1, drv.example.com/p/d2" in ran.out.splitlines()
+
+
+def test_a_pod_of_the_cluster_waits_for_the_claims_that_its_controller_makes(tmp_path: Path) -> None:
+    waiting = make_pod("p", **GPU_POD["spec"])
+    waiting["metadata"]["uid"] = "u"
+    cluster = tmp_path / "cluster.yaml"
+    cluster.write_text(yaml.safe_dump_all([make_node("n1"), worlds.device_class(), GPU_SLICE, GPU_TEMPLATE, waiting]))
+    ran = podium("explain", "default/p", "--from", str(cluster))
+    assert ran.code == 1
+    assert ran.out.splitlines()[0] == 'default/p is held back: pod "default/p": ResourceClaim not created yet'
+
+
+def test_nodes_that_fit_have_a_list_of_devices_if_the_pod_has_claims_and_no_others_have(tmp_path: Path) -> None:
+    asks_for_nothing = {**worlds.claim(name="a"), "spec": {"devices": {}}}
+    asks_for_nothing["metadata"]["namespace"] = "default"
+    user = make_pod("p", resourceClaims=[{"name": "a", "resourceClaimName": "a"}], nodeSelector={"disk": "ssd"})
+    objects = [make_node("n1"), make_node("n2", labels={"disk": "ssd"}), asks_for_nothing, user]
+    (tmp_path / "dump.yaml").write_text(yaml.safe_dump_all(objects))
+    nodes = data_of("p", "--from", str(tmp_path / "dump.yaml"))["nodes"]
+    assert [each.get("devices") for each in nodes] == [None, []]
+
+
+def test_devices_of_the_version_before_are_read(tmp_path: Path) -> None:
+    asked = worlds.claim(name="a")
+    asked["metadata"]["namespace"] = "default"
+    user = make_pod("p", resourceClaims=[{"name": "a", "resourceClaimName": "a"}])
+    older = [{**each, "apiVersion": "resource.k8s.io/v1beta2"} for each in (worlds.device_class(), GPU_SLICE, asked)]
+    (tmp_path / "dump.yaml").write_text(yaml.safe_dump_all([make_node("n1"), *older, user]))
+    (node_answer,) = data_of("p", "--from", str(tmp_path / "dump.yaml"))["nodes"]
+    assert [each["device"] for each in node_answer["devices"]] == ["d1"]
+
+
+def test_a_known_kind_in_a_version_that_is_not_read_is_named(tmp_path: Path) -> None:
+    oldest = {**worlds.device_class(), "apiVersion": "resource.k8s.io/v1beta1"}
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}
+    (tmp_path / "dump.yaml").write_text(yaml.safe_dump_all([make_node("n1"), make_pod("p"), oldest, deployment]))
+    ran = podium("explain", "p", "--from", str(tmp_path / "dump.yaml"))
+    assert ran.code == 0
+    left_out = "1 resource.k8s.io/v1beta1 DeviceClass left out: only resource.k8s.io/v1 is read; "
+    assert ran.err.startswith(left_out)
+    assert "Deployment" not in ran.err

@@ -62,7 +62,9 @@ def decide(case: Case) -> Answer:
         message=message,
         nodes={each.name: _node_answer(each) for each in explanation.nodes},
         preemption={each.node: each.victims for each in ties},
-        devices=[_device(use) for each in explanation.nodes if each.name == case.decision.node for use in each.devices],
+        devices=[
+            _device(use) for each in explanation.nodes if each.name == case.decision.node for use in each.devices or ()
+        ],
     )
 
 

@@ -120,9 +120,11 @@ def _with_given(
     from podium.cli.files import read_objects
     from podium.cli.target import find_pod
     from podium.kube.admission import as_admitted
+    from podium.kube.claim_templates import with_claims_made
 
     given, skipped = read_objects(more)
     objects, given = as_admitted(objects, given, origin), as_admitted(given, objects, origin)
+    given = with_claims_made(given, objects)
     _print_skipped(skipped, verbose)
     if more and pod is None and not given and skipped:
         raise InputError(f"{', '.join(more)}: no pod in it, only {', '.join(sorted(skipped))}; give the Pod itself")
@@ -134,6 +136,12 @@ def _print_failure(failure: "PluginFailure") -> None:
 
 
 def _print_skipped(skipped: "Counter[str]", verbose: bool) -> None:
+    from podium.kube import readable_version
+
+    for kind, count in sorted(skipped.items()):
+        version = readable_version(kind)
+        if version is not None:
+            echo(f"{count} {kind} left out: only {version} is read; dump them in that version", err=True)
     if verbose and skipped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(skipped.items()))
         echo(f"skipped {skipped.total()} objects that scheduling has no use for: {kinds}", err=True)

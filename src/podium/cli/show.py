@@ -61,6 +61,16 @@ def preemption(explanation: Explanation) -> str | None:
     return f"Preemption would make room on {eviction.node} by evicting {_some(eviction.victims)}."
 
 
+def device_lines(explanation: Explanation) -> list[str]:
+    """The devices that the pod's claims have or would get on the selected node, a line for each request."""
+    chosen = next((node for node in explanation.nodes if node.name == explanation.selected), None)
+    given: dict[tuple[str, str], list[str]] = {}
+    for each in (chosen and chosen.devices) or ():
+        device = f"{each['driver']}/{each['pool']}/{each['device']}"
+        given.setdefault((each["claim"], each["request"]), []).append(device)
+    return [f"claim {claim}, request {request}: {', '.join(given[claim, request])}" for claim, request in given]
+
+
 def gang_line(gang: GangExplanation) -> str:
     """How the pod's gang stands, in one line."""
     standing = f"{gang.group}: {gang.members} of at least {gang.minimum} members are there, {gang.assigned} have a node"
@@ -94,6 +104,8 @@ def rejections(nodes: Iterable[NodeAnswer]) -> list[tuple[str, str, list[str]]]:
 def _show_tables(explanation: Explanation) -> None:
     out = console()
     say(out, verdict(explanation), "bold green" if explanation.outcome is Outcome.FITS else "bold red")
+    for line in device_lines(explanation):
+        say(out, line, "green")
     for note in explanation.notes:
         say(out, note, "yellow")
     making_room = preemption(explanation)

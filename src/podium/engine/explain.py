@@ -51,8 +51,9 @@ class NodeAnswer:
     reasons: list[str] = field(default_factory=list)
     scores: dict[str, int] = field(default_factory=dict)
     total: int | None = None
-    devices: list[dict[str, str]] = field(default_factory=list)
-    """What the pod's claims have, or would get here: claim, request, driver, pool and device of each."""
+    devices: list[dict[str, str]] | None = None
+    """What the pod's claims have, or would get here: claim, request, driver, pool and device of each; None where it
+    has no claims, or does not fit."""
 
 
 @dataclass
@@ -102,7 +103,7 @@ class Explanation:
         if not self.notes:
             del data["notes"]
         for node in data["nodes"]:
-            if not node["devices"]:
+            if node["devices"] is None:
                 del node["devices"]
         return data
 
@@ -270,8 +271,9 @@ def _add_devices(runtime: ProfileRuntime, cycle: Cycle, answers: Iterable[NodeAn
     for plugin in runtime.plugins.values():
         if isinstance(plugin, AllocatingPlugin):
             for answer in answers:
-                if answer.feasible:
-                    answer.devices += [each._asdict() for each in plugin.devices_on(cycle, answer.name)]
+                given = plugin.devices_on(cycle, answer.name) if answer.feasible else None
+                if given is not None:
+                    answer.devices = [*(answer.devices or ()), *(each._asdict() for each in given)]
 
 
 def _eviction(candidate: Candidate) -> Eviction:

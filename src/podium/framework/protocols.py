@@ -162,8 +162,8 @@ class DeviceUse(NamedTuple):
 class AllocatingPlugin(Protocol):
     """One that gives pods devices."""
 
-    def devices_on(self, cycle: Cycle, node_name: str, /) -> list[DeviceUse]:
-        """What the claims of the cycle's pod have, or would get on a node where it fits."""
+    def devices_on(self, cycle: Cycle, node_name: str, /) -> list[DeviceUse] | None:
+        """What the claims of the cycle's pod have, or would get on a node where it fits; None of a pod without."""
 
 
 @runtime_checkable

@@ -13,7 +13,15 @@ from podium.kube.affinity import (
     WeightedPodAffinityTerm,
 )
 from podium.kube.custom_object import CustomObject
-from podium.kube.decode import KINDS, Decoded, DecodeError, KubeObject, decode_documents, decode_json
+from podium.kube.decode import (
+    KINDS,
+    Decoded,
+    DecodeError,
+    KubeObject,
+    decode_documents,
+    decode_json,
+    readable_version,
+)
 from podium.kube.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from podium.kube.meta import (
     Amount,
@@ -131,5 +139,6 @@ __all__ = [
     "decode_documents",
     "decode_json",
     "parse_time",
+    "readable_version",
     "selector_from_labels",
 ]

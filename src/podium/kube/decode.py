@@ -84,6 +84,8 @@ KINDS: Final[dict[tuple[str, str], type[KubeObject]]] = {
     **dict.fromkeys(CUSTOM_KINDS, CustomObject),
 }
 """The types by apiVersion and kind."""
+SAME_FIELDS: Final = {"resource.k8s.io/v1beta2": "resource.k8s.io/v1"}
+"""Versions that differ from one above in name alone."""
 
 T = TypeVar("T")
 
@@ -100,6 +102,17 @@ class Decoded(NamedTuple):
 
     objects: list[KubeObject]
     skipped: Counter[str]
+
+
+def readable_version(kind: str) -> str | None:
+    """The version in which objects of a kind would be read that were passed over; None where there is none.
+
+    >>> readable_version("resource.k8s.io/v1beta1 ResourceClaim"), readable_version("apps/v1 Deployment")
+    ('resource.k8s.io/v1', None)
+    """
+    version, _, name = kind.rpartition(" ")
+    group = version.rpartition("/")[0]
+    return next((known for known, each in KINDS if each == name and known.rpartition("/")[0] == group), None)
 
 
 def decode_json(type_: type[T], data: bytes | str | msgspec.Raw) -> T:
@@ -218,7 +231,8 @@ def _header(data: bytes | msgspec.Raw, document: Document, prefix: str, source: 
 
 
 def _part(document: Document, prefix: str, data: bytes | msgspec.Raw, api_version: str, kind: str) -> _Part:
-    return _Part(document, prefix, data, KINDS.get((api_version, kind)), f"{api_version} {kind}")
+    type_ = KINDS.get((SAME_FIELDS.get(api_version, api_version), kind))
+    return _Part(document, prefix, data, type_, f"{api_version} {kind}")
 
 
 def _object(part: _Part, type_: type[KubeObject], source: str) -> KubeObject:

@@ -287,11 +287,11 @@ class DynamicResources(Plugin):
             return Status.unresolvable(str(error))
         return NOT_ALLOCATED if found is None else found
 
-    def devices_on(self, cycle: Cycle, node_name: str) -> list[DeviceUse]:
+    def devices_on(self, cycle: Cycle, node_name: str) -> list[DeviceUse] | None:
         """What the pod's claims have, or would get on a node where it fits."""
         notes: ClaimNotes | None = cycle.data.get(NAME)
-        if notes is None:
-            return []
+        if notes is None or not notes.claims:
+            return None
         row = cycle.cluster.row_of.get(node_name, -1)
         found = iter(notes.allocations(row, node_name) or ())
         uses = []
