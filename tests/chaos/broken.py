@@ -13,6 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from podium.apiserver.builtin_controllers import claim_release
+from podium.chaos.calm import NO_POD_LOST
 from podium.chaos.devices import DEVICES_COUNTED, NONE_UNUSED, ONE_OWNER
 from podium.chaos.gangs import GANGS_WHOLE, NO_RESERVATION_LEAKED
 from podium.chaos.promises import EVICTIONS_BOUNDED
@@ -38,6 +39,7 @@ from podium.plugins.capacity_scheduling import plugin as capacity_scheduling
 from podium.plugins.capacity_scheduling.admission import QuotaAnswer, over_max, over_total
 from podium.plugins.capacity_scheduling.amounts import request_of
 from podium.plugins.capacity_scheduling.ledger import QuotaLedger
+from podium.plugins.dynamic_resources import hints
 from podium.plugins.qos_aware import QosAware
 from podium.serving.election.election import Election
 
@@ -235,6 +237,14 @@ def _keeps_claims_of_pods_that_are_gone(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(claim_release, "_uses", lambda context, namespace, user: True)
 
 
+def _overlooks_what_a_list_hides(patch: pytest.MonkeyPatch) -> None:
+    def gave_up_devices(before: Any, after: Any) -> bool:
+        had = before is not None and before.status.allocation is not None
+        return had and after is not None and after.status.allocation is None
+
+    patch.setattr(hints, "gave_up_devices", gave_up_devices)
+
+
 VARIANTS = [
     Variant("a binding without an answer is taken for one that failed", _gives_up_unanswered_bindings, 2),
     Variant("a conflict is taken for success", _takes_a_conflict_for_success, 2),
@@ -260,4 +270,7 @@ VARIANTS = [
     Variant("devices about to be given count as free", _counts_no_device_in_flight, 1, "devices", ONE_OWNER),
     Variant("devices given back count as taken", _counts_every_device_for_ever, 1, "devices", DEVICES_COUNTED),
     Variant("pods that are gone keep their devices", _keeps_claims_of_pods_that_are_gone, 1, "devices", NONE_UNUSED),
+    Variant(
+        "devices of a claim that a list lacks wake no pod", _overlooks_what_a_list_hides, 9117, "devices", NO_POD_LOST
+    ),
 ]

@@ -65,14 +65,10 @@ from podium.chaos.workloads import (
 )
 from podium.config.load import default_config, load_config
 from podium.config.registry import Registry
-from podium.engine.queue.flush_unschedulable import FLUSH_EVERY, POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION
 from podium.serving.log import LOG
 
 SETTLE = 240.0
 """Virtual seconds after the faults within which all must be well: a silent watch is noticed after 150."""
-UNHEARD = POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION + FLUSH_EVERY
-"""More of them, where a list took the place of events. A claim that gave up its devices and was deleted meanwhile is
-then only seen to be gone, which wakes no pod, as in kube-scheduler: pods come back when they have waited long."""
 LOOK_EVERY = 2.0
 SETTLED = (
     *(NO_POD_LOST, SAME_CLUSTER, NOTHING_LEFT, NO_RESERVATION_LEAKED, QUOTAS_HELD),
@@ -195,9 +191,7 @@ class FaultScenario:
         self.transcript.note("scenario", f"faults begin: {number} scheduler(s), workload {self.workload.name}")
         await timed_faults.run(faulty)
         self.transcript.note("scenario", "faults end")
-        unheard = with_device in self.workload.pods and any("compacted" in each for each in faults.injected)
-        patience = SETTLE + UNHEARD if unheard else SETTLE
-        await self._settle(api, replicas, network, invariants, patience)
+        await self._settle(api, replicas, network, invariants)
         invariants.check_nothing_broke(log.broken + replicas.crashed)
         truth = Truth(api)
         lines = list(self.transcript.lines)
@@ -231,12 +225,10 @@ class FaultScenario:
 
         return handle
 
-    async def _settle(
-        self, api: EmbeddedApi, replicas: Replicas, network: Network, invariants: Invariants, patience: float
-    ) -> None:
+    async def _settle(self, api: EmbeddedApi, replicas: Replicas, network: Network, invariants: Invariants) -> None:
         """Wait until everything is as it must be; what is not in time is a violation."""
         loop = asyncio.get_running_loop()
-        end = loop.time() + patience
+        end = loop.time() + SETTLE
         while True:
             await asyncio.sleep(LOOK_EVERY)
             problems = self._problems(api, replicas, network)

@@ -1,7 +1,7 @@
 """Pods with claims in a whole scheduler: what they are given, what is said when they are not, and what wakes them."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -168,6 +168,54 @@ def test_a_freed_device_wakes_pods_that_wait_for_one() -> None:
     made.pass_time(20)
     made.try_next()
     assert devices_of(made, "other") == ["d1"]
+
+
+def gone(made: World) -> None:
+    made.delete(stored(made))
+
+
+def replaced(made: World) -> None:
+    made.delete(stored(made))
+    another = claim("cl")
+    made.add(replace(another, metadata=replace(another.metadata, uid="another")))
+
+
+def with_other_devices(made: World) -> None:
+    found = stored(made)
+    assert found.status.allocation is not None
+    (result,) = found.status.allocation.devices.results
+    other = replace(found.status.allocation.devices, results=(replace(result, device="d2"),))
+    allocation = replace(found.status.allocation, devices=other)
+    made.add(replace(found, status=replace(found.status, allocation=allocation)))
+
+
+@pytest.mark.parametrize("hidden", [gone, replaced, with_other_devices])
+def test_a_list_that_hides_how_a_device_was_freed_wakes_pods_that_wait_for_one(hidden: Callable[[World], None]) -> None:
+    made = world(claim("cl"), claim("other"), slice_of("s", device("d1")))
+    made.attempt(pod(), pod("p2", "other"))
+    assert made.place("p2") == "unschedulable"
+    hidden(made)
+    assert made.place("p2") != "unschedulable"
+    made.pass_time(20)
+    made.try_next()
+    assert devices_of(made, "other") == ["d1"]
+
+
+def test_a_claim_that_had_no_devices_or_keeps_them_wakes_no_pod() -> None:
+    made = world(claim("cl"), claim("empty"), claim("other"), slice_of("s", device("d1")))
+    made.attempt(pod(), pod("p2", "other"))
+    made.delete(stored(made, "empty"))
+    found = stored(made)
+    made.add(replace(found, status=replace(found.status, reserved_for=())))
+    assert made.place("p2") == "unschedulable"
+
+
+def test_a_freed_device_wakes_no_pod_whose_claim_is_not_there() -> None:
+    made = world(claim("cl"), claim("other"), slice_of("s", device("d1")))
+    made.attempt(pod(), pod("p2", "other"))
+    made.delete(stored(made, "other"))
+    made.delete(stored(made))
+    assert made.place("p2") == "unschedulable"
 
 
 @pytest.mark.parametrize("also", [slice_of("new", device("d9"), nodeName="n2"), class_of_devices("c2")])

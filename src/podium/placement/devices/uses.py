@@ -28,7 +28,8 @@ class DeviceUses:
         self._inventory = DeviceInventory(())
         self._slices_version = -1
         self._in_flight: dict[str, Allocation] = {}
-        self._made_for: dict[tuple[str, str, str], str] = {}
+        self._made_for: dict[tuple[str, str, str], dict[str, None]] = {}
+        """By namespace, name and uid of a pod: the claims for its extended resources, the latest at the end."""
         self._known_classes: tuple[int, dict[str, DeviceClass]] = -1, {}
         self.changed_pools: Journal[PoolID] = Journal()
         """The pools of devices that came into use, or no longer are."""
@@ -58,8 +59,8 @@ class DeviceUses:
 
     def claim_made_for(self, pod: Pod) -> ResourceClaim | None:
         """The claim that the scheduler made for a pod's extended resources."""
-        key = self._made_for.get((pod.namespace, pod.name, pod.uid))
-        return None if key is None else self._claims.get(key)
+        keys = self._made_for.get((pod.namespace, pod.name, pod.uid))
+        return self._claims.get(next(reversed(keys))) if keys else None
 
     def is_in_flight(self, claim: ResourceClaim) -> bool:
         return claim.uid in self._in_flight
@@ -82,10 +83,13 @@ class DeviceUses:
             before = None
         if before is not None and is_for_extended_resources(before):
             for name, uid in owning_pods(before):
-                self._made_for.pop((before.namespace, name, uid), None)
+                keys = self._made_for.get((before.namespace, name, uid), {})
+                keys.pop(key, None)
+                if not keys:
+                    self._made_for.pop((before.namespace, name, uid), None)
         if after is not None and is_for_extended_resources(after):
             for name, uid in owning_pods(after):
-                self._made_for[after.namespace, name, uid] = key
+                self._made_for.setdefault((after.namespace, name, uid), {})[key] = None
         old = before.status.allocation if before is not None else None
         new = after.status.allocation if after is not None else None
         if old is None and new is not None:
