@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 
 from podium.kube.cel.words import words
+from tests.kube.cel.nested import loop, nested
 
 TOKENS = (
     *words(
@@ -320,6 +321,16 @@ class Grower:
         return "".join(words)
 
 
+NESTED_EVERY = 20
+LOOP_EVERY = 25
+
+
 def expressions(seed: int, count: int) -> list[str]:
-    """So many expressions; the same ones for the same seed."""
-    return [Grower(f"{seed}/{number}").expression() for number in range(count)]
+    """So many expressions; the same ones for the same seed. Some nest deep, and some have long loops."""
+    return [_expression(f"{seed}/{number}", number) for number in range(count)]
+
+
+def _expression(seed: str, number: int) -> str:
+    if number % NESTED_EVERY == NESTED_EVERY - 1:
+        return nested(seed)
+    return loop(seed) if number % LOOP_EVERY == LOOP_EVERY - 1 else Grower(seed).expression()

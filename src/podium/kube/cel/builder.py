@@ -21,17 +21,17 @@ from podium.kube.cel.expression import (
     Message,
     Node,
     Select,
-    children,
 )
 from podium.kube.cel.literals import LiteralError
 from podium.kube.cel.macros import MacroError, expand
 from podium.kube.cel.source import MISSING, NOWHERE, SourceText
-from podium.kube.cel.syntax import Tree, parse
+from podium.kube.cel.stack import is_nearly_used, on_fresh_stack
+from podium.kube.cel.syntax import MOST_NESTED, Tree, parse
 from podium.kube.cel.tokens import Token
 from podium.kube.cel.words import words
 
-DEEPEST: Final = 120
-"""How deep an expression may nest. cel-go goes to 250; no selector comes near it, and Python's calls end earlier."""
+_COUNTED: Final = frozenset(words("expr relation calc member"))
+"""The rules that count towards how deep an expression nests; of lists, calls and `&&` the parser limits the depth."""
 _RESERVED: Final = frozenset(
     words(
         "as break const continue else false for function if import in let loop package namespace null return true var "
@@ -60,21 +60,7 @@ def read(source: SourceText, *, bindings: bool = True) -> Node | None:
     except _TooDeepError:
         source.report(NOWHERE, _TOO_DEEP)
         return None
-    if source.problems:
-        return None
-    if _depth(node) > 3 * DEEPEST:
-        source.report(NOWHERE, _TOO_DEEP)
-        return None
-    return node
-
-
-def _depth(node: Node) -> int:
-    deepest, left = 0, [(node, 1)]
-    while left:
-        at, depth = left.pop()
-        deepest = max(deepest, depth)
-        left += [(child, depth + 1) for child in children(at)]
-    return deepest
+    return None if source.problems else node
 
 
 class _Builder:
@@ -89,11 +75,12 @@ class _Builder:
         tree = _innermost(tree)
         if tree is None:
             return Broken(MISSING)
-        self._nested += 1
-        if self._nested > DEEPEST:
+        counted = tree.rule in _COUNTED
+        self._nested += counted
+        if self._nested > MOST_NESTED:
             raise _TooDeepError
-        node = self._visit(tree)
-        self._nested -= 1
+        node = on_fresh_stack(self._visit, tree) if is_nearly_used() else self._visit(tree)
+        self._nested -= counted
         return node
 
     def _visit(self, tree: Tree) -> Node:

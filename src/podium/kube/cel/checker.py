@@ -24,6 +24,7 @@ from podium.kube.cel.expression import (
     qualified_name,
 )
 from podium.kube.cel.source import SourceText
+from podium.kube.cel.stack import is_nearly_used, on_fresh_stack
 from podium.kube.cel.types import Bindings, CelType, TypeKind
 from podium.kube.cel.values import Uint
 
@@ -90,6 +91,9 @@ class _Checker:
         self.checked = Checked(Literal(0, None))
 
     def check(self, node: Node) -> None:
+        if is_nearly_used():
+            on_fresh_stack(self.check, node)
+            return
         match node:
             case Literal():
                 self._set(node, type_of_literal(node.value))

@@ -25,6 +25,7 @@ from podium.kube.cel.expression import (
     Select,
 )
 from podium.kube.cel.metering import LIST_COST, MAP_COST, MESSAGE_COST
+from podium.kube.cel.stack import is_nearly_used, on_fresh_stack
 from podium.kube.cel.types import CelType, TypeKind
 
 
@@ -55,6 +56,8 @@ class _Coster:
         self._variables: dict[str, list[_Variable]] = {}
 
     def cost(self, node: Node) -> Span:
+        if is_nearly_used():
+            return on_fresh_stack(self.cost, node)
         match node:
             case Ident():
                 return self._ident(node, node.name)
@@ -292,6 +295,6 @@ def _written_size(node: Node) -> Span | None:
 
 
 def _is_scalar(found: CelType) -> bool:
-    if found.is_optional:
-        return _is_scalar(found.parameters[0])
+    while found.is_optional:
+        found = found.parameters[0]
     return found.kind is TypeKind.TIME or (found.kind is TypeKind.PRIMITIVE and found.name not in ("string", "bytes"))

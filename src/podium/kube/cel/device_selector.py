@@ -9,7 +9,7 @@ that is not there is an error. What the API server refuses is refused with its w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -22,7 +22,7 @@ from podium.kube.cel.declarations import read_type
 from podium.kube.cel.estimates import Span
 from podium.kube.cel.evaluation import Program, ProgramError
 from podium.kube.cel.library.versions import read_version
-from podium.kube.cel.metering import CancelledError
+from podium.kube.cel.metering import INTERRUPTED, CancelledError, Meter
 from podium.kube.cel.values import CelError, MapValue, QuantityValue, SemverValue, type_name
 
 MAX_COST: Final = 1_000_000
@@ -76,11 +76,13 @@ AttributeValue = bool | int | str | SemverValue
 
 
 class DeviceSelectorError(ValueError):
-    """A selector that is none; `internal` where the API server calls that its own error."""
+    """A selector that is none; `internal` where the API server calls that its own error. `interrupted`: the time was
+    over while it was evaluated, and with more time it could have an answer."""
 
-    def __init__(self, message: str, *, internal: bool = False) -> None:
+    def __init__(self, message: str, *, internal: bool = False, interrupted: bool = False) -> None:
         super().__init__(message)
         self.internal = internal
+        self.interrupted = interrupted
 
 
 @dataclass(frozen=True)
@@ -152,12 +154,23 @@ class DeviceSelector:
         """Whether the API server refuses it for what evaluating it may cost."""
         return self.max_cost > MAX_COST
 
-    def matches(self, device: SelectableDevice) -> bool:
-        """Whether it selects a device; DeviceSelectorError where that has no answer."""
+    def matches(self, device: SelectableDevice, expired: Callable[[], bool] | None = None) -> bool:
+        """Whether it selects a device; DeviceSelectorError where that has no answer.
+
+        `expired` says whether the time is over: loops then end, and so does the evaluation, with TimeoutError. As in
+        Kubernetes, an error that came before it in the expression is the one that is raised.
+        """
+        meter = Meter(MAX_COST, expired) if self._program.is_metered else None
         try:
-            return _as_bool(self._program.run([device.values]))
+            answer = _as_bool(self._program.run([device.values], meter))
         except (CelError, CancelledError) as error:
-            raise DeviceSelectorError(str(error)) from None
+            interrupted = meter is not None and meter.interrupted
+            if interrupted and INTERRUPTED in str(error):
+                raise TimeoutError from None
+            raise DeviceSelectorError(str(error), interrupted=interrupted) from None
+        if meter is not None and meter.interrupted:
+            raise TimeoutError
+        return answer
 
     def cost(self, device: SelectableDevice) -> int:
         """What evaluating it for a device costs."""

@@ -1,8 +1,12 @@
 """Compiles a checked expression into nested functions that evaluate it.
 
 Variables live in the slots of a list, one for each name that the expression binds, so looking one up is an index. The
-first slot is the meter. Where no evaluation can cost more than the limit, the functions do without counting. Constants
-are computed beforehand: one that has no value makes the whole program fail, as in cel-go.
+first slot is the meter. Where no evaluation can cost more than the limit, the functions do without counting, and where
+there are no loops either, without a meter. Constants are computed beforehand: one that has no value makes the whole
+program fail, as in cel-go.
+
+Where functions nest deep, some of them look whether to go on with a fresh stack. How deep they nest is counted from the
+innermost ones on, so that ordinary expressions have none of these and do not pay for them.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ from podium.kube.cel.folding import Fetch, bind, fold
 from podium.kube.cel.library.amounts import is_quantity, read_quantity
 from podium.kube.cel.lookup import at_key, optional_at_key, present_at_key
 from podium.kube.cel.metering import LIST_COST, MAP_COST, MESSAGE_COST, CancelledError, Meter, call_cost
+from podium.kube.cel.stack import is_nearly_used, on_fresh_stack
 from podium.kube.cel.types import TypeKind
 from podium.kube.cel.values import CelError, MapValue, Optional, Uint, no_overload
 from podium.kube.re2 import PatternError, compile_pattern
@@ -39,6 +44,11 @@ _UNKNOWN: Final = object()
 _SIMPLE: Final = (bool, int, Uint, float, str)
 _ATTRIBUTES: Final = frozenset({"_[_]", "_[?_]", "_?._", "_?_:_"})
 _SORTS: Final = frozenset({"sort", "distinct", "@sortByAssociatedKeys"})
+_TOO_DEEP: Final = "internal error: values nest too deep"
+_FRAMES: Final = 4
+"""The most calls within calls that evaluating one node takes, without those of the nodes below it."""
+_LOOKS_EVERY: Final = 200
+"""After so many calls within calls there is one that looks whether the stack is nearly used."""
 _UNHASHABLE: Final = {"SemverValue": "cel.Semver", "bytes": "types.Bytes"}
 
 
@@ -54,20 +64,36 @@ class Program:
         self._evaluate = compiler.compiled(checked.node)
         self._slots = compiler.slots
         self._limit = limit
+        self.is_metered = metered or compiler.loops
+        """Whether it has to count: what it costs, or the rounds of its loops."""
 
-    def run(self, values: list[object]) -> object:
+    def run(self, values: list[object], meter: Meter | None = None) -> object:
         """The value for values of the variables; CelError where there is none, CancelledError beyond the limit."""
-        return self._evaluate([Meter(self._limit), *values, *[None] * (self._slots - len(values) - 1)])
+        if meter is None and self.is_metered:
+            meter = Meter(self._limit)
+        try:
+            return self._evaluate([meter, *values, *[None] * (self._slots - len(values) - 1)])
+        except RecursionError:
+            return on_fresh_stack(self._run_again, values, meter)
+
+    def _run_again(self, values: list[object], meter: Meter | None) -> object:
+        """The value where the caller had too little of its stack left."""
+        if meter is not None:
+            meter.start_again()
+        try:
+            return self._evaluate([meter, *values, *[None] * (self._slots - len(values) - 1)])
+        except RecursionError:
+            raise CancelledError(_TOO_DEEP) from None
 
     def cost(self, values: list[object]) -> tuple[object, int]:
         """The value, or the error, and what it cost."""
-        frame: Frame = [Meter(self._limit), *values, *[None] * (self._slots - len(values) - 1)]
+        meter = Meter(self._limit)
         outcome: object
         try:
-            outcome = self._evaluate(frame)
+            outcome = self.run(values, meter)
         except (CelError, CancelledError) as error:
             outcome = error
-        return outcome, frame[0].cost
+        return outcome, meter.cost
 
 
 class _Compiler:
@@ -80,14 +106,31 @@ class _Compiler:
             name: Fetch(number + 1, given=metered) for number, name in enumerate(variables)
         }
         self.slots = len(variables) + 1
+        self.loops = False
+        self._constants: dict[Node, object] = {}
+        self._height = 0
+        """How many calls nest in what was compiled so far of the node that is being compiled."""
 
     def compiled(self, node: Node) -> Evaluate:
+        if is_nearly_used():
+            return on_fresh_stack(self.compiled, node)
+        around, self._height = self._height, 0
+        evaluate = self._compiled(node)
+        height = self._height + _FRAMES
+        if height > _LOOKS_EVERY:
+            evaluate, height = _looking_at_the_stack(evaluate), _FRAMES
+        self._height = max(around, height)
+        return evaluate
+
+    def _compiled(self, node: Node) -> Evaluate:
         constant = self._constant(node)
         if constant is not _UNKNOWN:
             return lambda frame: constant
         match node:
             case Ident():
-                return self._paid(self._scope[self._checked.names[node]].reader(), 1)
+                variable = self._scope[self._checked.names[node]]
+                self._height = variable.height
+                return self._paid(variable.reader(), 1)
             case Select():
                 return self._select(node)
             case Call():
@@ -115,6 +158,12 @@ class _Compiler:
 
     def _constant(self, node: Node) -> object:
         """The value of a node that has the same one always."""
+        if node not in self._constants:
+            work = self._computed
+            self._constants[node] = on_fresh_stack(work, node) if is_nearly_used() else work(node)
+        return self._constants[node]
+
+    def _computed(self, node: Node) -> object:
         match node:
             case Literal():
                 return node.value
@@ -313,15 +362,18 @@ class _Compiler:
         return refused
 
     def _fold(self, node: Fold) -> Evaluate:
+        around, self._height = self._height, 0
         init = self.compiled(node.init)
+        height, self._height = self._height, max(around, self._height)
         ranged = self.compiled(node.range)
         outer = dict(self._scope)
-        accumulator = Fetch(self._new_slot(), lazy=init, gathers=_is_empty(node.init))
+        accumulator = Fetch(self._new_slot(), lazy=init, height=height, gathers=_is_empty(node.init))
         self._scope[node.accumulator] = accumulator
         if node.binds:
             result = self.compiled(node.result)
             self._scope = outer
             return self._paid(bind(accumulator, result), 0)
+        self.loops = True
         first, second = self._new_slot(), self._new_slot()
         self._scope[node.variable] = Fetch(first)
         if node.second:
@@ -337,6 +389,13 @@ class _Compiler:
     def _new_slot(self) -> int:
         self.slots += 1
         return self.slots - 1
+
+
+def _looking_at_the_stack(evaluate: Evaluate) -> Evaluate:
+    def looked(frame: Frame) -> object:
+        return on_fresh_stack(evaluate, frame) if is_nearly_used() else evaluate(frame)
+
+    return looked
 
 
 def _is_empty(node: Node) -> bool:

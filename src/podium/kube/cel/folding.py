@@ -1,7 +1,8 @@
 """Evaluates what macros become: loops over lists and maps, and names for values.
 
-An accumulator starts when it is first read, and may come to hold an error: reading it then raises the error, so that a
-later element can still decide an `exists` or `all`.
+Loops look at the time now and then, and end in an error when it is over. An accumulator starts when it is first read,
+and may come to hold an error: reading it then raises the error, so that a later element can still decide an `exists`
+or `all`.
 """
 
 from __future__ import annotations
@@ -34,10 +35,12 @@ _GO_NAMES: Final = {
 
 @dataclass(frozen=True)
 class Fetch:
-    """How a variable is read: from its slot, and the first time from `lazy`. `given`: it comes from outside."""
+    """How a variable is read: from its slot, and the first time from `lazy`, in which so many calls nest as `height`
+    says. `given`: it comes from outside."""
 
     slot: int
     lazy: Evaluate | None = None
+    height: int = 0
     gathers: bool = False
     given: bool = False
 
@@ -100,6 +103,7 @@ def fold(
 
     def looped(frame: Frame) -> object:
         elements = _elements(ranged(frame), pairs=bool(second))
+        meter = frame[0]
         frame[slot] = _UNREAD
         for one, other in elements:
             frame[first] = one
@@ -108,6 +112,9 @@ def fold(
             if condition is not None and condition(frame) is False:
                 break
             frame[slot] = _attempt(step, frame)
+            meter.rounds -= 1
+            if not meter.rounds:
+                meter.look_at_the_time()
         return result(frame)
 
     return looped

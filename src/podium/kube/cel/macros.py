@@ -25,10 +25,13 @@ from podium.kube.cel.expression import (
     Message,
     Node,
     Select,
+    children,
 )
+from podium.kube.cel.stack import is_nearly_used, on_fresh_stack
 
 _OLD_ACCUMULATOR: Final = "__result__"
 _SORT_INPUT: Final = "@__sortBy_input__"
+_MOST_REPEATED: Final = 30_000
 _SORTABLE: Final = (ListLiteral, Select, Ident, Fold, Call)
 
 
@@ -188,6 +191,8 @@ def _when_present(at: int, target: Node | None, args: list[Node], macro: str, fi
     if not isinstance(args[0], Ident):
         raise MacroError(args[0].offset, f"{macro}() variable name must be a simple identifier")
     assert target is not None
+    if _is_large(target):
+        raise MacroError(at, f"{macro}() is applied to an expression too large to be repeated")
     value = Call(at, "value", copied(target), [])
     present = Call(at, "hasValue", target, [])
     return _call(at, "_?_:_", present, finish(_bound(at, args[0].name, value, args[1])), _call(at, "optional.none"))
@@ -203,8 +208,20 @@ def _sort_by(at: int, target: Node | None, args: list[Node]) -> Node:
     return _bound(at, _SORT_INPUT, target, by_keys)
 
 
+def _is_large(node: Node) -> bool:
+    """Whether a node is too large for a macro that has it twice. A dozen such macros in a row would have it 4,096
+    times; kube-apiserver has no limit, and gives up after half a minute."""
+    left, seen = [node], 0
+    while left and seen <= _MOST_REPEATED:
+        left += children(left.pop())
+        seen += 1
+    return seen > _MOST_REPEATED
+
+
 def copied(node: Node) -> Node:
     """The node again, all of it new."""
+    if is_nearly_used():
+        return on_fresh_stack(copied, node)
     match node:
         case Select():
             return Select(node.offset, copied(node.operand), node.field, node.test)

@@ -1,4 +1,4 @@
-"""Counts what evaluating an expression costs, in the units of cel-go, and ends what costs too much.
+"""Counts what evaluating an expression costs, in the units of cel-go, and ends what costs too much or takes too long.
 
 A unit is about what reading a variable takes. Functions that look at every character of a text cost a tenth of its
 length, patterns the product of the lengths of text and pattern. Identifiers of overloads are those of `signatures`.
@@ -7,11 +7,12 @@ length, patterns the product of the lengths of text and pattern. Identifiers of 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from podium.kube.cel.values import (
     AddressValue,
+    CelError,
     FormatValue,
     MapValue,
     NetworkValue,
@@ -22,6 +23,9 @@ from podium.kube.cel.values import (
 )
 from podium.kube.cel.words import words
 
+INTERRUPTED: Final = "operation interrupted"
+ROUNDS_BETWEEN_LOOKS: Final = 100
+"""After so many rounds of loops, all together, it is looked at whether the time is over; as in Kubernetes."""
 TOO_COSTLY: Final = "operation cancelled: actual cost limit exceeded"
 MAX_COPIES: Final = 5_000_000
 PER_CHARACTER: Final = 0.1
@@ -56,14 +60,31 @@ class CancelledError(Exception):
 
 class Meter:
     """What one evaluation has cost so far, and the most it may; also the elements it may still copy into new lists,
-    which cel-go does not count because it does not copy them."""
+    which cel-go does not count because it does not copy them. `rounds` is how many rounds of loops are left until it
+    looks whether the time is over, and `interrupted` whether it was."""
 
-    __slots__ = ("copies", "cost", "limit")
+    __slots__ = ("copies", "cost", "expired", "interrupted", "limit", "rounds")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, expired: Callable[[], bool] | None = None) -> None:
         self.cost = 0
         self.limit = limit
         self.copies = MAX_COPIES
+        self.expired = expired
+        self.rounds = ROUNDS_BETWEEN_LOOKS
+        self.interrupted = False
+
+    def start_again(self) -> None:
+        self.cost = 0
+        self.copies = MAX_COPIES
+
+    def look_at_the_time(self) -> None:
+        """End the loop where the time is over. That is an error that `||` can absorb, so every round of every other
+        loop looks from then on: all of them end."""
+        if self.interrupted or (self.expired is not None and self.expired()):
+            self.interrupted = True
+            self.rounds = 1
+            raise CelError(INTERRUPTED)
+        self.rounds = ROUNDS_BETWEEN_LOOKS
 
     def spend(self, cost: int) -> None:
         self.cost += cost

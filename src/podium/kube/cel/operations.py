@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from podium.kube.cel.bounds import checked_duration, checked_int, checked_uint
+from podium.kube.cel.stack import is_nearly_used, on_fresh_stack
 from podium.kube.cel.structured_values import Structured, StructuredList, structured_equal
 from podium.kube.cel.types import CelType
 from podium.kube.cel.values import (
@@ -87,6 +88,8 @@ def _equal_strictly(one: object, other: object) -> bool:
 def _no_difference(one: object, other: object) -> bool:
     """Whether elements are not known to differ: an error counts as no difference, as in cel-go."""
     try:
+        if isinstance(one, (list, MapValue)) and is_nearly_used():
+            return on_fresh_stack(equal, one, other)
         return equal(one, other)
     except CelError:
         return True

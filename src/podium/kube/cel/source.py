@@ -33,11 +33,16 @@ class SourceText:
     def __init__(self, text: str) -> None:
         self.text = text
         self.problems: list[ExpressionProblem] = []
+        self._left_out = 0
         self.unread: list[tuple[int, int]] = []
         self._starts = [0, *(at + 1 for at, character in enumerate(text) if character == "\n")]
 
     def report(self, offset: int, message: str) -> None:
-        self.problems.append(ExpressionProblem(offset, message))
+        """Note a problem; of very many, those that are found first are kept, wherever they are."""
+        if len(self.problems) < _MOST_ERRORS:
+            self.problems.append(ExpressionProblem(offset, message))
+        else:
+            self._left_out += 1
 
     def read_between(self, start: int, end: int) -> str:
         """The text between two offsets, without what was no token."""
@@ -60,9 +65,9 @@ class SourceText:
     def display(self) -> str:
         """All problems, in the order of their places."""
         ordered = sorted(self.problems, key=lambda problem: self.location(problem.offset))
-        shown = [self._display(problem) for problem in ordered[:_MOST_ERRORS]]
-        if len(ordered) > _MOST_ERRORS:
-            shown.append(f"{len(ordered) - _MOST_ERRORS} more errors were truncated")
+        shown = [self._display(problem) for problem in ordered]
+        if self._left_out:
+            shown.append(f"{self._left_out} more errors were truncated")
         return "\n".join(shown)
 
     def _display(self, problem: ExpressionProblem) -> str:

@@ -2,15 +2,19 @@
 
 A type is a kind, a name and parameters: list(int), map(string, dyn), optional_type(string). `dyn` and `any` fit
 everything. A type parameter (`A`, `_var0`) stands for a type that is found while checking: `Bindings` keeps what each
-one was found to be.
+one was found to be. There is one object for each type, so that comparing two takes the same time however deep they
+nest: a short text can have a type of thousands of lists in lists.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from threading import Lock
 from typing import Final
+from weakref import WeakValueDictionary
+
+from podium.kube.cel.stack import is_nearly_used, on_fresh_stack
 
 
 class TypeKind(Enum):
@@ -30,13 +34,24 @@ class TypeKind(Enum):
     PARAMETER = "parameter"
 
 
-@dataclass(frozen=True, slots=True)
 class CelType:
-    """A type; two are the same when all of kind, name and parameters are."""
+    """A type; two of the same kind, name and parameters are one object. `open`: whether it has type parameters."""
+
+    __slots__ = ("__weakref__", "kind", "name", "open", "parameters")
 
     kind: TypeKind
     name: str
-    parameters: tuple[CelType, ...] = ()
+    parameters: tuple[CelType, ...]
+    open: bool
+
+    def __new__(cls, kind: TypeKind, name: str, parameters: tuple[CelType, ...] = ()) -> CelType:
+        with _ONE_AT_A_TIME:
+            found = _KNOWN.get((kind, name, parameters))
+            if found is None:
+                found = _KNOWN[kind, name, parameters] = super().__new__(cls)
+                found.kind, found.name, found.parameters = kind, name, parameters
+                found.open = kind is TypeKind.PARAMETER or any(each.open for each in parameters)
+            return found
 
     @property
     def is_dynamic(self) -> bool:
@@ -52,11 +67,17 @@ class CelType:
             return f"<{self.name}>"
         if not self.parameters:
             return self.name
+        if is_nearly_used():
+            return on_fresh_stack(self.__str__)
         return f"{self.name}({', '.join(map(str, self.parameters))})"
 
     def shown(self) -> str:
         """As errors about types name it."""
         return _shown(self)
+
+
+_ONE_AT_A_TIME: Final = Lock()
+_KNOWN: Final[WeakValueDictionary[tuple[TypeKind, str, tuple[CelType, ...]], CelType]] = WeakValueDictionary()
 
 
 @lru_cache(maxsize=10_000)
@@ -72,6 +93,8 @@ def _shown(found: CelType) -> str:
             return found.name.rpartition(".")[2].lower()
     if not found.parameters:
         return found.name
+    if is_nearly_used():
+        return on_fresh_stack(_shown, found)
     return f"{found.name}({', '.join(each.shown() for each in found.parameters)})"
 
 
@@ -124,10 +147,14 @@ def opaque(name: str) -> CelType:
 
 def equivalent(one: CelType, other: CelType) -> bool:
     """Whether they are the same, whatever their type parameters are called."""
+    if one is other:
+        return True
     if one.kind is not other.kind or len(one.parameters) != len(other.parameters):
         return False
     if one.kind is not TypeKind.PARAMETER and one.name != other.name:
         return False
+    if is_nearly_used():
+        return on_fresh_stack(equivalent, one, other)
     return all(equivalent(a, b) for a, b in zip(one.parameters, other.parameters, strict=True))
 
 
@@ -141,27 +168,34 @@ class Bindings:
 
     def __init__(self, found: dict[CelType, CelType] | None = None) -> None:
         self._found = found or {}
+        self._replaced: list[tuple[CelType, CelType | None]] = []
 
     def assign(self, one: CelType, other: CelType) -> bool:
         """Whether a value of one type fits where the other is asked for; remembers what parameters that needs."""
         return self.assign_all((one,), (other,))
 
     def assign_all(self, ones: tuple[CelType, ...], others: tuple[CelType, ...]) -> bool:
-        before = dict(self._found)
+        self._replaced.clear()
         if self._fits_all(ones, others):
             return True
-        self._found = before
+        for variable, before in reversed(self._replaced):
+            if before is None:
+                del self._found[variable]
+            else:
+                self._found[variable] = before
         return False
 
     def resolve(self, found: CelType, *, free_as_dyn: bool = False) -> CelType:
         """The type with its parameters replaced by what they were found to be; others stay, or become dyn."""
+        if not found.open:
+            return found
+        if is_nearly_used():
+            return on_fresh_stack(lambda: self.resolve(found, free_as_dyn=free_as_dyn))
         bound = self._found.get(found)
         if bound is not None:
             return self.resolve(bound, free_as_dyn=free_as_dyn)
         if found.kind is TypeKind.PARAMETER:
             return DYN if free_as_dyn else found
-        if not found.parameters:
-            return found
         parameters = tuple(self.resolve(each, free_as_dyn=free_as_dyn) for each in found.parameters)
         return CelType(found.kind, found.name, parameters)
 
@@ -183,6 +217,8 @@ class Bindings:
             return True
         if one.kind is TypeKind.NULL or other.kind is TypeKind.NULL:
             return _nullable(other if one.kind is TypeKind.NULL else one)
+        if one is other and not one.open:
+            return True
         match one.kind:
             case TypeKind.PRIMITIVE | TypeKind.TIME | TypeKind.OBJECT:
                 return one == other
@@ -190,6 +226,8 @@ class Bindings:
                 return other.kind is TypeKind.TYPE
             case TypeKind.OPAQUE | TypeKind.LIST | TypeKind.MAP:
                 same = one.kind is other.kind and one.name == other.name
+                if same and is_nearly_used():
+                    return on_fresh_stack(self._fits_all, one.parameters, other.parameters)
                 return same and self._fits_all(one.parameters, other.parameters)
         return False
 
@@ -204,13 +242,17 @@ class Bindings:
             if self._fits(found, bound):
                 general = most_general(found, bound)
                 if not self._occurs(variable, general):
-                    self._found[variable] = general
+                    self._replace(variable, general)
                 return True, True
             return False, True
         if not self._occurs(variable, found):
-            self._found[variable] = found
+            self._replace(variable, found)
             return True, False
         return False, False
+
+    def _replace(self, variable: CelType, found: CelType) -> None:
+        self._replaced.append((variable, self._found.get(variable)))
+        self._found[variable] = found
 
     def _occurs(self, variable: CelType, within: CelType) -> bool:
         if variable == within:
@@ -218,7 +260,9 @@ class Bindings:
         if within.kind is TypeKind.PARAMETER:
             bound = self._found.get(within)
             return bound is not None and self._occurs(variable, bound)
-        if within.kind in (TypeKind.OPAQUE, TypeKind.LIST, TypeKind.MAP, TypeKind.TYPE):
+        if within.open and within.kind in (TypeKind.OPAQUE, TypeKind.LIST, TypeKind.MAP, TypeKind.TYPE):
+            if is_nearly_used():
+                return on_fresh_stack(self._occurs, variable, within)
             return any(self._occurs(variable, each) for each in within.parameters)
         return False
 
@@ -237,7 +281,7 @@ def most_general(one: CelType, other: CelType) -> CelType:
 
 
 def _no_more_specific(one: CelType, other: CelType) -> bool:
-    if one.is_dynamic or one.kind is TypeKind.PARAMETER:
+    if one is other or one.is_dynamic or one.kind is TypeKind.PARAMETER:
         return True
     if other.is_dynamic or other.kind is TypeKind.PARAMETER or one.kind is not other.kind:
         return False
@@ -246,5 +290,7 @@ def _no_more_specific(one: CelType, other: CelType) -> bool:
     if one.kind in (TypeKind.OPAQUE, TypeKind.LIST, TypeKind.MAP):
         if one.name != other.name or len(one.parameters) != len(other.parameters):
             return False
+        if is_nearly_used():
+            return on_fresh_stack(_no_more_specific, one, other)
         return all(_no_more_specific(a, b) for a, b in zip(one.parameters, other.parameters, strict=True))
     return one == other

@@ -16,7 +16,7 @@ from podium.kube.re2 import PatternError, compile_pattern
 
 def validate(checked: Checked, source: SourceText) -> None:
     """Report to the source what is wrong with the constants of an expression."""
-    for node, formatted in _walk(checked.node, formatted=False):
+    for node, formatted in _walk(checked.node):
         match node:
             case Call():
                 _check_argument(node, source)
@@ -27,12 +27,14 @@ def validate(checked: Checked, source: SourceText) -> None:
                 _check_map(node, checked, source)
 
 
-def _walk(node: Node, *, formatted: bool) -> Iterator[tuple[Node, bool]]:
+def _walk(node: Node) -> Iterator[tuple[Node, bool]]:
     """Every node, with whether it is inside the arguments of a format call, whose list may mix types."""
-    yield node, formatted
-    inside = formatted or (isinstance(node, Call) and node.function == "format")
-    for child in children(node):
-        yield from _walk(child, formatted=inside)
+    left = [(node, False)]
+    while left:
+        node, formatted = left.pop()
+        yield node, formatted
+        inside = formatted or (isinstance(node, Call) and node.function == "format")
+        left += [(child, inside) for child in reversed(list(children(node)))]
 
 
 def _check_argument(node: Call, source: SourceText) -> None:
