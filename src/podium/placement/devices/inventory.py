@@ -9,7 +9,7 @@ otherwise the order is by driver and name, then by the slice's name, then as lis
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -57,14 +57,19 @@ class OfferedDevice:
         capacity = {name: parse(each.value) for name, each in self.device.capacity.items()}
         return selectable(self.id.driver, attributes, capacity, multiple=multiple)
 
-    def selected_by(self, expression: str) -> bool:
-        """Whether an expression selects the device; DeviceSelectorError where it cannot tell."""
+    def selected_by(self, expression: str, expired: Callable[[], bool] | None = None) -> bool:
+        """Whether an expression selects the device; DeviceSelectorError where it cannot tell.
+
+        TimeoutError where that takes until the time is over. What was interrupted is no answer to remember.
+        """
         answer = self._answers.get(expression)
         if answer is None:
             selector = compile_selector(expression)
             try:
-                answer = selector.matches(self._values)
+                answer = selector.matches(self._values, expired)
             except DeviceSelectorError as error:
+                if error.interrupted:
+                    raise
                 answer = str(error)
             self._answers[expression] = answer
         if isinstance(answer, str):

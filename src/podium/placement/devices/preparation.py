@@ -49,7 +49,7 @@ class PreparedRequest:
     count: int = 0
     every: list[OfferedDevice] | None = None
     expired: Callable[[], bool] = never
-    """Whether the time for a node is over: asked before selectors are evaluated, which takes its time."""
+    """Whether the time for a node is over: asked before selectors are evaluated and in their loops."""
     _selectable: dict[OfferedDevice, bool] = field(default_factory=dict)
     _unevaluated: dict[NodeDevices, list[int]] = field(default_factory=dict)
     _begin: dict[NodeDevices, int] = field(default_factory=dict)
@@ -78,9 +78,11 @@ class PreparedRequest:
             if self.expired():
                 raise TimeoutError
             selectors = self.device_class.spec.selectors
-            known = rejecting_selector(f"class {self.device_class.name}", selectors, offered) is None
+            owner = f"class {self.device_class.name}"
+            known = rejecting_selector(owner, selectors, offered, self.expired) is None
             if known and self.request.selectors:
-                known = rejecting_selector(f"claim {self.claim.key}", self.request.selectors, offered) is None
+                owner = f"claim {self.claim.key}"
+                known = rejecting_selector(owner, self.request.selectors, offered, self.expired) is None
             self._selectable[offered] = known
         return known
 
@@ -109,7 +111,12 @@ class PreparedRequest:
         return found
 
 
-def rejecting_selector(owner: str, selectors: Sequence[DeviceSelectorSpec], offered: OfferedDevice) -> int | None:
+def rejecting_selector(
+    owner: str,
+    selectors: Sequence[DeviceSelectorSpec],
+    offered: OfferedDevice,
+    expired: Callable[[], bool] = never,
+) -> int | None:
     """The number of the first selector that does not choose a device; AllocationError where one cannot tell."""
     for number, selector in enumerate(selectors):
         expression = selector.cel.expression if selector.cel else ""
@@ -118,7 +125,7 @@ def rejecting_selector(owner: str, selectors: Sequence[DeviceSelectorSpec], offe
         except DeviceSelectorError as error:
             raise AllocationError(f"{owner}: selector #{number}: CEL compile error: {error}") from None
         try:
-            if not offered.selected_by(expression):
+            if not offered.selected_by(expression, expired):
                 return number
         except DeviceSelectorError as error:
             raise AllocationError(f"{owner}: selector #{number}: CEL runtime error: {error}") from None
