@@ -2,6 +2,7 @@
 
     python -m tests.parity --cases 300 --seed 7
     python -m tests.parity --seed 7 --only-cluster 12
+    python -m tests.parity --seed 7 --theme devices            # clusters of one theme only
     python -m tests.parity --seed 7 --cases 300 --save-all     # write every case, not only those that differ
     python -m tests.parity --replay build/parity               # ask Podium again, without kube-scheduler
     python -m tests.parity --groups --cases 100 --seed 1       # PodGroups, with kube-scheduler's gates on
@@ -19,8 +20,9 @@ from pathlib import Path
 from tests.parity import podium_side
 from tests.parity.case import Case, load_case, save_case
 from tests.parity.compare import differences
-from tests.parity.gen_cluster import make_cluster
+from tests.parity.gen_cluster import ClusterPlan, make_cluster
 from tests.parity.gen_groups import GATES
+from tests.parity.gen_pods import THEMES
 from tests.parity.groups import GroupComparison
 from tests.parity.podium_side import Answer
 from tests.parity.real_side import Disturbed, RealSide
@@ -81,15 +83,18 @@ class Comparison:
     def _results(self) -> Iterator[Case | Disturbed]:
         only = self._options.only_cluster
         if only is not None:
-            yield from self._real.run(make_cluster(self._options.seed, only))
+            yield from self._real.run(self._cluster(only))
             return
         index = 0
         while self._tally.cases < self._options.cases:
-            plan = make_cluster(self._options.seed, index)
+            plan = self._cluster(index)
             left = self._options.cases - self._tally.cases
             plan.pending = plan.pending[:left]
             yield from self._real.run(plan)
             index += 1
+
+    def _cluster(self, index: int) -> ClusterPlan:
+        return make_cluster(self._options.seed, index, theme=self._options.theme)
 
     def _judge(self, case: Case) -> None:
         answer, lines = (None, []) if self._options.real_only else _ask(case)
@@ -177,6 +182,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--cases", type=int, default=200, help="how many pods to decide (default 200)")
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same clusters (default 1)")
     parser.add_argument("--only-cluster", type=int, metavar="K", help="run one cluster of the seed")
+    parser.add_argument("--theme", choices=sorted(THEMES), help="clusters of one theme only")
     parser.add_argument("--folder", type=Path, default=Path("build/parity"), help="where differing cases are written")
     parser.add_argument("--shrink-tries", type=int, default=40, help="re-runs for each shrunk case; 0 turns it off")
     parser.add_argument("--shrink-most", type=int, default=3, help="how many differing cases to shrink (default 3)")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import yaml
 
+from podium.kube.quantity import parse
 from tests.parity.dice import Obj
 
 
@@ -31,6 +32,8 @@ class Decision:
     candidate_victims: dict[str, list[str]] = field(default_factory=dict)
     # What the claims of a bound pod have: "claim request driver/pool/device".
     devices: list[str] = field(default_factory=list)
+    # What was written to the claims that a bound pod names, by their key, but for what is made by chance or the time.
+    allocations: dict[str, Obj] = field(default_factory=dict)
 
 
 @dataclass
@@ -52,6 +55,22 @@ def key_of(obj: Obj) -> str:
     """Kind, namespace and name in one string."""
     metadata = obj["metadata"]
     return f"{obj['kind']} {metadata.get('namespace', '')}/{metadata['name']}"
+
+
+def without_chance(allocation: Obj) -> Obj:
+    """An allocation without the identifiers of shares and the time."""
+    kept = {name: value for name, value in allocation.items() if name != "allocationTimestamp"}
+    devices = kept.get("devices", {})
+    if devices.get("results"):
+        kept["devices"] = {**devices, "results": [_result_without_chance(each) for each in devices["results"]]}
+    return kept
+
+
+def _result_without_chance(result: Obj) -> Obj:
+    kept = {name: value for name, value in result.items() if name != "shareID"}
+    if "consumedCapacity" in kept:  # the API server writes amounts in its own way
+        kept["consumedCapacity"] = {name: parse(amount) for name, amount in kept["consumedCapacity"].items()}
+    return kept
 
 
 def save_case(case: Case, folder: Path, differences: list[str]) -> None:

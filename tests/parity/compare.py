@@ -18,7 +18,8 @@ def differences(case: Case, answer: Answer) -> list[str]:
     if real.outcome == "gated":
         return [f"gated, but Podium selects {answer.node}"] if answer.node else []
     if real.outcome == "bound":
-        return [*_feasible(real, answer), *_scores(real, answer), *_selected(case, answer), *_devices(real, answer)]
+        answers = (_feasible(real, answer), _scores(real, answer), _selected(case, answer))
+        return [line for lines in (*answers, _devices(real, answer), _allocations(real, answer)) for line in lines]
     return [*_failure(real, answer), *_preemption(real, answer)]
 
 
@@ -81,6 +82,15 @@ def _devices(real: Decision, answer: Answer) -> list[str]:
     if real.devices == answer.devices:
         return []
     return [f"devices on {real.node}: {real.devices}, Podium {answer.devices}"]
+
+
+def _allocations(real: Decision, answer: Answer) -> list[str]:
+    """All that was written to claims for a pod."""
+    return [
+        f"claim {key}: is given {real.allocations.get(key)}, Podium {given}"
+        for key, given in answer.allocations.items()
+        if given != real.allocations.get(key)
+    ]
 
 
 def _as_good(real: Decision, node: str) -> bool:

@@ -16,6 +16,7 @@ from tests.parity.dice import (
     Dice,
     Obj,
 )
+from tests.parity.gen_claims import ADMIN_NAMESPACE
 from tests.parity.gen_config import make_config, profile_names
 from tests.parity.gen_devices import Devices, make_devices
 from tests.parity.gen_nodes import make_nodes
@@ -56,7 +57,7 @@ class ClusterPlan:
 def standing_objects() -> list[Obj]:
     """What all clusters share and no run changes: namespaces and runtime classes."""
     objects: list[Obj] = [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, **_labels(name)}}
         for name in NAMESPACES
         if name != "default"
     ]
@@ -79,9 +80,14 @@ def standing_objects() -> list[Obj]:
     return objects
 
 
-def make_cluster(seed: int, index: int, pod_count: int | None = None) -> ClusterPlan:
+def _labels(namespace: str) -> Obj:
+    return {"labels": {"resource.kubernetes.io/admin-access": "true"}} if namespace == ADMIN_NAMESPACE else {}
+
+
+def make_cluster(seed: int, index: int, pod_count: int | None = None, theme: str | None = None) -> ClusterPlan:
+    """The cluster of a seed with this index; its theme follows from them, unless it is given."""
     dice = Dice(f"{seed}/{index}")
-    theme = _theme(seed, index)
+    theme = theme or _theme(seed, index)
     few, many = {2: 3, 3: 3, 4: 2, 5: 2, 7: 1}, {2: 1, 3: 2, 4: 3, 5: 3, 6: 2, 7: 2, 8: 1, 10: 1, 12: 1}
     if theme == "twins":
         node_count = dice.randint(5, 12)

@@ -19,7 +19,8 @@ from tests.parity.dice import (
     Dice,
     Obj,
 )
-from tests.parity.gen_devices import Devices, add_device_resources, pod_claims
+from tests.parity.gen_claims import add_device_resources, pod_claims
+from tests.parity.gen_devices import Devices
 from tests.parity.gen_selectors import (
     node_affinity,
     node_selector,
@@ -60,7 +61,7 @@ NAMESPACE_WEIGHTS = {
     "affinity": (3.0, 3.0, 2.0, 2.0),
     "devices": (6.0, 6.0, 0.5, 0.5),
 }
-PLAIN_THEMES = {"twins": 0.07, "evictions": 0.02}  # the chance of any feature there
+PLAIN_THEMES = {"twins": 0.07, "evictions": 0.02, "devices": 0.07}  # the chance of any feature there
 
 # The chance that a pod of a cluster without that theme has the feature; with the theme it is THEMED.
 USUAL = {
@@ -131,7 +132,7 @@ class PodMaker:
         plan.pod["metadata"]["labels"]["case"] = name
         namespace = plan.pod["metadata"]["namespace"]
         if self.theme == "devices":
-            asks_by_resource = dice.chance(0.4)
+            asks_by_resource = dice.chance(0.3)
             has_gpu = any(GPU in each.get("resources", {}).get("requests", {}) for each in spec["containers"])
             if not has_gpu and self.devices.claims[namespace] and dice.chance(0.4 if asks_by_resource else 0.9):
                 spec["resourceClaims"] = pod_claims(dice, self.devices, namespace)

@@ -1,5 +1,6 @@
 """Asks Podium for its decision on a case. The only module here that knows Podium's names."""
 
+import itertools
 import random
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,9 +17,12 @@ from podium.framework.handle import Handle
 from podium.framework.nominator import Nominator
 from podium.framework.profile import ProfileRuntime
 from podium.framework.waiting import WaitingPods
-from podium.kube import KINDS, KubeObject, Pod, decode_json
+from podium.kube import KINDS, KubeObject, Node, Pod, decode_json
+from podium.kube.claim_status import claims_of_pod
+from podium.placement.devices import allocate
+from podium.placement.devices.uses import uses_of
 from podium.plugins import load_registry
-from tests.parity.case import Case
+from tests.parity.case import Case, without_chance
 from tests.parity.dice import Obj
 
 
@@ -41,6 +45,8 @@ class Answer:
     # Every node that ranks best for preemption with its victims; kube-scheduler takes an arbitrary one of them.
     preemption: dict[str, list[str]]
     devices: list[str] = field(default_factory=list)
+    # What would be written to the claims without devices, where nothing else of the pod needs any.
+    allocations: dict[str, Obj] = field(default_factory=dict)
 
 
 def decide(case: Case) -> Answer:
@@ -53,29 +59,49 @@ def decide(case: Case) -> Answer:
         if case.start_index > 0
         else engine.explain(objects, pod, config, parity=True)
     )
-    message = explanation.message or ""
-    if case.start_index < 0 and case.decision.outcome == "error":
-        message = _same_error(case, objects, pod, config, message)
+    if case.start_index < 0:
+        explanation = _same_start(case, objects, pod, config, explanation)
     ties = explanation.preemption_ties or ([explanation.preemption] if explanation.preemption else [])
     return Answer(
         node=explanation.selected or "",
-        message=message,
+        message=explanation.message or "",
         nodes={each.name: _node_answer(each) for each in explanation.nodes},
         preemption={each.node: each.victims for each in ties},
         devices=[
             _device(use) for each in explanation.nodes if each.name == case.decision.node for use in each.devices or ()
         ],
+        allocations=_allocations(case, objects, pod) if case.decision.allocations else {},
     )
 
 
-def _same_error(case: Case, objects: list[KubeObject], pod: Pod, config: SchedulerConfig, message: str) -> str:
-    """Of several nodes with errors the first that is visited decides: where it is unknown which that was, any may."""
+def _allocations(case: Case, objects: list[KubeObject], pod: Pod) -> dict[str, Obj]:
+    """What claims get on the node that kube-scheduler chose, asked of the allocator itself."""
+    cluster = engine.build_cluster(objects, pod, set(), Nominator())
+    uses = uses_of(cluster.objects)
+    named = claims_of_pod(pod, cluster.objects.resource_claims.get)
+    missing = [claim for claim in named if claim.status.allocation is None]
+    (node,) = [each for each in objects if isinstance(each, Node) and each.name == case.decision.node]
+    found = allocate(node, uses.inventory.pools(node), missing, uses.classes, uses.tally) if missing else []
+    written = [msgspec.json.decode(msgspec.json.encode(each)) for each in found or ()]
+    return {claim.key: without_chance(each) for claim, each in zip(missing, written, strict=False)}
+
+
+def _same_start(
+    case: Case, objects: list[KubeObject], pod: Pod, config: SchedulerConfig, first: engine.Explanation
+) -> engine.Explanation:
+    """Of several nodes that would do, or that have errors, the first that is visited can decide: where it is unknown
+    which that was, any may. The answer from a start that leads to kube-scheduler's; else the first one."""
+    real = case.decision
     nodes = sum(each["kind"] == "Node" for each in case.objects)
-    for start in range(1, nodes):
-        if message == case.decision.message:
+    starts = (_explain_from(start, objects, pod, config) for start in range(1, nodes))
+    for explanation in itertools.chain([first], starts):
+        if real.outcome == "error" and explanation.message == real.message:
+            return explanation
+        if real.outcome == "bound" and explanation.selected == real.node:
+            return explanation
+        if real.outcome not in ("error", "bound"):
             break
-        message = _explain_from(start, objects, pod, config).message or ""
-    return message
+    return first
 
 
 def _explain_from(start: int, objects: list[KubeObject], pod: Pod, config: SchedulerConfig) -> engine.Explanation:

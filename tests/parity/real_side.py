@@ -20,7 +20,7 @@ from tests.parity.api_objects import (
     label_namespaces,
     list_objects,
 )
-from tests.parity.case import Case, Decision
+from tests.parity.case import Case, Decision, without_chance
 from tests.parity.dice import Obj
 from tests.parity.gen_cluster import ClusterPlan, PendingPlan, later, standing_objects
 from tests.parity.gen_pods import PodPlan
@@ -141,7 +141,7 @@ class _Run:
         attempt = self._await_decision(pod)
         finished = self._finished(name, objects, pod, attempt, before)
         if isinstance(finished, Case) and attempt.outcome == "bound":
-            finished.decision.devices = self._devices(pod)
+            self._note_devices(finished.decision, pod)
         yield finished
         if attempt.outcome == "bound":
             self._start(pod, attempt.node, pending.start_time)
@@ -154,23 +154,23 @@ class _Run:
         else:
             self._remove(pod)
 
-    def _devices(self, pod: Obj) -> list[str]:
+    def _note_devices(self, decision: Decision, pod: Obj) -> None:
         """What the claims of a bound pod have, where its profile gives claims devices."""
         if not _gives_devices(self._plan.config, pod):
-            return []
+            return
         name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
         shown = {each["resourceClaimName"]: each["resourceClaimName"] for each in pod["spec"].get("resourceClaims", [])}
         made = self._client.get("v1/Pod", name, namespace)["status"].get("extendedResourceClaimStatus")
         if made:
             shown[made["resourceClaimName"]] = "<extended-resources>"
-        found = []
         for claim_name, known_as in shown.items():
             claim = self._client.get("resource.k8s.io/v1/ResourceClaim", claim_name, namespace)
             allocation = claim.get("status", {}).get("allocation", {})
             for result in allocation.get("devices", {}).get("results", []):
                 place = f"{result['driver']}/{result['pool']}/{result['device']}"
-                found.append(f"{namespace}/{known_as} {result['request']} {place}")
-        return found
+                decision.devices.append(f"{namespace}/{known_as} {result['request']} {place}")
+            if not made:
+                decision.allocations[f"{namespace}/{claim_name}"] = without_chance(allocation)
 
     def _finished(self, name: str, objects: list[Obj], pod: Obj, attempt: Attempt, before: int) -> Case | Disturbed:
         if attempt.number != before:
@@ -282,7 +282,7 @@ class _Run:
             objects = [each for each in listed if each["kind"] != "Pod" or _key(each) not in gone]
             finished = self._finished(f"{name}-retry{number}", objects, current[0], again, before)
             if isinstance(finished, Case) and again.outcome == "bound":
-                finished.decision.devices = self._devices(pod)
+                self._note_devices(finished.decision, pod)
             yield finished
             if again.outcome == "bound":
                 self._kept.remove(_key(pod))

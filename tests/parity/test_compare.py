@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.parity.case import Case, Decision
+from tests.parity.case import Case, Decision, without_chance
 from tests.parity.compare import differences, first_of_heap
+from tests.parity.dice import Obj
 from tests.parity.podium_side import Answer, NodeAnswer
 
 
@@ -52,6 +53,23 @@ def test_each_score_and_each_infeasible_node_is_named() -> None:
         "n1: ImageLocality scores 5, Podium 4",
         "n1: total 5, Podium 4",
     ]
+
+
+def test_all_that_is_written_to_a_claim_must_be_equal() -> None:
+    given = {"devices": {"results": [{"request": "r", "device": "d"}]}}
+    bound = replace(BOUND, allocations={"ns/a": given, "ns/shared": {}})
+    assert differences(_case(bound), replace(SAME, allocations={"ns/a": given})) == []
+    (line,) = differences(_case(bound), replace(SAME, allocations={"ns/a": {**given, "nodeSelector": {}}}))
+    assert line.startswith("claim ns/a: is given ")
+
+
+def test_shares_times_and_how_amounts_are_written_do_not_count() -> None:
+    def allocation(share: str, time: str, amount: str) -> Obj:
+        result = {"device": "d", "shareID": share, "consumedCapacity": {"mem": amount}}
+        return {"allocationTimestamp": time, "devices": {"results": [result]}}
+
+    assert without_chance(allocation("a", "1", "1024Mi")) == without_chance(allocation("b", "2", "1Gi"))
+    assert without_chance(allocation("a", "1", "1024Mi")) != without_chance(allocation("a", "1", "2Gi"))
 
 
 def test_the_failure_text_must_be_equal_to_the_letter() -> None:
