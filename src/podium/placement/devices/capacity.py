@@ -22,32 +22,36 @@ class ConsumedAmount(NamedTuple):
     text: Amount
 
 
-def consumed_amounts(
-    capacity: Mapping[str, DeviceCapacity], wanted: CapacityRequirements | None
-) -> dict[str, ConsumedAmount]:
-    """What a request consumes of every capacity of a device."""
+class Consumption(NamedTuple):
+    """What a request consumes of every capacity of a device, whatever is in use of it."""
+
+    amounts: dict[str, ConsumedAmount]
+    nano: Consumed
+    whole: Consumed
+    """How much there is of each capacity."""
+    is_allowed: bool
+    """Not if the device lacks a capacity that is named, or an amount violates the policy for it."""
+
+    def fits(self, in_use: Consumed, being_allocated: Consumed) -> bool:
+        """Whether the device has what the request asks for."""
+        if not self.is_allowed:
+            return False
+        for name, amount in self.nano.items():
+            if in_use.get(name, 0) + being_allocated.get(name, 0) + amount > self.whole[name]:
+                return False
+        return True
+
+
+def consumption(capacity: Mapping[str, DeviceCapacity], wanted: CapacityRequirements | None) -> Consumption:
     requests = wanted.requests if wanted else {}
-    return {name: _consumed(requests.get(name), each) for name, each in capacity.items()}
-
-
-def fits(
-    capacity: Mapping[str, DeviceCapacity],
-    wanted: CapacityRequirements | None,
-    in_use: Consumed,
-    being_allocated: Consumed,
-) -> bool:
-    """Whether a device has what a request asks for; not if it lacks a capacity that is named."""
-    if not capacity:
-        return not wanted or not wanted.requests
-    if wanted and any(name not in capacity for name in wanted.requests):
-        return False
-    for name, amount in consumed_amounts(capacity, wanted).items():
-        each = capacity[name]
-        if each.request_policy is not None and _violates(amount.nano, each.request_policy):
-            return False
-        if in_use.get(name, 0) + being_allocated.get(name, 0) + amount.nano > parse(each.value):
-            return False
-    return True
+    amounts = {name: _consumed(requests.get(name), each) for name, each in capacity.items()}
+    nano = {name: amount.nano for name, amount in amounts.items()}
+    whole = {name: parse(each.value) for name, each in capacity.items()}
+    is_allowed = all(name in capacity for name in requests) and not any(
+        each.request_policy is not None and _violates(nano[name], each.request_policy)
+        for name, each in capacity.items()
+    )
+    return Consumption(amounts, nano, whole, is_allowed)
 
 
 def _as_written(amount: Amount) -> ConsumedAmount:

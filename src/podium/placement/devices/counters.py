@@ -6,14 +6,8 @@ is refused while any counter of the pool is short, also one that it does not use
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from podium.kube.quantity import parse
-from podium.placement.devices.inventory import DevicePool, OfferedDevice
+from podium.placement.devices.inventory import CounterName, DevicePool, OfferedDevice
 from podium.placement.devices.tally import DeviceTally
-
-CounterName = tuple[str, str]
-"""A counter set and a counter in it."""
 
 
 class CounterBalance:
@@ -26,7 +20,7 @@ class CounterBalance:
     def take(self, pool: DevicePool, offered: OfferedDevice) -> bool:
         """Take a device's share; False where the pool is short then, and nothing was taken."""
         left = self._of(pool)
-        for counter, amount in _shares(offered):
+        for counter, amount in offered.counter_shares:
             left[counter] = left.get(counter, 0) - amount
         if all(amount >= 0 for amount in left.values()):
             return True
@@ -35,7 +29,7 @@ class CounterBalance:
 
     def give_back(self, pool: DevicePool, offered: OfferedDevice) -> None:
         left = self._of(pool)
-        for counter, amount in _shares(offered):
+        for counter, amount in offered.counter_shares:
             left[counter] += amount
 
     def _of(self, pool: DevicePool) -> dict[CounterName, int]:
@@ -46,13 +40,7 @@ class CounterBalance:
             }
             for offered in (*pool.devices, *pool.elsewhere):
                 if offered.device.consumes_counters and self._tally.is_allocated(offered.id):
-                    for counter, amount in _shares(offered):
+                    for counter, amount in offered.counter_shares:
                         left[counter] -= amount
             self._left[pool] = left
         return left
-
-
-def _shares(offered: OfferedDevice) -> Iterator[tuple[CounterName, int]]:
-    for consumption in offered.device.consumes_counters:
-        for name, counter in consumption.counters.items():
-            yield (consumption.counter_set, name), parse(counter.value)

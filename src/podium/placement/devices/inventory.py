@@ -9,20 +9,27 @@ otherwise the order is by driver and name, then by the slice's name, then as lis
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
+from typing import NamedTuple
 
 from podium.kube.affinity import NodeSelector
 from podium.kube.cel import AttributeValue, DeviceSelectorError, SelectableDevice, compile_selector, selectable, version
 from podium.kube.devices import Device, DeviceAttribute, ResourceSlice
 from podium.kube.node import Node
 from podium.kube.quantity import parse
-from podium.kube.selector import compile_node_selector
+from podium.kube.selector import NodeTerms, compile_node_selector
 from podium.placement.devices.constraints import TypedValue, attribute_of, typed_value
 from podium.placement.devices.tally import DeviceID
 
 PoolID = tuple[str, str]
+CounterName = tuple[str, str]
+"""A counter set and a counter in it."""
+_NodeChoice = NodeTerms | frozenset[tuple[str | None, bool, NodeTerms | None]] | None
+"""Which nodes a slice chooses: all, those of a selector, or those that one of its devices chooses."""
 
 
 @dataclass(eq=False)
@@ -47,6 +54,15 @@ class OfferedDevice:
         device = self.device
         chosen = self.slice.spec.per_device_node_selection
         return self.whole and not (device.consumes_counters or device.taints or chosen)
+
+    @cached_property
+    def counter_shares(self) -> tuple[tuple[CounterName, int], ...]:
+        """What the device consumes of shared counters."""
+        return tuple(
+            ((consumption.counter_set, name), parse(counter.value))
+            for consumption in self.device.consumes_counters
+            for name, counter in consumption.counters.items()
+        )
 
     @cached_property
     def _values(self) -> SelectableDevice:
@@ -124,28 +140,62 @@ class DevicePool:
     def usable(self) -> bool:
         return not (self.incomplete or self.invalid)
 
+    @cached_property
+    def order(self) -> tuple[bool, PoolID]:
+        """Pools are searched in this order."""
+        return any(offered.device.binding_conditions for offered in self.devices), self.id
+
     def __str__(self) -> str:
         return "/".join(self.id)
 
 
 class NodeDevices:
-    """The pools that a node sees, in the order in which they are searched, and their devices in that order."""
+    """The pools that a node sees, in the order in which they are searched, and their devices in that order.
 
-    def __init__(self, pools: list[DevicePool], *, same_everywhere: bool) -> None:
-        self.pools = pools
-        self.places = [(pool, offered) for pool in pools if pool.usable for offered in pool.devices]
-        self.contradicts = any(pool.invalid for pool in pools)
+    Where many nodes see the same pools and each has some of its own, the former are their `common` devices.
+    """
+
+    def __init__(
+        self, pools: Iterable[DevicePool], *, same_everywhere: bool, common: NodeDevices | None = None
+    ) -> None:
+        self.own_pools = sorted(pools, key=_order)
+        self.common = common
+        self.contradicts: bool = any(pool.invalid for pool in self.own_pools) or (
+            common is not None and common.contradicts
+        )
         self.same_everywhere = same_everywhere
         """Whether every node that sees these pools can use each of their devices as any other can."""
+        self.common_places = 0
+        """How many places from the first on are those of the common devices, too."""
+        if common is not None:
+            self.common_places = common.places_before(self.own_pools[0].order) if self.own_pools else len(common.places)
         self._places_by_value: dict[str, dict[TypedValue | None, list[int]]] = {}
+
+    @cached_property
+    def pools(self) -> list[DevicePool]:
+        return self.own_pools if self.common is None else sorted([*self.common.pools, *self.own_pools], key=_order)
+
+    @cached_property
+    def places(self) -> list[tuple[DevicePool, OfferedDevice]]:
+        return [(pool, offered) for pool in self.pools if pool.usable for offered in pool.devices]
 
     @cached_property
     def _first_places(self) -> dict[PoolID, int]:
         return {pool.id: place for place, (pool, _offered) in reversed(list(enumerate(self.places)))}
 
+    def places_before(self, order: tuple[bool, PoolID]) -> int:
+        """How many places come before a pool that is not one of these."""
+        behind = islice(self.pools, bisect_left(self.pools, order, key=_order), None)
+        return next((self.first_place(pool.id) for pool in behind if pool.usable and pool.devices), len(self.places))
+
     def first_place(self, pool: PoolID) -> int:
         """Where the devices of a pool begin; behind all others, where there are none of it."""
         return self._first_places.get(pool, len(self.places))
+
+    def places_of(self, pool: PoolID) -> range:
+        """Where the devices of a pool stand, one behind the other."""
+        first = self.first_place(pool)
+        return range(first, first + len(self.places[first][0].devices) if first < len(self.places) else first)
 
     def places_with(self, attribute: str, value: TypedValue) -> list[int]:
         """Where the devices stand among the places that have a value of an attribute."""
@@ -158,6 +208,15 @@ class NodeDevices:
         return known.get(value, [])
 
 
+class _SeenAlike(NamedTuple):
+    """What nodes see that are chosen in the same ways: what each can use as any other can, and slices that they see
+    each in its own way; and all these slices by pool."""
+
+    common: NodeDevices
+    for_some: list[ResourceSlice]
+    slices: dict[PoolID, list[ResourceSlice]]
+
+
 class DeviceInventory:
     """All slices of a cluster. Devices of slices that a previous inventory had too keep their answers."""
 
@@ -167,7 +226,8 @@ class DeviceInventory:
         self._shared: list[ResourceSlice] = []
         self._of_pool: dict[PoolID, list[ResourceSlice]] = {}
         self._seen: dict[str, tuple[Node, NodeDevices]] = {}
-        self._same_slices: dict[tuple[str, ...], NodeDevices] = {}
+        self._choices: dict[_NodeChoice, set[str]] = {}
+        self._common: dict[tuple[_NodeChoice, ...], _SeenAlike] = {}
         self._seeing: dict[PoolID, list[NodeDevices]] = {}
         before = previous._offered if previous else {}
         for each in slices:
@@ -176,6 +236,7 @@ class DeviceInventory:
             self._of_pool.setdefault(_pool_id(each), []).append(each)
             if not each.spec.node_name or each.spec.shared_counters:
                 self._shared.append(each)
+                self._choices.setdefault(_choice_of(each), set()).add(each.name)
             else:
                 self._on_node.setdefault(each.spec.node_name, []).append(each)
 
@@ -191,27 +252,53 @@ class DeviceInventory:
     def devices(self, node: Node) -> NodeDevices:
         """What a node sees; the same object while nothing of it changes."""
         known = self._seen.get(node.name)
-        if known is None or (known[0] is not node and (self._shared or known[0].labels != node.labels)):
+        if known is None or (known[0] is not node and self._shared and known[0].labels != node.labels):
+            if known is not None:
+                self._unregister(known[1])
             known = self._seen[node.name] = (node, self._seen_by(node))
         return known[1]
 
     def seeing(self, pool: PoolID) -> Sequence[NodeDevices]:
-        """What nodes see that see a pool."""
+        """The devices of nodes that see a pool; for one of their common devices only these."""
         return self._seeing.get(pool, ())
 
     def _seen_by(self, node: Node) -> NodeDevices:
+        choices = tuple(choice for choice in self._choices if _chooses(choice, node))
+        known = self._common.get(choices)
+        if known is None:
+            known = self._common[choices] = self._seen_alike(choices)
+        common, for_some, slices = known
         own = self._on_node.get(node.name, ())
-        relevant = [each for each in (*own, *self._shared) if _is_relevant(each, node)]
-        same = not own and not any(_is_for_some(each) for each in relevant)
-        names = tuple(each.name for each in relevant)
-        found = self._same_slices.get(names) if same else None
-        if found is None:
-            found = NodeDevices(self._gathered(relevant), same_everywhere=same)
-            for pool in found.pools:
-                self._seeing.setdefault(pool.id, []).append(found)
-            if same:
-                self._same_slices[names] = found
-        return found
+        if not own and not for_some:
+            return common
+        if any(_pool_id(each) in slices for each in own):
+            everything = [*own, *(each for found in slices.values() for each in found)]
+            return self._registered(NodeDevices(self._gathered(everything), same_everywhere=False))
+        gathered = self._gathered((*own, *for_some))
+        return self._registered(NodeDevices(gathered, same_everywhere=False, common=common if common.pools else None))
+
+    def _seen_alike(self, choices: tuple[_NodeChoice, ...]) -> _SeenAlike:
+        """What is the same for all nodes that are chosen in the same ways."""
+        names = {name for choice in choices for name in self._choices[choice]}
+        slices: dict[PoolID, list[ResourceSlice]] = {}
+        for each in self._shared:
+            if each.name in names:
+                slices.setdefault(_pool_id(each), []).append(each)
+        for_some = [each for found in slices.values() if any(map(_is_for_some, found)) for each in found]
+        some = {_pool_id(each) for each in for_some}
+        alike = [each for identity, found in slices.items() if identity not in some for each in found]
+        common = self._registered(NodeDevices(self._gathered(alike), same_everywhere=True))
+        return _SeenAlike(common, for_some, slices)
+
+    def _registered(self, devices: NodeDevices) -> NodeDevices:
+        for pool in devices.own_pools:
+            self._seeing.setdefault(pool.id, []).append(devices)
+        return devices
+
+    def _unregister(self, devices: NodeDevices) -> None:
+        if not devices.same_everywhere:
+            for pool in devices.own_pools:
+                self._seeing[pool.id].remove(devices)
 
     def _gathered(self, relevant: Sequence[ResourceSlice]) -> list[DevicePool]:
         seen: dict[PoolID, list[ResourceSlice]] = {}
@@ -222,8 +309,7 @@ class DeviceInventory:
                 known.clear()
             if each.spec.pool.generation >= newest:
                 known.append(each)
-        pools = [pool for identity, found in seen.items() if (pool := self._pool(identity, found)) is not None]
-        return sorted(pools, key=lambda pool: (_needs_conditions(pool), pool.id))
+        return [pool for identity, found in seen.items() if (pool := self._pool(identity, found)) is not None]
 
     def _pool(self, identity: PoolID, found: list[ResourceSlice]) -> DevicePool | None:
         """The pool; None where it is obsolete."""
@@ -271,17 +357,37 @@ def _is_for_some(each: ResourceSlice) -> bool:
     return bool(spec.node_name or spec.per_device_node_selection) or any(each.binds_to_node for each in spec.devices)
 
 
-def _needs_conditions(pool: DevicePool) -> bool:
-    return any(offered.device.binding_conditions for offered in pool.devices)
+def _order(pool: DevicePool) -> tuple[bool, PoolID]:
+    return pool.order
 
 
-def _is_relevant(each: ResourceSlice, node: Node) -> bool:
+def _choice_of(each: ResourceSlice) -> _NodeChoice:
+    """How a slice chooses nodes that is not made for one of them by name."""
     spec = each.spec
-    if spec.shared_counters:
+    if spec.shared_counters or spec.all_nodes:
+        return None
+    if spec.node_selector is not None:
+        return compile_node_selector(spec.node_selector)
+    devices = spec.devices if spec.per_device_node_selection else ()
+    return frozenset(
+        (
+            device.node_name,
+            device.all_nodes,
+            None if device.node_selector is None else compile_node_selector(device.node_selector),
+        )
+        for device in devices
+    )
+
+
+def _chooses(choice: _NodeChoice, node: Node) -> bool:
+    if choice is None:
         return True
-    if spec.node_name or spec.all_nodes or spec.node_selector is not None:
-        return node_matches(node, spec.node_name, all_nodes=spec.all_nodes, selector=spec.node_selector)
-    return spec.per_device_node_selection and any(device_matches(node, device) for device in spec.devices)
+    if isinstance(choice, NodeTerms):
+        return choice.matches(node.labels, node.name)
+    return any(
+        node.name == name if name else every or (terms is not None and terms.matches(node.labels, node.name))
+        for name, every, terms in choice
+    )
 
 
 def device_matches(node: Node, device: Device) -> bool:

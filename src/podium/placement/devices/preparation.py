@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -21,9 +21,9 @@ from podium.kube.devices import (
     ResourceClaim,
 )
 from podium.kube.node import Node
-from podium.placement.devices.capacity import fits
+from podium.placement.devices.capacity import Consumption, consumption
 from podium.placement.devices.inventory import DevicePool, NodeDevices, OfferedDevice, PoolID, device_matches
-from podium.placement.devices.tally import DeviceTally
+from podium.placement.devices.tally import DeviceID, DeviceTally
 
 NO_NODE: Final = Node()
 NOTHING_IN_USE: Final = DeviceTally()
@@ -51,7 +51,9 @@ class PreparedRequest:
     expired: Callable[[], bool] = never
     """Whether the time for a node is over: asked before selectors are evaluated and in their loops."""
     _selectable: dict[OfferedDevice, bool] = field(default_factory=dict)
+    _consumption: dict[OfferedDevice, Consumption] = field(default_factory=dict)
     _unevaluated: dict[NodeDevices, list[int]] = field(default_factory=dict)
+    _reopened: dict[NodeDevices, set[PoolID]] = field(default_factory=dict)
     _begin: dict[NodeDevices, int] = field(default_factory=dict)
     full: dict[PoolID, set[OfferedDevice]] = field(default_factory=dict)
     """Devices that have too little capacity left, by pool; to be forgotten when their use changes."""
@@ -86,6 +88,13 @@ class PreparedRequest:
             self._selectable[offered] = known
         return known
 
+    def consumption(self, offered: OfferedDevice) -> Consumption:
+        """What the request consumes of a device."""
+        known = self._consumption.get(offered)
+        if known is None:
+            known = self._consumption[offered] = consumption(offered.device.capacity, self.request.capacity)
+        return known
+
     def begin(self, devices: NodeDevices) -> int:
         """The first place of which it is not known that its device is not selected or has too little capacity left."""
         places, at = devices.places, self._begin.get(devices, 0)
@@ -102,12 +111,19 @@ class PreparedRequest:
         self.full.pop(pool, None)
         for devices, at in self._begin.items():
             self._begin[devices] = min(at, devices.first_place(pool))
+        for reopened in self._reopened.values():
+            reopened.add(pool)
 
-    def unevaluated(self, devices: NodeDevices) -> list[int]:
-        """The places of devices that selectors have said nothing of yet."""
-        places, known = devices.places, self._selectable
-        left = self._unevaluated.get(devices, range(len(places)))
-        found = self._unevaluated[devices] = [place for place in left if places[place][1] not in known]
+    def unevaluated(self, devices: NodeDevices, in_use: Container[DeviceID]) -> list[int]:
+        """The places of devices that are not in use and that selectors have said nothing of yet, in order."""
+        places, known, reopened = devices.places, self._selectable, self._reopened.setdefault(devices, set())
+        left: Iterable[int] = self._unevaluated.get(devices, range(len(places)))
+        if reopened:
+            left = sorted({*left, *(place for pool in reopened for place in devices.places_of(pool))})
+            reopened.clear()
+        found = self._unevaluated[devices] = [
+            place for place in left if places[place][1] not in known and places[place][1].id not in in_use
+        ]
         return found
 
 
@@ -241,8 +257,7 @@ def _all_devices(
             state = "currently being updated" if pool.incomplete else "currently invalid"
             raise AllocationError(f"{place}: asks for all devices, but resource pool {pool} is {state}")
         for offered in pool.devices:
-            if prepared.can_take(offered, node) and fits(
-                offered.device.capacity, prepared.request.capacity, tally.consumed.get(offered.id, {}), {}
-            ):
+            in_use = tally.consumed.get(offered.id, {})
+            if prepared.can_take(offered, node) and prepared.consumption(offered).fits(in_use, {}):
                 found.append(offered)
     return found

@@ -25,7 +25,7 @@ from podium.kube.devices import (
     ResourceClaim,
 )
 from podium.kube.node import Node
-from podium.placement.devices.capacity import ConsumedAmount, consumed_amounts, fits
+from podium.placement.devices.capacity import ConsumedAmount
 from podium.placement.devices.constraints import ConstraintState
 from podium.placement.devices.counters import CounterBalance
 from podium.placement.devices.inventory import DevicePool, NodeDevices, OfferedDevice
@@ -79,6 +79,8 @@ class Solution(NamedTuple):
     claims: Sequence[PreparedClaim]
     chosen: Sequence[Sequence[ChosenDevice]]
     picked: Sequence[Sequence[int]]
+    looked_at: int
+    """How many places, from the first on, the search may have looked at: what is behind them did not count."""
 
     def allocations(self, node_name: str, new_share: Callable[[], str] = _new_share) -> list[Allocation]:
         return [
@@ -124,7 +126,7 @@ def _first_free(
     """
     in_use, taken = tally.dedicated, set[DeviceID]()
     chosen: list[list[ChosenDevice]] = []
-    requests = 0
+    requests = looked_at = 0
     for claim in claims:
         if claim.constraints:
             return None, False
@@ -136,7 +138,7 @@ def _first_free(
                 return None, False
             requests += 1
             left = request.count
-            for _pool, offered in devices.places:
+            for place, (_pool, offered) in enumerate(devices.places):
                 if offered.id in in_use or offered.id in taken or not request.selects(offered):
                     continue
                 if not offered.plain or offered.id in tally.consumed:
@@ -145,10 +147,11 @@ def _first_free(
                 of_claim.append(ChosenDevice(request, offered))
                 left -= 1
                 if not left:
+                    looked_at = max(looked_at, place + 1)
                     break
             if left:
                 return None, requests == 1
-    return Solution(claims, chosen, [[0] * len(claim.requests) for claim in claims]), True
+    return Solution(claims, chosen, [[0] * len(claim.requests) for claim in claims], looked_at), True
 
 
 @dataclass(eq=False)
@@ -189,13 +192,14 @@ class _Search:
         self._consumed: dict[DeviceID, Consumed] = {}
         self._chosen: list[list[ChosenDevice]] = [[] for _ in claims]
         self._picked: list[list[int]] = [[0] * len(claim.requests) for claim in claims]
+        self._looked_at = 0
 
     def run(self) -> Solution | None:
         try:
             found = self._claim(0)
         except _TooManyError:
             return None
-        return Solution(self._claims, self._chosen, self._picked) if found else None
+        return Solution(self._claims, self._chosen, self._picked, self._looked_at) if found else None
 
     @cached_property
     def _pool_of(self) -> dict[OfferedDevice, DevicePool]:
@@ -248,6 +252,7 @@ class _Search:
         constraints, name = self._constraints[claim], request.parent or request.name
         for place in self._candidates(claim, request, start):
             pool, offered = self._places[place]
+            self._looked_at = max(self._looked_at, place + 1)
             if offered in request.full.get(pool.id, ()) or self._is_in_use(claim, request, offered.id):
                 continue
             if not request.can_take(offered, self._node):
@@ -274,13 +279,12 @@ class _Search:
             required = constraint.required(request.parent or request.name, _subrequest(request))
             if required is not None:
                 in_use: Container[DeviceID] = () if request.request.admin_access else self._tally.dedicated
-                unevaluated = [
-                    place
-                    for place in request.unevaluated(self._node_devices)
-                    if place >= start and self._places[place][1].id not in in_use
-                ]
                 fitting = self._node_devices.places_with(*required)
-                return sorted({*fitting[bisect_left(fitting, start) :], *unevaluated})
+                fitting = fitting[bisect_left(fitting, start) :]
+                unevaluated = request.unevaluated(self._node_devices, in_use)
+                if not unevaluated or unevaluated[-1] < start:
+                    return fitting
+                return sorted({*fitting, *unevaluated[bisect_left(unevaluated, start) :]})
         return range(max(start, request.begin(self._node_devices)), len(self._places))
 
     def _or_undo(self, mark: _Mark, claim: int, number: int, request: PreparedRequest, index: int, start: int) -> bool:
@@ -304,7 +308,7 @@ class _Search:
             return True
         in_use = self._tally.consumed.get(offered.id, {})
         being_allocated = self._consumed.get(offered.id, {})
-        return fits(offered.device.capacity, request.request.capacity, in_use, being_allocated)
+        return request.consumption(offered).fits(in_use, being_allocated)
 
     def _take(
         self, claim: int, request: PreparedRequest, pool: DevicePool, offered: OfferedDevice, *, must: bool
@@ -337,13 +341,12 @@ class _Search:
         return mark
 
     def _choose(self, mark: _Mark) -> None:
-        device, request = mark.offered.device, mark.request
+        request = mark.request
         consumed: dict[str, ConsumedAmount] | None = None
         if mark.dedicated:
             self._taken.setdefault(mark.offered.id, set()).add(mark.claim)
         else:
-            consumed = consumed_amounts(device.capacity, request.request.capacity)
-            mark.consumed = {name: amount.nano for name, amount in consumed.items()}
+            consumed, mark.consumed, _whole, _is_allowed = request.consumption(mark.offered)
             mark.was_consumed = mark.offered.id in self._consumed
             consume(self._consumed, mark.offered.id, mark.consumed)
         self._chosen[mark.claim].append(ChosenDevice(request, mark.offered, consumed))

@@ -21,7 +21,6 @@ from podium.kube.devices import (
     DeviceTaint,
 )
 from podium.placement.devices import AllocationError, DeviceID, DevicePool
-from podium.placement.devices.capacity import fits
 from podium.placement.devices.constraints import attribute_of
 from podium.placement.devices.counters import CounterBalance
 from podium.placement.devices.inventory import OfferedDevice, device_matches
@@ -187,7 +186,7 @@ def _hindrance(
         return f"with the taint {' and '.join(map(taint_text, taints))}"
     if offered.id in uses.tally.dedicated and not request.admin_access:
         return f"in use by claim {listed(holders.get(offered.id, ('being bound',)))}"
-    if not fits(device.capacity, request.capacity, uses.tally.consumed.get(offered.id, {}), {}):
+    if not prepared.consumption(offered).fits(uses.tally.consumed.get(offered.id, {}), {}):
         return "without enough capacity left"
     if device.consumes_counters and not uses.tally.is_allocated(offered.id):
         if not counters.take(pool, offered):
