@@ -26,7 +26,8 @@ from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination, Refu
 from podium.framework.extender import EXTENDER, interested
 from podium.framework.normalize import Scores
 from podium.framework.notes import SharedNoteError
-from podium.framework.profile import PreFilterOutcome, ProfileRuntime, ScoreTable
+from podium.framework.profile import PreFilterOutcome, ProfileRuntime
+from podium.framework.score_table import ScoreTable
 from podium.framework.status import Code, PluginError, Status
 from podium.framework.timer import Step
 

@@ -28,7 +28,7 @@ from podium.framework.extender import (
     interested,
 )
 from podium.framework.handle import Handle
-from podium.framework.profile import ScoreTable
+from podium.framework.score_table import ScoreTable
 from podium.framework.status import PluginError, Status
 from podium.kube import Node, Pod
 

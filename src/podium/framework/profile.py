@@ -35,13 +35,15 @@ from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, PostFilterResult, Refusals, refusal_of
 from podium.framework.gang import GangPlugin
 from podium.framework.handle import Handle
-from podium.framework.methods import FilterMethods, PreEnqueueMethods, PreFilterMethods, PreScoreMethods, ScoreMethods
+from podium.framework.in_force import InForce, filters_in_force
+from podium.framework.methods import FilterMethods, PreEnqueueMethods, PreScoreMethods, ScoreMethods
 from podium.framework.normalize import Scores
 from podium.framework.notes import check_notes, shared_notes
 from podium.framework.placements import PlacementGeneratePlugin, PlacementScorePlugin
 from podium.framework.plugin import Plugin, Scope
 from podium.framework.plugin_failures import PluginFailure
 from podium.framework.protocols import AdjustPods
+from podium.framework.score_table import ScoreTable
 from podium.framework.status import NO_WAITS, SKIP, SUCCESS, Code, PluginError, Status, Wait, Waits, code_of
 from podium.framework.timer import Step
 from podium.framework.verdict import Verdict
@@ -56,44 +58,6 @@ class PreFilterOutcome(NamedTuple):
     status: Status | None
     node_names: frozenset[str] | None
     restricting: frozenset[str]
-
-
-class ScoreTable:
-    """Weighted scores per plugin and in sum, one entry per feasible node."""
-
-    __slots__ = ("_by_plugin", "_rows", "total")
-
-    def __init__(self, by_plugin: Mapping[str, Scores | int], total: Scores, rows: Rows | None = None) -> None:
-        """A plugin may have one score for all nodes. Its scores are those at `rows`, where these are given."""
-        self._by_plugin = by_plugin
-        self._rows = rows
-        self.total = total
-
-    @property
-    def by_plugin(self) -> dict[str, Scores]:
-        rows, entries = self._rows, len(self.total)
-        return {
-            name: for_each(scores, entries) if rows is None or isinstance(scores, int) else scores[rows]
-            for name, scores in self._by_plugin.items()
-        }
-
-    def of(self, rows: Rows) -> ScoreTable:
-        """The entries at some positions; plugins' are picked out when they are asked for."""
-        return ScoreTable(self._by_plugin, self.total[rows], rows)
-
-
-class InForce(NamedTuple):
-    """The filters that have something to say about a pod, and how far they look."""
-
-    filters: tuple[FilterMethods, ...]
-    moving: tuple[FilterMethods, ...]
-    """Those that pods on the node can move."""
-    beyond_rows: bool
-    """Some depend on more than each node's own row."""
-    followers: tuple[PreFilterMethods, ...]
-    """PreFilter plugins whose notes follow pods that come and go."""
-    sums_only: bool
-    """No filter looks at more of a node's pods than sums and their number, and no notes follow them."""
 
 
 class ProfileRuntime:
@@ -292,20 +256,7 @@ class ProfileRuntime:
         skipped = frozenset(cycle.skipped_filters)
         known = self._in_force.get(skipped)
         if known is None:
-            filters = tuple(plugin for plugin in self.filters if plugin.name not in skipped)
-            furthest = max((plugin.scope for plugin in filters), default=Scope.NODE)
-            followers = tuple(
-                plugin
-                for plugin in self.pre_filters
-                if plugin.name not in skipped and (plugin.add_pod is not None or plugin.remove_pod is not None)
-            )
-            known = self._in_force[skipped] = InForce(
-                filters,
-                tuple(plugin for plugin in filters if plugin.scope > Scope.NODE),
-                beyond_rows=furthest == Scope.CLUSTER,
-                followers=followers,
-                sums_only=furthest <= Scope.TOTALS and not followers,
-            )
+            known = self._in_force[skipped] = filters_in_force(self.filters, self.pre_filters, skipped)
         return known
 
     def _filters_beside_sums(self, cycle: Cycle, row: int, others: list[PlacedPod]) -> Status | None:

@@ -25,7 +25,8 @@ from podium.engine.answer_cache.scores import CachedScore, CachedScores
 from podium.engine.decide import NodeSearch
 from podium.framework.cycle import Cycle
 from podium.framework.normalize import Scores
-from podium.framework.profile import ProfileRuntime, ScoreTable
+from podium.framework.profile import ProfileRuntime
+from podium.framework.score_table import ScoreTable
 from podium.framework.status import SUCCESS, Code
 from podium.framework.timer import Step
 from podium.framework.watermarks import Watermarks

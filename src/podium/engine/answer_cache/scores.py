@@ -20,7 +20,8 @@ from podium.framework.cycle import Cycle
 from podium.framework.methods import PreScoreMethods, ScoreMethods
 from podium.framework.normalize import MAX_SCORE, Scores
 from podium.framework.plugin import Scope
-from podium.framework.profile import ProfileRuntime, ScoreTable
+from podium.framework.profile import ProfileRuntime
+from podium.framework.score_table import ScoreTable
 from podium.framework.status import PluginError
 from podium.framework.timer import Step
 
