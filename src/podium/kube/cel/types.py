@@ -169,6 +169,8 @@ class Bindings:
     def __init__(self, found: dict[CelType, CelType] | None = None) -> None:
         self._found = found or {}
         self._replaced: list[tuple[CelType, CelType | None]] = []
+        self._resolved: dict[tuple[CelType, bool], CelType] = {}
+        """What types were resolved to since a parameter was found; types that nest deep share their inner ones."""
 
     def assign(self, one: CelType, other: CelType) -> bool:
         """Whether a value of one type fits where the other is asked for; remembers what parameters that needs."""
@@ -178,6 +180,7 @@ class Bindings:
         self._replaced.clear()
         if self._fits_all(ones, others):
             return True
+        self._resolved.clear()
         for variable, before in reversed(self._replaced):
             if before is None:
                 del self._found[variable]
@@ -189,8 +192,14 @@ class Bindings:
         """The type with its parameters replaced by what they were found to be; others stay, or become dyn."""
         if not found.open:
             return found
-        if is_nearly_used():
-            return on_fresh_stack(lambda: self.resolve(found, free_as_dyn=free_as_dyn))
+        known = self._resolved.get((found, free_as_dyn))
+        if known is None:
+            work = self._resolve
+            known = on_fresh_stack(work, found, free_as_dyn) if is_nearly_used() else work(found, free_as_dyn)
+            self._resolved[found, free_as_dyn] = known
+        return known
+
+    def _resolve(self, found: CelType, free_as_dyn: bool) -> CelType:
         bound = self._found.get(found)
         if bound is not None:
             return self.resolve(bound, free_as_dyn=free_as_dyn)
@@ -253,6 +262,7 @@ class Bindings:
     def _replace(self, variable: CelType, found: CelType) -> None:
         self._replaced.append((variable, self._found.get(variable)))
         self._found[variable] = found
+        self._resolved.clear()
 
     def _occurs(self, variable: CelType, within: CelType) -> bool:
         if variable == within:
