@@ -243,6 +243,15 @@ def _overlooks_what_a_list_hides(patch: pytest.MonkeyPatch) -> None:
         return had and after is not None and after.status.allocation is None
 
     patch.setattr(hints, "gave_up_devices", gave_up_devices)
+    # Few runs meet it. The one that is known to has no request for the pod of a refused claim.
+    _reports_a_refused_claim_at_once(patch)
+
+
+def _reports_a_refused_claim_at_once(patch: pytest.MonkeyPatch) -> None:
+    async def look_at(self: Any, pod: Any) -> None:
+        await asyncio.sleep(0)
+
+    patch.setattr(ClaimWriter, "_look_at", look_at)
 
 
 VARIANTS = [
@@ -266,11 +275,12 @@ VARIANTS = [
     Variant("the mates of a gang's first member are lost", _loses_the_mates, 1, "gangs"),
     Variant("a pod counts for its quota when it is bound", _counts_bound_pods_only, 1, "quotas", QUOTAS_HELD),
     Variant("a pod that goes still counts for its quota", _counts_no_pod_that_goes, 1, "quotas", QUOTAS_HELD),
-    Variant("an unanswered write of a claim counts as failed", _gives_up_unanswered_claims, 23, "devices", ONE_OWNER),
+    Variant("an unanswered write of a claim counts as failed", _gives_up_unanswered_claims, 102, "devices", ONE_OWNER),
     Variant("devices about to be given count as free", _counts_no_device_in_flight, 1, "devices", ONE_OWNER),
     Variant("devices given back count as taken", _counts_every_device_for_ever, 1, "devices", DEVICES_COUNTED),
     Variant("pods that are gone keep their devices", _keeps_claims_of_pods_that_are_gone, 1, "devices", NONE_UNUSED),
     Variant(
         "devices of a claim that a list lacks wake no pod", _overlooks_what_a_list_hides, 9117, "devices", NO_POD_LOST
     ),
+    Variant("a refused claim fails a bound pod", _reports_a_refused_claim_at_once, 20045, "devices", NO_POD_LOST),
 ]

@@ -33,10 +33,6 @@ def test_all_invariants_hold_with_each_workload(name: str) -> None:
         assert outcome.bound > 0
 
 
-def test_pods_are_woken_where_a_list_hides_that_devices_were_given_up() -> None:
-    assert run_scenario(9117, WORKLOADS["devices"], REGISTRY).violations == [], reproduce(9117, "devices")
-
-
 def test_a_few_seeds_have_every_kind_of_fault_and_check_every_invariant() -> None:
     summary = Summary()
     for outcome in run_seeds(range(201, 209), None, jobs=2):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from podium.client import Client
 from podium.framework import ManualClock, Nomination, Status
-from podium.kube import Pod
+from podium.kube import ObjectMeta, Pod, ResourceClaim
 from podium.live.claim_writer import ClaimWriter
 from podium.live.pod_status import PodStatuses
 from podium.live.write_failures import WriteFailures
@@ -77,7 +77,9 @@ class World:
             latest=lambda _pod: self.known,
             learn=self._learn,
             spawn=asyncio.ensure_future,
-            claims=ClaimWriter(client, CLOCK, lambda _claim: None, self.complaints.append, lambda **_how: None),
+            claims=ClaimWriter(
+                client, CLOCK, lambda _claim: None, self._learn, self.complaints.append, lambda **_how: None
+            ),
         )
 
     def _learn(self, data: bytes) -> Pod:
@@ -214,6 +216,34 @@ def test_a_pod_found_to_be_bound_by_somebody_else_is_known_to_be_there_before_an
 
     server, _world = play(story)
     assert server.written == []
+
+
+def test_a_pod_bound_by_another_leader_is_known_to_be_there_when_its_claim_is_refused_and_keeps_it() -> None:
+    async def story(server: Server, world: World) -> None:
+        pod = world.pod
+        server.bound_elsewhere = replace(pod, spec=replace(pod.spec, node_name="n2"))
+        metadata = ObjectMeta(name="cl", namespace="default", deletion_timestamp="2026-01-01T00:00:00Z")
+        claim = ResourceClaim(metadata=metadata)
+        effect = world.writer.reserve_claim(claim, None, pod)
+        assert isinstance(effect, Awaitable)
+        assert await effect == Status.error("claim default/cl got deleted in the meantime")
+        assert world.pod.node_name == "n2"
+        world.statuses.write(pod, FIRST)
+        world.writer.release_claim(claim, pod)
+
+    server, _world = play(story)
+    assert server.written == []
+
+
+def test_a_pod_that_is_not_bound_lets_go_of_its_claim() -> None:
+    async def story(server: Server, world: World) -> None:
+        claim = ResourceClaim(metadata=ObjectMeta(name="cl", namespace="default"))
+        world.writer.release_claim(claim, world.pod)
+        while not server.written:
+            await asyncio.sleep(0.01)
+
+    server, _world = play(story)
+    assert server.written == [""]
 
 
 def test_annotations_are_merged_into_the_very_pod_and_a_refusal_is_told() -> None:

@@ -4,6 +4,9 @@ A write names the version it is based on. Where the claim has changed meanwhile,
 times. One that is not answered is sent again, so that no device is given twice because an answer was lost. What the API
 server answers is taken over at once, before the watch brings it: pods that wait for the claim are tried again, and the
 claim shows its devices itself.
+
+A claim that was changed by another may mean that another leader placed the pod and the watch has not shown it yet.
+So the pod is read too before a write counts as refused: one that is bound is not reported as unscheduled.
 """
 
 from __future__ import annotations
@@ -41,44 +44,51 @@ class Created(Protocol):
 
 
 class ClaimWriter:
-    """Writes to claims. `learn` is shown the JSON of a claim that the API server answered with, and gives the claim."""
+    """Writes to claims. `learn` is shown the JSON of a claim that the API server answered with, and gives the claim;
+    `learn_pod` the same of a pod."""
 
     def __init__(
         self,
         client: Client,
         clock: Clock,
         learn: Callable[[bytes], ResourceClaim | None],
+        learn_pod: Callable[[bytes], Pod | None],
         report: Callable[[str], None],
         created: Created,
     ) -> None:
         self._client = client
         self._clock = clock
         self._learn = learn
+        self._learn_pod = learn_pod
         self._report = report
         self._created = created
 
     async def reserve(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> Status | None:
         """Write that a pod uses a claim, with what it is given where it has nothing yet."""
         try:
-            for number in range(TRIES):
-                try:
-                    await self._reserve(claim, allocation, pod)
-                    return None
-                except ApiError as error:
-                    hidden = error.status >= 500  # an error may hide that it was carried out
-                    if not hidden and (not error.conflict or number == TRIES - 1):
-                        return _refusal(claim, allocation, error)
-                    await asyncio.sleep(PAUSE)
-                    claim = await self._read(claim)
-                    if _has_what_was_written(claim, allocation, pod):
-                        return None
-                    if hidden:
-                        return _refusal(claim, allocation, error)
+            await self._reserve_in_tries(claim, allocation, pod)
         except _RefusedError as error:
+            await self._look_at(pod)
             return Status.error(str(error))
         except ClientError as error:
             return Status.error(str(error))
         return None
+
+    async def _reserve_in_tries(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
+        for number in range(TRIES):
+            try:
+                await self._reserve(claim, allocation, pod)
+                return
+            except ApiError as error:
+                hidden = error.status >= 500  # an error may hide that it was carried out
+                if not hidden and (not error.conflict or number == TRIES - 1):
+                    raise _refusal(claim, allocation, error) from None
+                await asyncio.sleep(PAUSE)
+                claim = await self._read(claim)
+                if _has_what_was_written(claim, allocation, pod):
+                    return
+                if hidden:
+                    raise _refusal(claim, allocation, error) from None
 
     async def _reserve(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
         if claim.metadata.deletion_timestamp is not None:
@@ -197,15 +207,29 @@ class ClaimWriter:
             pause = min(pause * 2, LONGEST_PAUSE)
 
     async def _read(self, claim: ResourceClaim) -> ResourceClaim:
-        """The claim as it is now; asked until there is an answer."""
+        """The claim as it is now."""
+        try:
+            return self._learn(await self._get(_path(claim))) or claim
+        except ApiError as error:
+            message = f"get updated claim {claim.key} after conflict: {error.message}"
+            raise _RefusedError(message) from None
+
+    async def _look_at(self, pod: Pod) -> None:
+        """Take over where a pod is."""
+        try:
+            self._learn_pod(await self._get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"))
+        except ClientError:
+            return  # it is gone, or the watch will say more
+
+    async def _get(self, path: str) -> bytes:
+        """An object as it is now; asked until there is an answer."""
         pause = PAUSE
         while True:
             try:
-                return self._learn(await self._client.get(_path(claim))) or claim
+                return await self._client.get(path)
             except ApiError as error:
                 if not worth_repeating(error):
-                    message = f"get updated claim {claim.key} after conflict: {error.message}"
-                    raise _RefusedError(message) from None
+                    raise
             except Unreachable as error:
                 if error.lasting:
                     raise
@@ -213,9 +237,9 @@ class ClaimWriter:
             pause = min(pause * 2, LONGEST_PAUSE)
 
 
-def _refusal(claim: ResourceClaim, allocation: Allocation | None, error: ApiError) -> Status:
+def _refusal(claim: ResourceClaim, allocation: Allocation | None, error: ApiError) -> _RefusedError:
     what = "allocation and reservation" if allocation else "reservation"
-    return Status.error(f"add {what} to claim {claim.key}: {error.message}")
+    return _RefusedError(f"add {what} to claim {claim.key}: {error.message}")
 
 
 def _has_what_was_written(claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> bool:

@@ -96,6 +96,7 @@ class LiveScheduler:
                 client,
                 clock,
                 self._learn_claim,
+                self._learn,
                 LOG.warning,
                 created=_count_nothing if metrics is None else metrics.claims.created,
             ),

@@ -254,6 +254,10 @@ class LiveWriter:
         self._spawn(self._claims.delete(claim))
 
     def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
+        """Let go of a claim, unless the pod turned out to be bound by another leader: then it uses the claim."""
+        known = self._latest(pod)
+        if known is not None and known.node_name:
+            return
         self._spawn(self._claims.release(claim, pod))
 
     def deallocate_claim(self, claim: ResourceClaim) -> None:
