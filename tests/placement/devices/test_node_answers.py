@@ -144,6 +144,51 @@ def test_an_error_is_met_on_a_device_that_was_in_use_when_others_were_looked_at(
     assert list(answers.errors.values()) == ["claim ns/cl: selector #0: CEL runtime error: no such key: s"]
 
 
+def counting(name: str, *devices: str) -> list[Obj]:
+    consumed = [{"counterSet": "set", "counters": {"n": {"value": "1"}}}]
+    return [device(f"{name}{each}", consumesCounters=consumed) for each in devices]
+
+
+def test_a_pool_that_is_short_of_counters_is_passed_over_until_they_are_given_back() -> None:
+    sets = [{"name": "set", "counters": {"n": {"value": "2"}}}]
+    pools = [
+        each
+        for name in "ab"
+        for each in (
+            slice_(f"{name}-set", pool=name, count=2, sharedCounters=sets, **EVERYWHERE),
+            slice_(name, *counting(name, "1", "2", "3"), pool=name, count=2, **EVERYWHERE),
+        )
+    ]
+    cluster, uses = make(1, *pools)
+    answers, claims = NodeAnswers(cluster, uses), asked(request("q"), request("r", count=2))
+    answers.refresh(claims, lambda: never)
+    assert given(answers, 0) == ["a1", "a2", "b1"]
+    take(cluster, "a", "a1", "a2")
+    answers.refresh(claims, lambda: never)
+    assert given(answers, 0) is None
+    answers, two = NodeAnswers(cluster, uses), asked(request(count=2))
+    answers.refresh(two, lambda: never)
+    assert given(answers, 0) == ["b1", "b2"]
+    give_back(cluster, "a", "a1", "a2")
+    answers.refresh(two, lambda: never)
+    assert given(answers, 0) == ["a1", "a2"]
+
+
+def test_a_pool_that_is_short_for_one_node_may_not_be_for_another_that_sees_other_slices_of_it() -> None:
+    sets = [{"name": "set", "counters": {"n": {"value": "1"}}}]
+    cluster, uses = make(
+        2,
+        slice_("set", count=3, sharedCounters=sets, **EVERYWHERE),
+        slice_("a", *counting("a", "1"), count=3, **EVERYWHERE),
+        slice_("b", *counting("b", "1"), count=3, nodeName="n0"),
+        slice_("c", device("c1"), count=3, nodeName="n1"),
+    )
+    take(cluster, "p", "b1")
+    answers = NodeAnswers(cluster, uses)
+    answers.refresh(asked(), lambda: never)
+    assert (given(answers, 0), given(answers, 1)) == (None, ["a1"])
+
+
 def _device(dice: random.Random, name: str, *, counted: bool) -> Obj:
     fields: Obj = {"attributes": {"m": {"int": dice.randint(1, 3)}}}
     if dice.random() < 0.1:

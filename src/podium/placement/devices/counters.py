@@ -6,6 +6,8 @@ is refused while any counter of the pool is short, also one that it does not use
 
 from __future__ import annotations
 
+from collections import Counter
+
 from podium.placement.devices.inventory import CounterName, DevicePool, OfferedDevice
 from podium.placement.devices.tally import DeviceTally
 
@@ -16,10 +18,12 @@ class CounterBalance:
     def __init__(self, tally: DeviceTally) -> None:
         self._tally = tally
         self._left: dict[DevicePool, dict[CounterName, int]] = {}
+        self._taken: Counter[DevicePool] = Counter()
 
     def take(self, pool: DevicePool, offered: OfferedDevice) -> bool:
         """Take a device's share; False where the pool is short then, and nothing was taken."""
         left = self._of(pool)
+        self._taken[pool] += 1
         for counter, amount in offered.counter_shares:
             left[counter] = left.get(counter, 0) - amount
         if all(amount >= 0 for amount in left.values()):
@@ -29,8 +33,13 @@ class CounterBalance:
 
     def give_back(self, pool: DevicePool, offered: OfferedDevice) -> None:
         left = self._of(pool)
+        self._taken[pool] -= 1
         for counter, amount in offered.counter_shares:
             left[counter] += amount
+
+    def is_taken_from(self, pool: DevicePool) -> bool:
+        """Whether anything was taken of a pool, beyond what is in use."""
+        return self._taken[pool] > 0
 
     def _of(self, pool: DevicePool) -> dict[CounterName, int]:
         left = self._left.get(pool)

@@ -55,8 +55,11 @@ class PreparedRequest:
     _unevaluated: dict[NodeDevices, list[int]] = field(default_factory=dict)
     _reopened: dict[NodeDevices, set[PoolID]] = field(default_factory=dict)
     _begin: dict[NodeDevices, int] = field(default_factory=dict)
-    full: dict[PoolID, set[OfferedDevice]] = field(default_factory=dict)
-    """Devices that have too little capacity left, by pool; to be forgotten when their use changes."""
+    full: dict[PoolID, set[tuple[DevicePool, OfferedDevice]]] = field(default_factory=dict)
+    """Devices that have too little capacity or counters left; to be forgotten when something of their pool changes.
+
+    Nodes may see a pool in different ways while its slices change, and so count different devices as in use.
+    """
 
     @cached_property
     def is_plain(self) -> bool:
@@ -96,11 +99,11 @@ class PreparedRequest:
         return known
 
     def begin(self, devices: NodeDevices) -> int:
-        """The first place of which it is not known that its device is not selected or has too little capacity left."""
+        """The first place of which it is not known that its device is not selected or has too little left."""
         places, at = devices.places, self._begin.get(devices, 0)
         while at < len(places):
-            pool, offered = places[at]
-            if self._selectable.get(offered) is not False and offered not in self.full.get(pool.id, ()):
+            pool, offered = both = places[at]
+            if self._selectable.get(offered) is not False and both not in self.full.get(pool.id, ()):
                 break
             at += 1
         self._begin[devices] = at

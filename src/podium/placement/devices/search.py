@@ -251,15 +251,15 @@ class _Search:
             return mark is not None and self._or_undo(mark, claim, number, request, index, 0)
         constraints, name = self._constraints[claim], request.parent or request.name
         for place in self._candidates(claim, request, start):
-            pool, offered = self._places[place]
+            pool, offered = both = self._places[place]
             self._looked_at = max(self._looked_at, place + 1)
-            if offered in request.full.get(pool.id, ()) or self._is_in_use(claim, request, offered.id):
+            if both in request.full.get(pool.id, ()) or self._is_in_use(claim, request, offered.id):
                 continue
             if not request.can_take(offered, self._node):
                 continue
             if not self._has_capacity(request, offered):
                 if offered.id not in self._consumed:
-                    request.full.setdefault(pool.id, set()).add(offered)
+                    request.full.setdefault(pool.id, set()).add(both)
                 continue
             if constraints and not all(
                 each.allows(name, _subrequest(request), offered.device, offered.id) for each in constraints
@@ -320,6 +320,8 @@ class _Search:
         shared_already = shareable and (offered.id in self._tally.consumed or offered.id in self._consumed)
         counted = bool(offered.device.consumes_counters) and not shared_already
         if counted and not self._counters.take(pool, offered):
+            if not self._counters.is_taken_from(pool):
+                request.full.setdefault(pool.id, set()).add((pool, offered))
             return None
         mark = _Mark(claim, pool, offered, request, counted, dedicated=not shareable)
         if repelling_taints(offered.device, request.request.tolerations):
