@@ -17,7 +17,7 @@ from podium.kube.devices import DeviceClaim, DeviceRequest, DeviceSubRequest, Re
 from podium.kube.meta import ObjectMeta, OwnerReference
 from podium.kube.pod import Container, ExtendedResourceRequestMapping, Pod
 from podium.kube.quantity import NANO, parse
-from podium.kube.requests import is_extended_resource_name
+from podium.kube.requests import fit_requests, is_extended_resource_name
 
 DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 """A resource of this prefix and the name of a class stands for that class, whatever else it is called."""
@@ -148,3 +148,15 @@ def _mapping(container: Container, resource: str, request: DeviceRequest) -> Ext
 def wanted_names(requests: Mapping[str, int]) -> Sequence[str]:
     """The resources of a pod that device classes may stand behind."""
     return [name for name, amount in requests.items() if amount and is_device_resource_name(name)]
+
+
+def wanted_device_resources(pod: Pod) -> Sequence[str]:
+    """The resources that a pod asks for and that device classes may stand behind; most pods ask for none."""
+    spec = pod.spec
+    holders = (*(each.resources for each in (*spec.containers, *spec.init_containers)), spec.resources)
+    asked = (*(each.requests for each in holders if each is not None), spec.overhead)
+    for requests in asked:
+        for name in requests:
+            if "/" in name:  # as in the name of each such resource; only then it is worth to add up
+                return wanted_names(fit_requests(pod))
+    return ()

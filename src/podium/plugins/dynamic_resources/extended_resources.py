@@ -9,8 +9,7 @@ from __future__ import annotations
 from podium.cluster import NodeInfo, Nodes, PodFacts
 from podium.framework import Status
 from podium.kube import Pod, ResourceClaim
-from podium.kube.extended_resources import DeviceNeeds, claim_in_memory, device_needs, wanted_names
-from podium.kube.requests import fit_requests
+from podium.kube.extended_resources import DeviceNeeds, claim_in_memory, device_needs, wanted_device_resources
 from podium.placement.devices.uses import DeviceUses
 
 LEFT_OVER = Status.unresolvable("cannot schedule extended resource claim")
@@ -19,7 +18,7 @@ NOT_OFFERED = Status.unresolvable("cannot fit resource")
 
 def may_be_devices(pod: Pod) -> list[str]:
     """The resources of a pod that device classes may stand behind."""
-    return list(wanted_names(fit_requests(pod)))
+    return list(wanted_device_resources(pod))
 
 
 class PodResources:

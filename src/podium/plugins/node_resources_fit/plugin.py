@@ -28,8 +28,8 @@ from podium.framework import (
 )
 from podium.framework.placements import TriedPlacement
 from podium.kube import Pod
-from podium.kube.extended_resources import wanted_names
-from podium.kube.requests import fit_requests, score_requests
+from podium.kube.extended_resources import wanted_device_resources
+from podium.kube.requests import score_requests
 from podium.placement.devices.totals import DeviceTotals
 from podium.placement.devices.uses import uses_of
 from podium.placement.pod_signatures import requests_signature
@@ -72,7 +72,7 @@ class NodeResourcesFit(Plugin):
 
     def watermark(self, pod: Pod) -> Hashable:
         """Which resources classes stand behind; and devices are not rows, where they are scored."""
-        names = wanted_names(fit_requests(pod))
+        names = wanted_device_resources(pod)
         if not names:
             return ()
         scored = {each.name for each in self._resources}
