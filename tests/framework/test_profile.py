@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from podium.cluster import NodeInfo, Nodes
+from podium.engine.decide import find_feasible
+from podium.engine.sampling import Sampling
 from podium.framework import SKIP, Code, Cycle, Nomination, Normalizer, Plugin, PluginError, Scores, Status, Wait
 from podium.framework.diagnosis import Diagnosis, NodeStatuses, PostFilterResult
 from podium.framework.profile import ProfileRuntime
@@ -321,3 +323,31 @@ def test_permit_collects_how_long_each_plugin_wants_to_wait() -> None:
 def test_a_refusal_at_permit_goes_before_an_earlier_wait() -> None:
     runtime = runtime_of(answering("A", permit=Wait(30)), answering("B", permit=UNRESOLVABLE))
     assert runtime.run_permit(cycle_of(runtime, make_pod()), "n1") == UNRESOLVABLE.by("B")
+
+
+# Filters to which nodes are dear
+
+
+def test_a_filter_that_asks_for_it_sees_only_undecided_nodes_in_the_order_of_the_visit() -> None:
+    seen: list[list[str]] = []
+
+    class Closes(Plugin):
+        def filter_node(self, cycle: Cycle, node: NodeInfo) -> str | None:
+            return "closed" if node.name == "n2" else None
+
+    class Dear(Plugin):
+        filters_undecided = True
+
+        def filter(self, cycle: Cycle, nodes: Nodes) -> Any:
+            seen.append([*nodes.names])
+            return np.array([name != "n3" for name in nodes.names])
+
+    cluster = make_cluster([make_node(f"n{number}") for number in range(1, 5)])
+    runtime = make_runtime(cluster, Closes, Dear)
+    search = find_feasible(runtime, cycle_of(runtime, make_pod()), Sampling(100, parity=True, next_start=1))
+    assert seen == [["n3", "n4", "n1"]]
+    assert [cluster.names[row] for row in search.feasible.tolist()] == ["n4"], "nothing scores, so one is enough"
+    assert {(status.plugin, *status.reasons) for status, _number in search.statuses().counts()} >= {
+        ("Closes", "closed"),
+        ("Dear", "node(s) didn't satisfy plugin Dear"),
+    }

@@ -271,6 +271,7 @@ def _filter(
     tried_before = set(search.overrides)  # the nominated node, where it failed
     whole = search.outcome.node_names is None and cycle.placement is None
     nodes = Nodes(cluster) if whole else Nodes(cluster, rows)
+    cycle.visiting = visiting
     refusals = runtime.run_filters(cycle, nodes, cluster.present if whole else None)
     search.refusals = refusals
     if whole:

@@ -26,6 +26,7 @@ class Cycle:
         "pods_to_activate",
         "skipped_filters",
         "skipped_scores",
+        "visiting",
     )
 
     def __init__(self, pod: Pod, cluster: Cluster) -> None:
@@ -40,6 +41,8 @@ class Cycle:
         """The node to try first, unless the pod is nominated to one: the next best of the pod before it."""
         self.placement: Rows | None = None
         """The rows to choose among, in visiting order; None: all."""
+        self.visiting: Rows | None = None
+        """The rows in the order in which they are visited, while they are filtered; None: as they come."""
 
     def forget_notes(self) -> None:
         """Start over: as if no plugin had been asked yet."""
@@ -58,6 +61,7 @@ class Cycle:
         copy.pods_to_activate = {}
         copy.hinted_node = self.hinted_node
         copy.placement = self.placement
+        copy.visiting = self.visiting
         return copy
 
 

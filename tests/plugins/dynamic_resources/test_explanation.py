@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from podium.engine.explain import explain
 from podium.kube import ResourceClaim
+from podium.kube.devices import DeviceConstraint
 from tests.builders import build, make_node, make_pod
 from tests.placement.devices import worlds
 from tests.placement.devices.worlds import DRIVER, device, numbered, request, selectors
@@ -124,3 +125,31 @@ def test_many_nodes_are_summed_up() -> None:
 
 def devices(count: int) -> list[str]:
     return [f"d{number}" for number in range(count)]
+
+
+class EagerClock:
+    """A clock that moves whenever it is looked at."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def now(self) -> float:
+        self.looks += 1
+        return self.looks / 100
+
+
+def test_one_search_that_takes_too_long_ends_the_attempt() -> None:
+    nodes = [make_node(f"n{number}") for number in range(20)]
+    devices = [numbered(f"d{number:02}", number % 9) for number in range(40)]
+    slices = [slice_of(f"s{number}", *devices, nodeName=f"n{number}") for number in range(20)]
+    hopeless = claim("cl", *(request(f"r{number}") for number in range(10)))
+    differ = (DeviceConstraint(distinct_attribute=f"{DRIVER}/m"),)
+    hopeless = replace(
+        hopeless, spec=replace(hopeless.spec, devices=replace(hopeless.spec.devices, constraints=differ))
+    )
+    clock = EagerClock()
+    explained = explain([*nodes, class_of_devices(), *slices, hopeless], pod(), clock=clock)
+    assert (
+        explained.message == 'running "DynamicResources" filter plugin: node n0: timed out trying to allocate devices'
+    )
+    assert clock.looks < 1100, "it may take ten seconds, and not for each of the nodes"

@@ -22,12 +22,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import Cluster
+from podium.cluster import Cluster, Rows
 from podium.kube import Node, ResourceClaim
 from podium.kube.devices import Allocation
 from podium.placement.devices.inventory import NodeDevices, PoolID
 from podium.placement.devices.preparation import AllocationError, PreparedClaim, asks_for_all, prepare
 from podium.placement.devices.search import InvalidPoolsError, Solution, search
+from podium.placement.devices.search_time import Expired
 from podium.placement.devices.uses import DeviceUses
 
 UNKNOWN, GIVES, GIVES_NOTHING, CONTRADICTS = range(4)
@@ -39,7 +40,6 @@ MOST_ROWS = 1_000_000
 """Bounds on how many kinds of claims, and rows over all of them, answers are kept for."""
 
 Codes = NDArray[np.int8]
-Expired = Callable[[], bool]
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -72,11 +72,16 @@ class NodeAnswers:
         """The devices whose answer a row has: what it sees, or the common devices of that."""
         self._rows_of: dict[NodeDevices, set[int]] = {}
 
-    def refresh(self, claims: Sequence[ResourceClaim], limit: Callable[[], Expired]) -> None:
-        """Ask about all rows that may answer otherwise than before; `limit` begins to measure the time of a search."""
+    def refresh(self, claims: Sequence[ResourceClaim], begin: Callable[[], Expired], asked: Rows | None = None) -> None:
+        """Ask those of the rows (all, unless some are given) again that may answer otherwise than before.
+
+        `begin` begins to time a search. One that takes too long is the last: rows behind it fail, too.
+        """
         self._forget_changed()
         self.errors.clear()
-        rows = np.flatnonzero((self.codes == UNKNOWN) & self._cluster.present).tolist()
+        if asked is None:
+            asked = np.arange(len(self.codes))
+        rows = asked[(self.codes[asked] == UNKNOWN) & self._cluster.present[asked]].tolist()
         if not rows:
             return
         in_full = asks_for_all(claims)
@@ -87,17 +92,18 @@ class NodeAnswers:
                 self.errors.update(dict.fromkeys(rows, str(error)))
                 return
         answered: dict[NodeDevices, list[int]] = {}
-        for row in rows:
+        for position, row in enumerate(rows):
             devices = self._devices.get(row)
             if devices is None:
                 devices = self._devices[row] = self._uses.inventory.devices(self._node(row))
             searched = self._known_for(devices)
             if searched is None:
                 try:
-                    answer = self._search(self._node(row), devices, claims, limit())
+                    answer = self._search(self._node(row), devices, claims, begin())
                 except TimeoutError:
-                    self.errors[row] = f"node {self._cluster.names[row]}: timed out trying to allocate devices"
-                    continue
+                    problem = f"node {self._cluster.names[row]}: timed out trying to allocate devices"
+                    self.errors.update(dict.fromkeys(rows[position:], problem))
+                    break
                 except AllocationError as error:
                     self.errors[row] = str(error)
                     continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -13,16 +14,18 @@ from podium.plugins.dynamic_resources.extended_resources import PodResources
 
 
 class ClaimWay(NamedTuple):
-    """One way in which nodes can serve a pod: what its extended resources need of devices there, and what they answer.
+    """One way in which nodes can serve a pod: what its extended resources need of devices there, the claims that need
+    devices, and what nodes answer.
 
     Without answers there is nothing to be allocated.
     """
 
     needs: DeviceNeeds | None
+    claims: Sequence[ResourceClaim]
     answers: NodeAnswers | None
 
 
-NO_WAY = ClaimWay(None, None)
+NO_WAY = ClaimWay(None, (), None)
 """For nodes that need no devices; it comes last, so that −1 finds it."""
 
 

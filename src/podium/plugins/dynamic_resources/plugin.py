@@ -9,7 +9,7 @@ claims, and without resources that a device class stands behind.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Iterable
+from collections.abc import Awaitable, Hashable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,7 @@ from podium.kube.devices import Allocation
 from podium.kube.extended_resources import IN_MEMORY, DeviceNeeds
 from podium.placement.devices import AllocationError, InvalidPoolsError, allocate
 from podium.placement.devices.node_answers import CachedNodeAnswers
+from podium.placement.devices.search_time import SearchTime
 from podium.placement.devices.uses import uses_of
 from podium.plugins.dynamic_resources.args import DynamicResourcesArgs
 from podium.plugins.dynamic_resources.conditions import (
@@ -76,6 +77,7 @@ class DynamicResources(Plugin):
     name = NAME
     Args = DynamicResourcesArgs
     prepares_in_parallel = True
+    filters_undecided = True
     filter_scope = Scope.NODE
     score_scope = Scope.NODE
     writes = (Write.CLAIMS,)
@@ -172,9 +174,12 @@ class DynamicResources(Plugin):
             return None
         verdict = ClaimVerdict(len(nodes))
         undecided = self._find_ways(notes, nodes, verdict)
+        time = self._search_time()
         for number, way in enumerate(notes.ways):
             if way.answers is not None:
-                verdict.take_answers(way.answers, nodes.rows, undecided == number)
+                chosen = undecided == number
+                way.answers.refresh(way.claims, time.begin, nodes.rows[chosen])
+                verdict.take_answers(way.answers, nodes.rows, chosen)
         for number, claim in enumerate(notes.claims):
             terms = notes.nodes[number]
             if claim.status.allocation is None:
@@ -186,7 +191,7 @@ class DynamicResources(Plugin):
         return verdict.verdict()
 
     def _find_ways(self, notes: ClaimNotes, nodes: Nodes, verdict: ClaimVerdict) -> NDArray[np.int64]:
-        """Ask for devices in every way that nodes need it; which way each node takes, −1 where nothing is needed."""
+        """Find the ways in which nodes need devices; which way each node takes, −1 where nothing is needed."""
         special, resources = notes.special, notes.resources
         notes.ways.clear()
         notes.way_of.clear()
@@ -218,19 +223,14 @@ class DynamicResources(Plugin):
 
     def _way(self, notes: ClaimNotes, needs: DeviceNeeds | None) -> ClaimWay:
         if not notes.missing:
-            return ClaimWay(needs, None)
+            return ClaimWay(needs, (), None)
         special = needs.within(notes.special) if needs is not None and notes.special is not None else None
         claims = notes.to_allocate(special)
-        answers = self._answers.of(claims)
-        answers.refresh(claims, self._limit)
-        return ClaimWay(needs, answers)
+        return ClaimWay(needs, claims, self._answers.of(claims))
 
-    def _limit(self) -> Callable[[], bool]:
-        """Begin to measure the time that one node may take."""
-        clock, args = self.handle.clock, self.args
-        seconds = args.filter_seconds
-        end = clock.now() + seconds
-        return lambda: seconds > 0 and clock.now() > end
+    def _search_time(self) -> SearchTime:
+        args: DynamicResourcesArgs = self.args
+        return SearchTime(self.handle.clock.now, args.filter_seconds)
 
     def filter_node(self, cycle: Cycle, node: NodeInfo) -> Status | None:
         notes = _noted(cycle)
@@ -278,7 +278,7 @@ class DynamicResources(Plugin):
         uses = self._uses
         pools = uses.inventory.pools(node.node)
         try:
-            found = allocate(node.node, pools, claims, uses.classes, uses.tally, expired=self._limit())
+            found = allocate(node.node, pools, claims, uses.classes, uses.tally, expired=self._search_time().begin())
         except TimeoutError:
             raise NodeFailedError(f"node {node.name}: timed out trying to allocate devices") from None
         except AllocationError as error:
