@@ -154,8 +154,8 @@ def wanted_device_resources(pod: Pod) -> Sequence[str]:
     """The resources that a pod asks for and that device classes may stand behind; most pods ask for none."""
     spec = pod.spec
     holders = (*(each.resources for each in (*spec.containers, *spec.init_containers)), spec.resources)
-    asked = (*(each.requests for each in holders if each is not None), spec.overhead)
-    for requests in asked:
+    amounts = (*(each.requests for each in holders if each is not None), spec.overhead)
+    for requests in amounts:
         for name in requests:
             if "/" in name:  # as in the name of each such resource; only then it is worth to add up
                 return wanted_names(fit_requests(pod))

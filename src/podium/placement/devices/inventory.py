@@ -208,7 +208,7 @@ class NodeDevices:
         return known.get(value, [])
 
 
-class _SeenAlike(NamedTuple):
+class _SeenInCommon(NamedTuple):
     """What nodes see that are chosen in the same ways: what each can use as any other can, and slices that they see
     each in its own way; and all these slices by pool."""
 
@@ -227,7 +227,7 @@ class DeviceInventory:
         self._of_pool: dict[PoolID, list[ResourceSlice]] = {}
         self._seen: dict[str, tuple[Node, NodeDevices]] = {}
         self._choices: dict[_NodeChoice, set[str]] = {}
-        self._common: dict[tuple[_NodeChoice, ...], _SeenAlike] = {}
+        self._common: dict[tuple[_NodeChoice, ...], _SeenInCommon] = {}
         self._seeing: dict[PoolID, list[NodeDevices]] = {}
         before = previous._offered if previous else {}
         for each in slices:
@@ -266,7 +266,7 @@ class DeviceInventory:
         choices = tuple(choice for choice in self._choices if _chooses(choice, node))
         known = self._common.get(choices)
         if known is None:
-            known = self._common[choices] = self._seen_alike(choices)
+            known = self._common[choices] = self._seen_in_common(choices)
         common, for_some, slices = known
         own = self._on_node.get(node.name, ())
         if not own and not for_some:
@@ -277,7 +277,7 @@ class DeviceInventory:
         gathered = self._gathered((*own, *for_some))
         return self._registered(NodeDevices(gathered, same_everywhere=False, common=common if common.pools else None))
 
-    def _seen_alike(self, choices: tuple[_NodeChoice, ...]) -> _SeenAlike:
+    def _seen_in_common(self, choices: tuple[_NodeChoice, ...]) -> _SeenInCommon:
         """What is the same for all nodes that are chosen in the same ways."""
         names = {name for choice in choices for name in self._choices[choice]}
         slices: dict[PoolID, list[ResourceSlice]] = {}
@@ -286,9 +286,9 @@ class DeviceInventory:
                 slices.setdefault(_pool_id(each), []).append(each)
         for_some = [each for found in slices.values() if any(map(_is_for_some, found)) for each in found]
         some = {_pool_id(each) for each in for_some}
-        alike = [each for identity, found in slices.items() if identity not in some for each in found]
-        common = self._registered(NodeDevices(self._gathered(alike), same_everywhere=True))
-        return _SeenAlike(common, for_some, slices)
+        same = [each for identity, found in slices.items() if identity not in some for each in found]
+        common = self._registered(NodeDevices(self._gathered(same), same_everywhere=True))
+        return _SeenInCommon(common, for_some, slices)
 
     def _registered(self, devices: NodeDevices) -> NodeDevices:
         for pool in devices.own_pools:

@@ -72,16 +72,16 @@ class NodeAnswers:
         """The devices whose answer a row has: what it sees, or the common devices of that."""
         self._rows_of: dict[NodeDevices, set[int]] = {}
 
-    def refresh(self, claims: Sequence[ResourceClaim], begin: Callable[[], Expired], asked: Rows | None = None) -> None:
+    def refresh(self, claims: Sequence[ResourceClaim], begin: Callable[[], Expired], among: Rows | None = None) -> None:
         """Ask those of the rows (all, unless some are given) again that may answer otherwise than before.
 
         `begin` begins to time a search. One that takes too long is the last: rows behind it fail, too.
         """
         self._forget_changed()
         self.errors.clear()
-        if asked is None:
-            asked = np.arange(len(self.codes))
-        rows = asked[(self.codes[asked] == UNKNOWN) & self._cluster.present[asked]].tolist()
+        if among is None:
+            among = np.arange(len(self.codes))
+        rows = among[(self.codes[among] == UNKNOWN) & self._cluster.present[among]].tolist()
         if not rows:
             return
         in_full = asks_for_all(claims)
