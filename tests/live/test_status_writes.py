@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from podium.client import Client
 from podium.framework import ManualClock, Nomination, Status
 from podium.kube import ObjectMeta, Pod, ResourceClaim
+from podium.kube.devices import ClaimConsumer, ResourceClaimStatus
 from podium.live.claim_writer import ClaimWriter
 from podium.live.pod_status import PodStatuses
 from podium.live.write_failures import WriteFailures
@@ -34,6 +35,7 @@ class Server:
         self.failures = 0
         self.arrived = asyncio.Event()
         self.bound_elsewhere: Pod | None = None
+        self.version = ""
 
     async def answer(self, request: web.Request) -> web.Response:
         if request.method == "GET":
@@ -44,6 +46,8 @@ class Server:
         if request.path.endswith("/binding"):
             self.written.append("bound")
             return web.json_response({}, status=201)
+        if body["metadata"].get("resourceVersion", self.version) != self.version:
+            return web.json_response({"message": "the object has been modified"}, status=409)
         status = body["status"]
         what = " ".join(each["message"] for each in status.get("conditions", ()))
         if "nominatedNodeName" in status:
@@ -55,7 +59,9 @@ class Server:
             self.failures -= 1
             return web.json_response({"message": "not now"}, status=500)
         self.written.append(what.strip())
-        return web.json_response({})
+        if self.version:
+            self.version += "1"
+        return web.json_response({"metadata": {"resourceVersion": self.version}})
 
 
 class World:
@@ -65,7 +71,7 @@ class World:
         self.known: Pod | None = make_pod("p1")
         self.complaints: list[str] = []
         complaints = WriteFailures(CLOCK, self.complaints.append)
-        self.statuses = PodStatuses(client, CLOCK, lambda _pod: self.known, complaints)
+        self.statuses = PodStatuses(client, CLOCK, lambda _pod: self.known, self._learn, complaints)
         recorder = EventRecorder(client, host="here", clock=CLOCK, rng=random.Random(1), report=self.complaints.append)
         self.writer = LiveWriter(
             client,
@@ -265,3 +271,72 @@ def test_annotations_are_merged_into_the_very_pod_and_a_refusal_is_told() -> Non
     assert seen == [("PATCH", "/api/v1/namespaces/default/pods/p1", patch)] * 2
     assert written is None
     assert refused is not None and refused.message == "not allowed"
+
+
+def versioned(pod: Pod, version: str, node: str = "") -> Pod:
+    metadata = replace(pod.metadata, resource_version=version)
+    return replace(pod, metadata=metadata, spec=replace(pod.spec, node_name=node))
+
+
+def test_a_pod_that_another_has_bound_is_not_said_to_be_unscheduled() -> None:
+    async def story(server: Server, world: World) -> None:
+        world.known = versioned(world.pod, "5")
+        server.version, server.bound_elsewhere = "9", versioned(world.pod, "9", "n1")
+        world.statuses.write(world.pod, FIRST)
+
+    server, world = play(story)
+    assert server.written == []
+    assert world.pod.node_name == "n1"
+    assert world.complaints == []
+
+
+def test_a_pod_that_another_has_changed_is_read_before_its_status_is_written() -> None:
+    async def story(server: Server, world: World) -> None:
+        world.known = versioned(world.pod, "5")
+        server.version, server.bound_elsewhere = "9", versioned(world.pod, "9")
+        world.statuses.write(world.pod, FIRST)
+
+    server, world = play(story)
+    assert server.written == ["first"]
+    assert world.complaints == []
+
+
+def test_a_second_write_is_based_on_the_first_although_the_watch_is_late() -> None:
+    async def story(server: Server, world: World) -> None:
+        world.known = versioned(world.pod, "5")
+        server.version = "5"
+        world.statuses.write(world.pod, FIRST)
+        await world.statuses.drained()
+        world.statuses.write(world.pod, SECOND)
+
+    server, world = play(story)
+    assert server.written == ["first", "second"]
+    assert world.complaints == []
+
+
+def reserved_claim(pod: Pod) -> ResourceClaim:
+    status = ResourceClaimStatus(reserved_for=(ClaimConsumer(resource="pods", name=pod.name, uid=pod.uid),))
+    return ResourceClaim(metadata=ObjectMeta(name="cl", namespace="default"), status=status)
+
+
+def test_a_claim_keeps_its_devices_if_another_has_bound_the_pod_that_uses_it() -> None:
+    async def story(server: Server, world: World) -> None:
+        server.bound_elsewhere = versioned(world.pod, "9", "n1")
+        world.writer.deallocate_claim(reserved_claim(world.pod))
+        while not world.pod.node_name:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+
+    server, _world = play(story)
+    assert server.written == []
+
+
+def test_a_claim_whose_pod_is_not_bound_gives_its_devices_back() -> None:
+    async def story(server: Server, world: World) -> None:
+        server.bound_elsewhere = versioned(world.pod, "9")
+        world.writer.deallocate_claim(reserved_claim(world.pod))
+        while not server.written:
+            await asyncio.sleep(0.01)
+
+    server, _world = play(story)
+    assert server.written == [""]

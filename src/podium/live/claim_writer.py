@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from msgspec.structs import replace
@@ -22,7 +23,7 @@ from podium.framework import Status
 from podium.framework.clock import Clock
 from podium.kube import Pod, ResourceClaim
 from podium.kube.claim_status import is_reserved_for, reserved
-from podium.kube.devices import FINALIZER, Allocation
+from podium.kube.devices import FINALIZER, Allocation, ClaimConsumer
 from podium.kube.pod import ExtendedResourceClaimStatus, ExtendedResourceRequestMapping
 from podium.live.pod_status import worth_repeating
 
@@ -171,7 +172,10 @@ class ClaimWriter:
         await self._attempt(claim, patch, f"releasing claim {claim.key}", STRATEGIC_MERGE_PATCH)
 
     async def deallocate(self, claim: ResourceClaim) -> None:
-        """Take back what a claim was given."""
+        """Take back what a claim was given, unless a pod that uses it turns out to be bound."""
+        for user in claim.status.reserved_for:
+            if await self._may_run(claim.namespace, user):
+                return
         nothing = {"allocation": None, "reservedFor": None, "devices": None}
         patch = {"metadata": _version(claim), "status": nothing}
         await self._attempt(claim, patch, f"deallocating claim {claim.key}", MERGE_PATCH)
@@ -216,10 +220,18 @@ class ClaimWriter:
 
     async def _look_at(self, pod: Pod) -> None:
         """Take over where a pod is."""
+        with suppress(ClientError):  # it is gone, or the watch will say more
+            self._learn_pod(await self._get(_path_of_pod(pod.namespace, pod.name)))
+
+    async def _may_run(self, namespace: str, user: ClaimConsumer) -> bool:
+        """Whether the pod that uses a claim is bound, as far as the API server says so."""
         try:
-            self._learn_pod(await self._get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"))
+            found = self._learn_pod(await self._get(_path_of_pod(namespace, user.name)))
+        except ApiError as error:
+            return not error.not_found
         except ClientError:
-            return  # it is gone, or the watch will say more
+            return True
+        return found is None or (found.uid == user.uid and bool(found.node_name))
 
     async def _get(self, path: str) -> bytes:
         """An object as it is now; asked until there is an answer."""
@@ -235,6 +247,10 @@ class ClaimWriter:
                     raise
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
+
+
+def _path_of_pod(namespace: str, name: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/pods/{name}"
 
 
 def _refusal(claim: ResourceClaim, allocation: Allocation | None, error: ApiError) -> _RefusedError:

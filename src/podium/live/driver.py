@@ -79,7 +79,7 @@ class LiveScheduler:
         self._timer: asyncio.TimerHandle | None = None
         self._stopping = False
         failures = WriteFailures(clock, LOG.warning)
-        self.statuses = PodStatuses(client, clock, self._latest, failures)
+        self.statuses = PodStatuses(client, clock, self._latest, self._learn, failures)
         self._shadow = shadow
         self.plugin_failures = FirstFailures(_log_failure)
         self.writer = LiveWriter(

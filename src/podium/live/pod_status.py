@@ -3,7 +3,9 @@
 A pod may fail many times a second while the API server is slow, so writes wait in one slot per pod: a later one takes
 the place of an earlier one that was not sent yet (it keeps the earlier nomination if it has none of its own), and what
 the API server has already is not written again. A few are under way at a time, of one pod never two. Before a pod is
-bound its writes are withdrawn: a refusal that came after the binding would stand there for good.
+bound its writes are withdrawn: a refusal that came after the binding would stand there for good. For the same reason a
+write names the version of the pod that it is based on: a scheduler that has just come to lead may not have heard yet
+that the one before it has bound the pod.
 """
 
 from __future__ import annotations
@@ -12,12 +14,13 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from podium.client import STRATEGIC_MERGE_PATCH, ApiError, Client, ClientError
 from podium.framework import Nomination
 from podium.framework.clock import Clock
-from podium.kube import Condition, Pod
+from podium.kube import Condition, ObjectMeta, Pod
 from podium.kube.meta import format_time
 from podium.live.write_failures import WriteFailures
 
@@ -53,14 +56,21 @@ class _UnderWay:
 
 
 class PodStatuses:
-    """The writes that wait, by pod. `run` sends them; `latest` gives the newest known version of a pod."""
+    """The writes that wait, by pod. `run` sends them; `latest` gives the newest known version of a pod, and `learn` is
+    shown the JSON of one that was read."""
 
     def __init__(
-        self, client: Client, clock: Clock, latest: Callable[[Pod], Pod | None], failures: WriteFailures
+        self,
+        client: Client,
+        clock: Clock,
+        latest: Callable[[Pod], Pod | None],
+        learn: Callable[[bytes], Pod | None],
+        failures: WriteFailures,
     ) -> None:
         self._client = client
         self._clock = clock
         self._latest = latest
+        self._learn = learn
         self._failures = failures
         self._waiting: dict[str, StatusWrite] = {}
         self._under_way: dict[str, _UnderWay] = {}
@@ -120,22 +130,37 @@ class PodStatuses:
             pod = self._latest(write.pod)
             if pod is None or pod.node_name or not under_way.wanted:
                 return
-            patch = status_patch(self._as_written(pod), write.condition, write.nomination, self._clock.now())
+            since = self._as_written(pod)
+            patch = status_patch(since, write.condition, write.nomination, self._clock.now())
             if not patch:
                 return
-            path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
+            based_on = {"uid": uid}
+            if since.metadata.resource_version:
+                based_on["resourceVersion"] = since.metadata.resource_version
+            path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
             try:
-                await self._client.patch(path, {"metadata": {"uid": uid}, "status": patch}, STRATEGIC_MERGE_PATCH)
+                answer = await self._client.patch(
+                    f"{path}/status", {"metadata": based_on, "status": patch}, STRATEGIC_MERGE_PATCH
+                )
             except ClientError as error:
                 if isinstance(error, ApiError) and error.not_found:
                     return
                 if attempt == ATTEMPTS - 1 or not worth_repeating(error):
                     self._failures.failed("writing the status of", pod.key, error)
                     return
+                if isinstance(error, ApiError) and error.conflict:
+                    await self._read(path)
             else:
-                self._remember(pod, write)
+                self._remember(pod, write, _version_in(answer))
                 return
             await asyncio.sleep(FIRST_PAUSE * 5**attempt)
+
+    async def _read(self, path: str) -> None:
+        """Take over a pod that was changed by another."""
+        try:
+            self._learn(await self._client.get(path))
+        except ClientError:
+            return  # the next attempt says what is wrong
 
     def _as_written(self, pod: Pod) -> Pod:
         """The pod with what we wrote into it, where the watch has brought nothing newer yet."""
@@ -145,7 +170,7 @@ class PodStatuses:
         self._written.pop(pod.uid, None)
         return pod
 
-    def _remember(self, pod: Pod, write: StatusWrite) -> None:
+    def _remember(self, pod: Pod, write: StatusWrite, version: str) -> None:
         status = self._as_written(pod).status
         if write.nomination is not None:
             status = replace(status, nominated_node_name=write.nomination.node_name)
@@ -154,9 +179,22 @@ class PodStatuses:
             written = Condition(type=POD_SCHEDULED, status=state, reason=reason, message=message)
             others = (each for each in status.conditions if each.type != POD_SCHEDULED)
             status = replace(status, conditions=(*others, written))
-        self._written[pod.uid] = (pod, replace(pod, status=status))
+        metadata = replace(pod.metadata, resource_version=version)
+        self._written[pod.uid] = (pod, replace(pod, metadata=metadata, status=status))
         if len(self._written) > MOST_WRITTEN:
             del self._written[next(iter(self._written))]
+
+
+class _Answered(msgspec.Struct):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+def _version_in(answer: bytes) -> str:
+    """The version that the API server has given a pod; empty where it does not say."""
+    try:
+        return msgspec.json.decode(answer, type=_Answered).metadata.resource_version
+    except msgspec.DecodeError:
+        return ""
 
 
 def worth_repeating(error: ClientError) -> bool:
