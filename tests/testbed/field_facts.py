@@ -4,7 +4,7 @@ The embedded API knows its kinds from one data file, `field_facts.json`. This ma
 documents of the test bed's kube-apiserver come types, formats, required fields, defaults, enums and the rules for
 merging lists; from the pinned Go sources come the few facts that OpenAPI leaves out but an answer shows (`x-go-type`:
 the name in a decoding error, `x-embedded`: the embedded struct a field sits in, `x-omit-zero`: a zero value vanishes,
-`x-always`: it is written even when it was not given). No descriptions are kept.
+`x-always`: it is written even when it was not given, `x-null`: it is then written as null). No descriptions are kept.
 
     python -m tests.testbed.field_facts        # write the file again, after a change of the pinned version
 """
@@ -134,6 +134,9 @@ def _add_go_facts(facts: dict[str, Any], fields: dict[str, GoField]) -> None:
             field["x-go-type"] = go.type
         if go.embedded:
             field["x-embedded"] = go.embedded
+        may_be_nil = go.pointer or "items" in field or "additionalProperties" in field
+        if may_be_nil and not (go.omit_empty or go.omit_zero or name in facts.get("required", ())):
+            field["x-null"] = True
         if go.pointer:
             continue
         if go.omit_zero or (go.omit_empty and "$ref" not in field):

@@ -39,7 +39,7 @@ _OBJECT_OPERATIONS: Final = (
     ("delete", "delete", "delete", _DELETE),
     ("patch", "patch", "patch", (*_WRITE, "force")),
 )
-_OWN_FACTS: Final = ("x-go-type", "x-embedded", "x-omit-zero", "x-always")
+_OWN_FACTS: Final = ("x-go-type", "x-embedded", "x-omit-zero", "x-always", "x-null")
 
 
 class OpenApi:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -12,6 +12,9 @@ from podium.apiserver.schema.decoding import NotPlain, struct_walk
 from podium.apiserver.schema.defaults import defaults_of
 from podium.apiserver.schema.fields import FieldType, struct_named, type_names
 from podium.apiserver.schema.scrutiny import DecodingError, Scrutiny
+
+_SHOWN_GROUPS: Final = ("resource.k8s.io",)
+"""Groups whose complaints show whole values, in which an empty list is not an absent one."""
 
 
 class BuiltInSchema:
@@ -22,7 +25,8 @@ class BuiltInSchema:
         struct = struct_named(name)
         assert struct is not None, name
         self._struct = struct
-        self._walk = struct_walk(struct)
+        self._keeps_empty = group in _SHOWN_GROUPS
+        self._walk = struct_walk(struct, self._keeps_empty)
         self.root = FieldType({"$ref": name})
         self.apply_defaults = defaults_of(group, version, kind)
 
@@ -35,7 +39,8 @@ class BuiltInSchema:
             else:
                 return []
         scrutiny = Scrutiny()
-        taken = scrutiny.read(msgspec.json.encode(obj) if raw is None else raw, self._struct, self.root.go_type)
+        text = msgspec.json.encode(obj, order="deterministic") if raw is None else raw  # patched: keys come sorted
+        taken = scrutiny.read(text, self._struct, self.root.go_type)
         obj.clear()
         obj.update(taken)
         try:
@@ -43,6 +48,10 @@ class BuiltInSchema:
         except NotPlain:  # what Go takes and this does not: a quantity of a hundred digits
             raise DecodingError("the object holds a value that cannot be represented") from None
         return scrutiny.problems
+
+    def drop_empty(self, obj: dict[str, Any]) -> None:
+        if self._keeps_empty:
+            struct_walk(self._struct)(obj)
 
 
 def may_repeat_fields(raw: bytes, obj: Any) -> bool:

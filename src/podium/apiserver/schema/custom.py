@@ -95,6 +95,9 @@ class CustomSchema:
     def apply_defaults(self, obj: dict[str, Any]) -> None:
         fill_in(obj, self.openapi)
 
+    def drop_empty(self, obj: dict[str, Any]) -> None:
+        return None
+
     def validate(self, obj: dict[str, Any]) -> list[Cause]:
         """What is wrong with an object of this kind by its schema."""
         causes = [*problems_of(obj, self.openapi, ""), *self._scale_problems(obj)]

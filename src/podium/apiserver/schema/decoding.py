@@ -40,18 +40,20 @@ _ZEROS: Final[dict[str, Any]] = {
     "int-or-string": 0,
     "quantity": "0",
 }
+_RAW: Final = "runtime.RawExtension"
 _MAX_REMEMBERED: Final = 10_000
 
 
 @cache
-def struct_walk(struct: Struct) -> Walk:
-    """The function that takes a dictionary for a value of this type."""
+def struct_walk(struct: Struct, keeps_empty: bool = False) -> Walk:
+    """The function that takes a dictionary for a value of this type. One that `keeps_empty` leaves empty lists and maps
+    where they were given: a message that shows the value tells them from absent ones."""
     walks: dict[str, Walk | type] = {}
     always: list[tuple[str, Walk | None, Any]] = []
 
     def prepare() -> None:
         for name, field in struct.fields.items():
-            walks[name] = field_walk(field)
+            walks[name] = field_walk(field, keeps_empty)
             if field.always:
                 inner = walks[name] if field.form == "struct" else None
                 always.append((name, inner, _zero_of(field)))
@@ -76,7 +78,7 @@ def struct_walk(struct: Struct) -> Walk:
                     value[name] = replaced
         if empty is not None:
             for name in empty:
-                _settle_empty(value, name, struct.fields[name])
+                _settle_empty(value, name, struct.fields[name], keeps_empty)
         for name, fill, zero in always:
             if name not in value:
                 value[name] = {} if fill is not None else zero
@@ -86,14 +88,14 @@ def struct_walk(struct: Struct) -> Walk:
     return walk
 
 
-def field_walk(field: FieldType) -> Walk | type:
+def field_walk(field: FieldType, keeps_empty: bool) -> Walk | type:
     """How a field's value is taken: a Python type where that is all there is to check, else a function."""
     if field.form == "struct":
         assert field.struct is not None
-        return struct_walk(field.struct)
+        return struct_walk(field.struct, keeps_empty)
     if field.form in ("list", "map"):
         assert field.element is not None
-        inner = field_walk(field.element)
+        inner = field_walk(field.element, keeps_empty)
         return _list_walk(inner) if field.form == "list" else _map_walk(inner)
     match field.encoding:
         case "string":
@@ -121,27 +123,32 @@ def field_walk(field: FieldType) -> Walk | type:
     return _anything
 
 
-def _settle_empty(value: dict[str, Any], name: str, field: FieldType) -> None:
+def _settle_empty(value: dict[str, Any], name: str, field: FieldType, keeps_empty: bool) -> None:
     """A null or an empty value: null counts as not given, and what is left out when empty goes."""
     inner = value[name]
     if inner is None:
-        if field.form != "anything" or field.encoding:
+        is_pointer_to_raw = field.go_type == _RAW and not field.always
+        if (field.form != "anything" or field.encoding or is_pointer_to_raw) and not field.null_when_absent:
             del value[name]
         return
     if field.form == "struct":
         if field.struct is not None:
-            struct_walk(field.struct)(inner)
+            struct_walk(field.struct, keeps_empty)(inner)
         return
     fits = {"list": list, "map": dict, "string": str, "boolean": bool}.get(field.form)
     if fits is None:
-        walk = field_walk(field)
+        walk = field_walk(field, keeps_empty)
         replaced = walk(inner)
         if replaced is not None:
             value[name] = replaced
     elif inner.__class__ is not fits or field.encoding in ("time", "micro-time"):
         raise NOT_PLAIN
+    if keeps_empty and field.form in ("list", "map"):
+        return
     if field.omit_zero and field.encoding not in ("quantity", "int-or-string"):
         del value[name]
+    elif field.null_when_absent and field.form in ("list", "map"):
+        value[name] = None
 
 
 def _zero_of(field: FieldType) -> Any:

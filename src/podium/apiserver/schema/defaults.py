@@ -105,18 +105,19 @@ def _fill_of(struct: Struct, above: tuple[Struct, ...]) -> Fill | None:
     constants = {**_declared(struct), **{name: value for name, value in known.items() if not _mutable(value)}}
     copied = {name: value for name, value in known.items() if _mutable(value)}
     rule = RULES.get(_short(struct))
+    nulls = [name for name, field in struct.fields.items() if field.null_when_absent]
     inner: dict[str, tuple[str, Fill]] = {}
     for name, field in struct.fields.items():
         if field.go_type == "v1.ResourceList":
             inner[name] = "struct", round_up
         elif (within := _fill_of_field(field, (*above, struct))) is not None:
             inner[name] = field.form, within
-    if not constants and not copied and rule is None and not inner:
+    if not constants and not copied and rule is None and not inner and not nulls:
         return None
 
     def fill(value: dict[str, Any]) -> None:
         for name, default in constants.items():
-            if value.get(name, "") == "":  # decoding writes some strings that were not given
+            if value.get(name) in ("", None):  # decoding writes some strings that were not given
                 value[name] = default
         for name, default in copied.items():
             if name not in value:
@@ -124,13 +125,15 @@ def _fill_of(struct: Struct, above: tuple[Struct, ...]) -> Fill | None:
         if rule is not None:
             rule(value)
         for name, found in value.items():
-            if name in inner:
+            if name in inner and found is not None:
                 form, fill_inner = inner[name]
                 if form == "struct":
                     fill_inner(found)
                 else:
                     for each in found if form == "list" else found.values():
                         fill_inner(each)
+        for name in nulls:
+            value.setdefault(name, None)
 
     return fill
 

@@ -74,6 +74,7 @@ class FieldType:
         "go_type",
         "keys",
         "merge_key",
+        "null_when_absent",
         "omit_zero",
         "strategies",
         "struct",
@@ -89,6 +90,7 @@ class FieldType:
         self.embedded: str = facts.get("x-embedded", "")
         self.omit_zero: bool = facts.get("x-omit-zero", False)
         self.always: bool = facts.get("x-always", False)
+        self.null_when_absent: bool = facts.get("x-null", False)
         self.keys: tuple[str, ...] = tuple(facts.get("x-kubernetes-list-map-keys", ()))
         self.strategies: tuple[str, ...] = tuple(filter(None, facts.get("x-kubernetes-patch-strategy", "").split(",")))
         self.merge_key: str = facts.get("x-kubernetes-patch-merge-key", "")

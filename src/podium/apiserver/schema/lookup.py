@@ -28,6 +28,10 @@ class Schema(Protocol):
         """Fill in what a taken object leaves out, in place."""
         ...
 
+    def drop_empty(self, obj: dict[str, Any]) -> None:
+        """Drop empty lists and maps that taking has kept for messages, in place."""
+        ...
+
 
 class OpenSchema:
     """The schema of a kind about which nothing is known: everything passes as it is."""
@@ -38,6 +42,9 @@ class OpenSchema:
         return []
 
     def apply_defaults(self, obj: dict[str, Any]) -> None:
+        return None
+
+    def drop_empty(self, obj: dict[str, Any]) -> None:
         return None
 
 

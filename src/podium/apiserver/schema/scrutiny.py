@@ -2,8 +2,10 @@
 
 Its decoder is Go's: a value of the wrong type refuses the object and is named by the Go struct that holds the field
 ("json: cannot unmarshal string into Go struct field PodSpec.spec.priority of type int32"; embedded structs appear in
-that path, places in lists do not); fields that are unknown or given twice are only collected, in the order of the
-text, for the caller to refuse, to warn about or to ignore. Because of those given twice the text itself is read here.
+that path, places in lists do not). It remembers the first and reads on, but stops where a type that decodes itself (a
+quantity, a time) refuses a value, and then says only that. Fields that are unknown or given twice are only collected,
+in the order of the text, for the caller to refuse, to warn about or to ignore. Because of those given twice the text
+itself is read here.
 """
 
 from __future__ import annotations
@@ -24,7 +26,25 @@ QUANTITY_FORMAT: Final = "quantities must match the regular expression '^([+-]?[
 
 
 class DecodingError(Exception):
-    """The object cannot be taken; the message is the decoder's, without what it was taken for."""
+    """The object cannot be taken; the message is the decoder's, without what it was taken for. Where it is `remembered`
+    the decoder reads on."""
+
+    remembered = False
+
+
+class WrongTypeError(DecodingError):
+    """A value of another type than the field's: what it is, the Go type that was expected and its form."""
+
+    def __init__(self, value: Any, location: _Location, go_type: str, form: str) -> None:
+        is_number = not isinstance(value, bool | str | list)
+        word = (
+            f"number {_text(value)}" if is_number and (form.startswith("int") or go_type == "int32") else _word(value)
+        )
+        where = f"Go struct field {location.struct}.{location.go_path}"
+        super().__init__(f"json: cannot unmarshal {word} into {where} of type {go_type}")
+        self.word, self.go_type, self.form = word, go_type, form
+        self.fraction = isinstance(value, _Fraction)
+        self.remembered = form != "own"
 
 
 class Pairs(list[tuple[str, Any]]):
@@ -69,13 +89,17 @@ class Scrutiny:
 
     def __init__(self) -> None:
         self.problems: list[str] = []
+        self._remembered: DecodingError | None = None
 
     def read(self, raw: bytes, struct: Struct, go_type: str) -> dict[str, Any]:
         """The object of that type in a text that is valid JSON, without unknown fields; raises DecodingError."""
         value = as_written(raw)
         if not isinstance(value, Pairs):
             raise DecodingError(f"json: cannot unmarshal {_word(value)} into Go value of type {go_type}")
-        return self._struct(value, struct, _Location())
+        taken = self._struct(value, struct, _Location())
+        if self._remembered is not None:
+            raise self._remembered
+        return taken
 
     def _struct(self, pairs: Pairs, struct: Struct, location: _Location) -> dict[str, Any]:
         taken: dict[str, Any] = {}
@@ -90,13 +114,22 @@ class Scrutiny:
             if name in seen:
                 self._note(f'duplicate field "{inner.path}"')
             seen.add(name)
-            taken[name] = None if value is None else self._value(value, field, inner)
+            taken[name] = None if value is None else self._try(value, field, inner)
         return taken
+
+    def _try(self, value: Any, field: FieldType, location: _Location) -> Any:
+        try:
+            return self._value(value, field, location)
+        except DecodingError as error:
+            if not error.remembered:
+                raise
+            self._remembered = self._remembered or error
+            return None
 
     def _value(self, value: Any, field: FieldType, location: _Location) -> Any:
         if field.form == "struct":
             if not isinstance(value, Pairs):
-                raise _mismatch(_word(value), location, field.go_type)
+                raise WrongTypeError(value, location, field.go_type, "struct")
             assert field.struct is not None
             return self._struct(value, field.struct, location)
         if field.form == "list":
@@ -111,24 +144,24 @@ class Scrutiny:
 
     def _list(self, values: Any, field: FieldType, location: _Location) -> list[Any]:
         if not isinstance(values, list) or isinstance(values, Pairs):
-            raise _mismatch(_word(values), location, field.go_type)
+            raise WrongTypeError(values, location, field.go_type, "slice")
         assert field.element is not None
         taken = []
         for index, value in enumerate(values):
             inner = location.of_index(index)
-            taken.append(_zero(field.element) if value is None else self._value(value, field.element, inner))
+            taken.append(_zero(field.element) if value is None else self._try(value, field.element, inner))
         return taken
 
     def _map(self, pairs: Any, field: FieldType, location: _Location) -> dict[str, Any]:
         if not isinstance(pairs, Pairs):
-            raise _mismatch(_word(pairs), location, field.go_type)
+            raise WrongTypeError(pairs, location, field.go_type, "map")
         assert field.element is not None
         taken: dict[str, Any] = {}
         for key, value in pairs:
             inner = location.of_entry(key)
             if key in taken:
                 self._note(f'duplicate field "{inner.path}"')
-            taken[key] = _zero(field.element) if value is None else self._value(value, field.element, inner)
+            taken[key] = _zero(field.element) if value is None else self._try(value, field.element, inner)
         return taken
 
     def _schema(self, value: Any, field: FieldType, location: _Location) -> Any:
@@ -139,8 +172,16 @@ class Scrutiny:
             raise DecodingError("boolean or JSON schema expected")
         schema = FieldType({"$ref": JSON_SCHEMA})
         if isinstance(value, list) and not isinstance(value, Pairs):
-            return [Scrutiny()._value(each, schema, location) for each in value]
-        return Scrutiny()._value(value, schema, location) if isinstance(value, Pairs) else None
+            return [Scrutiny()._whole(each, schema, location) for each in value]
+        return Scrutiny()._whole(value, schema, location) if isinstance(value, Pairs) else None
+
+    def _whole(self, value: Any, field: FieldType, location: _Location) -> Any:
+        """A value of a type that decodes itself: the first thing wrong in it ends the reading."""
+        taken = self._try(value, field, location)
+        if self._remembered is not None:
+            self._remembered.remembered = False
+            raise self._remembered
+        return taken
 
     def _note(self, problem: str) -> None:
         if len(self.problems) < MAX_PROBLEMS and problem not in self.problems:
@@ -163,22 +204,22 @@ def plain(value: Any) -> Any:
 
 def _string(value: Any, field: FieldType, location: _Location) -> str:
     if not isinstance(value, str):
-        raise _mismatch(_word(value), location, field.go_type)
+        raise WrongTypeError(value, location, field.go_type, "string")
     return value
 
 
 def _bool(value: Any, field: FieldType, location: _Location) -> bool:
     if not isinstance(value, bool):
-        raise _mismatch(_word(value), location, field.go_type)
+        raise WrongTypeError(value, location, field.go_type, "bool")
     return value
 
 
 def _integer(value: Any, field: FieldType, location: _Location) -> int:
     limit = 1 << (63 if field.encoding == "int64" else 31)
     if isinstance(value, _Fraction) or (_word(value) == "number" and not -limit <= value < limit):
-        raise _mismatch(f"number {_text(value)}", location, _int_type(field))
+        raise WrongTypeError(value, location, _int_type(field), _int_form(field))
     if _word(value) != "number":
-        raise _mismatch(_word(value), location, _int_type(field))
+        raise WrongTypeError(value, location, _int_type(field), _int_form(field))
     return int(value)
 
 
@@ -188,7 +229,7 @@ def _int_or_string(value: Any, field: FieldType, location: _Location) -> int | s
 
 def _number(value: Any, field: FieldType, location: _Location) -> float:
     if _word(value) != "number":
-        raise _mismatch(_word(value), location, field.go_type)
+        raise WrongTypeError(value, location, field.go_type, "float64")
     return float(value) if isinstance(value, _Fraction) else value
 
 
@@ -201,13 +242,15 @@ def _quantity(value: Any, field: FieldType, location: _Location) -> str:
 
 def _bytes(value: Any, field: FieldType, location: _Location) -> str:
     if not isinstance(value, str):
-        raise _mismatch(_word(value), location, field.go_type)
+        raise WrongTypeError(value, location, field.go_type, "slice")
     try:
         b64decode(value.replace("\r", "").replace("\n", ""), validate=True)
     except (Base64Error, ValueError):
         wrong = re.search(r"[^A-Za-z0-9+/\r\n]", value)
         offset = wrong.start() if wrong else len(value) // 4 * 4
-        raise DecodingError(f"illegal base64 data at input byte {offset}") from None
+        problem = DecodingError(f"illegal base64 data at input byte {offset}")
+        problem.remembered = True
+        raise problem from None
     return value
 
 
@@ -225,7 +268,7 @@ _LAYOUTS: Final = {
 
 def _time(value: Any, field: FieldType, location: _Location) -> str:
     if not isinstance(value, str):
-        raise _mismatch(_word(value), location, "string")
+        raise WrongTypeError(value, location, "string", "own")
     layout, steps = _LAYOUTS[field.encoding]
     rest = value
     for name, pattern in steps:
@@ -258,13 +301,12 @@ _SCALARS: Final[dict[str, Callable[[Any, FieldType, _Location], Any]]] = {
 }
 
 
-def _mismatch(word: str, location: _Location, go_type: str) -> DecodingError:
-    where = f"Go struct field {location.struct}.{location.go_path}"
-    return DecodingError(f"json: cannot unmarshal {word} into {where} of type {go_type}")
-
-
 def _int_type(field: FieldType) -> str:
     return "int32" if field.encoding == "int-or-string" else field.go_type
+
+
+def _int_form(field: FieldType) -> str:
+    return "own" if field.encoding == "int-or-string" else field.encoding
 
 
 def _word(value: Any) -> str:
@@ -283,7 +325,14 @@ def _text(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    """A text in quotes, all that is not printable ASCII as bytes."""
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _escaped(character: str) -> str:
+    if " " <= character <= "~":
+        return f"\\{character}" if character in '"\\' else character
+    return "".join(f"\\x{byte:02x}" for byte in character.encode())
 
 
 def _zero(field: FieldType) -> Any:

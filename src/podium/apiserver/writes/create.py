@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from podium.apiserver.errors import StatusError, already_exists, invalid
 from podium.apiserver.kinds import Kind
+from podium.apiserver.schema import schema_of
 from podium.apiserver.store import storage_form
 from podium.apiserver.store.collection import Stored
 from podium.apiserver.store.object_store import encode
@@ -50,6 +51,7 @@ def create(context: WriteContext, kind: Kind, obj: JsonObject, namespace: str, o
     causes = [*metadata_causes(meta, kind, rules.name_errors), *rules.validate(obj)]
     if causes:
         raise invalid(storage_form.storage_kind(kind), meta.get("name", ""), causes)
+    schema_of(kind).drop_empty(obj)
     present = context.store.get(kind, meta.get("namespace"), meta["name"])
     if present is not None:
         raise already_exists(kind, meta["name"], going=b'"deletionTimestamp":' in present.raw)

@@ -6,7 +6,6 @@ says so in the answer, Ignore drops them in silence. A value of the wrong type i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,14 +13,13 @@ import msgspec
 
 from podium.apiserver.errors import StatusError, bad_request, shown
 from podium.apiserver.kinds import Kind
-from podium.apiserver.schema import DecodingError, schema_of
+from podium.apiserver.schema import DecodingError, WrongTypeError, schema_of
 from podium.apiserver.schema.builtin import may_repeat_fields
 from podium.apiserver.schema.custom_fields import repeated_fields
 from podium.apiserver.writes.options import WriteOptions
 from podium.kube.json_object import JsonObject
 
-_MISMATCH: Final = re.compile(r"json: cannot unmarshal (\w+) into Go struct field \S+ of type (\S+)")
-_GO_WORDS: Final = {"object": "map", "array": "slice", "number": "int64"}
+_GO_KINDS: Final = {"object": "map", "array": "slice", "number": "int64"}
 
 
 def check_and_default(kind: Kind, obj: JsonObject, options: WriteOptions) -> None:
@@ -44,7 +42,7 @@ def check_patched(kind: Kind, obj: JsonObject, patch: str, options: WriteOptions
         repeated = _repeated(options.raw)
         _judge([*(f'duplicate field "{path}"' for path in repeated), *schema.take(obj)], options)
     except DecodingError as error:
-        problem = _converted(str(error)) if patch else str(error)
+        problem = _converted(error) if patch else str(error)
         message = f"Invalid value: {shown(before or _text(obj))}: {problem}"
         cause = {"reason": "FieldValueInvalid", "message": message, "field": "patch"}
         raise StatusError(422, "Invalid", f' "" is invalid: patch: {message}', {"causes": [cause]}) from None
@@ -56,17 +54,21 @@ def _repeated(raw: bytes | None) -> list[str]:
     return repeated_fields(raw) if raw and may_repeat_fields(raw, msgspec.json.decode(raw)) else []
 
 
-def _converted(problem: str) -> str:
+def _converted(error: DecodingError) -> str:
     """The same complaint where a strategic merge makes it: of the value alone, without its place."""
-    found = _MISMATCH.fullmatch(problem)
-    if found is None:
-        return problem
-    word, wanted = found.groups()
-    if wanted.startswith(("[]", "map[")):
-        return f"cannot restore {'slice' if wanted.startswith('[') else 'map'} from {_GO_WORDS.get(word, word)}"
-    if wanted in ("int32", "int64", "bool", "string", "float64"):
-        return f"unrecognized type: {wanted}"
-    return problem
+    if not isinstance(error, WrongTypeError):
+        return str(error)
+    if error.form == "own":
+        return f"json: cannot unmarshal {error.word} into Go value of type {error.go_type}"
+    word = error.word.partition(" ")[0]
+    given = "float64" if error.fraction else _GO_KINDS.get(word, word)
+    if error.form in ("slice", "map"):
+        return f"cannot restore {error.form} from {given}"
+    if error.form == "struct":
+        return f"cannot restore struct from: {given}"
+    if (given, error.form) == ("int64", "string") or (error.fraction and error.form.startswith("int")):
+        return f"cannot convert {given} to {error.go_type}"
+    return f"unrecognized type: {error.form}"
 
 
 def _text(obj: JsonObject) -> str:

@@ -94,6 +94,7 @@ def tracked(
     if "managedFields" not in obj["metadata"] and b'"managedFields":' not in old.raw:
         return obj
     obj["kind"], obj["apiVersion"] = kind.kind, kind.api_version
+    schema_of(kind).drop_empty(obj)
     return track_update(
         storage_form.decoded(old, kind),
         obj,

@@ -16,6 +16,7 @@ import msgspec
 from podium.apiserver.errors import invalid, not_found
 from podium.apiserver.go_text import go_text
 from podium.apiserver.kinds import Kind
+from podium.apiserver.schema import schema_of
 from podium.apiserver.store import storage_form
 from podium.apiserver.store.collection import Stored
 from podium.apiserver.store.object_store import encode
@@ -28,6 +29,7 @@ from podium.apiserver.writes.delete import finished
 from podium.apiserver.writes.options import WriteOptions
 from podium.apiserver.writes.rules import KindRules, rules_of
 from podium.apiserver.writes.validation.metadata import update_causes
+from podium.kube.json_equality import same_json
 from podium.kube.json_object import JsonObject
 
 
@@ -106,16 +108,17 @@ def replace(
         metadata.carry_over(meta, before["metadata"])
     elif not subresource:
         rules.prepare_for_update(obj, before, context)
-        if rules.generation and written_part.spec_changed(kind, obj, before):
-            meta["generation"] = before["metadata"].get("generation", 0) + 1
     causes = update_causes(meta, before["metadata"], kind, rules.name_errors)
     causes += rules.validate_status(obj, before) if subresource == "status" else rules.validate_update(obj, before)
     options.warnings.extend(f"{cause.field}: {cause.message}" for cause in causes if cause.ratcheted)
     if refused := [cause for cause in causes if not cause.ratcheted]:
         raise invalid(kind, old.name, refused)
+    schema_of(kind).drop_empty(obj)
+    if rules.generation and not subresource and written_part.spec_changed(kind, obj, before):
+        meta["generation"] = before["metadata"].get("generation", 0) + 1
     obj["kind"], obj["apiVersion"] = old.kind.kind, old.kind.api_version
     meta["resourceVersion"] = str(old.revision)
-    if obj == before:
+    if obj == before and same_json(obj, before):
         return old
     if options.dry_run:
         return encode(old.kind, obj, old.revision)

@@ -4,9 +4,10 @@ A status update of most kinds may change labels and annotations too, because kub
 kinds let it change nothing else.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from podium.apiserver.kinds import Kind
+from podium.kube.json_equality import same_json
 from podium.kube.json_object import JsonObject
 
 _STATUS_ONLY: Final = frozenset(
@@ -46,8 +47,12 @@ def merged(kind: Kind, new: JsonObject, old: JsonObject, subresource: str) -> Js
 def spec_changed(kind: Kind, new: JsonObject, old: JsonObject) -> bool:
     """Whether the change counts in metadata.generation; custom resources count all but metadata and status."""
     if kind.custom or kind.plural == "endpointslices":
-        return _without(new) != _without(old)
-    return bool(new.get("spec") != old.get("spec"))
+        return _differ(_without(new), _without(old))
+    return _differ(new.get("spec"), old.get("spec"))
+
+
+def _differ(new: Any, old: Any) -> bool:
+    return new != old or not same_json(new, old)
 
 
 def _with_status(obj: JsonObject, source: JsonObject) -> JsonObject:
