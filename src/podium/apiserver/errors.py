@@ -13,6 +13,8 @@ from typing import Any, Final, NamedTuple
 from podium.apiserver.kinds import Kind
 
 _ESCAPES: Final = {'"': r"\"", "\\": r"\\", "\n": r"\n", "\t": r"\t", "\r": r"\r"}
+# Go writes these as codes inside of JSON.
+_JSON_ESCAPES: Final = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 
 
 class Cause(NamedTuple):
@@ -164,9 +166,14 @@ def invalid_value(field: str, value: object, detail: str) -> Cause:
     return Cause("FieldValueInvalid", f"Invalid value: {shown(value)}: {detail}", field)
 
 
+def invalid_word(field: str, value: object, detail: str) -> Cause:
+    """As `invalid_value`, of text that has a type of its own: an operator, a qualified name."""
+    return Cause("FieldValueInvalid", f"Invalid value: {shown_json(value)}: {detail}", field)
+
+
 def not_supported(field: str, value: object, supported: Iterable[str]) -> Cause:
     words = ", ".join(f'"{word}"' for word in supported)
-    return Cause("FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {words}", field)
+    return Cause("FieldValueNotSupported", f"Unsupported value: {shown_json(value)}: supported values: {words}", field)
 
 
 def duplicate(field: str, value: object) -> Cause:
@@ -185,7 +192,12 @@ def shown(value: object) -> str:
     """A value as a message shows it."""
     if isinstance(value, str):
         return _quoted(value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return shown_json(value)
+
+
+def shown_json(value: object) -> str:
+    """A value as a message shows it that is not plain text for Go: of a type with a name, such as an operator's."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_JSON_ESCAPES)
 
 
 def _quoted(text: str) -> str:

@@ -15,6 +15,7 @@ from podium.apiserver.writes.rules.pod_groups import POD_GROUP_RULES
 from podium.apiserver.writes.rules.pods import POD_RULES
 from podium.apiserver.writes.rules.priority_classes import PRIORITY_CLASS_RULES
 from podium.apiserver.writes.rules.resource_claims import CLAIM_TEMPLATE_RULES, RESOURCE_CLAIM_RULES
+from podium.apiserver.writes.rules.resource_slices import RESOURCE_SLICE_RULES
 from podium.apiserver.writes.rules.rule import PLAIN, KindRules
 from podium.apiserver.writes.rules.secrets import SECRET_RULES
 from podium.apiserver.writes.rules.services import SERVICE_RULES
@@ -69,7 +70,7 @@ _RULES: Final[dict[str, KindRules]] = {
     "deviceclasses.resource.k8s.io": KindRules(returns_deleted=True, generation=True),
     "resourceclaims.resource.k8s.io": RESOURCE_CLAIM_RULES,
     "resourceclaimtemplates.resource.k8s.io": CLAIM_TEMPLATE_RULES,
-    "resourceslices.resource.k8s.io": KindRules(returns_deleted=True, generation=True),
+    "resourceslices.resource.k8s.io": RESOURCE_SLICE_RULES,
     "customresourcedefinitions.apiextensions.k8s.io": DEFINITION_RULES,
     "priorityclasses.scheduling.k8s.io": PRIORITY_CLASS_RULES,
     "podgroups.scheduling.k8s.io": POD_GROUP_RULES,

@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from copy import deepcopy
 from typing import Any, Final
 
-from podium.apiserver.errors import field_forbidden, immutable, invalid_value, not_supported, required
+from podium.apiserver.errors import field_forbidden, immutable, invalid_value, not_supported, required, shown
+from podium.apiserver.kinds import built_in
+from podium.apiserver.schema import schema_of
+from podium.apiserver.writes.validation import internal_form
+from podium.apiserver.writes.validation.conditions import conditions
 from podium.apiserver.writes.validation.device_parts import (
     MOST,
     binding_conditions,
@@ -25,18 +30,23 @@ from podium.apiserver.writes.validation.device_parts import (
     request_reference,
     request_references,
 )
+from podium.apiserver.writes.validation.network_addresses import interface_address
 from podium.apiserver.writes.validation.placement import node_selector
-from podium.apiserver.writes.validation.wording import Causes, Obj, dns_label, label_name, too_many
+from podium.apiserver.writes.validation.wording import Causes, Obj, dns_label, too_long, too_many
+from podium.kube.json_equality import same_json
 
 _MOST_USERS, _MOST_CONDITIONS = 256, 8
 _WITHOUT_DEVICES: Final = "may not be specified when `allocated` is not set"
 _GOING: Final = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
-_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_HEXADECIMAL: Final = re.compile(r"[0-9a-f]{32}", re.IGNORECASE)
 _NOT_NORMAL: Final = (
     "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal "
     "characters"
 )
 _SOURCES: Final = ("FromClaim", "FromClass")
+_INTERFACE_LENGTH, _HARDWARE_LENGTH, _MOST_ADDRESSES = 256, 128, 16
+_CLAIM: Final = built_in("resource.k8s.io/v1", "ResourceClaim")
 
 
 def resource_claim_status(new: Obj, old: Obj) -> Causes:
@@ -51,11 +61,19 @@ def resource_claim_status(new: Obj, old: Obj) -> Causes:
         if any(user not in known for user in users):
             yield field_forbidden("status.reservedFor", _GOING)
     if allocation is not None and before.get("allocation") is not None:
-        if allocation != before["allocation"]:
-            yield immutable("status.allocation", None)
+        if _changed(allocation, before["allocation"]):
+            yield immutable("status.allocation", internal_form.allocation(allocation))
     elif allocation is not None:
         names = request_names((new.get("spec") or {}).get("devices") or {})
         yield from _allocation("status.allocation", allocation, names)
+
+
+def _changed(allocation: Obj, before: Obj) -> bool:
+    if same_json(allocation, before):
+        return False
+    stored: dict[str, Any] = {"status": {"allocation": deepcopy(allocation)}}
+    schema_of(_CLAIM).drop_empty(stored)
+    return not same_json(stored["status"]["allocation"], before)
 
 
 def device_key(device: Obj) -> dict[str, str]:
@@ -79,26 +97,24 @@ def _devices(devices: list[dict[str, Any]], allocation: Obj | None) -> Causes:
         yield from driver(f"{path}.driver", device.get("driver", ""))
         yield from pool_name(f"{path}.pool", device.get("pool", ""))
         yield from dns_label(f"{path}.device", device.get("device", ""))
+        yield from _share(f"{path}.shareID", device.get("shareID"))
         if device_key(device) not in given:
             yield invalid_value(path, device_key(device), "must be an allocated device in the claim")
-        conditions = device.get("conditions") or []
-        if len(conditions) > _MOST_CONDITIONS:
-            yield too_many(f"{path}.conditions", len(conditions), _MOST_CONDITIONS)
-        for number, condition in enumerate(conditions):
-            yield from _condition(f"{path}.conditions[{number}]", condition)
+        met = device.get("conditions") or []
+        if len(met) > _MOST_CONDITIONS:
+            yield too_many(f"{path}.conditions", len(met), _MOST_CONDITIONS)
+        yield from conditions(f"{path}.conditions", met)
         if device.get("data") is not None:
             yield from raw(f"{path}.data", device["data"])
+        yield from _network(f"{path}.networkData", device.get("networkData") or {})
     yield from repeated("status.devices", [device_key(device) for device in devices])
 
 
-def _condition(path: str, condition: Obj) -> Causes:
-    yield from label_name(f"{path}.type", condition.get("type", ""))
-    if condition.get("status") not in ("True", "False", "Unknown"):
-        yield not_supported(f"{path}.status", condition.get("status", ""), ("False", "True", "Unknown"))
-    if not condition.get("lastTransitionTime"):
-        yield required(f"{path}.lastTransitionTime")
-    if not condition.get("reason"):
-        yield required(f"{path}.reason")
+def _network(path: str, data: Obj) -> Causes:
+    for field, most in (("interfaceName", _INTERFACE_LENGTH), ("hardwareAddress", _HARDWARE_LENGTH)):
+        if len(data.get(field, "").encode()) > most:
+            yield too_long(f"{path}.{field}", most)
+    yield from distinct(f"{path}.ips", data.get("ips"), _MOST_ADDRESSES, interface_address, str)
 
 
 def _allocation(path: str, allocation: Obj, names: Collection[str]) -> Causes:
@@ -119,13 +135,31 @@ def _result(path: str, result: Obj, names: Collection[str]) -> Causes:
     yield from pool_name(f"{path}.pool", result.get("pool", ""))
     yield from dns_label(f"{path}.device", result.get("device", ""))
     yield from binding_conditions(path, result)
-    share = result.get("shareID")
-    if share is None or _UUID.fullmatch(share):
+    yield from _share(f"{path}.shareID", result.get("shareID"))
+
+
+def _share(path: str, share: str | None) -> Causes:
+    if share is None:
         return
-    if _UUID.fullmatch(share.lower()):
-        yield invalid_value(f"{path}.shareID", share, _NOT_NORMAL)
-    else:
-        yield invalid_value(f"{path}.shareID", share, f"error validating uid: invalid UUID length: {len(share)}")
+    if problem := _not_uuid(share):
+        yield invalid_value(path, share, f"error validating uid: {problem}")
+    elif len(share) != 36 or share != share.lower():
+        yield invalid_value(path, share, _NOT_NORMAL)
+
+
+def _not_uuid(text: str) -> str:
+    """Why the text is none of the forms of a UUID; "" where it is one."""
+    length = len(text.encode())
+    if length == 32:
+        return "" if _HEXADECIMAL.fullmatch(text) else "invalid UUID format"
+    if length == 45 and text[:9].lower() != "urn:uuid:":
+        return f"invalid urn prefix: {shown(text[:9])}"
+    if length == 38 and not (text.startswith("{") and text.endswith("}")):
+        return "invalid bracketed UUID format"
+    if length not in (36, 38, 45):
+        return f"invalid UUID length: {length}"
+    inner = {36: text, 38: text[1:-1], 45: text[9:]}[length]
+    return "" if _UUID.fullmatch(inner) else "invalid UUID format"
 
 
 def _config(path: str, config: Obj, names: Collection[str]) -> Causes:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Final
 
-from podium.apiserver.errors import Cause, duplicate, invalid_value, not_supported, required
+from podium.apiserver.errors import Cause, duplicate, invalid_value, invalid_word, not_supported, required
 from podium.apiserver.writes.validation.wording import (
     Causes,
     Obj,
@@ -105,7 +105,7 @@ def qualified(path: str, name: str) -> Causes:
 def fully_qualified(path: str, name: str) -> Causes:
     yield from qualified(path, name)
     if "/" not in name:
-        yield invalid_value(path, name, "a fully qualified name must be a domain and a name separated by a slash")
+        yield invalid_word(path, name, "a fully qualified name must be a domain and a name separated by a slash")
 
 
 def _identifier(path: str, name: str) -> Causes:
@@ -117,10 +117,11 @@ def _identifier(path: str, name: str) -> Causes:
 
 def request_names(devices: Obj) -> set[str]:
     """What may refer to a request: its name, and with each of its alternatives "request/alternative"."""
+    requests = {request.get("name", ""): request for request in devices.get("requests") or ()}
     found = set()
-    for request in devices.get("requests") or ():
-        name = request.get("name", "")
-        found |= {name, *(f"{name}/{each.get('name', '')}" for each in request.get("firstAvailable") or ())}
+    for name, request in requests.items():
+        alternatives = (each.get("name", "") for each in request.get("firstAvailable") or ())
+        found |= {name, *(f"{name}/{each}" for each in alternatives if "/" not in each)} if "/" not in name else set()
     return found
 
 
@@ -215,4 +216,4 @@ def binding_conditions(path: str, value: Obj) -> Iterator[Cause]:
         ("bindingFailureConditions", "bindingConditions"),
     ):
         if not value.get(one) and value.get(other):
-            yield invalid_value(f"{path}.{one}", None, f"{one} are required to use {other}")
+            yield invalid_value(f"{path}.{one}", value.get(one), f"{one} are required to use {other}")

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from copy import deepcopy
 from typing import Final
 
 from podium.apiserver.errors import field_forbidden, immutable, invalid_value, not_supported, required
+from podium.apiserver.kinds import Kind, built_in
+from podium.apiserver.schema import schema_of
+from podium.apiserver.writes.validation import internal_form
 from podium.apiserver.writes.validation.device_parts import (
     MOST,
     configuration,
@@ -17,6 +21,7 @@ from podium.apiserver.writes.validation.device_parts import (
     selector,
     toleration,
 )
+from podium.apiserver.writes.validation.metadata import annotation_causes, metadata_causes
 from podium.apiserver.writes.validation.resources import is_extended
 from podium.apiserver.writes.validation.wording import (
     NOT_POSITIVE,
@@ -25,11 +30,15 @@ from podium.apiserver.writes.validation.wording import (
     dns_label,
     dns_subdomain,
     labels,
-    too_many,
 )
 from podium.kube.devices import ALL, EXACT_COUNT
+from podium.kube.json_equality import same_json
+from podium.kube.validation import dns_subdomain_errors
 
-_MOST_ALTERNATIVES, _MOST_TOLERATIONS = 8, 16
+_MOST_ALTERNATIVES: Final = 8
+_CLAIM: Final = built_in("resource.k8s.io/v1", "ResourceClaim")
+_TEMPLATE: Final = built_in("resource.k8s.io/v1", "ResourceClaimTemplate")
+_CLASS: Final = built_in("resource.k8s.io/v1", "DeviceClass")
 _FORMS: Final = "exactly one of `exactly` or `firstAvailable` is required"
 _ATTRIBUTES: Final = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
 
@@ -44,6 +53,7 @@ def device_class(obj: Obj) -> Causes:
 
 
 def device_class_update(new: Obj, _old: Obj) -> Causes:
+    yield from metadata_causes(new["metadata"], _CLASS, dns_subdomain_errors)
     yield from device_class(new)
 
 
@@ -52,26 +62,36 @@ def resource_claim(obj: Obj) -> Causes:
 
 
 def resource_claim_update(new: Obj, old: Obj) -> Causes:
-    yield from _unchanged(new, old)
+    yield from metadata_causes(new["metadata"], _CLAIM, dns_subdomain_errors)
+    if _changed(_CLAIM, new, old):
+        yield immutable("spec", internal_form.claim_spec(new.get("spec")))
 
 
 def claim_template(obj: Obj) -> Causes:
     spec = obj.get("spec") or {}
     metadata = spec.get("metadata") or {}
     yield from labels("spec.metadata.labels", metadata.get("labels"))
+    yield from annotation_causes(metadata.get("annotations") or {}, "spec.metadata.annotations")
     for field in metadata:
-        if field not in ("labels", "annotations") and metadata[field]:
-            yield field_forbidden(f"spec.metadata.{field}", "cannot be set")
+        if field not in ("labels", "annotations") and metadata[field] is not None:
+            shown = "uID" if field == "uid" else field
+            yield field_forbidden(f"spec.metadata.{shown}", "cannot be set")
     yield from _devices("spec.spec.devices", (spec.get("spec") or {}).get("devices") or {})
 
 
 def claim_template_update(new: Obj, old: Obj) -> Causes:
-    yield from _unchanged(new, old)
+    yield from metadata_causes(new["metadata"], _TEMPLATE, dns_subdomain_errors)
+    yield from claim_template(new)
+    if _changed(_TEMPLATE, new, old):
+        yield immutable("spec", internal_form.template_spec(new.get("spec") or {}))
 
 
-def _unchanged(new: Obj, old: Obj) -> Causes:
-    if (new.get("spec") or {}) != (old.get("spec") or {}):
-        yield immutable("spec", None)
+def _changed(kind: Kind, new: Obj, old: Obj) -> bool:
+    if same_json(new.get("spec"), old.get("spec")):
+        return False
+    stored = {"spec": deepcopy(new.get("spec"))}
+    schema_of(kind).drop_empty(stored)
+    return not same_json(stored["spec"], old.get("spec"))
 
 
 def _devices(path: str, devices: Obj) -> Causes:
@@ -135,8 +155,5 @@ def _ask(path: str, ask: Obj) -> Causes:
         yield invalid_value(f"{path}.count", count, "must not be specified when allocationMode is 'All'")
     elif count < 0:
         yield invalid_value(f"{path}.count", count, NOT_POSITIVE)
-    tolerations = ask.get("tolerations") or ()
-    if len(tolerations) > _MOST_TOLERATIONS:
-        yield too_many(f"{path}.tolerations", len(tolerations), _MOST_TOLERATIONS)
-    for at, each in enumerate(tolerations):
+    for at, each in enumerate(ask.get("tolerations") or ()):
         yield from toleration(f"{path}.tolerations[{at}]", each)

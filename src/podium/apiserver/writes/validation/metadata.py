@@ -21,7 +21,7 @@ def metadata_causes(metadata: JsonObject, kind: Kind, name_errors: NameErrors) -
     if labels := metadata.get("labels"):
         causes += label_causes(labels, "metadata.labels")
     if annotations := metadata.get("annotations"):
-        causes += _annotation_causes(annotations)
+        causes += annotation_causes(annotations, "metadata.annotations")
     if owners := metadata.get("ownerReferences"):
         causes += _owner_causes(owners)
     if finalizers := metadata.get("finalizers"):
@@ -70,16 +70,14 @@ def label_causes(labels: dict[str, str], path: str) -> Iterable[Cause]:
             yield invalid_value(path, value, error)
 
 
-def _annotation_causes(annotations: dict[str, str]) -> Iterable[Cause]:
+def annotation_causes(annotations: dict[str, str], path: str) -> Iterable[Cause]:
     size = 0
     for key, value in annotations.items():
         size += len(key.encode()) + len(value.encode())
         for error in qualified_name_errors(key.lower()):
-            yield invalid_value("metadata.annotations", key, error)
+            yield invalid_value(path, key, error)
     if size > _ANNOTATIONS_LIMIT:
-        yield Cause(
-            "FieldValueTooLong", f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes", "metadata.annotations"
-        )
+        yield Cause("FieldValueTooLong", f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes", path)
 
 
 def _owner_causes(owners: list[dict[str, Any]]) -> Iterable[Cause]:

@@ -4,11 +4,14 @@ Most names are DNS subdomains; a kind with another rule for its names has it in 
 """
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from podium.apiserver.errors import Cause, field_forbidden, invalid_value, required
 from podium.apiserver.kinds import Kind
 from podium.kube.json_object import JsonObject
 from podium.kube.validation import dns_label_errors
+
+_COUNTED_IN_BYTES: Final = ("deviceclasses.resource.k8s.io",)
 
 NameErrors = Callable[[str], Sequence[str]]
 """What is wrong with a name by the rule of its kind, in sentences."""
@@ -17,14 +20,15 @@ NameErrors = Callable[[str], Sequence[str]]
 def name_causes(metadata: JsonObject, kind: Kind, name_errors: NameErrors) -> list[Cause]:
     """What is wrong with the name, the prefix it was made from, or the namespace."""
     causes: list[Cause] = []
+    worded = _in_bytes if kind.stored_in in _COUNTED_IN_BYTES else _in_characters
     name = metadata.get("name", "")
     if prefix := metadata.get("generateName"):
         whole = prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
-        causes += _worded("metadata.generateName", prefix, name_errors(whole))
+        causes += worded("metadata.generateName", prefix, name_errors(whole))
     if not name:
         causes.append(required("metadata.name", "name or generateName is required"))
     else:
-        causes += _worded("metadata.name", name, name_errors(name))
+        causes += worded("metadata.name", name, name_errors(name))
     namespace = metadata.get("namespace", "")
     if not kind.namespaced:
         if namespace:
@@ -32,10 +36,14 @@ def name_causes(metadata: JsonObject, kind: Kind, name_errors: NameErrors) -> li
     elif not namespace:
         causes.append(required("metadata.namespace"))
     else:
-        causes += _worded("metadata.namespace", namespace, dns_label_errors(namespace))
+        causes += _in_characters("metadata.namespace", namespace, dns_label_errors(namespace))
     return causes
 
 
-def _worded(field: str, name: str, errors: Sequence[str]) -> list[Cause]:
-    """The API counts the characters of names and the bytes of labels, or says so."""
+def _in_bytes(field: str, name: str, errors: Sequence[str]) -> list[Cause]:
+    return [invalid_value(field, name, error) for error in errors]
+
+
+def _in_characters(field: str, name: str, errors: Sequence[str]) -> list[Cause]:
+    """The API counts the characters of most names and the bytes of labels, or says so."""
     return [invalid_value(field, name, error.replace(" bytes", " characters")) for error in errors]

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from podium.apiserver.errors import Cause, duplicate, field_forbidden, invalid_value, not_supported, required
+from podium.apiserver.errors import (
+    Cause,
+    duplicate,
+    field_forbidden,
+    invalid_value,
+    invalid_word,
+    not_supported,
+    required,
+)
 from podium.apiserver.writes.validation.wording import (
     NOT_POSITIVE,
     Causes,
@@ -69,7 +77,7 @@ def _node_field(path: str, expression: Obj) -> Causes:
     operator, key = expression.get("operator", ""), expression.get("key", "")
     values = expression.get("values") or ()
     if operator not in ("In", "NotIn"):
-        yield invalid_value(f"{path}.operator", operator, "not a valid selector operator")
+        yield invalid_word(f"{path}.operator", operator, "not a valid selector operator")
     elif len(values) != 1:
         detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
         yield required(f"{path}.values", detail)

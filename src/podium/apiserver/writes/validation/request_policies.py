@@ -75,6 +75,6 @@ def _steps(path: str, least: Any, step: Any, capacity: Any, values: Sequence[Any
         detail = f"one step {reached} is larger than capacity value: {canonical(capacity)}"
         yield invalid_value(path, canonical(step), detail)
     for value in values:
-        if units(step) > 0 and (units(value) - units(least)) % units(step):
+        if not units(step) or (units(value) - units(least)) % units(step):  # kube-apiserver fails with a step of 0
             detail = f"value is not a multiple of a given step ({canonical(step)}) from ({canonical(least)})"
             yield invalid_value(path, canonical(value), detail)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from podium.apiserver.errors import field_forbidden, immutable, invalid_value, not_supported, required
+from podium.apiserver.writes.validation import internal_form
 from podium.apiserver.writes.validation.device_parts import (
     EFFECTS,
     MOST,
@@ -102,7 +103,11 @@ def _selection(path: str, given: Obj, fields: tuple[str, ...], empty: str) -> Ca
         terms = chosen.get("nodeSelectorTerms") or []
         if path == "spec" and len(terms) != 1:
             detail = "must have exactly one node selector term"
-            yield invalid_value(f"{path}.nodeSelector.nodeSelectorTerms", _shown_terms(terms), detail)
+            yield invalid_value(
+                f"{path}.nodeSelector.nodeSelectorTerms",
+                internal_form.selector_terms(chosen.get("nodeSelectorTerms")),
+                detail,
+            )
     if everywhere is False:
         yield invalid_value(f"{path}.allNodes", False, _UNSET_OR_TRUE)
     if "perDeviceNodeSelection" in fields and given.get("perDeviceNodeSelection") is False:
@@ -114,24 +119,6 @@ def _selection(path: str, given: Obj, fields: tuple[str, ...], empty: str) -> Ca
     elif len(made) > 1:
         more = ", but multiple fields are set" if path == "spec" else ""
         yield invalid_value(path, f"{{{', '.join(made)}}}", detail + more)
-
-
-def _shown_terms(terms: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [
-        {
-            "MatchExpressions": [
-                {"Key": one.get("key", ""), "Operator": one.get("operator", ""), "Values": one.get("values")}
-                for one in term.get("matchExpressions") or ()
-            ]
-            or None,
-            "MatchFields": [
-                {"Key": one.get("key", ""), "Operator": one.get("operator", ""), "Values": one.get("values")}
-                for one in term.get("matchFields") or ()
-            ]
-            or None,
-        }
-        for term in terms
-    ]
 
 
 def _name(obj: Obj) -> str:
@@ -182,13 +169,7 @@ def _attribute(path: str, attribute: Obj) -> Causes:
     if not values:
         yield invalid_value(path, "", "exactly one value must be specified")
     elif len(values) > 1:
-        yield invalid_value(path, _shown_attribute(attribute), "exactly one value must be specified")
-
-
-def _shown_attribute(attribute: Obj) -> dict[str, Any]:
-    names = {"IntValue": "int", "BoolValue": "bool", "StringValue": "string", "VersionValue": "version"}
-    shown = {name: attribute.get(field) for name, field in names.items()}
-    return shown | dict.fromkeys(("IntValues", "BoolValues", "StringValues", "VersionValues"))
+        yield invalid_value(path, internal_form.attribute(attribute), "exactly one value must be specified")
 
 
 def _capacity(path: str, capacity: Obj, device: Obj) -> Causes:

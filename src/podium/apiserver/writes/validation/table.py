@@ -8,6 +8,7 @@ from podium.apiserver.writes.validation import (
     claim_status,
     devices,
     nodes,
+    pod_claim_status,
     pod_groups,
     pod_spec,
     pod_update,
@@ -22,6 +23,7 @@ UpdateCheck = Callable[[dict[str, Any], dict[str, Any]], Iterable[Cause]]
 
 STATUS_CHECKS: Final[dict[str, UpdateCheck]] = {
     "nodes": nodes.node_status_update,
+    "pods": pod_claim_status.pod_claim_status,
     "resourceclaims.resource.k8s.io": claim_status.resource_claim_status,
 }
 CHECKS: Final[dict[str, tuple[Check, UpdateCheck]]] = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_address
 from typing import Any, Final
 
-from podium.apiserver.errors import Cause, invalid_value, required, shown
+from podium.apiserver.errors import Cause, invalid_value, invalid_word, required, shown
 from podium.kube.decimal_text import parse_int64
 from podium.kube.validation import dns_label_errors, dns_subdomain_errors, label_value_errors, qualified_name_errors
 
@@ -87,7 +87,7 @@ def selector(field: str, value: Obj | None) -> Causes:
 def expression_operator(path: str, expression: Obj, operators: Sequence[str]) -> Causes:
     operator, values = expression.get("operator", ""), expression.get("values") or ()
     if operator not in operators:
-        yield invalid_value(f"{path}.operator", operator, "not a valid selector operator")
+        yield invalid_word(f"{path}.operator", operator, "not a valid selector operator")
     elif operator in ("In", "NotIn"):
         if not values:
             yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
