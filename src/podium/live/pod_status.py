@@ -134,13 +134,10 @@ class PodStatuses:
             patch = status_patch(since, write.condition, write.nomination, self._clock.now())
             if not patch:
                 return
-            based_on = {"uid": uid}
-            if since.metadata.resource_version:
-                based_on["resourceVersion"] = since.metadata.resource_version
             path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
             try:
                 answer = await self._client.patch(
-                    f"{path}/status", {"metadata": based_on, "status": patch}, STRATEGIC_MERGE_PATCH
+                    f"{path}/status", {"metadata": condition_of(since), "status": patch}, STRATEGIC_MERGE_PATCH
                 )
             except ClientError as error:
                 if isinstance(error, ApiError) and error.not_found:
@@ -183,6 +180,12 @@ class PodStatuses:
         self._written[pod.uid] = (pod, replace(pod, metadata=metadata, status=status))
         if len(self._written) > MOST_WRITTEN:
             del self._written[next(iter(self._written))]
+
+
+def condition_of(pod: Pod) -> dict[str, str]:
+    """What the API server is to compare, so that a write counts only for this pod as it is known."""
+    version = pod.metadata.resource_version
+    return {"uid": pod.uid, **({"resourceVersion": version} if version else {})}
 
 
 class _Answered(msgspec.Struct):
