@@ -140,7 +140,8 @@ SPREAD = {"maxSkew": 1, "topologyKey": "host", "whenUnsatisfiable": "ScheduleAny
 def test_what_keeps_pods_from_being_compared(options: dict[str, Any], pod: dict[str, Any], batched: bool) -> None:
     world = World(*options.pop("plugins", ()), nodes=nodes(), **options)
     assert taken(world, *four(**pod)) == (BATCHED if batched else SCORED_AGAIN)
-    assert bool(world.scheduler.batches["default-scheduler"].attempts[HINT_USED]) is batched
+    batch = world.scheduler.batches.get("default-scheduler")
+    assert bool(batch is not None and batch.attempts[HINT_USED]) is batched
 
 
 @pytest.mark.parametrize(

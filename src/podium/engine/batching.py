@@ -52,9 +52,10 @@ class Batch:
         self._clock = clock
         points = (Point.PRE_FILTER, Point.FILTER, Point.PRE_SCORE, Point.SCORE)
         self._plugins = list(dict.fromkeys(plugin for point in points for plugin in runtime.at(point)))
-        self._signs = not extenders and all(
+        self.signs = not extenders and all(
             each.signs_pods and type(each).sign_pod is not Plugin.sign_pod for each in self._plugins
         )
+        """Whether it can ever be of use."""
         self._signature: Hashable = None
         self._heap: ScoreHeap | None = None
         self._since = 0.0
@@ -62,8 +63,8 @@ class Batch:
         self._last_node = ""
         self.attempts: Counter[str] = Counter()
         self.flushes: Counter[str] = Counter()
-        self.hint = runtime.timer.timed_node_hint(self._hint if self._signs else self._no_hint)
-        self.store = runtime.timer.timed_store(self._store if self._signs else self._only_count)
+        self.hint = runtime.timer.timed_node_hint(self._hint if self.signs else self._no_hint)
+        self.store = runtime.timer.timed_store(self._store if self.signs else self._only_count)
 
     def _no_hint(self, _cycle: Cycle, _number: int) -> str:
         self.attempts[NO_HINT] += 1

@@ -122,9 +122,9 @@ class Scheduler:
             )
             self.profiles[profile.scheduler_name] = ProfileRuntime(profile, registry, handle)
         asks_extenders = bool(extenders or config.extenders)
-        self.batches = {
-            name: Batch(runtime, clock, extenders=asks_extenders) for name, runtime in self.profiles.items()
-        }
+        batches = {name: Batch(runtime, clock, extenders=asks_extenders) for name, runtime in self.profiles.items()}
+        self.batches = {name: batch for name, batch in batches.items() if batch.signs or timer is not UNTIMED}
+        """By profile; where nothing is measured, those that never batch have none."""
         self._steps = {name: BindingSteps(runtime) for name, runtime in self.profiles.items()}
         self._timed_steps = {
             name: BindingSteps(runtime, each_plugin_timed=True) for name, runtime in self.profiles.items()
@@ -209,7 +209,7 @@ class Scheduler:
         if not len(self.cluster.order.rows):
             self.fail(queued, Status.unresolvable(NO_NODES), CLEAR)
             return None
-        found = self.search(runtime, cycle, self.batches[runtime.name])
+        found = self.search(runtime, cycle, self.batches.get(runtime.name))
         if isinstance(found, int):
             return found
         diagnosis = found.diagnosis()
