@@ -14,7 +14,6 @@ from podium.apiserver.writes.validation.wording import Causes
 
 _NOT_ADDRESS: Final = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
 _LEADING_ZEROS: Final = re.compile(r"(?<![0-9A-Fa-f])0+(?=[0-9A-Fa-f])")
-_LONGEST_PREFIX: Final = 1 << 24
 
 
 def interface_address(path: str, value: str) -> Causes:
@@ -28,10 +27,10 @@ def interface_address(path: str, value: str) -> Causes:
 def canonical_form(value: str) -> str | None:
     """The address as it should be written; None where it is none."""
     text, slash, prefix = value.partition("/")
-    if not slash or not re.fullmatch("[0-9]+", prefix) or int(prefix[-9:]) >= _LONGEST_PREFIX:
+    if not slash or not re.fullmatch("0*[0-9]{1,3}", prefix):
         return None
     address = _address(text)
-    length = int(prefix)
+    length = int(prefix[-3:])
     if address is None or length > address.max_prefixlen:
         return None
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
