@@ -153,3 +153,20 @@ def test_one_search_that_takes_too_long_ends_the_attempt() -> None:
         explained.message == 'running "DynamicResources" filter plugin: node n0: timed out trying to allocate devices'
     )
     assert clock.looks < 1100, "it may take ten seconds, and not for each of the nodes"
+
+
+def test_what_was_not_tried_in_time_is_said() -> None:
+    class Late:
+        """A clock that jumps once the pod has been decided."""
+
+        def __init__(self) -> None:
+            self.looks = 0
+
+        def now(self) -> float:
+            self.looks += 1
+            return 0.0 if self.looks < 20 else 100.0
+
+    objects = [make_node("n1"), class_of_devices(), slice_of("s1", device("d1")), claim("cl", request(count=20))]
+    notes = explain(objects, pod(), clock=Late()).notes
+    assert notes[-1] == "there may be more that would do: nothing else was tried after 2 seconds"
+    assert not any("it needs more devices" in line for line in notes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from podium.cluster import Cluster, NodeInfo
+from podium.framework.clock import Clock
 from podium.kube import Node, Pod, ResourceClaim, compile_node_selector
 from podium.kube.claim_status import ClaimNotReadyError, claims_of_pod
 from podium.kube.extended_resources import DeviceNeeds
@@ -15,7 +16,7 @@ from podium.plugins.dynamic_resources.extended_resources import PodResources, cl
 from podium.plugins.dynamic_resources.unblocking import unblocking
 
 
-def explain_claims(pod: Pod, cluster: Cluster, uses: DeviceUses) -> list[str]:
+def explain_claims(pod: Pod, cluster: Cluster, uses: DeviceUses, clock: Clock) -> list[str]:
     """Where claims are tied to by their devices; what others find, request by request; what would unblock the pod."""
     try:
         claims = list(claims_of_pod(pod, cluster.objects.resource_claims.get))
@@ -29,7 +30,7 @@ def explain_claims(pod: Pod, cluster: Cluster, uses: DeviceUses) -> list[str]:
     if waiting:
         holders = _holders(cluster.objects.resource_claims)
         lines += [line for claim in waiting for line in availability(claim, nodes, uses, holders)]
-        lines += unblocking(waiting, nodes, uses, holders)
+        lines += unblocking(waiting, nodes, uses, holders, clock)
     return lines
 
 

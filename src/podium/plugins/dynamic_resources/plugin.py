@@ -303,7 +303,7 @@ class DynamicResources(Plugin):
 
     def explain(self, pod: Pod) -> list[str]:
         """What the requests of a pod find on which node, and what would unblock it."""
-        return explain_claims(pod, self.handle.cluster, self._uses)
+        return explain_claims(pod, self.handle.cluster, self._uses, self.handle.clock)
 
     def post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
         notes: ClaimNotes | None = cycle.data.get(NAME)

@@ -6,12 +6,12 @@ selectors of a request left out, or fewer devices asked for. What then works is 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from podium.framework.clock import Clock
 from podium.kube import Node, ResourceClaim
 from podium.kube.devices import ALL, Allocation, DeviceRequest, DeviceSubRequest, DeviceToleration
 from podium.placement.devices import AllocationError, DeviceID, DeviceTally, InvalidPoolsError, allocate
@@ -36,12 +36,12 @@ class _Change(NamedTuple):
     """What it is more of: not tried where less of it has been enough."""
 
 
-def unblocking(claims: Claims, nodes: Sequence[Node], uses: DeviceUses, holders: Holders) -> list[str]:
+def unblocking(claims: Claims, nodes: Sequence[Node], uses: DeviceUses, holders: Holders, clock: Clock) -> list[str]:
     """A sentence for each change that would be enough, with the nodes where it would be."""
-    end = time.monotonic() + LONGEST
+    end = clock.now() + LONGEST
 
     def expired() -> bool:
-        return time.monotonic() > end
+        return clock.now() > end
 
     sentences: list[str] = []
     enough: set[str] = set()
@@ -62,6 +62,8 @@ def unblocking(claims: Claims, nodes: Sequence[Node], uses: DeviceUses, holders:
         if where and change.more_of:
             enough.add(change.more_of)
         sentences += [f"it would fit on {listed(names)} if {text}" for text, names in where.items()]
+    if expired():
+        sentences.append(f"there may be more that would do: nothing else was tried after {LONGEST:g} seconds")
     return sentences or ["it needs more devices: no single change of claims, taints and devices in use would do"]
 
 
