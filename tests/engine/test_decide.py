@@ -256,8 +256,28 @@ def test_of_several_errors_the_one_on_the_first_node_that_is_visited_is_heard(st
         decide(runtime, cycle_of(runtime, make_pod()), Sampling(next_start=start))
 
 
+@pytest.mark.parametrize(("start", "heard"), [(0, "n1"), (2, "n3"), (4, "n1")])
+def test_an_error_on_a_node_with_nominated_pods_has_no_precedence(start: int, heard: str) -> None:
+    class Fails(Plugin):
+        def filter_node(self, _cycle: Cycle, node: NodeInfo) -> Status | None:
+            if node.labels["door"] == "broken":
+                raise NodeFailedError(f"{node.name} has no handle")
+            return None
+
+    runtime = doors("open", "broken", "open", "broken", "open", plugins=(Fails, Flat))
+    runtime.handle.nominator.nominate(nominated("n3", "rival"))
+    with pytest.raises(PluginError, match=f"{heard} has no handle"):
+        decide(runtime, cycle_of(runtime, make_pod()), Sampling(next_start=start))
+
+
 def test_an_error_on_a_node_that_the_search_does_not_reach_is_none() -> None:
     runtime = doors("open", "open", "broken")
+    assert names(runtime, find_feasible(runtime, cycle_of(runtime, make_pod()), AtMost(enough=1))) == ["n0"]
+
+
+def test_an_error_with_nominated_pods_that_the_search_does_not_reach_is_none() -> None:
+    runtime = doors("open", "open", "broken")
+    runtime.handle.nominator.nominate(nominated("n2", "rival"))
     assert names(runtime, find_feasible(runtime, cycle_of(runtime, make_pod()), AtMost(enough=1))) == ["n0"]
 
 

@@ -7,6 +7,8 @@ statuses are made only when they are asked for.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -279,7 +281,7 @@ def _filter(
     else:
         passed = np.zeros(cluster.columns.rows, dtype=np.bool_)
         passed[rows[refusals.passed]] = True
-    _judge_beside_nominated(runtime, cycle, search, passed, rows)
+    failed = _judge_beside_nominated(runtime, cycle, search, passed, rows)
     fits = passed[visiting]
     turns = np.flatnonzero(fits)  # numbers pick scattered rows faster than a mask does
     search.feasible = visiting[turns[:limit]]
@@ -294,8 +296,8 @@ def _filter(
             row: status for row, status in search.overrides.items() if looked_at[row] or row in tried_before
         }
     sampling.advance(seen + _tried_before_only(search, tried_before, visiting[:seen], fits[:seen]), search.nodes)
-    if any(verdict.fails for _plugin, verdict in refusals.verdicts):
-        _raise_first_failure(search, visiting[:seen])
+    if failed or any(verdict.fails for _plugin, verdict in refusals.verdicts):
+        _raise_first_failure(search, visiting[:seen], failed)
 
 
 def _tried_before_only(search: NodeSearch, tried_before: set[int], visited: Rows, fits: NDArray[np.bool_]) -> int:
@@ -306,9 +308,14 @@ def _tried_before_only(search: NodeSearch, tried_before: set[int], visited: Rows
     return len(tried_before - refused) + sum(search.row_of(name) not in refused for name in search.nominated_statuses)
 
 
-def _raise_first_failure(search: NodeSearch, visited: Rows) -> None:
-    """A plugin failed on a node that was looked at: the whole decision fails with what it said of the first such."""
-    first, before = None, len(visited)
+def _raise_first_failure(search: NodeSearch, visited: Rows, failed: Mapping[int, PluginError]) -> None:
+    """A plugin failed on a node that was looked at: the whole decision fails with what it said of the first such.
+
+    `failed`: rows on which one failed beside nominated pods.
+    """
+    first: Status | None = None
+    positions_failed = np.flatnonzero(np.isin(visited, list(failed)))
+    before = int(positions_failed[0]) if len(positions_failed) else len(visited)
     for status, rows in search.statuses().groups():
         if status.code == Code.ERROR:
             positions = np.flatnonzero(np.isin(visited[:before], rows))
@@ -316,18 +323,27 @@ def _raise_first_failure(search: NodeSearch, visited: Rows) -> None:
                 first, before = status, int(positions[0])
     if first is not None:
         raise PluginError(f'running "{first.plugin}" filter plugin: {first.message}')
+    if before < len(visited):
+        raise failed[int(visited[before])]
 
 
 def _judge_beside_nominated(
     runtime: ProfileRuntime, cycle: Cycle, search: NodeSearch, passed: NDArray[np.bool_], rows: Rows
-) -> None:
-    """Judge nodes again that pods of at least the same priority are nominated to."""
+) -> dict[int, PluginError]:
+    """Judge nodes again that pods of at least the same priority are nominated to; the rows where a plugin fails."""
     nominator = runtime.handle.nominator
+    failed: dict[int, PluginError] = {}
     for name in nominator.nodes():
         row = cycle.cluster.row_of.get(name)
         if row is None or row not in rows or not nominator.rivals(cycle.pod, name):
             continue
-        status = runtime.run_filters_with_nominated(cycle, row)
+        try:
+            status = runtime.run_filters_with_nominated(cycle, row)
+        except PluginError as error:
+            failed[row] = error
+            passed[row] = False
+            continue
         passed[row] = status is None
         if status is not None:
             search.overrides[row] = status
+    return failed

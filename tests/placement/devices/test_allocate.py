@@ -144,6 +144,17 @@ def test_constraints_hold_between_devices() -> None:  # A11, A13, A14
     assert devices_of(same, claims=[claim(request(count=2), **DISTINCT)]) is None
 
 
+def test_a_device_that_a_later_constraint_keeps_out_makes_an_earlier_distinct_one_forget() -> None:
+    def typed(name: str, m: int, s: str) -> Obj:
+        return device(name, attributes={"m": {"int": m}, "s": {"string": s}})
+
+    same_m, other_s = {"matchAttribute": f"{DRIVER}/m"}, {"distinctAttribute": f"{DRIVER}/s"}
+    offered = slice_("s", typed("d1", 2, "x"), typed("d2", 3, "w"), typed("d3", 2, "x"))
+    # kube-scheduler's own habit: trying d2 loses that x was taken, where the distinct constraint comes first.
+    assert devices_of(offered, claims=[claim(request(count=2), constraints=[other_s, same_m])]) == ["r=d1", "r=d3"]
+    assert devices_of(offered, claims=[claim(request(count=2), constraints=[same_m, other_s])]) is None
+
+
 def test_a_constraint_on_all_devices_that_fails_is_fatal() -> None:  # A12
     slices = slice_("s", numbered("d1", 1), numbered("d2", 2))
     found = devices_of(slices, claims=[claim(request(allocationMode="All"), **MATCH)])

@@ -60,6 +60,10 @@ class ConstraintState:
         typed = typed_value(self._first)
         return None if typed is None else (self._attribute, typed)
 
+    def forgets(self, request: str, subrequest: str) -> bool:
+        """Whether a device that is removed leaves less behind than was there before it was added."""
+        return self._distinct and self._applies(request, subrequest)
+
     def remove(self, request: str, subrequest: str) -> None:
         if self._applies(request, subrequest):
             self._of_request.pop(request, None)

@@ -249,7 +249,7 @@ class _Search:
             offered = request.every[index]
             mark = self._take(claim, request, self._pool_of[offered], offered, must=True)
             return mark is not None and self._or_undo(mark, claim, number, request, index, 0)
-        constraints, name = self._constraints[claim], request.parent or request.name
+        constraints = self._constraints[claim]
         for place in self._candidates(claim, request, start):
             pool, offered = both = self._places[place]
             self._looked_at = max(self._looked_at, place + 1)
@@ -261,13 +261,25 @@ class _Search:
                 if offered.id not in self._consumed:
                     request.full.setdefault(pool.id, set()).add(both)
                 continue
-            if constraints and not all(
-                each.allows(name, _subrequest(request), offered.device, offered.id) for each in constraints
-            ):
+            if constraints and self._is_barred(constraints, request, offered):
                 continue
             mark = self._take(claim, request, pool, offered, must=False)
             if mark is not None and self._or_undo(mark, claim, number, request, index, place + 1):
                 return True
+        return False
+
+    @staticmethod
+    def _is_barred(constraints: Sequence[ConstraintState], request: PreparedRequest, offered: OfferedDevice) -> bool:
+        """Whether a constraint keeps a device out, as far as can be said without trying it.
+
+        A device that one constraint takes and a later one does not has an effect on one that forgets.
+        """
+        name, subrequest = request.parent or request.name, _subrequest(request)
+        for each in constraints:
+            if not each.allows(name, subrequest, offered.device, offered.id):
+                return True
+            if each.forgets(name, subrequest):
+                return False
         return False
 
     def _candidates(self, claim: int, request: PreparedRequest, start: int) -> Sequence[int]:
@@ -275,8 +287,11 @@ class _Search:
 
         Those whose selectors were not evaluated yet are looked at all the same: an error may be found there.
         """
+        name, subrequest = request.parent or request.name, _subrequest(request)
         for constraint in self._constraints[claim]:
-            required = constraint.required(request.parent or request.name, _subrequest(request))
+            if constraint.forgets(name, subrequest):
+                break
+            required = constraint.required(name, subrequest)
             if required is not None:
                 in_use: Container[DeviceID] = () if request.request.admin_access else self._tally.dedicated
                 fitting = self._node_devices.places_with(*required)
