@@ -325,29 +325,27 @@ def test_a_refusal_at_permit_goes_before_an_earlier_wait() -> None:
     assert runtime.run_permit(cycle_of(runtime, make_pod()), "n1") == UNRESOLVABLE.by("B")
 
 
-# Filters to which nodes are dear
+# What is left to a filter
 
 
-def test_a_filter_that_asks_for_it_sees_only_undecided_nodes_in_the_order_of_the_visit() -> None:
+@pytest.mark.parametrize("named", [False, True], ids=["all nodes", "some that PreFilter named"])
+def test_a_filter_can_ask_which_nodes_are_undecided_in_visiting_order(named: bool) -> None:
     seen: list[list[str]] = []
+
+    class Names(Plugin):
+        def pre_filter(self, cycle: Cycle) -> frozenset[str] | None:
+            return frozenset({"n1", "n2", "n3"}) if named else None
 
     class Closes(Plugin):
         def filter_node(self, cycle: Cycle, node: NodeInfo) -> str | None:
             return "closed" if node.name == "n2" else None
 
-    class Dear(Plugin):
-        filters_undecided = True
-
-        def filter(self, cycle: Cycle, nodes: Nodes) -> Any:
-            seen.append([*nodes.names])
-            return np.array([name != "n3" for name in nodes.names])
+    class Asks(Plugin):
+        def filter(self, cycle: Cycle, nodes: Nodes) -> None:
+            every = np.arange(cycle.cluster.columns.rows)
+            seen.append([cycle.cluster.names[row] for row in cycle.undecided_rows(every).tolist()])
 
     cluster = make_cluster([make_node(f"n{number}") for number in range(1, 5)])
-    runtime = make_runtime(cluster, Closes, Dear)
-    search = find_feasible(runtime, cycle_of(runtime, make_pod()), Sampling(100, parity=True, next_start=1))
-    assert seen == [["n3", "n4", "n1"]]
-    assert [cluster.names[row] for row in search.feasible.tolist()] == ["n4"], "nothing scores, so one is enough"
-    assert {(status.plugin, *status.reasons) for status, _number in search.statuses().counts()} >= {
-        ("Closes", "closed"),
-        ("Dear", "node(s) didn't satisfy plugin Dear"),
-    }
+    runtime = make_runtime(cluster, Names, Closes, Asks)
+    find_feasible(runtime, cycle_of(runtime, make_pod()), Sampling(100, parity=True, next_start=2))
+    assert seen == [["n3", "n1"] if named else ["n3", "n4", "n1"]]

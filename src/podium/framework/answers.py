@@ -14,7 +14,7 @@ from podium.cluster import Mask, Nodes
 from podium.framework.cycle import Cycle
 from podium.framework.normalize import MAX_SCORE, Scores
 from podium.framework.plugin import Plugin
-from podium.framework.protocols import FilterNode, FilterNodes, ScoreNode
+from podium.framework.protocols import FilterNode, ScoreNode
 from podium.framework.status import Code, PluginError, Status
 from podium.framework.timer import Step
 from podium.framework.verdict import Verdict
@@ -127,26 +127,6 @@ def filter_by_node(plugin: Plugin, filter_node: FilterNode, cycle: Cycle, nodes:
             codes[index] = len(statuses)
     fails = any(status.code == Code.ERROR for status in statuses)
     return Verdict(codes, lambda code: statuses[code - 1], fails=fails)
-
-
-def filter_undecided(
-    plugin: Plugin, filter_nodes: FilterNodes, cycle: Cycle, nodes: Nodes, undecided: Mask
-) -> Verdict | None:
-    """The many-node form, asked about the nodes that are still undecided, in the order in which they are visited."""
-    indices, rows = np.flatnonzero(undecided), nodes.rows
-    if cycle.visiting is not None:
-        index_of = np.full(cycle.cluster.columns.rows, -1)
-        index_of[rows[indices]] = indices
-        visited = index_of[cycle.visiting]
-        visited = visited[visited >= 0]
-        indices = visited if len(visited) == len(indices) else indices
-    left = Nodes(cycle.cluster, rows[indices])
-    verdict = verdict_of(plugin, filter_nodes(cycle, left), left)
-    if verdict is None:
-        return None
-    codes = np.zeros(len(nodes), dtype=np.int64)
-    codes[indices] = verdict.codes
-    return Verdict(codes, verdict.status_of, fails=verdict.fails)
 
 
 def default_refusal(plugin: Plugin) -> Status:

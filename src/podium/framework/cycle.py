@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.cluster import Cluster, PodFacts, Rows
+import numpy as np
+
+from podium.cluster import Cluster, Mask, Nodes, PodFacts, Rows
 from podium.kube import Pod
 
 
@@ -26,6 +28,7 @@ class Cycle:
         "pods_to_activate",
         "skipped_filters",
         "skipped_scores",
+        "undecided",
         "visiting",
     )
 
@@ -43,6 +46,22 @@ class Cycle:
         """The rows to choose among, in visiting order; None: all."""
         self.visiting: Rows | None = None
         """The rows in the order in which they are visited, while they are filtered; None: as they come."""
+        self.undecided: tuple[Nodes, Mask] | None = None
+        """The nodes that are filtered, and which of them no plugin has rejected so far; None: any may be."""
+
+    def undecided_rows(self, rows: Rows) -> Rows:
+        """Those of the rows that no plugin has rejected so far, in visiting order: where answers take long to find."""
+        if self.undecided is not None:
+            nodes, mask = self.undecided
+            if nodes.chosen is not None:
+                chosen, mask = nodes.chosen[mask], np.zeros(self.cluster.columns.rows, dtype=np.bool_)
+                mask[chosen] = True
+            rows = rows[mask[rows]]
+        if self.visiting is None or len(rows) < 2:
+            return rows
+        turn = np.zeros(self.cluster.columns.rows, dtype=np.int64)
+        turn[self.visiting] = np.arange(len(self.visiting))
+        return rows[np.argsort(turn[rows], kind="stable")]
 
     def forget_notes(self) -> None:
         """Start over: as if no plugin had been asked yet."""
@@ -61,7 +80,7 @@ class Cycle:
         copy.pods_to_activate = {}
         copy.hinted_node = self.hinted_node
         copy.placement = self.placement
-        copy.visiting = self.visiting
+        copy.visiting, copy.undecided = self.visiting, None
         return copy
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 from podium.cluster import Mask, Nodes
-from podium.framework.answers import filter_by_node, filter_undecided, score_by_node
+from podium.framework.answers import filter_by_node, score_by_node
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, PostFilterResult
 from podium.framework.normalize import Normalizer, Scores
@@ -71,9 +70,8 @@ class FilterMethods:
     scope: Scope
     filter: FilterNodes | None
     filter_node: FilterNode | None
-    filter_each: Callable[[Cycle, Nodes, Mask], Verdict | None] | None
-    """The form that is asked about undecided nodes only: the one-node form, where there is no other, or one that wants
-    to be asked so (`Plugin.filters_undecided`)."""
+    filter_each: Callable[[Cycle, Nodes, Mask], Verdict] | None
+    """The one-node form on every undecided node, where there is no other."""
 
 
 class PostFilterMethods(NamedTuple):
@@ -162,15 +160,12 @@ def pre_filter(plugin: Plugin, timer: ProfileTimer) -> PreFilterMethods:
 
 
 def filtering(plugin: Plugin, timer: ProfileTimer) -> FilterMethods:
-    each: Callable[[Cycle, Nodes, Mask], Verdict | None] | None = None
-    nodes = node = None
+    nodes = node = each = None
     if isinstance(plugin, FilterPlugin):
         nodes = timer.timed_plugin(Step.FILTER, plugin.name, plugin.filter)
     if isinstance(plugin, NodeFilterPlugin):
         node = timer.timed_plugin(Step.FILTER, plugin.name, plugin.filter_node)
         each = _filtering_each(plugin, plugin.filter_node, node, timer) if nodes is None else None
-    if nodes is not None and plugin.filters_undecided:
-        each = partial(filter_undecided, plugin, nodes)
     return FilterMethods(plugin.name, plugin, plugin.filter_scope, nodes, node, each)
 
 

@@ -123,9 +123,6 @@ class Plugin:
     normalizer: ClassVar[Normalizer | None] = None
     reason: ClassVar[str] = ""
     """What a filter that answers only True or False is said to have found wrong."""
-    filters_undecided: ClassVar[bool] = False
-    """Whether `filter` is shown only nodes that no plugin before it rejected, in visiting order: for answers that take
-    long to find."""
     first_of_equals: ClassVar[bool] = False
     """A score plugin that wants ties to go to the first node in the cluster's order, the same from pod to pod, instead
     of the node that kube-scheduler's heap gives up first."""

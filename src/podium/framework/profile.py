@@ -195,6 +195,7 @@ class ProfileRuntime:
         for plugin in self.filters if len(nodes) else ():
             if plugin.name in cycle.skipped_filters:
                 continue
+            cycle.undecided = nodes, left
             verdict = self.judge(plugin, cycle, nodes, left)
             if verdict is not None:
                 left = refusals.add(plugin.name, verdict, left)

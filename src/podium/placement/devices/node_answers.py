@@ -72,16 +72,20 @@ class NodeAnswers:
         """The devices whose answer a row has: what it sees, or the common devices of that."""
         self._rows_of: dict[NodeDevices, set[int]] = {}
 
-    def refresh(self, claims: Sequence[ResourceClaim], begin: Callable[[], Expired], among: Rows | None = None) -> None:
-        """Ask those of the rows (all, unless some are given) again that may answer otherwise than before.
+    def refresh(
+        self,
+        claims: Sequence[ResourceClaim],
+        begin: Callable[[], Expired],
+        choose: Callable[[Rows], Rows] = lambda rows: rows,
+    ) -> None:
+        """Ask those rows again that may answer otherwise than before; of these, what `choose` takes, in its order.
 
         `begin` begins to time a search. One that takes too long is the last: rows behind it fail, too.
         """
         self._forget_changed()
         self.errors.clear()
-        if among is None:
-            among = np.arange(len(self.codes))
-        rows = among[(self.codes[among] == UNKNOWN) & self._cluster.present[among]].tolist()
+        unknown = np.flatnonzero((self.codes == UNKNOWN) & self._cluster.present)
+        rows = choose(unknown).tolist() if len(unknown) else []
         if not rows:
             return
         in_full = asks_for_all(claims)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Hashable, Iterable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +61,7 @@ from podium.plugins.dynamic_resources.extended_resources import (
 from podium.plugins.dynamic_resources.hints import interests
 from podium.plugins.dynamic_resources.notes import NO_WAY, NOTHING, ClaimNotes, ClaimWay
 from podium.plugins.dynamic_resources.preference import has_alternatives, rank
-from podium.plugins.dynamic_resources.verdict import NOT_ALLOCATED, ClaimVerdict
+from podium.plugins.dynamic_resources.verdict import NOT_ALLOCATED, ClaimVerdict, rows_to_search
 
 NAME = "DynamicResources"
 NOTHING_TO_FREE = Status.unschedulable("no new claims to deallocate")
@@ -77,7 +78,6 @@ class DynamicResources(Plugin):
     name = NAME
     Args = DynamicResourcesArgs
     prepares_in_parallel = True
-    filters_undecided = True
     filter_scope = Scope.NODE
     score_scope = Scope.NODE
     writes = (Write.CLAIMS,)
@@ -178,7 +178,7 @@ class DynamicResources(Plugin):
         for number, way in enumerate(notes.ways):
             if way.answers is not None:
                 chosen = undecided == number
-                way.answers.refresh(way.claims, time.begin, nodes.rows[chosen])
+                way.answers.refresh(way.claims, time.begin, partial(rows_to_search, cycle, nodes, chosen))
                 verdict.take_answers(way.answers, nodes.rows, chosen)
         for number, claim in enumerate(notes.claims):
             terms = notes.nodes[number]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.cluster import Mask, Rows
-from podium.framework import Status, Verdict
+from podium.cluster import Mask, Nodes, Rows
+from podium.framework import Cycle, Status, Verdict
 from podium.placement.devices.node_answers import CONTRADICTS, GIVES_NOTHING, NodeAnswers
 from podium.placement.devices.search import CONTRADICTION
 
@@ -49,3 +49,12 @@ class ClaimVerdict:
         if not self._statuses:
             return None
         return Verdict(self._codes, lambda code: self._statuses[code - 1], fails=self._fails)
+
+
+def rows_to_search(cycle: Cycle, nodes: Nodes, chosen: Mask, rows: Rows) -> Rows:
+    """Those of the rows that are among the chosen nodes and that no plugin has rejected, in visiting order."""
+    if not chosen.all() or nodes.chosen is not None:
+        of_row = np.zeros(cycle.cluster.columns.rows, dtype=np.bool_)
+        of_row[nodes.rows[chosen]] = True
+        rows = rows[of_row[rows]]
+    return cycle.undecided_rows(rows)
