@@ -34,6 +34,15 @@ class Doors(Plugin):
         return Verdict(codes, lambda code: said[code] or CLOSED, fails="broken" in door)
 
 
+class Handles(Plugin):
+    """Fails where the node's label says "broken", and names the node."""
+
+    def filter_node(self, _cycle: Cycle, node: NodeInfo) -> Status | None:
+        if node.labels["door"] == "broken":
+            raise NodeFailedError(f"{node.name} has no handle")
+        return None
+
+
 class Flat(Plugin):
     """Likes all nodes alike, and counts how often it was asked."""
 
@@ -245,26 +254,14 @@ def test_an_error_on_a_node_that_is_looked_at_fails_the_decision_and_the_start_s
 
 @pytest.mark.parametrize(("start", "heard"), [(0, "n1"), (2, "n3"), (4, "n1")])
 def test_of_several_errors_the_one_on_the_first_node_that_is_visited_is_heard(start: int, heard: str) -> None:
-    class Fails(Plugin):
-        def filter_node(self, _cycle: Cycle, node: NodeInfo) -> Status | None:
-            if node.labels["door"] == "broken":
-                raise NodeFailedError(f"{node.name} has no handle")
-            return None
-
-    runtime = doors("open", "broken", "open", "broken", "open", plugins=(Fails, Flat))
+    runtime = doors("open", "broken", "open", "broken", "open", plugins=(Handles, Flat))
     with pytest.raises(PluginError, match=f"{heard} has no handle"):
         decide(runtime, cycle_of(runtime, make_pod()), Sampling(next_start=start))
 
 
 @pytest.mark.parametrize(("start", "heard"), [(0, "n1"), (2, "n3"), (4, "n1")])
 def test_an_error_on_a_node_with_nominated_pods_has_no_precedence(start: int, heard: str) -> None:
-    class Fails(Plugin):
-        def filter_node(self, _cycle: Cycle, node: NodeInfo) -> Status | None:
-            if node.labels["door"] == "broken":
-                raise NodeFailedError(f"{node.name} has no handle")
-            return None
-
-    runtime = doors("open", "broken", "open", "broken", "open", plugins=(Fails, Flat))
+    runtime = doors("open", "broken", "open", "broken", "open", plugins=(Handles, Flat))
     runtime.handle.nominator.nominate(nominated("n3", "rival"))
     with pytest.raises(PluginError, match=f"{heard} has no handle"):
         decide(runtime, cycle_of(runtime, make_pod()), Sampling(next_start=start))

@@ -15,7 +15,7 @@ from podium.framework.cycle import Cycle
 from podium.framework.normalize import MAX_SCORE, Scores
 from podium.framework.plugin import Plugin
 from podium.framework.protocols import FilterNode, ScoreNode
-from podium.framework.status import Code, PluginError, Status
+from podium.framework.status import Code, PluginError, Status, Wait
 from podium.framework.timer import Step
 from podium.framework.verdict import Verdict
 
@@ -70,6 +70,21 @@ def status_of(step: Step, plugin: str, answer: object) -> Status | None:
     if not isinstance(answer, Status):
         raise PluginError(f"{running(step, plugin)}: it must give None or a Status, got {type(answer).__name__}")
     return None if answer.code == Code.SUCCESS else answer
+
+
+def rejection_or_error(step: Step, status: Status) -> Status:
+    """A status that is not success: a rejection as it is, anything else as an error that names the plugin."""
+    if status.rejected:
+        return status
+    return Status(Code.ERROR, (f"{running(step, status.plugin)}: {status.message}",), status.plugin)
+
+
+def seconds_of(plugin: str, wait: Wait) -> float:
+    """How long a plugin wants a pod held at Permit."""
+    if isinstance(wait.seconds, int | float) and wait.seconds >= 0:
+        return wait.seconds
+    what = running(Step.PERMIT, plugin)
+    raise PluginError(f"{what}: Wait needs a number of seconds, at least 0, got {wait.seconds!r}")
 
 
 def verdict_of(plugin: Plugin, answer: object, nodes: Nodes) -> Verdict | None:

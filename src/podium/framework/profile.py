@@ -27,7 +27,9 @@ from podium.framework.answers import (
     for_each,
     node_status_of,
     raw_scores_of,
+    rejection_or_error,
     running,
+    seconds_of,
     status_of,
     verdict_of,
 )
@@ -431,7 +433,7 @@ class ProfileRuntime:
             if answer is not None:
                 status = status_of(Step.RESERVE, name, answer)
                 if status is not None:
-                    return _rejection_or_error(Step.RESERVE, status.by(name))
+                    return rejection_or_error(Step.RESERVE, status.by(name))
         return None
 
     def _run_unreserve(self, cycle: Cycle, node_name: str) -> None:
@@ -453,12 +455,12 @@ class ProfileRuntime:
             except Exception as error:
                 raise self.failed(Step.PERMIT, plugin.name, error, cycle.pod, node_name) from error
             if isinstance(answer, Wait):
-                waits[plugin.name] = _seconds(plugin.name, answer)
+                waits[plugin.name] = seconds_of(plugin.name, answer)
                 waits.reason = answer.reason
                 continue
             status = status_of(Step.PERMIT, plugin.name, answer)
             if status is not None:
-                return _rejection_or_error(Step.PERMIT, status.by(plugin.name))
+                return rejection_or_error(Step.PERMIT, status.by(plugin.name))
         return waits
 
     def failed(self, step: Step, plugin: str, error: Exception, pod: Pod, node: str = "") -> PluginError:
@@ -484,19 +486,6 @@ def _no_node_left(restricting: set[str]) -> Status:
     if len(names) == 1:
         return Status.unresolvable(f"node(s) didn't satisfy plugin {names[0]}")
     return Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously")
-
-
-def _seconds(plugin: str, wait: Wait) -> float:
-    if isinstance(wait.seconds, int | float) and wait.seconds >= 0:
-        return wait.seconds
-    what = running(Step.PERMIT, plugin)
-    raise PluginError(f"{what}: Wait needs a number of seconds, at least 0, got {wait.seconds!r}")
-
-
-def _rejection_or_error(step: Step, status: Status) -> Status:
-    if status.rejected:
-        return status
-    return Status(Code.ERROR, (f"{running(step, status.plugin)}: {status.message}",), status.plugin)
 
 
 def _status_code(outcome: PreFilterOutcome | PostFilterResult) -> Code:

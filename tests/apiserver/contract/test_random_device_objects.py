@@ -7,7 +7,7 @@ from typing import Final
 from tests.apiserver.contract.both import contract
 from tests.apiserver.contract.session import MERGE, STRATEGIC, Answer, Object, Session
 from tests.apiserver.contract.test_device_claims import CLAIMS, CLASSES, TEMPLATES, VERSION, selecting
-from tests.apiserver.contract.test_random_objects import changed, note, places
+from tests.apiserver.contract.test_random_objects import changed, note, places, put_changed
 from tests.apiserver.contract.test_resource_slices import POOL, SLICES
 
 DRIVER: Final = "gpu.example.com"
@@ -185,12 +185,7 @@ def test_new_states_of_device_objects(api: Session) -> None:
         assert api.create(path, obj, note=False).code == 201
     for seed in range(10000, 10160):
         path, obj = OBJECTS[seed % len(OBJECTS)]
-        name = obj["metadata"]["name"]
-        new = one_or_two_changed(seed, obj)
-        if isinstance(new.get("metadata"), dict):
-            new["metadata"]["name"] = name
-            new["metadata"]["resourceVersion"] = api.get(f"{path}/{name}", note=False).version
-        note(api, seed, api.put(f"{path}/{name}", new, query={"dryRun": "All"}, note=False))
+        note(api, seed, put_changed(api, path, obj, one_or_two_changed(seed, obj)))
     for path, obj in OBJECTS:
         api.delete(f"{path}/{obj['metadata']['name']}", note=False)
 

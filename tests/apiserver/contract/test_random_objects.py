@@ -134,6 +134,15 @@ def note(api: Session, seed: int, answer: Answer) -> None:
     api.note(seed, answer.code, sorted(causes) or (answer.body if answer.code < 400 else answer.message))
 
 
+def put_changed(api: Session, path: str, obj: Object, new: Object) -> Answer:
+    """Try to replace an object by a changed one of the same name, on the version that is there."""
+    name = obj["metadata"]["name"]
+    if isinstance(new.get("metadata"), dict):
+        new["metadata"]["name"] = name
+        new["metadata"]["resourceVersion"] = api.get(f"{path}/{name}", note=False).version
+    return api.put(f"{path}/{name}", new, query={"dryRun": "All"}, note=False)
+
+
 @contract
 def test_new_objects(api: Session) -> None:
     for seed in range(160):
@@ -147,12 +156,6 @@ def test_new_states_of_objects(api: Session) -> None:
     for path, obj in OBJECTS:
         assert api.create(path, obj, note=False).code == 201
     for seed in range(1000, 1160):
-        rng = random.Random(seed)
         path, obj = OBJECTS[seed % len(OBJECTS)]
-        name = obj["metadata"]["name"]
-        new = changed(rng, obj)
-        if isinstance(new.get("metadata"), dict):
-            new["metadata"]["name"] = name
-            new["metadata"]["resourceVersion"] = api.get(f"{path}/{name}", note=False).version
-        note(api, seed, api.put(f"{path}/{name}", new, query={"dryRun": "All"}, note=False))
+        note(api, seed, put_changed(api, path, obj, changed(random.Random(seed), obj)))
     api.delete(f"{NODES}/random-node", note=False)
