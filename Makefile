@@ -67,22 +67,23 @@ cel: $(READY) ## Compare CEL with the real API server: make cel CASES=5000 SEED=
 fuzz: $(READY) ## Throw hostile input at every reader and endpoint: make fuzz MINUTES=10 SEED=1
 	ulimit -v 5000000; $(BIN)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED)
 
-PINNED = PATH="$$PATH:$(CURDIR)/$(BIN)" uv pip compile -q --no-header --no-annotate --no-emit-index-url \
+PINNED = $(BIN)/uv pip compile -q --no-header --no-annotate --no-emit-index-url \
 	--no-emit-find-links --generate-hashes
 
 lock: $(READY) ## Resolve the dependencies anew into requirements.lock, and those of the image from it
-	command -v uv > /dev/null || test -x $(BIN)/uv || $(BIN)/pip install --quiet uv
 	$(PINNED) --extra dev --extra docs pyproject.toml -o requirements.lock
 	$(PINNED) -c requirements.lock pyproject.toml -o deploy/image/requirements.lock
 	echo setuptools | $(PINNED) -c requirements.lock - -o deploy/image/tools.lock
+	echo uv | $(PINNED) - -o requirements-uv.lock
 
 clean: ## Remove the environment and everything that was built
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache src/*.egg-info
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): requirements.lock pyproject.toml
+$(READY): requirements.lock requirements-uv.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Podium needs Python 3.11 or newer; run make PYTHON=python3.x")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
-	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.lock
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock requirements-uv.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@
