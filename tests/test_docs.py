@@ -92,7 +92,7 @@ class Reader:
             # What was installed is a copy; the reader's own changes must count, as they do with -e.
             self.environment["PYTHONPATH"] = f"{self.cwd / 'src'}:{self.site}"
             return ""
-        result = subprocess.run(
+        result = subprocess.run(  # noqa: S602  lines of the documentation, as a reader types them
             line,
             shell=True,
             cwd=self.cwd,
@@ -133,7 +133,7 @@ def test_the_commands_of_a_page_print_what_it_says(page: str, tmp_path: Path) ->
 def test_the_examples_of_a_page_work(page: str) -> None:
     for block in blocks(page):
         if block.mark == "run":
-            exec(compile(block.text, page, "exec"), {"__name__": "example"})
+            exec(compile(block.text, page, "exec"), {"__name__": "example"})  # noqa: S102  the example itself
 
 
 @pytest.mark.parametrize("page", PAGES)

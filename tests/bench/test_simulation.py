@@ -31,7 +31,8 @@ def test_a_scenario_is_measured_by_profile_and_seed() -> None:
 def test_a_scenario_that_is_not_there_is_one_sentence() -> None:
     result = podium("bench", "simulate", "nowhere.yaml")
     assert result.code == 2
-    assert "nowhere.yaml" in result.err and "Traceback" not in result.err
+    assert "nowhere.yaml" in result.err
+    assert "Traceback" not in result.err
 
 
 def test_a_simulation_that_fails_says_why() -> None:

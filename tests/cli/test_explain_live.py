@@ -33,7 +33,8 @@ def test_a_pod_without_a_namespace_is_in_that_of_the_option_or_of_the_context(
     by_context = podium("explain", "web", "--kubeconfig", str(kubeconfig))
     nowhere = podium("explain", "web", "--kubeconfig", str(plane.kubeconfig_path))
     assert (given.code, by_context.code, nowhere.code) == (0, 0, 2)
-    assert given.out.startswith("shop/web fits") and by_context.out == given.out
+    assert given.out.startswith("shop/web fits")
+    assert by_context.out == given.out
     assert "did you mean shop/web?" in nowhere.err
 
 

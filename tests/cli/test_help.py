@@ -66,12 +66,14 @@ def test_version_is_that_of_the_package_with_commit_and_kube_scheduler() -> None
 def test_a_shell_gets_its_script_and_its_answers(shell: str) -> None:
     script = podium("completion", shell)
     assert (script.code, script.err) == (0, "")
-    assert "_PODIUM_COMPLETE" in script.out and shell in script.out
+    assert "_PODIUM_COMPLETE" in script.out
+    assert shell in script.out
     asked = {"COMP_WORDS": "podium sim", "COMP_CWORD": "1", "_TYPER_COMPLETE_ARGS": "podium sim"}
     asked |= {"_PODIUM_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
     command = [sys.executable, "-m", "podium"]
     answer = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True, check=False)
-    assert "simulate" in answer.stdout and "explain" not in answer.stdout
+    assert "simulate" in answer.stdout
+    assert "explain" not in answer.stdout
 
 
 TYPED = {
@@ -91,13 +93,15 @@ def test_the_script_completes_in_the_shell_itself(shell: str, tmp_path: Path) ->
     completed = subprocess.run(
         [shell, "-c", TYPED[shell]], cwd=tmp_path, env=variables, capture_output=True, text=True, check=False
     )
-    assert "simulate" in completed.stdout and "explain" not in completed.stdout, completed.stderr
+    assert "simulate" in completed.stdout, completed.stderr
+    assert "explain" not in completed.stdout
 
 
 def test_a_shell_that_is_not_known_is_one_sentence() -> None:
     ran = podium("completion", "tcsh")
     assert ran.code == 2
-    assert "bash" in ran.err and "Traceback" not in ran.err
+    assert "bash" in ran.err
+    assert "Traceback" not in ran.err
 
 
 def test_help_loads_nothing_that_takes_long() -> None:

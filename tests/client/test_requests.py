@@ -168,7 +168,11 @@ def test_a_refusal_tells_what_the_status_object_says(run: Run) -> None:
         assert (error.status, error.reason, error.message, error.details) == (422, "Invalid", "m", details)
         assert error.retry_after == 3
         assert error.invalid
-        assert not (error.not_found or error.conflict or error.forbidden or error.gone or error.too_many)
+        assert not (error.not_found)
+        assert not (error.conflict)
+        assert not (error.forbidden)
+        assert not (error.gone)
+        assert not (error.too_many)
 
     run(main())
 

@@ -58,6 +58,7 @@ def test_a_node_that_takes_over_a_row_does_not_inherit_limits() -> None:
     cluster.set_node(make_node("n1"))
     cluster.remove_node("n1")
     cluster.set_node(make_node("n2"))
-    assert limits(cluster) == [-1] and not cluster.csi_nodes.present.any()
+    assert limits(cluster) == [-1]
+    assert not cluster.csi_nodes.present.any()
     cluster.set_node(make_node("n1"))
     assert limits(cluster) == [-1, 3]

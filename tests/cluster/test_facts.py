@@ -25,7 +25,8 @@ def test_pods_that_differ_only_in_their_claims_have_one_signature() -> None:
     cache = FactsCache()
     one = cache.of(pod_with(claim_volume("a", "v1"), claim_volume("b", "v2")))
     other = cache.of(pod_with(claim_volume("b", "v1"), claim_volume("b", "v2")))
-    assert one.signature == other.signature and one.notes is other.notes
+    assert one.signature == other.signature
+    assert one.notes is other.notes
     assert one.claims != other.claims
     assert (one.claims, other.claims) == (("default/a", "default/b"), ("default/b", "default/b"))
 
@@ -74,7 +75,8 @@ def test_the_oldest_facts_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     before = [cache.of(pod) for pod in pods]
     assert [cache.of(pod) is known for pod, known in zip(pods[1:], before[1:], strict=True)] == [True, True]
     again = cache.of(pods[0])
-    assert again is not before[0] and again.signature == before[0].signature
+    assert again is not before[0]
+    assert again.signature == before[0].signature
 
 
 def test_amounts_beyond_64_bits_have_a_signature_too() -> None:

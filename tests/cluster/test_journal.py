@@ -15,7 +15,8 @@ def test_a_cursor_hands_out_what_was_recorded_and_moves_on() -> None:
     changes.append("before")
     cursor = changes.cursor()
     assert cursor.read() is None, "at first everything may have changed"
-    assert cursor.at_end and cursor.read() == []
+    assert cursor.at_end
+    assert cursor.read() == []
     for name in ("a", "b", "a"):
         changes.append(name)
     assert not cursor.at_end
@@ -27,7 +28,8 @@ def test_a_cursor_that_the_journal_was_cut_behind_says_everything_once(monkeypat
     monkeypatch.setattr(journal, "LIMIT", 4)
     changes: Journal[int] = Journal()
     slow, quick = changes.cursor(), changes.cursor()
-    assert slow.read() is None and quick.read() is None
+    assert slow.read() is None
+    assert quick.read() is None
     for number in range(10):
         changes.append(number)
         assert quick.read() == [number]
@@ -44,7 +46,8 @@ def test_what_a_dry_run_recorded_is_taken_back() -> None:
     with cluster.dry_run():
         cluster.put_on(stand_in)
         cluster.take_off(stand_in)
-    assert cursor.at_end and cursor.read() == ([], [])
+    assert cursor.at_end
+    assert cursor.read() == ([], [])
 
 
 def test_a_cursor_read_in_a_dry_run_starts_over_after_it() -> None:

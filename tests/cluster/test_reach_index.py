@@ -101,4 +101,6 @@ def test_empty_and_malformed_terms_point_nowhere() -> None:
 
 def test_terms_are_alternatives() -> None:
     where = where_selected(build(NodeSelector, node_selector([{ZONE: ["z1"]}, {"disk": ["ssd"]}])))
-    assert matches(where, {ZONE: "z1"}) and matches(where, {"disk": "ssd"}) and not matches(where, {ZONE: "z2"})
+    assert matches(where, {ZONE: "z1"})
+    assert matches(where, {"disk": "ssd"})
+    assert not matches(where, {ZONE: "z2"})

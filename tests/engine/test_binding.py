@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.engine.binding import run_at_once
-from podium.framework import SKIP, Action, Code, Cycle, Interest, Plugin, Resource, Status, Wait
+from podium.framework import SKIP, Action, Code, Cycle, Interest, Plugin, PluginError, Resource, Status, Wait
 from tests.builders import make_node, make_pod
 from tests.engine.schedulers import CLEARED, Launched, World, on
 from tests.framework.runtimes import answering
@@ -307,7 +307,7 @@ def test_work_that_will_not_end_is_the_drivers_mistake() -> None:
         for _ in range(2):
             try:
                 await Later()
-            except Exception:
+            except PluginError:
                 continue
 
     with pytest.raises(RuntimeError, match="would not end"):

@@ -12,7 +12,8 @@ REGISTRY = load_registry()
 
 @pytest.mark.parametrize("agent", AGENTS.values(), ids=list(AGENTS))
 def test_every_agent_is_made_of_plugins_that_do_what_it_offers(agent: Agent) -> None:
-    assert agent.plugins and agent.summary
+    assert agent.plugins
+    assert agent.summary
     for plugin in agent.predicates.values():
         assert "filter" in REGISTRY[plugin].points
     for plugin in (*agent.priorities.values(), *agent.score_weights):

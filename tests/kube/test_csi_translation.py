@@ -63,7 +63,8 @@ def test_seven_plugins_have_a_driver_and_five_are_migrated() -> None:
 def test_an_inline_disk_has_the_handle_its_driver_knows(source: dict[str, Any], plugin: str, handle: str) -> None:
     inline = build(Volume, {"name": "v", **source})
     found = in_tree_plugin(inline)
-    assert found is not None and found.name == f"kubernetes.io/{plugin}"
+    assert found is not None
+    assert found.name == f"kubernetes.io/{plugin}"
     assert inline_handle(inline) == handle
     assert csi_source(volume(source)) == (found.driver, handle)
 

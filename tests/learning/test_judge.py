@@ -185,7 +185,8 @@ def test_a_form_that_is_trained_by_churn_wants_a_list_with_times(data: Path, tmp
 def test_no_policy_passes_the_bound(data: Path) -> None:
     rows = bounds(data, "made", 42)
     limit = {row["arrived_pct"]: row["gpu_allocation_pct"] for row in rows if row["policy"] == "bound"}
-    assert isinstance(limit[130], float) and 0 < limit[130] <= 100
+    assert isinstance(limit[130], float)
+    assert 0 < limit[130] <= 100
 
 
 def test_the_bound_by_hand() -> None:

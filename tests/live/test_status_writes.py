@@ -270,7 +270,8 @@ def test_annotations_are_merged_into_the_very_pod_and_a_refusal_is_told() -> Non
     patch = {"metadata": {"uid": pod.uid, "annotations": {"gpu": "0-3"}}}
     assert seen == [("PATCH", "/api/v1/namespaces/default/pods/p1", patch)] * 2
     assert written is None
-    assert refused is not None and refused.message == "not allowed"
+    assert refused is not None
+    assert refused.message == "not allowed"
 
 
 def versioned(pod: Pod, version: str, node: str = "") -> Pod:

@@ -54,9 +54,11 @@ def _scores(real: Decision, answer: Answer) -> list[str]:
         if node is None or not node.feasible:
             continue
         scores = real.scores.get(name, {})
-        for plugin in sorted({*scores, *node.scores}):
-            if scores.get(plugin) != node.scores.get(plugin):
-                lines.append(f"{name}: {plugin} scores {scores.get(plugin)}, Podium {node.scores.get(plugin)}")
+        lines += [
+            f"{name}: {plugin} scores {scores.get(plugin)}, Podium {node.scores.get(plugin)}"
+            for plugin in sorted({*scores, *node.scores})
+            if scores.get(plugin) != node.scores.get(plugin)
+        ]
         if node.total != total:
             lines.append(f"{name}: total {total}, Podium {node.total}")
     return lines

@@ -182,20 +182,18 @@ def _placed_member(dice: Dice, group: str, priority: int, nodes: list[str]) -> O
 
 
 def _budgets(dice: Dice) -> list[Obj]:
-    budgets: list[Obj] = []
-    for number in range(dice.randint(0, 2)):
-        budgets.append(
-            {
-                "apiVersion": "policy/v1",
-                "kind": "PodDisruptionBudget",
-                "metadata": {"name": f"budget-{number}", "namespace": "default"},
-                "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": dice.pick(("web", "db"))}}},
-                "status": {
-                    "disruptionsAllowed": dice.pick((0, 0, 1, 2)),
-                    "currentHealthy": 1,
-                    "desiredHealthy": 1,
-                    "expectedPods": 1,
-                },
-            }
-        )
-    return budgets
+    return [
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": f"budget-{number}", "namespace": "default"},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": dice.pick(("web", "db"))}}},
+            "status": {
+                "disruptionsAllowed": dice.pick((0, 0, 1, 2)),
+                "currentHealthy": 1,
+                "desiredHealthy": 1,
+                "expectedPods": 1,
+            },
+        }
+        for number in range(dice.randint(0, 2))
+    ]

@@ -203,4 +203,5 @@ def test_the_queue_is_that_of_a_scheduler_that_sees_everything_at_once(seed: int
         queue = list(world.queue)
         assert queue == sorted(queue, key=lambda each: (sorter.sort_key(each), each.sequence))
         for one, other in pairwise(queue):
-            assert sorter.less(one, other) and not sorter.less(other, one)
+            assert sorter.less(one, other)
+            assert not sorter.less(other, one)

@@ -177,7 +177,8 @@ def test_a_deleted_pod_wakes_those_it_shared_a_volume_with(deleted: Pod, wakes: 
 def concerned(asked: Interest, pod: Pod, before: Any, after: Any) -> bool:
     assert asked.concerns is not None
     awaited, about = asked.concerns.of_pod(pod), asked.concerns.of_event(before, after)
-    assert awaited is not None and about is not None
+    assert awaited is not None
+    assert about is not None
     return not set(awaited).isdisjoint(about)
 
 

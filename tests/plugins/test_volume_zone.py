@@ -30,10 +30,12 @@ def refused(volume_labels: dict[str, str], *node_labels: dict[str, str]) -> list
     if plugin.pre_filter(cycle) == SKIP:
         return None
     verdict = plugin.filter(cycle, Nodes(cluster))
-    assert verdict is not None and verdict.status_of(1) == ELSEWHERE
+    assert verdict is not None
+    assert verdict.status_of(1) == ELSEWHERE
     for row in range(len(nodes)):
         alone = plugin.filter(cycle, Nodes(cluster, np.array([row])))
-        assert alone is not None and alone.codes[0] == verdict.codes[row]
+        assert alone is not None
+        assert alone.codes[0] == verdict.codes[row]
     answer: list[bool] = (verdict.codes != 0).tolist()
     return answer
 
@@ -124,7 +126,8 @@ def test_without_its_notes_the_filter_looks_again() -> None:
     cluster = make_cluster([make_node("n1", labels={ZONE: "a"})], objects=[])
     plugin = make_plugin(VolumeZone, cluster)
     verdict = plugin.filter(Cycle(pod_using("data"), cluster), Nodes(cluster))
-    assert verdict is not None and verdict.codes.tolist() == [1]
+    assert verdict is not None
+    assert verdict.codes.tolist() == [1]
     assert verdict.status_of(1) == Status.unresolvable('persistentvolumeclaim "data" not found')
     assert plugin.filter(Cycle(pod_with(), cluster), Nodes(cluster)) is None
 

@@ -70,7 +70,8 @@ def test_the_page_is_there_while_podium_simulates(tmp_path: Path) -> None:
         rows: list[dict[str, float]] = []
         end = time.monotonic() + DEADLINE
         while not any(row["running_s"] > 0 for row in rows):
-            assert run.poll() is None and time.monotonic() < end, rows
+            assert run.poll() is None, rows
+            assert time.monotonic() < end, rows
             try:
                 rows = json.loads(ask(port, accept="application/json"))
             except (URLError, ConnectionError):

@@ -81,7 +81,8 @@ def test_two_schedulers_run_at_once_with_their_own_logs(empty_control_plane: Con
     client.create_all([make_pod("a", schedulerName="first"), make_pod("b", schedulerName="second")])
     client.poll("Pod", lambda pods: all("nodeName" in pod["spec"] for pod in pods))
     assert first.log_path != second.log_path
-    assert first.running and second.running
+    assert first.running
+    assert second.running
 
 
 def test_a_scheduler_shows_its_metrics_to_the_administrator(empty_control_plane: ControlPlane) -> None:

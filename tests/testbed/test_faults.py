@@ -16,7 +16,7 @@ def test_a_restarted_api_server_has_the_same_address_and_data(fresh_control_plan
     client = fresh_control_plane.client
     client.create(make_node("before"))
     fresh_control_plane.kill_apiserver()
-    with pytest.raises(OSError):
+    with pytest.raises(ConnectionError):
         client.get("Node", "before")
     fresh_control_plane.restart_apiserver()
     assert client.get("Node", "before")["metadata"]["name"] == "before"

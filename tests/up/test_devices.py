@@ -74,7 +74,9 @@ def test_a_file_of_devices_that_cannot_be_read_is_one_sentence(content: str, pro
     file.write_text(content)
     ran = podium("up", "--port", "0", "--no-view", "--devices", str(file))
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith(f"--devices {file}") and problem in ran.err and ran.err.count("\n") == 1
+    assert ran.err.startswith(f"--devices {file}")
+    assert problem in ran.err
+    assert ran.err.count("\n") == 1
 
 
 def test_devices_that_the_api_refuses_are_one_sentence(tmp_path: Path) -> None:
@@ -82,7 +84,8 @@ def test_devices_that_the_api_refuses_are_one_sentence(tmp_path: Path) -> None:
     file.write_text("[{driver: A_}]")
     ran = podium("up", "--port", "0", "--no-view", "--devices", str(file))
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("--devices: ") and "RFC 1123" in ran.err
+    assert ran.err.startswith("--devices: ")
+    assert "RFC 1123" in ran.err
     ran = podium("up", "--devices", "1001")
     assert (ran.code, ran.err) == (2, "--devices 1001: write at most 1000 for each node\n")
     ran = podium("up", "--devices", "nowhere.yaml")

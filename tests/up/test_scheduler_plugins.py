@@ -55,7 +55,8 @@ def test_network_overhead_refuses_what_is_too_far_and_prefers_what_is_near(
     with up_with("network-overhead", tmp_path) as (up, kubectl):
         apply(kubectl, "app-group-nodes")
         apply(kubectl, "app-group")
-        assert "shop" in printed(kubectl("get", "ag")) and "nt-default" in printed(kubectl("get", "nt"))
+        assert "shop" in printed(kubectl("get", "ag"))
+        assert "nt-default" in printed(kubectl("get", "nt"))
         near = ("n1", "n2", "n3", "n4")
         for name in near:
             printed(kubectl("cordon", name))
@@ -73,7 +74,8 @@ def test_network_overhead_refuses_what_is_too_far_and_prefers_what_is_near(
         assert "1 Node n5 does not meet several network requirements from Workload dependencies" in message
         kubeconfig = ("--kubeconfig", str(up.kubeconfig))
         explained = podium("explain", "late", *kubeconfig, "--config", config_file("network-overhead"))
-        assert explained.code == 1 and "NetworkOverhead" in explained.out
+        assert explained.code == 1
+        assert "NetworkOverhead" in explained.out
         for name in near:
             printed(kubectl("uncordon", name))
         assert node_of(kubectl, "late") == "n1"

@@ -28,6 +28,7 @@ from podium.bench.binding_log import BindingLog
 from podium.bench.checkout import NoTestBedError, load_test_bed
 from podium.bench.templates import NODE, POD
 from podium.bench.usage import cpu_seconds, peak_bytes
+from podium.framework.clock import SystemClock
 
 if TYPE_CHECKING:
     from tests.testbed import Component, ControlPlane
@@ -212,7 +213,7 @@ def _observe(
         elif time.monotonic() - progressed > PATIENCE:
             raise RaceError(f"{name} bound {count:,} of {pods:,} pods and then none for {PATIENCE:.0f} s")
     _let_rest(everybody)  # late Events may cost their writer so little that only the API server shows them
-    rested, total = time.time(), cpu_seconds(scheduler.pid)
+    rested, total = SystemClock().now(), cpu_seconds(scheduler.pid)
     bound = sorted(log.bound().values())
     if len(bound) != pods:
         raise RaceError(f"{name} bound {len(bound):,} different pods in {log.count():,} bindings, instead of {pods:,}")

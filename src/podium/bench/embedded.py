@@ -179,7 +179,8 @@ def _server() -> Iterator[tuple[int, int]]:
     """Port and process id of a server of its own."""
     command = [sys.executable, "-m", "podium.apiserver", "--port=0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
     try:
         line = process.stdout.readline()
         if not line.startswith(_READY):

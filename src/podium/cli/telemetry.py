@@ -44,9 +44,9 @@ def show(
     Example: podium telemetry show --config scheduler.yaml
     """
     import asyncio
-    import time
 
     from podium.cli.configuration import read_config
+    from podium.framework.clock import SystemClock
 
     if cluster and (kubeconfig or context):
         raise InputError("--from is a dump and --kubeconfig a live cluster: give one of them")
@@ -55,10 +55,11 @@ def show(
     measured = asyncio.run(_measure(settings, registry, cluster, kubeconfig, context))
     if not measured.followed:
         raise InputError("no plugin of the configuration follows measured load: name one that has such plugins")
+    now = SystemClock().now()
     if output is Output.TABLE:
-        _print_table(measured.followed, time.time())
+        _print_table(measured.followed, now)
     else:
-        _print_data(measured.followed, time.time(), output)
+        _print_data(measured.followed, now, output)
     for series, problem in measured.problems.items():
         echo(f"{series.query}: {problem}", err=True)
     if measured.problems:

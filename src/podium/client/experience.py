@@ -75,7 +75,7 @@ class WatchedExperience:
     async def run(self) -> None:
         """Learn and write, until cancelled."""
         for page in self._pages.values():
-            while not await page.read():
+            while not await page.read():  # noqa: ASYNC110  a retry
                 await asyncio.sleep(RETRY)
         self._recalled.set()
         if not self._pages:

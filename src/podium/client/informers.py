@@ -142,7 +142,7 @@ class Informers:
         )
         async with asyncio.TaskGroup() as group:
             group.create_task(reflector.run())
-            while not (reflector.synced.is_set() or reflector.refused):
+            while not (reflector.synced.is_set() or reflector.refused):  # noqa: ASYNC110  either may come first
                 await asyncio.sleep(GLANCE)
             self._custom[name].set()
 

@@ -86,7 +86,8 @@ def inline_handle(volume: Volume) -> str:
 def csi_source(volume: PersistentVolume) -> tuple[str, str]:
     """Driver and handle of a volume of a migrated plugin; raises TranslationError."""
     plugin = in_tree_plugin(volume.spec)
-    assert plugin is not None and plugin.name in MIGRATED, "only volumes of migrated plugins are translated"
+    assert plugin is not None, "only volumes of in-tree plugins are translated"
+    assert plugin.name in MIGRATED, f"volumes of {plugin.name} are not translated"
     disk = volume.spec.gce_persistent_disk
     return plugin.driver, _plain_handle(volume.spec) if disk is None else _gce_handle_of(volume, disk.pd_name)
 

@@ -39,8 +39,8 @@ async def fetch_custom_objects(
     for (version, kind), name in CUSTOM_KINDS.items():
         if name in wanted:
             resource: ApiResource[Any] = ApiResource(f"/apis/{version}/{name.partition('.')[0]}", None)
-            for item in await _listed(client, resource, tell):
-                found.append(msgspec.convert({**item, "apiVersion": version, "kind": kind}, CustomObject))
+            items = await _listed(client, resource, tell)
+            found += [msgspec.convert({**item, "apiVersion": version, "kind": kind}, CustomObject) for item in items]
     return found
 
 

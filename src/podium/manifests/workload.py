@@ -50,7 +50,7 @@ def probes(port: int, live: str, ready: str, *, scheme: str = "HTTP") -> JsonObj
 def container(name: str, image: str, process: str, settings: JsonObject) -> JsonObject:
     """A container of a process; `settings` are its arguments, ports, probes and variables."""
     cpu, memory, most = RESOURCES[process]
-    mounts = [*settings.get("volumeMounts", ()), {"name": "tmp", "mountPath": "/tmp"}]
+    mounts = [*settings.get("volumeMounts", ()), {"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108  of the container
     return {
         "name": name,
         "image": image,

@@ -77,7 +77,7 @@ def _execute(name: str, path: Path, option: str) -> ModuleType:
         raise PluginLoadError(f"--plugin {option}: {path} cannot be read: {error.strerror}") from None
     sys.modules[name] = module  # types are looked up there while classes are made
     try:
-        exec(compile(source, str(path), "exec"), module.__dict__)
+        exec(compile(source, str(path), "exec"), module.__dict__)  # noqa: S102  as importing it would
     except Exception as error:
         if before is None:
             del sys.modules[name]

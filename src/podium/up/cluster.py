@@ -185,7 +185,7 @@ def _welcome(url: str, kubeconfig: Path, api: EmbeddedApi, created: int, devices
 
 async def _say_first_placed(tracker: PodTracker, screen: Screen) -> None:
     """Say how long the first pod waited for a node, counted from the start of the process."""
-    while tracker.first_placed is None:
+    while tracker.first_placed is None:  # noqa: ASYNC110  the scheduler has no time for a notice
         await asyncio.sleep(_LOOK)
     waited = process_age() - (time.monotonic() - tracker.first_placed)
     screen.say(f"first pod placed {waited:.1f} s after the start")

@@ -126,7 +126,8 @@ def test_a_deleted_namespace_is_emptied_first() -> None:
             config["metadata"]["name"] = "late"
             cluster.create(config)
         await cluster.until(lambda: cluster.find("Namespace", "team") is None)
-        assert not cluster.list("Pod") and not cluster.list("ConfigMap", "team")
+        assert not cluster.list("Pod")
+        assert not cluster.list("ConfigMap", "team")
         assert not cluster.list("Event", "team")
 
     in_embedded_cluster(story)

@@ -105,7 +105,8 @@ def filled() -> EmbeddedApi:
         ("/apis/apps/v1/namespaces/default/deployments", deployment),
     ):
         made = RequestHandler(api).handle(ApiRequest("POST", path, msgspec.json.encode(body), "application/json"))
-        assert isinstance(made, ApiResponse) and made.status == 201, made
+        assert isinstance(made, ApiResponse)
+        assert made.status == 201, made
     return api
 
 

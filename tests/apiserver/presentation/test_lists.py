@@ -120,7 +120,8 @@ def test_the_same_seed_and_the_same_requests_give_the_same_bytes() -> None:
                 target = f"/api/v1/namespaces/default/{path}"
                 request = ApiRequest("POST", target, msgspec.json.encode(body), "application/json")
                 found = RequestHandler(api).handle(request)
-                assert isinstance(found, ApiResponse) and found.status == 201
+                assert isinstance(found, ApiResponse)
+                assert found.status == 201
                 answers.append(found.body)
         return answers
 

@@ -105,8 +105,11 @@ def test_a_custom_kind_carries_what_its_definition_says() -> None:
 def test_types_of_fields_are_known_to_patches() -> None:
     root = kind_of(definition()).schema.root
     metadata, spec = root.field("metadata"), root.field("spec")
-    assert metadata is not None and metadata.name == "ObjectMeta"
-    assert spec is not None and spec.form == "struct" and spec.field("nonsense") is None
+    assert metadata is not None
+    assert metadata.name == "ObjectMeta"
+    assert spec is not None
+    assert spec.form == "struct"
+    assert spec.field("nonsense") is None
     forms = {name: field.form for name in ("size", "name", "list", "any", "ios", "dict") if (field := spec.field(name))}
     assert forms == {
         "size": "number",
@@ -117,12 +120,19 @@ def test_types_of_fields_are_known_to_patches() -> None:
         "dict": "map",
     }
     by_key, a_set, a_list = spec.field("map"), spec.field("set"), spec.field("list")
-    assert by_key is not None and (by_key.keys, by_key.atomic) == (("k",), False)
-    assert a_set is not None and (a_set.keys, a_set.atomic) == ((), False)
-    assert a_list is not None and a_list.atomic
+    assert by_key is not None
+    assert (by_key.keys, by_key.atomic) == (("k",), False)
+    assert a_set is not None
+    assert (a_set.keys, a_set.atomic) == ((), False)
+    assert a_list is not None
+    assert a_list.atomic
     partly, embedded = spec.field("partly"), spec.field("emb")
-    assert partly is not None and (other := partly.field("other")) is not None and other.form == "anything"
-    assert embedded is not None and (inside := embedded.field("metadata")) is not None and inside.name == "ObjectMeta"
+    assert partly is not None
+    assert (other := partly.field("other")) is not None
+    assert other.form == "anything"
+    assert embedded is not None
+    assert (inside := embedded.field("metadata")) is not None
+    assert inside.name == "ObjectMeta"
 
 
 def test_defaults_are_not_shared_between_objects() -> None:

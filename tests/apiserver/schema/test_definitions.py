@@ -99,7 +99,7 @@ def test_versions_that_differ_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    "path, value, field",
+    ("path", "value", "field"),
     [
         ("spec.scope", "Cluster", "spec.scope"),
         ("spec.group", "other.com", "spec.group"),

@@ -85,7 +85,7 @@ def test_every_mistake_in_a_pod_is_told_in_the_servers_words(control_plane: Cont
 
 
 @pytest.mark.parametrize(
-    "kind, body, message",
+    ("kind", "body", "message"),
     [
         (("v1", "ConfigMap"), '"data":{"a":5}', "number into Go struct field ConfigMap.data of type string"),
         (("v1", "Secret"), '"data":{"a":5}', "number into Go struct field Secret.data of type []uint8"),

@@ -31,7 +31,8 @@ def test_the_pods_are_placed_and_the_mistake_is_counted_and_reported_once(
     assert mistaken.scheduler.answer_cache.errors.count == 3, "the first pod of a signature is not decided by the cache"
     (message,) = [each for each in mistaken.reports if "answer cache" in each]
     assert message.startswith("answer cache: unexpected ZeroDivisionError")
-    assert "in broken" in message and message.endswith("ZeroDivisionError: a mistake of ours")
+    assert "in broken" in message
+    assert message.endswith("ZeroDivisionError: a mistake of ours")
 
 
 def test_another_place_is_another_report(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -230,7 +230,8 @@ def test_capacity_chooses_among_devices_that_are_not_shared() -> None:  # A24
     assert isinstance(found, list)
     result = found[0]["devices"]["results"][0]
     assert result["device"] == "large"
-    assert "shareID" not in result and "consumedCapacity" not in result
+    assert "shareID" not in result
+    assert "consumedCapacity" not in result
 
 
 def test_a_shared_device_serves_two_requests_but_not_one_twice() -> None:  # A25
@@ -256,12 +257,15 @@ def test_the_nodes_of_an_allocation_are_those_of_all_its_devices() -> None:  # A
     here = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]}
     local = slice_("b", device("d2"), pool="b")
     found = World([region, local], [claim(request(count=2))], labels=labels).allocate()
-    assert isinstance(found, list) and found[0]["nodeSelector"] == here
+    assert isinstance(found, list)
+    assert found[0]["nodeSelector"] == here
     bound = slice_("c", device("d3", bindsToNode=True), allNodes=True)
     found = World([bound], [claim()]).allocate()
-    assert isinstance(found, list) and found[0]["nodeSelector"] == here
+    assert isinstance(found, list)
+    assert found[0]["nodeSelector"] == here
     found = World([everywhere], [claim()]).allocate()
-    assert isinstance(found, list) and "nodeSelector" not in found[0]
+    assert isinstance(found, list)
+    assert "nodeSelector" not in found[0]
 
 
 def test_configurations_of_classes_come_before_those_of_the_claim() -> None:  # A28

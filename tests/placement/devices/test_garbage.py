@@ -66,7 +66,8 @@ def test_thousands_of_devices_on_a_node_are_searched_at_once() -> None:
         slices, [claim(request(count=32, selectors=selectors(f'device.attributes["{worlds.DRIVER}"].m == 1')))]
     )
     found = world.devices()
-    assert isinstance(found, list) and len(found) == 32
+    assert isinstance(found, list)
+    assert len(found) == 32
     nothing = World(slices, [claim(request(selectors=selectors(f'device.attributes["{worlds.DRIVER}"].m == 2')))])
     assert nothing.devices() is None
     assert time.process_time() - began < 30

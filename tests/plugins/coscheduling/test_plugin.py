@@ -27,7 +27,9 @@ def pre_filter(world: GangWorld, pod: Pod) -> str:
 
 def post_filter(world: GangWorld, pod: Pod) -> str:
     result = world.plugin.post_filter(Cycle(pod, world.cluster), Diagnosis(1, NodeStatuses(1)))
-    assert result.status is not None and result.status.rejected and result.nomination is None
+    assert result.status is not None
+    assert result.status.rejected
+    assert result.nomination is None
     return result.status.message
 
 

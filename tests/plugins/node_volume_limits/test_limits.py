@@ -158,7 +158,8 @@ def test_a_disk_that_cannot_be_translated_fails_only_nodes_with_a_csi_node() -> 
     cluster = make_cluster([make_node("n1"), make_node("n2")], objects=[make_csi_node("n1")])
     broken = {"name": "disk", "awsElasticBlockStore": {"volumeID": "aws://zone/x"}}
     found = statuses(cluster, pod_with(broken))
-    assert list(found) == ["n1"] and found["n1"].code == Code.ERROR
+    assert list(found) == ["n1"]
+    assert found["n1"].code == Code.ERROR
     assert found["n1"].message.startswith("converting volume(disk) from inline to csi: failed to translate")
     missing = statuses(cluster, pod_with(broken, claim_volume("a")))
     assert missing["n1"] == found["n1"]

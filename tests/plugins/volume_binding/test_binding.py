@@ -94,7 +94,8 @@ def test_a_volume_reserved_by_name_gets_the_rest_of_the_reference_but_no_mark() 
     cluster = cluster_with(static(), disk("v", "n1", claim=owner))
     reserved(cluster, pod_using("data"))
     reference = volume(cluster, "v").spec.claim_ref
-    assert reference is not None and reference.uid == "claim-default-data"
+    assert reference is not None
+    assert reference.uid == "claim-default-data"
     assert volume(cluster, "v").annotations == {}
 
 
@@ -117,7 +118,8 @@ def test_the_next_pod_finds_the_volume_taken() -> None:
     plugin, cycle = make_plugin(VolumeBinding, cluster), Cycle(pod_using("b", name="p2"), cluster)
     assert plugin.pre_filter(cycle) is None
     verdict = plugin.filter(cycle, Nodes(cluster))
-    assert verdict is not None and verdict.codes.all()
+    assert verdict is not None
+    assert verdict.codes.all()
 
 
 def test_unreserve_takes_everything_back_and_may_come_twice() -> None:
@@ -125,10 +127,12 @@ def test_unreserve_takes_everything_back_and_may_come_twice() -> None:
     cluster = cluster_with(*objects)
     plugin = make_plugin(VolumeBinding, cluster)
     cycle = reserved(cluster, pod_using("a", "b"), plugin=plugin)
-    assert volume(cluster, "v") is not objects[2] and claim(cluster, "b") is not objects[1]
+    assert volume(cluster, "v") is not objects[2]
+    assert claim(cluster, "b") is not objects[1]
     for _ in range(2):
         plugin.unreserve(cycle, "n1")
-        assert volume(cluster, "v") is objects[2] and claim(cluster, "b") is objects[1]
+        assert volume(cluster, "v") is objects[2]
+        assert claim(cluster, "b") is objects[1]
 
 
 def test_unreserve_leaves_newer_objects_alone() -> None:
@@ -226,7 +230,8 @@ def test_two_pods_on_their_way_do_not_get_into_each_others() -> None:
     assert plugin.pre_bind(one, "n1") is None
     plugin.unreserve(one, "n1")
     assert plugin.pre_bind_preflight(other, "n1") is None
-    assert one.data["ReserveVolumeBinding"].written and not other.data["ReserveVolumeBinding"].written
+    assert one.data["ReserveVolumeBinding"].written
+    assert not other.data["ReserveVolumeBinding"].written
 
 
 # Writing, and watching the volumes become bound

@@ -295,7 +295,7 @@ def test_a_blocked_loop_keeps_its_lease_because_a_thread_renews_it(plane: Contro
                 renewal.start()
             try:
                 await asyncio.sleep(0.5)
-                time.sleep(5)  # as a plugin does that blocks
+                time.sleep(5)  # noqa: ASYNC251  as a plugin does that blocks
                 leads_at_once = election.leading()
                 await asyncio.sleep(1)
                 lost = "" if not keeping.done() else str(keeping.exception())

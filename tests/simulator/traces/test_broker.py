@@ -45,7 +45,8 @@ def test_a_job_runs_its_tasks_so_many_at_a_time(file: Path) -> None:
     assert [pod.at for pod in pods] == [5, 5]
     assert {pod.lifetime for pod in pods} == {120}
     tasks = pods[0].tasks
-    assert tasks is not None and tasks is pods[1].tasks
+    assert tasks is not None
+    assert tasks is pods[1].tasks
     later = [tasks.next(pods[0], 125.0) for _ in range(4)]
     assert [each and (each.name[-2:], each.at) for each in later] == [("-2", 125.0), ("-3", 125.0), ("-4", 125.0), None]
     assert (pods[0].template.cpu, pods[0].template.memory) == (850, 500_000 * 1024)
@@ -91,7 +92,8 @@ def test_a_row_of_names_is_left_out(file: Path) -> None:
 def test_an_odd_file_is_run_and_reported(file: Path, rows: tuple[str, ...], oddity: str) -> None:
     found = read(file, *rows)
     assert [each.at for each in found.requests] == sorted(each.at for each in found.requests)
-    assert len(found.oddities) == 1 and oddity in found.oddities[0]
+    assert len(found.oddities) == 1
+    assert oddity in found.oddities[0]
 
 
 def test_rows_of_the_first_experiments_do_not_mix_with_others(file: Path) -> None:
@@ -125,4 +127,5 @@ def test_what_is_no_workload_is_bad_input(file: Path, content: bytes) -> None:
     file.write_bytes(content)
     answer = simulate("--set", f"workload={file}")
     assert answer.returncode == 2
-    assert answer.stderr.startswith(f"{file}:") and answer.stderr.count("\n") == 1
+    assert answer.stderr.startswith(f"{file}:")
+    assert answer.stderr.count("\n") == 1

@@ -173,9 +173,8 @@ def revision(obj: JsonObject) -> int:
 def annotations_of_new(deployment: JsonObject, new: JsonObject, number: int) -> dict[str, str]:
     """The annotations that the new ReplicaSet must have: the Deployment's, the revision, and those it had before."""
     annotations = dict(new["metadata"].get("annotations") or {})
-    for key, value in (deployment["metadata"].get("annotations") or {}).items():
-        if key not in _NOT_COPIED:
-            annotations[key] = value
+    of_deployment = deployment["metadata"].get("annotations") or {}
+    annotations |= {key: value for key, value in of_deployment.items() if key not in _NOT_COPIED}
     had = annotations.get(REVISION)
     if int(had or 0) < number:
         annotations[REVISION] = str(number)

@@ -54,19 +54,18 @@ def growth(
     except NotARunError as error:
         raise InputError(str(error)) from None
     settings = checked_config(config, plugin)
-    found = []
     with failing(WorkloadFailedError), progress_bar(len(CASES) * len(sizes), "clusters") as report:
-        for case in CASES:
-            found.append(
-                measure_growth(
-                    case,
-                    sizes,
-                    pods,
-                    config=settings,
-                    plugins=plugin or (),
-                    on_point=lambda size, case=case: report(f"{case}: {size:,} nodes", True),  # type: ignore[misc]
-                )
+        found = [
+            measure_growth(
+                case,
+                sizes,
+                pods,
+                config=settings,
+                plugins=plugin or (),
+                on_point=lambda size, case=case: report(f"{case}: {size:,} nodes", True),  # type: ignore[misc]
             )
+            for case in CASES
+        ]
     changes = None if before is None else compare_growth(before, SavedGrowth(found))
     if json:
         echo(to_json(found, changes))

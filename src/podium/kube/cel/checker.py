@@ -190,7 +190,8 @@ class _Checker:
     def _check_call(self, node: Call) -> None:
         if node.function == "_?._":
             field_name = node.args[1]
-            assert isinstance(field_name, Literal) and isinstance(field_name.value, str)
+            assert isinstance(field_name, Literal)
+            assert isinstance(field_name.value, str)
             result = self._select(node, node.args[0], field_name.value, optional=True)
             self._set(field_name, types.STRING)
             self._set(node, self.bindings.resolve(result))

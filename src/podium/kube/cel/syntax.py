@@ -176,7 +176,8 @@ class _Parser:
     def _leave(self) -> None:
         done = self._tree
         self._depth[done.rule] -= 1
-        assert done.parent is not None and done.follow is not None
+        assert done.parent is not None
+        assert done.follow is not None
         done.parent.add(done.label, done)
         self._tree, self._state = done.parent, done.follow
 

@@ -71,9 +71,8 @@ def folded(ranges: Ranges) -> Ranges:
     for low, high in ranges:
         for code in range(low, (high if high - low < _LARGEST_FOLDED else min(high, 127)) + 1):
             character = chr(code)
-            for other in (character.lower(), character.upper(), _MORE_CASES.get(character.lower(), "")):
-                if len(other) == 1 and other != character:
-                    found.append((ord(other), ord(other)))
+            cases = (character.lower(), character.upper(), _MORE_CASES.get(character.lower(), ""))
+            found += [(ord(other), ord(other)) for other in cases if len(other) == 1 and other != character]
     return union(found)
 
 

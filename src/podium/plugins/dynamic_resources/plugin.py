@@ -297,8 +297,8 @@ class DynamicResources(Plugin):
         uses = []
         for claim in notes.claims:
             allocation = claim.status.allocation or next(found, None)
-            for each in allocation.devices.results if allocation else ():
-                uses.append(DeviceUse(claim.key, each.request, each.driver, each.pool, each.device))
+            results = allocation.devices.results if allocation else ()
+            uses += [DeviceUse(claim.key, each.request, each.driver, each.pool, each.device) for each in results]
         return uses
 
     def explain(self, pod: Pod) -> list[str]:

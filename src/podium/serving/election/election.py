@@ -133,7 +133,7 @@ class Election:
     async def acquire(self) -> None:
         """Returns when this process leads. Waits as long as it takes, also for an API server that is away."""
         self._released = False
-        while not (await self._try() and self.leading()):
+        while not (await self._try() and self.leading()):  # noqa: ASYNC110  a retry
             await asyncio.sleep(self.retry_period * (1 + self._rng.random() * JITTER))
         self._on_event(self._lock.reference, f"{self.identity} became leader")
 

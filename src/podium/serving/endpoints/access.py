@@ -45,7 +45,7 @@ REPEAT = 10.0
 MASTERS = "system:masters"
 AUTHENTICATED = "system:authenticated"
 
-_TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
+_TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105  a path
 _ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 Extra = tuple[tuple[str, tuple[str, ...]], ...]

@@ -8,7 +8,6 @@ deprecated). Anything else is refused with 406, as by kube-scheduler.
 from __future__ import annotations
 
 import platform
-import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -16,6 +15,8 @@ from typing import Any, Final
 import msgspec
 import yaml
 from aiohttp import web
+
+from podium.framework.clock import SystemClock
 
 COMPONENT: Final = "podium"
 GROUP: Final = "config.k8s.io"
@@ -41,11 +42,12 @@ def flags_page(flags: Mapping[str, str], component: str = COMPONENT) -> Page:
 
 def status_page(version: str, paths: Iterable[str], component: str = COMPONENT) -> Page:
     """`/statusz`: since when it runs, what it is, and where else to look."""
-    started = time.time()
+    clock = SystemClock()
+    started = clock.now()
     folders = sorted({f"/{path.split('/')[1]}" for path in paths})
 
     def answer(request: web.Request) -> web.Response:
-        up = max(0, int(time.time() - started))
+        up = max(0, int(clock.now() - started))
         start = datetime.fromtimestamp(int(started), UTC)
         lines = (
             f"Started: {start:%a %b %e %H:%M:%S UTC %Y}\n"

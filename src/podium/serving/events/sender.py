@@ -135,7 +135,8 @@ class EventSender:
     async def _hold_back(self) -> None:
         loop = asyncio.get_running_loop()
         end = loop.time() + PATIENCE
-        while self._busy() and self._queue.qsize() < self._limit // 2 and loop.time() < end and not self._draining:
+        spare = self._limit // 2
+        while self._busy() and self._queue.qsize() < spare and loop.time() < end and not self._draining:  # noqa: ASYNC110  four things end it
             await asyncio.sleep(GLANCE)
 
     def _rest(self, failures: int) -> float:

@@ -56,10 +56,9 @@ def _forbidden_changes(new: JsonObject, old: JsonObject) -> list[Cause]:
             words = ", ".join(f'"{finalizer}"' for finalizer in extra)
             why = "no new finalizers can be added if the object is being deleted, found new finalizers []string"
             causes.append(field_forbidden("metadata.finalizers", f"{why}{{{words}}}"))
-    for field in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
-        if new.get(field) != old.get(field):
-            causes.append(immutable(f"metadata.{field}", new.get(field)))
-    return causes
+    fields = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+    changed = [field for field in fields if new.get(field) != old.get(field)]
+    return causes + [immutable(f"metadata.{field}", new.get(field)) for field in changed]
 
 
 def label_causes(labels: dict[str, str], path: str) -> Iterable[Cause]:
