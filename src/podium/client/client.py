@@ -45,9 +45,9 @@ WRITE_TIMEOUT = 30.0
 SILENT_WATCH = 150.0
 """Seconds of silence after which a watch is cut: servers send a bookmark every minute."""
 CONNECTIONS = 100
-MAX_LIST = 1 << 30
+MAX_LIST = 256 << 20
 MAX_OBJECT = 16 << 20
-"""Bytes of an answer: a whole list, and the answer to a write; etcd takes objects of 1.5 MB."""
+"""Bytes of an answer, unpacked: to a GET, which may be a page of a list, and to a write; etcd takes objects of 1.5 MB."""
 NO_ANSWER = "<error>"
 
 T = TypeVar("T")
@@ -93,6 +93,7 @@ class Client:
             compression=access.compression,
             connector=access.connector,
         )
+        self._large_answers = asyncio.Lock()
         self._pool = None if access.proxy else self._new_pool()
         self._version = -1
         self._heads: dict[str, bytes] = {}
@@ -208,7 +209,9 @@ class Client:
         left = max(deadline - asyncio.get_running_loop().time(), 0.001)
         response = await self._send(verb, target, body, kind, aiohttp.ClientTimeout(total=left))
         try:
-            content = await read_whole(response, MAX_LIST if verb == "GET" else MAX_OBJECT)
+            async with asyncio.timeout_at(deadline):
+                limit = MAX_LIST if verb == "GET" else MAX_OBJECT
+                content = await read_whole(response, limit, self._large_answers)
         except _FAILURES as error:
             raise unreachable(error, self._host) from None
         if response.status >= 300:
@@ -226,7 +229,7 @@ class Client:
             return response
         try:
             async with asyncio.timeout_at(deadline):
-                content = await read_whole(response, MAX_OBJECT)
+                content = await read_whole(response, MAX_OBJECT, self._large_answers)
         except _FAILURES as error:
             raise unreachable(error, self._host) from None
         raise refusal(response.status, content, _seconds(response.headers.get("Retry-After")))

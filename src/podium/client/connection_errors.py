@@ -11,7 +11,7 @@ import aiohttp
 
 from podium.client.errors import TimedOut, Unreachable
 from podium.client.pool import NotSentError
-from podium.client.wire import MalformedResponseError
+from podium.client.wire import AnswerTooLargeError, MalformedResponseError
 
 _BEFORE_SENDING = (
     NotSentError,
@@ -33,7 +33,7 @@ def unreachable(error: BaseException, host: str) -> Unreachable:
         waited = "did not answer in time" if sent else "could not be connected to in time"
         return TimedOut(f"{host} {waited}", sent=sent)
     forbidding = isinstance(cause, aiohttp.ClientHttpProxyError) and cause.status < 500
-    lasting = not sent and (isinstance(cause, ssl.SSLError) or forbidding)
+    lasting = isinstance(cause, AnswerTooLargeError) or (not sent and (isinstance(cause, ssl.SSLError) or forbidding))
     return Unreachable(_sentence(cause, host), sent=sent, lasting=lasting)
 
 
@@ -61,6 +61,8 @@ def _sentence(error: BaseException, host: str) -> str:
             return f"the address of {host} is not known: {error.strerror}"
         case aiohttp.ClientHttpProxyError():
             return f"the proxy does not connect to {host}: it answered {error.status} {error.message}"
+        case AnswerTooLargeError():
+            return f"{host} sent too much: {error}"
         case MalformedResponseError():
             return f"{host} sent something else than an answer: {error}"
         case aiohttp.ClientPayloadError() | aiohttp.ServerDisconnectedError() | ConnectionResetError():

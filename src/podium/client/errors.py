@@ -104,12 +104,14 @@ class ApiStatus(msgspec.Struct):
 
 _decode_status = msgspec.json.Decoder(ApiStatus).decode
 _QUOTED_BODY = 300
+_LARGEST_STATUS = 1 << 20
+"""Bytes of a refusal that is read as a Status: what it says of a thousand objects fits."""
 
 
 def refusal(status: int, body: bytes, retry_after: float | None = None) -> ApiError:
     """The error for an answer other than 2xx; proxies between send HTML or plain text instead of a Status."""
     try:
-        decoded = _decode_status(body)
+        decoded = _decode_status(body[: _LARGEST_STATUS + 1])
     except UNDECODABLE:
         text = body[: _QUOTED_BODY * 4].decode(errors="replace").strip()[:_QUOTED_BODY]
         return ApiError(status, "", f"the API server answered {status}: {text}" if text else "", None, retry_after)

@@ -2,7 +2,7 @@
 
 from podium.client.errors import ClientError
 
-LONGEST_LINE = 32 << 20
+LONGEST_LINE = 16 << 20
 """No object comes near it: etcd refuses those over 1.5 MB. It keeps a stream without line ends out of memory."""
 
 

@@ -25,6 +25,10 @@ T = TypeVar("T")
 PAGE = 500
 _SECONDS_PER_PAGE = 60.0
 _SECONDS_IN_ONE_PIECE = 300.0
+MOST_OBJECTS = 500_000
+MOST_BYTES = 1 << 30
+MOST_PAGES = 10_000
+"""Of one collection; Kubernetes is made for 150,000 pods. A server whose list never ends does not fill the memory."""
 
 
 class _ListMetadata(msgspec.Struct, rename="camel"):
@@ -44,16 +48,21 @@ async def list_all(client: Client, resource: ApiResource[T], reader: Reader[T]) 
     """Every object, and the version from which a watch goes on."""
     found: list[FoundObject[T]] = []
     version = more = ""
-    while True:
+    size = 0
+    for _ in range(MOST_PAGES):
         params = {**resource.params, "limit": str(PAGE)} | ({"continue": more} if more else {})
         try:
-            page = _page(await client.get(resource.path, params, timeout=_SECONDS_PER_PAGE))
+            body = await client.get(resource.path, params, timeout=_SECONDS_PER_PAGE)
         except ApiError as error:
             if not (more and error.gone):
                 raise
             found.clear()
-            page = _page(await client.get(resource.path, resource.params, timeout=_SECONDS_IN_ONE_PIECE))
+            body = await client.get(resource.path, resource.params, timeout=_SECONDS_IN_ONE_PIECE)
             version = ""
+        page = _page(body)
+        size += len(body)
+        if size > MOST_BYTES or len(found) + len(page.items or ()) > MOST_OBJECTS:
+            break
         version = version or page.metadata.resource_version or ""
         for item in page.items or ():
             found.append(reader.object(item))
@@ -62,6 +71,8 @@ async def list_all(client: Client, resource: ApiResource[T], reader: Reader[T]) 
         more = page.metadata.continue_ or ""
         if not more:
             return found, version
+    most = f"{MOST_OBJECTS:,} objects, {MOST_BYTES >> 30} GiB or {MOST_PAGES:,} pages"
+    raise BrokenStream(f"the server's list does not end: it has more than {most}")
 
 
 def _page(body: bytes) -> _Page:

@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 import msgspec
 
 from podium.client.errors import ApiError, refusal
-from podium.client.lines import BrokenStream
+from podium.client.lines import LONGEST_LINE, BrokenStream
 from podium.client.resource import ApiResource
 from podium.kube import DecodeError, decode_json
 
@@ -94,6 +94,8 @@ class Reader(Generic[T]):
     def object(self, data: msgspec.Raw) -> FoundObject[T]:
         """One object by itself; `problem` where it does not fit the type."""
         raw = bytes(data) if self._keep_raw else None
+        if len(memoryview(data)) > LONGEST_LINE:
+            return FoundObject(_identity_of_named(data), None, raw, f"it is larger than {LONGEST_LINE} bytes")
         try:
             found = decode_json(self._type, data)
             identity = self.identify(found)

@@ -5,10 +5,11 @@ Large answers come compressed and in many chunks, which aiohttp's C parser reads
 """
 
 import asyncio
+import io
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from weakref import WeakSet
 
 import aiohttp
@@ -16,8 +17,13 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from podium.client.connection_errors import unreachable
-from podium.client.wire import MalformedResponseError
+from podium.client.wire import AnswerTooLargeError
+from podium.kube.bounds import MOST_VALUES
 
+SLICE = 1 << 20
+"""Bytes between two turns for the rest of the process: unpacking needs no waiting for the network."""
+LARGE = 8 << 20
+"""Bytes from which answers are read one after the other: many at once would add up."""
 ROUNDS_TO_CLOSE = 20
 """Rounds of the event loop that connections get to close in."""
 
@@ -111,20 +117,29 @@ class Session:
         return session
 
 
-async def read_whole(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    """The body, decompressed; MalformedResponseError when it is longer than `limit`."""
-    parts: list[bytes] = []
-    size = 0
+async def read_whole(response: aiohttp.ClientResponse, limit: int, turn: asyncio.Lock) -> bytes:
+    """The body, unpacked; AnswerTooLargeError as soon as that is longer than `limit`, or has too many values for the
+    objects they become. Large bodies take turns."""
+    size = commas = 0
     try:
-        while part := await response.content.readany():
-            size += len(part)
-            if size > limit:
-                raise MalformedResponseError(f"the answer is larger than {limit} bytes")
-            parts.append(part)
+        async with AsyncExitStack() as stack:
+            body = stack.enter_context(io.BytesIO())  # closed, as a traceback would keep it for long
+            while part := await response.content.readany():
+                before, size = size, size + len(part)
+                commas += part.count(b",")
+                if size > limit:
+                    raise AnswerTooLargeError(f"the answer is larger than {limit} bytes")
+                if commas > MOST_VALUES:
+                    raise AnswerTooLargeError(f"the answer has more than {MOST_VALUES} values")
+                body.write(part)
+                if before < LARGE <= size:
+                    await stack.enter_async_context(turn)
+                elif before // SLICE != size // SLICE:
+                    await asyncio.sleep(0)
+            return body.getvalue()
     except BaseException:
         abandon(response)
         raise
-    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def abandon(response: aiohttp.ClientResponse) -> None:
@@ -136,11 +151,12 @@ def abandon(response: aiohttp.ClientResponse) -> None:
 
 
 class Chunks:
-    """The body of a watch as it comes."""
+    """The body of a watch as it comes, unpacked."""
 
     def __init__(self, response: aiohttp.ClientResponse, host: str) -> None:
         self._content = response.content
         self._host = host
+        self._unpaused = 0
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -152,4 +168,8 @@ class Chunks:
             raise unreachable(error, self._host) from None
         if not chunk:
             raise StopAsyncIteration
+        self._unpaused += len(chunk)
+        if self._unpaused >= SLICE:
+            self._unpaused = 0
+            await asyncio.sleep(0)
         return chunk

@@ -18,6 +18,10 @@ class MalformedResponseError(Exception):
     """What came is not HTTP, or longer than allowed; says which."""
 
 
+class AnswerTooLargeError(MalformedResponseError):
+    """What came is more than an answer may have; asking again would bring it again."""
+
+
 class WireResponse(NamedTuple):
     """A whole answer."""
 
@@ -168,7 +172,7 @@ class WireConnection(asyncio.Protocol):
         else:
             self._length = int(length)
             if self._length > self._limit:
-                raise MalformedResponseError(f"the answer is larger than {self._limit} bytes")
+                raise AnswerTooLargeError(f"the answer is larger than {self._limit} bytes")
 
     def _read_chunks(self, buffer: bytes) -> WireResponse | None:
         position = 0
@@ -182,7 +186,7 @@ class WireConnection(asyncio.Protocol):
             if size == 0:
                 return self._end_of_chunks(buffer[line_end:])
             if size < 0 or self._size + size > self._limit:
-                raise MalformedResponseError(f"the answer is larger than {self._limit} bytes")
+                raise AnswerTooLargeError(f"the answer is larger than {self._limit} bytes")
             start = line_end + 2
             if len(buffer) < start + size + 2:
                 break
@@ -205,7 +209,7 @@ class WireConnection(asyncio.Protocol):
     def _keep(self, part: bytes) -> None:
         self._size += len(part)
         if self._size > self._limit:
-            raise MalformedResponseError(f"the answer is larger than {self._limit} bytes")
+            raise AnswerTooLargeError(f"the answer is larger than {self._limit} bytes")
         self._parts.append(part)
 
     def _complete(self, body: bytes) -> WireResponse:

@@ -14,6 +14,11 @@ UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for bytes that are not what they should be: wrong, not UTF-8, or nested too deeply."""
 
 
+MOST_VALUES: Final = 8_000_000
+"""Values in an answer from outside, told by its commas: two bytes of JSON can become sixty of memory. A list of 50,000
+pods has fewer."""
+
+
 class Bounds(NamedTuple):
     """What a document may cost: bytes as written and after aliases are expanded, values, levels, CPU time for YAML."""
 
