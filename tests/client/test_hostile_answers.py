@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import random
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -9,12 +10,18 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from podium.client import Unreachable, listing, session
+from podium.client import ClientError, Unreachable, WatchedExperience, listing, session
 from podium.client import client as client_module
 from podium.client.lines import BrokenStream
 from podium.client.listing import list_all
 from podium.client.reading import Reader
 from podium.client.session import SLICE
+from podium.framework.clock import SystemClock
+from podium.framework.experience import ConfigMapName
+from podium.live.permit_events import permit_wait
+from podium.plugins.reward.rewards import Rewards
+from podium.plugins.reward.settings import RewardBiasArgs
+from tests.builders import make_pod
 from tests.client.asking import new_client
 from tests.client.conftest import Run
 from tests.client.misbehaving import NODES, node
@@ -153,3 +160,27 @@ def test_an_object_of_a_list_is_bounded_like_one_of_a_watch(run: Run, monkeypatc
             assert (bad.identity.key, bad.object, bad.problem) == ("b", None, "it is larger than 1000 bytes")
 
     run(main())
+
+
+@pytest.mark.parametrize("body", [b"", b"null", b"[1]", b'{"items": 3, "metadata": 4}', b"\xff{}", b'{"a":' * 2000])
+def test_something_else_than_what_was_asked_for_is_said_in_a_sentence(run: Run, body: bytes) -> None:
+    said: list[str] = []
+
+    async def handler(_: web.Request) -> web.Response:
+        return web.Response(body=body)
+
+    async def main() -> None:
+        async with serving(handler) as url, new_client(url) as client:
+            if body != b"null":
+                with pytest.raises(ClientError, match="events cannot be read"):
+                    await permit_wait(client, make_pod("a", metadata={"uid": "u"}))
+            experience = WatchedExperience(
+                client, clock=SystemClock(), rng=random.Random(1), report=said.append, may_write=lambda: True
+            )
+            experience.follow(ConfigMapName("default", "lessons"), lambda: Rewards(RewardBiasArgs()))
+            task = asyncio.create_task(experience.run())
+            await until(lambda: bool(said))
+            task.cancel()
+
+    run(main())
+    assert "cannot be read: the API server's answer is no ConfigMap" in said[0]

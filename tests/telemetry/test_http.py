@@ -150,6 +150,8 @@ def test_an_answer_larger_than_allowed_is_not_read() -> None:
             server.says("x" * 1000)
             assert (await asked(server, max_response_bytes=1000))[1] == b"x" * 1000
             assert "more than 999 bytes" in await refused(server, max_response_bytes=999)
+            server.says("[" + "1," * 2000)
+            assert "more than 1000 values" in await refused(server, max_response_bytes=16000)
 
     asyncio.run(main())
 

@@ -47,7 +47,7 @@ SILENT_WATCH = 150.0
 CONNECTIONS = 100
 MAX_LIST = 256 << 20
 MAX_OBJECT = 16 << 20
-"""Bytes of an answer, unpacked: to a GET, which may be a page of a list, and to a write; etcd takes objects of 1.5 MB."""
+"""Bytes of an answer, unpacked: to a GET (a page of a list, at most), and to a write; etcd takes objects of 1.5 MB."""
 NO_ANSWER = "<error>"
 
 T = TypeVar("T")

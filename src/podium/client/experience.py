@@ -28,6 +28,7 @@ from podium.client.reflector import Reflector
 from podium.client.resource import ApiResource
 from podium.framework.clock import Clock
 from podium.framework.experience import ConfigMapName, Learner, PodOutcome
+from podium.kube.bounds import UNDECODABLE
 
 PODS = ApiResource("/api/v1/pods", PodOutcome)
 UNTIL = "podium.io/learnt-until"
@@ -190,7 +191,7 @@ class _Page:
             if error.conflict or (error.not_found and self._found is not None):
                 return False
             raise
-        self._found = msgspec.json.decode(answer, type=dict[str, Any])
+        self._found = _config_map(answer)
         return True
 
     async def _fetch(self) -> None:
@@ -201,7 +202,7 @@ class _Page:
                 raise
             self._found = None
             return
-        self._found = msgspec.json.decode(body, type=dict[str, Any])
+        self._found = _config_map(body)
         annotations: Mapping[str, str] = self._found["metadata"].get("annotations") or {}
         self._newest = max(self._newest, _number(annotations.get(UNTIL, "")))
         self.learner.recall(self._found.get("data") or {}, self._clock.now())
@@ -223,3 +224,22 @@ def _number(version: str) -> int:
 
 def _nothing(_pod: PodOutcome) -> None:
     """A pod that is gone teaches nothing: it went because it was meant to."""
+
+
+class _Metadata(msgspec.Struct):
+    annotations: dict[str, str] | None = None
+
+
+class _ConfigMap(msgspec.Struct):
+    metadata: _Metadata
+    data: dict[str, str] | None = None
+
+
+def _config_map(body: bytes) -> dict[str, Any]:
+    """The ConfigMap in an answer, with all that others keep in it."""
+    try:
+        msgspec.json.decode(body, type=_ConfigMap)
+        found: dict[str, Any] = msgspec.json.decode(body)
+    except UNDECODABLE as error:
+        raise ClientError(f"the API server's answer is no ConfigMap: {error}") from None
+    return found

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import msgspec
 
-from podium.client import ApiError, Client
+from podium.client import ApiError, Client, ClientError
 from podium.kube import Pod
+from podium.kube.bounds import UNDECODABLE
 from podium.serving.events.recorder import WAITING_ON_PERMIT
 
 
@@ -46,5 +47,7 @@ async def permit_wait(client: Client, pod: Pod) -> str | None:
         if error.forbidden or error.not_found:
             return None
         raise
+    except UNDECODABLE as error:
+        raise ClientError(f"events cannot be read: {error}") from None
     last = max(events, key=lambda event: event.time, default=None)
     return last.message if last is not None and last.reason == WAITING_ON_PERMIT else None

@@ -21,6 +21,7 @@ from podium.client import STRATEGIC_MERGE_PATCH, ApiError, Client, ClientError
 from podium.framework import Nomination
 from podium.framework.clock import Clock
 from podium.kube import Condition, ObjectMeta, Pod
+from podium.kube.bounds import UNDECODABLE
 from podium.kube.meta import format_time
 from podium.live.write_failures import WriteFailures
 
@@ -196,7 +197,7 @@ def _version_in(answer: bytes) -> str:
     """The version that the API server has given a pod; empty where it does not say."""
     try:
         return msgspec.json.decode(answer, type=_Answered).metadata.resource_version
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return ""
 
 

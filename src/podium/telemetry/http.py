@@ -22,6 +22,10 @@ from podium.measured.settings import SourceSettings
 from podium.telemetry.sample import SourceError
 
 CONNECTIONS = 8
+BYTES_PER_VALUE = 16
+"""Least bytes of an answer for each of its values, told by its commas: two bytes can become sixty of memory."""
+FEW_VALUES = 1000
+"""Values that any answer may have."""
 
 
 class LoadServer:
@@ -74,13 +78,16 @@ class LoadServer:
             return response.status, await self._body(response)
 
     async def _body(self, response: aiohttp.ClientResponse) -> bytes:
-        limit, parts, size = self._source.max_response_bytes, [], 0
+        limit, parts, size, commas = self._source.max_response_bytes, [], 0, 0
+        most_values = max(limit // BYTES_PER_VALUE, FEW_VALUES)
         async for part in response.content.iter_any():
             size += len(part)
-            if size > limit:
+            commas += part.count(b",")
+            if size > limit or commas > most_values:
                 response.close()
+                most = f"{limit} bytes" if size > limit else f"{most_values} values"
                 raise SourceError(
-                    f"{self._source} answered with more than {limit} bytes: narrow the query or raise maxResponseBytes"
+                    f"{self._source} answered with more than {most}: narrow the query or raise maxResponseBytes"
                 )
             parts.append(part)
         return b"".join(parts)

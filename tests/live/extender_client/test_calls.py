@@ -187,6 +187,12 @@ def test_a_reply_that_is_too_large_is_not_read_to_its_end(length: bool) -> None:
     assert asked(answer, largest_reply=1000) == "the reply of extender at URL URL/filter is larger than 1000 bytes"
 
 
+def test_a_reply_with_too_many_values_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podium.live.extender_client.calls.MOST_VALUES", 1000)
+    said = "the reply of extender at URL URL/filter has more than 1000 values"
+    assert asked(Reply(body=b"[" + b"1," * 2000)) == said
+
+
 def test_a_reply_of_just_the_size_allowed_is_read() -> None:
     assert asked(Reply(body=b" " * 1000), largest_reply=1000) == b" " * 1000
 

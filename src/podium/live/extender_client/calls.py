@@ -19,6 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from podium.config.secrets import redacted
 from podium.framework.extender import ExtenderError
+from podium.kube.bounds import MOST_VALUES
 from podium.live.extender_client.timed_connection import TimedConnection
 
 LARGEST_REPLY = 256 << 20
@@ -191,11 +192,16 @@ class ExtenderCall:
         return body
 
     def _body_of(self, response: http.client.HTTPResponse) -> bytes:
-        body, limit = bytearray(), self._calls.largest_reply
+        body, limit, commas = bytearray(), self._calls.largest_reply, 0
         while part := response.read(_CHUNK):
             body += part
+            commas += part.count(b",")
             if len(body) > limit:
                 raise ExtenderError(f"the reply of extender at URL {self._shown_url} is larger than {limit} bytes")
+            if commas > MOST_VALUES:
+                raise ExtenderError(
+                    f"the reply of extender at URL {self._shown_url} has more than {MOST_VALUES} values"
+                )
         return bytes(body)
 
     def _abandon(self) -> None:
