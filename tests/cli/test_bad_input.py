@@ -78,6 +78,10 @@ BROKEN_CONFIGS = {
         "profiles: [{pluginConfig: [{name: InterPodAffinity, args: {hardWeight: 3}}]}]\n",
         "FILE:3: profiles[0].pluginConfig[0].args.hardWeight: ",
     ),
+    "two profiles of one name": (
+        "profiles: [{schedulerName: a}, {schedulerName: a}]\n",
+        'FILE:3: profiles[1].schedulerName: Duplicate value: "a" (profiles[0] is called a, too)',
+    ),
     "two queue sorters": (
         "profiles: [{plugins: {queueSort: {enabled: [{name: PrioritySort}, {name: PrioritySort}]}}}]\n",
         "FILE:3: profiles[0].plugins.queueSort.Enabled: Invalid value: 2: only one queue sort plugin can be enabled",
@@ -129,6 +133,15 @@ def test_a_weight_that_is_legal_but_hardly_meant_is_warned_of(weight: int, tmp_p
     [
         (["explain", "web", "--from", "gone.yaml"], "gone.yaml: cannot be read: No such file or directory"),
         (["explain", "web", "--from", "."], ".: cannot be read: Is a directory"),
+        (
+            ["explain", "web", "--from", "sample:nope"],
+            "sample:nope: there is no such sample; write sample:cluster or sample:device-workload or sample:workload",
+        ),
+        (
+            ["simulate", "examples/simulate/broker-sample.yaml", "--data", "examples/traces", "--out", "/proc/x"],
+            "/proc/x: cannot be written: No such file or directory",
+        ),
+        (["plugins", "new", "Mine", "--dir", "/proc/x"], "cannot be written: No such file or directory"),
         (["explain", "web", "--from", "-", "--from", "-"], 'standard input can be read only once: give "-" once'),
         (["explain", "shop/web-4", "--from", SAMPLE, "--config", "gone.yaml"], "gone.yaml: cannot be read: No such"),
         (["explain", "--from", SAMPLE], "say which pod: shop/web-4, shop/checkout, analytics/training wait for a node"),

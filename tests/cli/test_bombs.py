@@ -32,8 +32,8 @@ BOMBS = {
 }
 COMMANDS = {
     "explain --from": ("explain", "default/web", "--from", "BOMB"),
-    "explain -f": ("explain", "--from", "src/podium/samples/cluster.yaml", "-f", "BOMB"),
-    "explain --config": ("explain", "shop/web-4", "--from", "src/podium/samples/cluster.yaml", "--config", "BOMB"),
+    "explain -f": ("explain", "--from", "sample:cluster", "-f", "BOMB"),
+    "explain --config": ("explain", "shop/web-4", "--from", "sample:cluster", "--config", "BOMB"),
     "--kubeconfig": ("explain", "default/web", "--kubeconfig", "BOMB"),
     "up --workload": ("up", "--port", "0", "--workload", "BOMB"),
     "check": ("check", "BOMB"),

@@ -39,7 +39,7 @@ def test_a_pod_without_a_namespace_is_in_that_of_the_option_or_of_the_context(
 
 
 def test_two_namespaces_that_differ_are_refused() -> None:
-    ran = podium("explain", "shop/web", "-n", "default", "--from", "src/podium/samples/cluster.yaml")
+    ran = podium("explain", "shop/web", "-n", "default", "--from", "sample:cluster")
     assert (ran.code, ran.err) == (2, "shop/web is not in the namespace default: give one of them\n")
 
 

@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-import podium
-
-SAMPLE = str(Path(podium.__file__).parent / "samples" / "cluster.yaml")
+SAMPLE = "sample:cluster"
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
 

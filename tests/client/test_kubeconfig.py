@@ -264,7 +264,7 @@ def test_a_list_of_files_none_of_which_exists_is_wrong(monkeypatch: pytest.Monke
             b"clusters: [{name: a, cluster: {insecure-skip-tls-verify: 'yes'}}]",
             r"clusters\[0\]\.cluster\.insecure-skip-tls-verify: expected `bool`, got `str`",
         ),
-        (b"contexts: []", "current-context is not set: name one of none"),
+        (b"contexts: []", "current-context is not set, and there are no contexts: add one"),
         (b"current-context: x\ncontexts: [{name: a}, {name: b}]", "there is no context 'x': there are 'a', 'b'"),
         (b"current-context: a\ncontexts: [{name: a}]", "context 'a': its cluster '' is not in the file"),
         (

@@ -31,7 +31,8 @@ def test_a_value_of_the_wrong_kind_is_refused_with_the_line(case: Case) -> None:
 @pytest.mark.parametrize("case", INVALID, ids=lambda case: case.name)
 def test_a_problem_has_path_and_message_apart(case: Case) -> None:
     first = refusal(config_text(case.body)).problems[0]
-    assert case.kube_text.removeprefix("[").startswith(f"{first.path}: {first.message}")
+    text = case.kube_text.replace("{}", '"a"')  # where Podium names the profile that is there twice
+    assert text.removeprefix("[").startswith(f"{first.path}: {first.message}")
 
 
 def test_what_leader_election_flags_leave_empty_is_required() -> None:

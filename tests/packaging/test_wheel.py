@@ -58,11 +58,7 @@ def test_it_runs_without_the_checkout(repository: Path, installed: Path, tmp_pat
     assert (crds.returncode, "podgroups" in crds.stdout) == (0, True), crds.stderr
     demo = _ran(tmp_path, installed, "podium", "up", "--demo", "--port", "0")
     assert demo.returncode == 0, demo.stderr
-    explained = _ran(
-        tmp_path, installed, "python", "-c",
-        "import sys; from importlib.resources import files; from podium.cli import main; "
-        "main(['explain', 'shop/web-4', '--from', str(files('podium') / 'samples/cluster.yaml')])",
-    )  # fmt: skip
+    explained = _ran(tmp_path, installed, "podium", "explain", "shop/web-4", "--from", "sample:cluster")
     assert "shop/web-4 fits" in explained.stdout, explained.stderr
 
 

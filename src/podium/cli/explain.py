@@ -32,8 +32,8 @@ def explain(
         typer.Option(
             "--from",
             metavar="FILE",
-            help="A dump instead of the live cluster: what kubectl get -o json|yaml printed; - is standard input. "
-            "Repeatable.",
+            help="A dump instead of the live cluster: what kubectl get -o json|yaml printed; - is standard input, "
+            "sample:cluster a cluster to try it on. Repeatable.",
         ),
     ] = None,
     kubeconfig: KubeconfigOption = None,

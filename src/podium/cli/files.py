@@ -1,8 +1,9 @@
-"""Reads what the user names on the command line: files, or standard input for "-"."""
+"""Reads what the user names on the command line: files, "-" for standard input, or "sample:NAME" for what ships."""
 
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from podium.kube import KubeObject
 
 STDIN = "-"
+SAMPLE = "sample:"
+"""Stands before the name of a file that ships with Podium."""
+SAMPLES = Path(__file__).parent.parent / "samples"
 
 
 def read_text(file: str) -> tuple[str, str]:
@@ -19,12 +23,36 @@ def read_text(file: str) -> tuple[str, str]:
     from podium.kube.files import read_file, read_stream
 
     source = "<stdin>" if file == STDIN else file
-    data = read_stream(sys.stdin.buffer, source) if file == STDIN else read_file(Path(file))
+    data = read_stream(sys.stdin.buffer, source) if file == STDIN else read_file(named_path(file))
     try:
         return data.decode("utf-8-sig"), source
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(f"{source}:{line}: not UTF-8 text; save the file as UTF-8") from None
+
+
+def named_path(file: str) -> Path:
+    """Where the file lies that was named: a path, or a sample's name.
+
+    >>> named_path("sample:cluster").name, named_path("mine.yaml").name
+    ('cluster.yaml', 'mine.yaml')
+    """
+    if not file.startswith(SAMPLE):
+        return Path(file)
+    samples = {each.stem: each for each in sorted(SAMPLES.glob("*.yaml"))}
+    name = file.removeprefix(SAMPLE)
+    if name not in samples:
+        raise InputError(f"{file}: there is no such sample; write {' or '.join(f'{SAMPLE}{each}' for each in samples)}")
+    return samples[name]
+
+
+@contextmanager
+def writing(target: str | Path) -> Iterator[None]:
+    """Write a file or folder that the user named; where that fails, one sentence says so."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{error.filename or target}: cannot be written: {error.strerror or error}") from None
 
 
 def read_objects(files: Iterable[str]) -> "tuple[list[KubeObject], Counter[str]]":

@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from podium.cli.errors import InputError
+from podium.cli.files import writing
 from podium.cli.plugin_texts import (
     AGENT_ABOUT,
     AGENT_KUBE_SCHEDULER,
@@ -43,10 +44,11 @@ def write_package(name: str, folder: Path, *, agent: bool = False) -> Path:
         **({"kube-scheduler.yaml": AGENT_KUBE_SCHEDULER} if agent else {}),
     }
     for path, text in texts.items():
-        (target / path).parent.mkdir(parents=True, exist_ok=True)
         filled = text.replace("NAME", name).replace("MODULE", module).replace("PACKAGE", package)
         filled = filled.replace("VARIABLE_", f"{module.upper()}_")
-        (target / path).write_text(filled, encoding="utf-8")
+        with writing(target):
+            (target / path).parent.mkdir(parents=True, exist_ok=True)
+            (target / path).write_text(filled, encoding="utf-8")
     return target
 
 

@@ -12,6 +12,7 @@ import typer
 
 from podium.cli.console import echo, echo_json
 from podium.cli.errors import ANSWER_IS_NO, InputError
+from podium.cli.files import writing
 from podium.cli.options import PluginOption
 
 if TYPE_CHECKING:
@@ -143,7 +144,8 @@ def _folder(scenario: str, out: str | None, json: bool) -> Path | None:
     if out is None and json:
         return None
     folder = Path(out) if out is not None else Path(f"{Path(scenario).stem}-results")
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
@@ -151,10 +153,11 @@ def _write(results: "SimulationResults", folder: Path) -> list[Path]:
     from podium.simulator.report import write_report
     from podium.simulator.results import has_parquet
 
-    written = results.write_csv(folder)
-    if has_parquet():
-        written.append(results.write_parquet(folder))
-    return [*written, write_report(results, folder / "report.html")]
+    with writing(folder):
+        written = results.write_csv(folder)
+        if has_parquet():
+            written.append(results.write_parquet(folder))
+        return [*written, write_report(results, folder / "report.html")]
 
 
 def _print_summary(results: "SimulationResults", seconds: float, written: list[Path]) -> None:

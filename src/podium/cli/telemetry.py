@@ -29,7 +29,9 @@ def show(
     cluster: Annotated[
         list[str] | None,
         typer.Option(
-            "--from", metavar="FILE", help="Take the nodes from a dump instead of the live cluster. Repeatable."
+            "--from",
+            metavar="FILE",
+            help="Take the nodes from a dump instead of the live cluster. Repeatable.",
         ),
     ] = None,
     kubeconfig: KubeconfigOption = None,

@@ -10,6 +10,7 @@ import typer
 from podium.cli.console import echo
 from podium.cli.errors import InputError
 from podium.cli.evaluate import given_seeds
+from podium.cli.files import writing
 from podium.cli.progress import progress_bar
 from podium.cli.simulate import SweepEngine
 
@@ -63,7 +64,8 @@ def train(
         find_nodes(Path(data))
         names = tuple(find_lists(lists, Path(data)).values())
         weights = None if start is None else tuple(map(tuple, read_policy(path_of(start)).matrix().tolist()))
-        folder.mkdir(parents=True, exist_ok=True)
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
         chosen = FORMS[form] if form in FORMS else NETWORKS[form]
         for number in given_seeds(seed, "--seed"):
             settings = Training(

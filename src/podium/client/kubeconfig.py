@@ -154,7 +154,8 @@ def select(files: Sequence[Path], name: str | None) -> SelectedContext:
     current = next((content.current_context for _, content in documents if content.current_context), "")
     name = name or current
     if not name:
-        raise first.error(f"current-context is not set: name one of {_names(contexts)}")
+        choice = f": name one of {_names(contexts)}" if contexts else ", and there are no contexts: add one"
+        raise first.error(f"current-context is not set{choice}")
     if name not in contexts:
         raise first.error(f"there is no context {name!r}: there are {_names(contexts)}")
     file, context = contexts[name]

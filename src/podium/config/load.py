@@ -18,7 +18,7 @@ from podium.config.beside_defaults import beside_defaults
 from podium.config.build import build
 from podium.config.defaults import with_defaults
 from podium.config.feature_gates import NO_GATES, Gates
-from podium.config.field import FieldError, FieldPath, quoted
+from podium.config.field import FieldError, FieldPath, Wrong, quoted
 from podium.config.positions import ConfigDocument, MalformedConfigError, Position, Repeated, parse
 from podium.config.problems import REPEATED, ConfigError, ConfigProblem, Findings
 from podium.config.registry import PluginType, Registry
@@ -61,7 +61,7 @@ def _finish(written: KubeSchedulerConfiguration, registry: Registry, findings: F
     advise(written, registry, findings)
     defaulted = with_defaults(written, gates)
     for error in validate(defaulted, args):
-        findings.invalid(error, _advice(error, defaulted))
+        findings.invalid(error, _advice(error, defaulted), _own_words(error, defaulted))
     config = build(defaulted, written, args, registry, findings)
     findings.raise_if_any()
     return LoadedConfig(replace(config, gates=gates), findings.warnings)
@@ -118,6 +118,14 @@ def _repeated(repeated: Repeated, document: ConfigDocument) -> tuple[Position, M
     in_yaml = f"{REPEATED}line {value_line}: key {quoted(key)} already set in map"
     message = f"duplicate field {quoted(str(path))}" if document.json else in_yaml
     return position, Mistake(path, message, f"it is already on line {first_line}; keep one")
+
+
+def _own_words(error: FieldError, config: KubeSchedulerConfiguration) -> str:
+    """The message, with the value that is there twice: kube-scheduler prints an empty object."""
+    match error.path.steps:
+        case ("profiles", int(i), "schedulerName") if error.body.startswith(Wrong.DUPLICATE.value):
+            return FieldError.duplicate(error.path, config.profiles[i].scheduler_name or "").body
+    return error.body
 
 
 def _advice(error: FieldError, config: KubeSchedulerConfiguration) -> str:

@@ -74,8 +74,9 @@ class Findings:
         """An unknown field, or one that is there twice. `prefix` leads from the file to arguments inside it."""
         self._add(Stage.STRICT, path, f"{prefix}{STRICT}{message}", hint, kube=(prefix, message))
 
-    def invalid(self, error: FieldError, hint: str = "") -> None:
-        self._add(Stage.INVALID, error.path, error.body, hint, kube=("", str(error)))
+    def invalid(self, error: FieldError, hint: str = "", message: str = "") -> None:
+        """`message` is said instead of kube-scheduler's words, which `kube_text` has all the same."""
+        self._add(Stage.INVALID, error.path, message or error.body, hint, kube=("", str(error)))
 
     def unbuildable(self, path: FieldPath, message: str, hint: str = "", prefix: str = "") -> None:
         """A mistake that shows when extenders and profiles are built; not repeated where one was reported before."""
