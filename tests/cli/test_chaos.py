@@ -41,12 +41,12 @@ def test_a_seed_that_fails_is_shown_with_the_command_that_shows_it_again(monkeyp
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--seeds", "x"], '"x" are no seeds: write one (417), a range (1-1000), or several with commas'),
+        (["--seeds", "x"], '"x" are no seeds: write one (42), a range (42-51), or several with commas'),
         (
             ["--workload", "x"],
             'there is no workload "x": choose one of basic, preemption, affinity, churn, ',
         ),
-        (["--jobs", "0"], "should be greater than or equal to 1"),
+        (["--workers", "0"], "should be greater than or equal to 1"),
     ],
 )
 def test_nonsense_is_told_in_one_sentence(arguments: list[str], sentence: str) -> None:

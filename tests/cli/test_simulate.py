@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.cli.command import podium
 from tests.simulator.scenarios import EXAMPLES, SMALL
@@ -40,6 +42,15 @@ def test_json_is_a_list_of_rows_and_writes_nothing(scenario: Path) -> None:
     assert {(row["profile"], row["seed"]) for row in rows} == {("b", 3)}
     assert rows[-1]["ended"] == 20
     assert not Path("two-results").exists()
+
+
+@pytest.mark.parametrize("form", [("-o", "json"), ("-o", "yaml"), ("--json", "-o", "json")])
+def test_every_form_of_the_data_is_the_same_data(scenario: Path, form: tuple[str, ...]) -> None:
+    asked = ("simulate", str(scenario), "--profiles", "b", "--seeds", "3,5")
+    rows = json.loads(podium(*asked, "--json").out)
+    assert {row["seed"] for row in rows} == {3, 5}
+    assert yaml.safe_load(podium(*asked, *form).out) == rows
+    assert podium(*asked, "--json", "-o", "yaml").err.startswith("--json and -o yaml contradict each other")
 
 
 def test_openb_rows_have_what_the_published_table_has(scenario: Path) -> None:
@@ -124,7 +135,7 @@ def test_an_interrupt_leaves_what_is_finished(scenario: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_told_before_anything_runs(scenario: Path) -> None:
     Path("taken").write_text("")
-    ran = podium("simulate", str(scenario), "--out", "taken/results")
-    assert ran.code == 2
-    assert "taken" in ran.err
-    assert not ran.out
+    for out in ("taken/results", "taken", "/proc/results", "/proc"):
+        ran = podium("simulate", str(scenario), "--out", out)
+        assert (ran.code, ran.out) == (2, "")
+        assert re.match(rf"{out}\S*: cannot be written: ", ran.err), ran.err

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
-import re
 import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -19,35 +18,17 @@ from podium.plugins import load_registry
 
 LAST_LINES = 30
 """Lines of the transcript that are shown of a seed that failed."""
-MOST_SEEDS = 1_000_000
-
-_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
 
-class SeedsError(ValueError):
-    """What was typed for seeds or a workload cannot be used; the text says what can."""
-
-
-def parse_seeds(text: str) -> list[int]:
-    """
-    >>> parse_seeds("3-5,9")
-    [3, 4, 5, 9]
-    """
-    seeds: list[int] = []
-    for part in text.split(","):
-        found = _RANGE.fullmatch(part.strip())
-        if found is None:
-            raise SeedsError(f'"{text}" are no seeds: write one (417), a range (1-1000), or several with commas')
-        first, last = int(found[1]), int(found[2] or found[1])
-        if last < first or last - first >= MOST_SEEDS:
-            raise SeedsError(f'"{part.strip()}" is no range of seeds: smallest first, at most {MOST_SEEDS}')
-        seeds += range(first, last + 1)
-    return seeds
+class UnknownWorkloadError(ValueError):
+    """There is no workload of that name; the text says which there are."""
 
 
 def check_workload(name: str | None) -> None:
     if name is not None and name not in WORKLOADS:
-        raise SeedsError(f'there is no workload "{name}": choose one of {", ".join(WORKLOADS)}, or none for a mixture')
+        raise UnknownWorkloadError(
+            f'there is no workload "{name}": choose one of {", ".join(WORKLOADS)}, or none for a mixture'
+        )
 
 
 class Summary:
@@ -101,18 +82,18 @@ def reproduce(seed: int, workload: str | None) -> str:
 
 
 def run_seeds(
-    seeds: Iterable[int], workload: str | None, jobs: int, *, full: bool = False
+    seeds: Iterable[int], workload: str | None, workers: int, *, full: bool = False
 ) -> Iterator[ScenarioOutcome]:
-    """Outcomes as they come, in no order with several jobs; transcripts of failures, or of all where `full`."""
-    if jobs == 1:
+    """Outcomes as they come, in no order with several workers; transcripts of failures, or of all where `full`."""
+    if workers == 1:
         registry = load_registry()
         for seed in seeds:
             yield _one(seed, workload, registry, full)
         return
     context = multiprocessing.get_context("forkserver")
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_leave_signals_to_the_parent) as pool:
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_signals_to_the_parent) as pool:
         waiting = iter(seeds)
-        running = {pool.submit(_in_worker, seed, workload, full) for seed in islice(waiting, 2 * jobs)}
+        running = {pool.submit(_in_worker, seed, workload, full) for seed in islice(waiting, 2 * workers)}
         try:
             while running:
                 done = next(as_completed(running))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podium.cli.console import echo, echo_json
+from podium.cli.console import echo, echo_data
 from podium.cli.errors import ANSWER_IS_NO, InputError
+from podium.cli.options import Output, OutputOption, chosen_output, given_seeds
 
 if TYPE_CHECKING:
     from podium.chaos.seeds import Summary
@@ -20,7 +21,7 @@ SHOWN = 5
 
 def chaos(
     seeds: Annotated[
-        str, typer.Option("--seeds", metavar="A-B", help="One seed (417), a range (1-1000), or several with commas.")
+        str, typer.Option("--seeds", metavar="A-B,C", help="One seed (417), a range (1-1000), or several with commas.")
     ] = "1-20",
     workload: Annotated[
         str | None,
@@ -30,8 +31,9 @@ def chaos(
             help="basic, preemption, affinity, churn, volumes, gangs, quotas, devices, promises or mixed; else a draw.",
         ),
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Seeds that run at a time.")] = 1,
-    json: Annotated[bool, typer.Option("--json", help="Print data instead of a table.")] = False,
+    workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Seeds that run at a time.")] = 1,
+    json: Annotated[bool, typer.Option("--json", help="Print data instead of tables.")] = False,
+    output: OutputOption = Output.TABLE,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print everything that happened in each seed.")
     ] = False,
@@ -41,30 +43,31 @@ def chaos(
     Each seed is a cluster, a workload and a series of faults, the same each time it is run. Invariants are checked at
     every write and after the faults. Exit code 1 if one does not hold, with the command that shows it again.
 
-    Example: podium chaos --seeds 1-100 --jobs 2
+    Example: podium chaos --seeds 1-100 --workers 2
     """
 
-    from podium.chaos.seeds import SeedsError, Summary, check_workload, parse_seeds, run_seeds
+    from podium.chaos.seeds import Summary, UnknownWorkloadError, check_workload, run_seeds
 
+    printed = chosen_output(output, json)
+    chosen = given_seeds(seeds)
     try:
-        chosen = parse_seeds(seeds)
         check_workload(workload)
-    except SeedsError as error:
+    except UnknownWorkloadError as error:
         raise InputError(str(error)) from None
     summary = Summary()
     began = time.perf_counter()
     interrupted = False
     try:
         with _progress(len(chosen)) as advance:
-            for outcome in run_seeds(chosen, workload, jobs, full=verbose):
+            for outcome in run_seeds(chosen, workload, workers, full=verbose):
                 summary.add(outcome)
                 advance(len(summary.failed))
-                if verbose and not json:
+                if verbose and printed is Output.TABLE:
                     echo("\n".join([f"seed {outcome.seed}, workload {outcome.workload}", *outcome.transcript]))
     except KeyboardInterrupt:
         interrupted = True
-    if json:
-        echo_json(summary.to_data(workload))
+    if printed is not Output.TABLE:
+        echo_data(summary.to_data(workload), printed)
     else:
         _report(summary, workload, len(chosen), time.perf_counter() - began, verbose)
     if summary.failed or interrupted:

@@ -8,6 +8,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
+from podium.cli.options import Output
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -31,6 +33,16 @@ def echo_json(value: Any) -> None:
     from podium.kube.printable import printable_json
 
     echo(msgspec.json.format(printable_json(msgspec.json.encode(value).decode())))
+
+
+def echo_data(value: Any, output: Output) -> None:
+    """Print a value as YAML where that is asked for, else as JSON."""
+    if output is not Output.YAML:
+        echo_json(value)
+        return
+    import yaml
+
+    echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=2**16), nl=False)
 
 
 def say(out: "Console", sentence: str, style: str) -> None:

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podium.cli.console import echo, echo_json
+from podium.cli.console import echo, echo_data
 from podium.cli.errors import InputError
+from podium.cli.files import writing
+from podium.cli.options import Output, OutputOption, chosen_output, given_seeds
 from podium.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -51,7 +53,10 @@ def evaluate(
     lists: Annotated[
         str, typer.Option("--lists", metavar="A,B", help="Pod lists, by name or path.")
     ] = "default,gpushare40,gpuspec33,multigpu40",
-    seeds: Annotated[str, typer.Option("--seeds", metavar="A-B", help="The seeds to judge by.")] = "42-51",
+    seeds: Annotated[
+        str,
+        typer.Option("--seeds", metavar="A-B,C", help="The seeds to judge by: 42, 42-51 or 42,45."),
+    ] = "42-51",
     against: Annotated[
         str, typer.Option("--against", metavar="A,B", help="Published rules to compare with.")
     ] = "FGD,BestFit",
@@ -75,6 +80,7 @@ def evaluate(
         str | None, typer.Option("--plot", metavar="FILE", help="Draw the differences as a picture (SVG).")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print a list of rows, one per list, policy and seed.")] = False,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Judge a policy by runs on pod lists, paired seed by seed with the published rules.
 
@@ -91,6 +97,7 @@ def evaluate(
         from podium.learning.kept_rows import answered
         from podium.learning.lists import find_lists, find_nodes
 
+        printed = chosen_output(output, json)
         numbers = given_seeds(seeds)
         folder = Path(data)
         find_nodes(folder)
@@ -132,8 +139,8 @@ def evaluate(
         raise typer.Exit(1) from None
     if plot is not None and contestants:
         _plot(rows, contestants[0].name, [each.name for each in contestants[1:]], plot, protocol)
-    if json:
-        echo_json(rows)
+    if printed is not Output.TABLE:
+        echo_data(rows, printed)
     else:
         _show(rows, contestants[0].name if contestants else "")
 
@@ -143,20 +150,9 @@ def _plot(rows: "list[Row]", policy: str, others: list[str], file: str, protocol
     from podium.learning.plot import differences_plot
 
     unit = "load" if protocol is Protocol.CHURN else "arrived %"
-    try:
-        Path(file).write_text(differences_plot(compare(rows, policy, others), policy, unit))
-    except OSError as error:
-        raise InputError(f"{file}: cannot be written: {error.strerror}") from None
-
-
-def given_seeds(text: str, option: str = "--seeds") -> list[int]:
-    """Seeds as they were typed."""
-    from podium.simulator.seeds import parse_seeds
-
-    try:
-        return parse_seeds(text)
-    except ValueError as error:
-        raise InputError(f"{option}: {error}") from None
+    plot = differences_plot(compare(rows, policy, others), policy, unit)
+    with writing(Path(file)):
+        Path(file).write_text(plot)
 
 
 def _loads(text: str) -> tuple[float, ...]:
@@ -189,6 +185,7 @@ def _show(rows: "list[Row]", policy: str) -> None:
         pairs.add_row(each.list, f"{each.at:g}", each.ties, each.against, *figures, "yes" if each.beats else "no")
     print_table(out, pairs)
     echo("Differences are paired by seed; the others break ties by a fixed order where that was run.")
+    echo('"beats": ahead on every seed, and the 95 % interval of the differences lies above 0.')
 
 
 def _means(rows: "list[Row]", churn: bool) -> "Table":

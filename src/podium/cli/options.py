@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from podium.cli.errors import InputError
+
 PluginOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -47,6 +49,26 @@ class Output(StrEnum):
     TABLE = "table"
     JSON = "json"
     YAML = "yaml"
+
+
+OutputOption = Annotated[Output, typer.Option("-o", "--output", help="How to print the answer.")]
+
+
+def chosen_output(output: Output, json: bool) -> Output:
+    """What `-o` says, where `--json` is another way to write `-o json`."""
+    if json and output is Output.YAML:
+        raise InputError("--json and -o yaml contradict each other; write one of them")
+    return Output.JSON if json else output
+
+
+def given_seeds(text: str) -> list[int]:
+    """The seeds of `--seeds`: one, a range, or several with commas."""
+    from podium.simulator.seeds import parse_seeds
+
+    try:
+        return parse_seeds(text)
+    except ValueError as error:
+        raise InputError(f"--seeds: {error}") from None
 
 
 QosPortOption = Annotated[

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podium.cli.console import echo, echo_json
+from podium.cli.console import echo, echo_data, echo_json
 from podium.cli.errors import ANSWER_IS_NO, InputError
 from podium.cli.files import writing
-from podium.cli.options import PluginOption
+from podium.cli.options import Output, OutputOption, PluginOption, chosen_output
 
 if TYPE_CHECKING:
     from podium.simulator.qos_page import SimulatedQosPage
@@ -37,7 +38,7 @@ def simulate(
         str | None, typer.Option("--profiles", metavar="A,B", help="Only these profiles of the scenario.")
     ] = None,
     seeds: Annotated[
-        str | None, typer.Option("--seeds", metavar="A-B", help="Other seeds than the scenario's.")
+        str | None, typer.Option("--seeds", metavar="A-B,C", help="Other seeds than the scenario's: 7, 42-51 or 1,5.")
     ] = None,
     workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Runs at a time.")] = 1,
     engine: Annotated[
@@ -52,11 +53,12 @@ def simulate(
     ] = None,
     out: Annotated[
         str | None,
-        typer.Option("--out", metavar="DIR", help="Where results go; else SCENARIO-results, with --json nowhere."),
+        typer.Option("--out", metavar="DIR", help="Where results go; else SCENARIO-results, or nowhere with -o json."),
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print a list of rows, one per profile, seed and checkpoint.")
     ] = False,
+    output: OutputOption = Output.TABLE,
     check: Annotated[bool, typer.Option("--check", help="Only check the scenario and the files it names.")] = False,
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON Schema of scenarios, for an editor.")
@@ -91,6 +93,7 @@ def simulate(
         return
     if scenario is None:
         raise InputError("Missing argument 'SCENARIO' (see podium simulate --help)")
+    printed = chosen_output(output, json)
     loaded = sweep.load(scenario, data, sets or ())
     chosen = None if profiles is None else [name.strip() for name in profiles.split(",") if name.strip()]
     planned = sweep.plan(loaded, chosen, seeds, plugin or ())
@@ -99,14 +102,14 @@ def simulate(
     if check:
         _check(planned, scenario)
         return
-    folder = _folder(scenario, out, json)  # before the runs: a folder that cannot be made must not cost them
+    folder = _folder(scenario, out, printed)  # before the runs: a folder that cannot be made must not cost them
     began = time.perf_counter()
     shown = workers == 1 and engine is SweepEngine.LOCAL and sweep.has_promises(loaded)
     with _qos_page(qos_port, shown) as page, _progress(planned, began) as bar:
         results = sweep.complete(planned, workers, engine.value, finished=bar.finished, progress=bar.arrived, page=page)
     written = [] if folder is None else _write(results, folder)
-    if json:
-        echo_json(list(results.rows()))
+    if printed is not Output.TABLE:
+        echo_data(list(results.rows()), printed)
     elif results.runs:
         _print_summary(results, time.perf_counter() - began, written)
     if len(results.runs) < results.planned:
@@ -140,12 +143,14 @@ def _some(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def _folder(scenario: str, out: str | None, json: bool) -> Path | None:
-    if out is None and json:
+def _folder(scenario: str, out: str | None, printed: Output) -> Path | None:
+    if out is None and printed is not Output.TABLE:
         return None
     folder = Path(out) if out is not None else Path(f"{Path(scenario).stem}-results")
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass  # a folder that is there may not take files
     return folder
 
 

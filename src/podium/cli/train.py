@@ -9,8 +9,8 @@ import typer
 
 from podium.cli.console import echo
 from podium.cli.errors import InputError
-from podium.cli.evaluate import given_seeds
 from podium.cli.files import writing
+from podium.cli.options import given_seeds
 from podium.cli.progress import progress_bar
 from podium.cli.simulate import SweepEngine
 
@@ -23,7 +23,9 @@ def train(
     lists: Annotated[
         str, typer.Option("--lists", metavar="A,B", help="Pod lists to train on, by name or path.")
     ] = "default,gpushare40,gpuspec33,multigpu40",
-    seed: Annotated[str, typer.Option("--seed", metavar="A,B", help="Seeds of the search: one policy each.")] = "1",
+    seeds: Annotated[
+        str, typer.Option("--seeds", metavar="A-B,C", help="Seeds of the search, one policy each: 1, 1-3 or 1,5.")
+    ] = "1",
     start: Annotated[
         str | None,
         typer.Option("--start", metavar="POLICY", help="Start from the weights of a policy; a network corrects it."),
@@ -45,7 +47,7 @@ def train(
     Needs podium[learn]. Stopped, it goes on where it was when started again with the same options; the same seed gives
     the same file.
 
-    Example: podium train --form S1 --data openb --seed 1 --out policies
+    Example: podium train --form S1 --data openb --seeds 1-3 --out policies
     """
     from podium.learning.extra import LearningError
     from podium.learning.forms import FORMS, ScoreForm
@@ -67,7 +69,7 @@ def train(
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
         chosen = FORMS[form] if form in FORMS else NETWORKS[form]
-        for number in given_seeds(seed, "--seed"):
+        for number in given_seeds(seeds):
             settings = Training(
                 form, number, data, names, generations or chosen.generations, population or chosen.population, weights
             )
@@ -77,7 +79,7 @@ def train(
                     settings, folder / f"{name}.search", workers, engine.value, _generation_report(name, report)
                 )
             command = (
-                f"podium train --form {form} --seed {number} --lists {','.join(Path(each).name for each in names)}"
+                f"podium train --form {form} --seeds {number} --lists {','.join(Path(each).name for each in names)}"
             )
             budget = f"{settings.generations} generations of {settings.population}"
             provenance = {"command": command, "seeds": seeds_seen(settings), "budget": budget, "mixes": 16}
@@ -87,7 +89,8 @@ def train(
                 provenance["start"] = start
             calibration = Calibration(OFFSET, SCALE)
             policy = make_policy(name, linear, calibration, Path(data), names, provenance, network=network)
-            (folder / f"{name}.json").write_bytes(encoded(policy))
+            with writing(folder):
+                (folder / f"{name}.json").write_bytes(encoded(policy))
             echo(f"{folder / name}.json")
     except (LearningError, PolicyError) as error:
         raise InputError(str(error)) from None

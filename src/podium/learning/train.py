@@ -181,8 +181,11 @@ def _save(training: Training, search: Search, path: Path) -> None:
         **{name: each.tolist() if isinstance(each, np.ndarray) else each for name, each in search._asdict().items()},
     }
     partial = path.with_suffix(".partial")
-    partial.write_bytes(msgspec.json.encode(written))
-    partial.replace(path)
+    try:
+        partial.write_bytes(msgspec.json.encode(written))
+        partial.replace(path)
+    except OSError as error:
+        raise LearningError(f"{path}: cannot be written: {error.strerror}; give another place with --out") from None
 
 
 def _resumed(training: Training, path: Path | None) -> Search | None:

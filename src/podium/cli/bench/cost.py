@@ -4,10 +4,9 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.bench.measuring import ConfigOption, checked_config, failing, print_table
-from podium.cli.console import echo
+from podium.cli.bench.measuring import ConfigOption, checked_config, failing, print_data, print_table
 from podium.cli.errors import InputError
-from podium.cli.options import PluginOption
+from podium.cli.options import Output, OutputOption, PluginOption, chosen_output
 from podium.cli.progress import progress_bar
 
 
@@ -20,6 +19,7 @@ def cost(
     nodes: Annotated[int, typer.Option("--nodes", min=1, help="How many nodes the cluster has.")] = 5000,
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="How often it is measured.")] = 3,
     json: Annotated[bool, typer.Option("--json", help="Print data instead of a table.")] = False,
+    output: OutputOption = Output.TABLE,
     plugin: PluginOption = None,
 ) -> None:
     """What a plugin costs a decision: the configuration with it against the same one without it.
@@ -36,6 +36,7 @@ def cost(
     from podium.bench.report import comparison_json, cost_table
     from podium.bench.suite import UnknownWorkloadError, select
 
+    printed = chosen_output(output, json)
     try:
         chosen = select([workload])[0].at(nodes)
     except UnknownWorkloadError as error:
@@ -44,7 +45,7 @@ def cost(
     request = request_for(chosen, settings, plugin or ())
     with failing(WorkloadFailedError), progress_bar(rounds, "rounds") as report:
         found = measure_cost(name, request, rounds, lambda number: report(name, number > 0))
-    if json:
-        echo(comparison_json(found))
+    if printed is not Output.TABLE:
+        print_data(comparison_json(found), printed)
     else:
         print_table(cost_table(found))

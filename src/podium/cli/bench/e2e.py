@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.bench.measuring import failing, print_table
-from podium.cli.console import echo
+from podium.cli.bench.measuring import failing, print_data, print_table
+from podium.cli.options import Output, OutputOption, chosen_output
 from podium.cli.progress import progress_bar
 
 
@@ -14,6 +14,7 @@ def e2e(
     pods: Annotated[int, typer.Option("--pods", min=2, help="How many pods wait when a scheduler starts.")] = 10000,
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="How often both take their turn.")] = 3,
     json: Annotated[bool, typer.Option("--json", help="Print data instead of a table.")] = False,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Race Podium against kube-scheduler on the same real API server, in a source checkout.
 
@@ -27,9 +28,10 @@ def e2e(
     from podium.bench.e2e import RaceError, run_e2e
     from podium.bench.report import comparison_json, comparison_table
 
+    printed = chosen_output(output, json)
     with failing(RaceError, bad_input=NoTestBedError), progress_bar(2 * rounds, "races") as report:
         found = run_e2e(nodes, pods, rounds, report)
-    if json:
-        echo(comparison_json(found))
+    if printed is not Output.TABLE:
+        print_data(comparison_json(found), printed)
     else:
         print_table(comparison_table(found))

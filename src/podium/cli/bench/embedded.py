@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.bench.measuring import failing, print_table
-from podium.cli.console import echo
+from podium.cli.bench.measuring import failing, print_data, print_table
+from podium.cli.options import Output, OutputOption, chosen_output
 from podium.cli.progress import progress_bar
 
 
@@ -13,6 +13,7 @@ def embedded(
     nodes: Annotated[int, typer.Option("--nodes", min=1, help="How many nodes are created.")] = 5000,
     pods: Annotated[int, typer.Option("--pods", min=1, help="How many pods are created and bound.")] = 50000,
     json: Annotated[bool, typer.Option("--json", help="Print data instead of a table.")] = False,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Measure the embedded Kubernetes API over HTTP: writes per second, memory, a whole list, and watches.
 
@@ -25,9 +26,10 @@ def embedded(
     from podium.bench.report import embedded_json, embedded_table
     from podium.bench.requests import RefusedError
 
+    printed = chosen_output(output, json)
     with failing(ServerFailedError, RefusedError), progress_bar(5, "phases") as report:
         found = run_embedded(nodes, pods, report)
-    if json:
-        echo(embedded_json(found))
+    if printed is not Output.TABLE:
+        print_data(embedded_json(found), printed)
     else:
         print_table(embedded_table(found))

@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.bench.measuring import failing, print_table
+from podium.cli.bench.measuring import failing, print_data, print_table
 from podium.cli.console import echo
+from podium.cli.options import Output, OutputOption, chosen_output
 from podium.cli.progress import progress_bar
 
 
@@ -23,6 +24,7 @@ def extender(
         ),
     ] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print data instead of tables.")] = False,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """What extenders cost kube-scheduler, on a real API server, in a source checkout.
 
@@ -36,10 +38,11 @@ def extender(
     from podium.bench.extender import run_extender_bench
     from podium.bench.report import comparison_json, extender_tables
 
+    printed = chosen_output(output, json)
     with failing(RaceError, bad_input=NoTestBedError), progress_bar(4 * rounds, "races") as report:
         found = run_extender_bench(nodes, pods, rounds, percentage, report)
-    if json:
-        echo(comparison_json(found))
+    if printed is not Output.TABLE:
+        print_data(comparison_json(found), printed)
         return
     for table in extender_tables(found):
         print_table(table)

@@ -10,11 +10,11 @@ from podium.cli.bench.measuring import (
     JsonOption,
     checked_config,
     failing,
+    print_data,
     print_table,
 )
-from podium.cli.console import echo
 from podium.cli.errors import InputError
-from podium.cli.options import PluginOption
+from podium.cli.options import Output, OutputOption, PluginOption, chosen_output
 from podium.cli.progress import progress_bar
 
 
@@ -26,6 +26,7 @@ def growth(
     pods: Annotated[int, typer.Option("--pods", min=1, help="How many pods are decided in each cluster.")] = 2000,
     config: ConfigOption = None,
     json: JsonOption = False,
+    output: OutputOption = Output.TABLE,
     compare: CompareOption = None,
     plugin: PluginOption = None,
 ) -> None:
@@ -46,6 +47,7 @@ def growth(
     )
     from podium.cli.files import read_text
 
+    printed = chosen_output(output, json)
     sizes = sorted(set(nodes or NODES))
     if len(sizes) < 2:
         raise InputError("an exponent needs at least two sizes of cluster: give --nodes twice")
@@ -67,8 +69,8 @@ def growth(
             for case in CASES
         ]
     changes = None if before is None else compare_growth(before, SavedGrowth(found))
-    if json:
-        echo(to_json(found, changes))
+    if printed is not Output.TABLE:
+        print_data(to_json(found, changes), printed)
         return
     print_table(growth_table(found))
     if changes is not None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podium.cli.console import echo
+from podium.cli.console import echo, echo_data
 from podium.cli.errors import ANSWER_IS_NO, InputError
+from podium.cli.options import Output
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -54,6 +55,13 @@ def failing(*failures: type[Exception], bad_input: type[Exception] | tuple[()] =
     except failures as error:
         echo(str(error), err=True)
         raise typer.Exit(ANSWER_IS_NO) from None
+
+
+def print_data(text: str, output: Output) -> None:
+    """Print what was measured, given as JSON, in the form that was asked for."""
+    import msgspec
+
+    echo_data(msgspec.json.decode(text), output)
 
 
 def print_table(table: "Table", title: str | None = None) -> None:

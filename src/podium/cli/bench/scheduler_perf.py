@@ -9,11 +9,12 @@ from podium.cli.bench.measuring import (
     ConfigOption,
     JsonOption,
     checked_config,
+    print_data,
     print_table,
 )
 from podium.cli.console import echo
 from podium.cli.errors import ANSWER_IS_NO, InputError
-from podium.cli.options import PluginOption
+from podium.cli.options import Output, OutputOption, PluginOption, chosen_output
 from podium.cli.progress import progress_bar
 
 
@@ -37,6 +38,7 @@ def scheduler_perf(
     ] = None,
     config: ConfigOption = None,
     json: JsonOption = False,
+    output: OutputOption = Output.TABLE,
     compare: CompareOption = None,
     plugin: PluginOption = None,
 ) -> None:
@@ -53,6 +55,7 @@ def scheduler_perf(
     from podium.bench.suite import UnknownWorkloadError, select
     from podium.cli.files import read_text
 
+    printed = chosen_output(output, json)
     try:
         chosen = select(workload or [])
         before = None if compare is None else load_run(*read_text(compare))
@@ -76,8 +79,8 @@ def scheduler_perf(
                 failures.append(str(error))
             report(each.name, True)
     changes = None if before is None else compare_runs(before, SavedRun(measurements))
-    if json:
-        echo(to_json(measurements, changes))
+    if printed is not Output.TABLE:
+        print_data(to_json(measurements, changes), printed)
     else:
         print_table(run_table(measurements))
         if changes is not None:

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.bench.measuring import failing, print_table
-from podium.cli.console import echo
+from podium.cli.bench.measuring import failing, print_data, print_table
+from podium.cli.options import Output, OutputOption, chosen_output
 from podium.cli.progress import progress_bar
 
 
@@ -26,6 +26,7 @@ def simulate(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a value of the scenario.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print data instead of a table.")] = False,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Measure simulations: seconds, placements per second of CPU time, and memory, of each run in its own process.
 
@@ -36,6 +37,7 @@ def simulate(
     from podium.simulator import ScenarioError
     from podium.simulator.sweep import load, plan
 
+    printed = chosen_output(output, json)
     with failing(SimulationFailedError, bad_input=ScenarioError):
         if scenario is None:
             with progress_bar(2, "runs") as report:
@@ -47,7 +49,7 @@ def simulate(
             numbers = list(dict.fromkeys(job.seed for job in jobs))
             with progress_bar(len(jobs), "runs") as report:
                 found = measure_scenario(scenario, data, sets or (), names, numbers, report)
-    if json:
-        echo(to_json(found, None))
+    if printed is not Output.TABLE:
+        print_data(to_json(found, None), printed)
     else:
         print_table(simulation_table(found))
