@@ -71,3 +71,17 @@ def test_names_are_the_glossarys(path: Path) -> None:
         elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
             found.append((node.lineno, node.id if isinstance(node, ast.Name) else node.attr))
     assert [each for each in found if OLD_NAMES.search(each[1])] == []
+
+
+BROAD = re.compile(r"except\b.*\b(Exception|BaseException)\b|except:")
+"""Clauses that catch nearly anything."""
+
+
+def test_a_comment_says_what_a_broad_except_catches_and_why() -> None:
+    missing = []
+    for path in MODULES:
+        lines = path.read_text().splitlines()
+        for number, line in enumerate(lines):
+            if BROAD.search(line) and " # " not in line and not lines[number - 1].lstrip().startswith("# "):
+                missing.append(f"{name_of(path)}:{number + 1}")
+    assert missing == []

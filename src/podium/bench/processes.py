@@ -136,7 +136,7 @@ def _child(request: WorkloadRequest) -> Iterator[_Child]:
         process.stdin.flush()
         try:
             yield _Child(request, process, complaints)
-        except BaseException:
+        except BaseException:  # also an interrupt: the process must not outlive the measurement
             process.kill()
             raise
 

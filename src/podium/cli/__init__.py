@@ -98,7 +98,7 @@ def main(args: Sequence[str] | None = None, program: str = completion.PROGRAM) -
     sys.stdout, sys.stderr = cast(TextIO, PipeEnd(sys.stdout)), cast(TextIO, PipeEnd(sys.stderr))
     try:
         code = app(args, prog_name=program, standalone_mode=False, complete_var=completion.VARIABLE)
-    except Exception as error:
+    except Exception as error:  # what has no sentence is raised again
         sentence = sentence_for(error)
         if sentence is None:
             raise

@@ -155,7 +155,7 @@ def _sources(config: str | None, plugin: list[str] | None, feature_gates: list[s
     def load() -> "tuple[SchedulerConfig, Registry]":
         try:
             return read_config(config, plugin, feature_gates, again=True)
-        except Exception as error:
+        except Exception as error:  # a plugin's module may raise anything; what has no sentence is raised again
             sentence = sentence_for(error)
             if sentence is None:
                 raise

@@ -107,7 +107,7 @@ class Replica(Generic[T]):
             self.raw[key] = found.raw
         try:
             self._on_set(found.object)
-        except Exception as error:
+        except Exception as error:  # a follower may raise anything; the replica itself is whole
             _log.debug("a follower of %s failed", key, exc_info=True)
             self._failed(key, error)
 
@@ -117,7 +117,7 @@ class Replica(Generic[T]):
         self._bury(key, version)
         try:
             self._on_delete(last)
-        except Exception as error:
+        except Exception as error:  # a follower may raise anything; the replica itself is whole
             _log.debug("a follower of %s failed", key, exc_info=True)
             self._failed(key, error)
 

@@ -137,7 +137,7 @@ async def read_whole(response: aiohttp.ClientResponse, limit: int, turn: asyncio
                 elif before // SLICE != size // SLICE:
                     await asyncio.sleep(0)
             return body.getvalue()
-    except BaseException:
+    except BaseException:  # also a cancellation: a connection with an unread body cannot be used again
         abandon(response)
         raise
 

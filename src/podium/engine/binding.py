@@ -85,7 +85,7 @@ class PodBinding:
         """What comes before the wait at Permit: who will have work then, and where the pod is going."""
         try:
             plugins = await self._steps.preflight(self)
-        except Exception as error:
+        except Exception as error:  # whatever a plugin's or the driver's part raises undoes the placement
             self._scheduler.waiting.remove(self._queued.pod.uid)
             self._undo(Status.error(describe(error)))
             return
@@ -135,7 +135,7 @@ class PodBinding:
             answer = handle.writer.nominate(pod, self._node_name)
             if answer is not None and not isinstance(answer, Status):
                 answer = await answer
-        except Exception as error:
+        except Exception as error:  # whatever the driver's writer raises: the pod is bound without a nomination
             answer = Status.error(describe(error))
         if answer is not None and answer.code != SUCCESS:
             handle.report(f"nominating {self._node_name} for pod {pod.key}: {answer.message}")
@@ -232,7 +232,7 @@ class PodBinding:
                 await answer
         except ExtenderError as error:
             return str(error)
-        except Exception as error:
+        except Exception as error:  # an extender that is handed in may raise anything
             return f'extender "{extender.name}": {describe(error)}'
         return None
 
@@ -241,14 +241,14 @@ class PodBinding:
         for plugin in self._steps.post_binds:
             try:
                 plugin.post_bind(self._cycle, self._node_name)
-            except Exception as error:
+            except Exception as error:  # whatever the plugin raises: the pod is bound already
                 self._runtime.handle.report(str(self._failed(Step.POST_BIND, plugin.name, error)))
 
     def _ask(self, step: Step, plugin: str, method: OnNode) -> Effect:
         """A plugin's answer, at once or when awaited; None for success."""
         try:
             answer = method(self._cycle, self._node_name)
-        except Exception as error:
+        except Exception as error:  # whatever the plugin raises
             raise self._failed(step, plugin, error) from error
         if answer is None or answer is SKIP:
             return answer
@@ -259,7 +259,7 @@ class PodBinding:
     async def _awaited(self, step: Step, plugin: str, answer: Awaitable[object]) -> Status | None:
         try:
             status = await answer
-        except Exception as error:
+        except Exception as error:  # whatever the plugin raises
             raise self._failed(step, plugin, error) from error
         except asyncio.CancelledError:
             task = asyncio.current_task()

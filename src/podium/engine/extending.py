@@ -155,7 +155,7 @@ def _failing_by_name(extender: Extender) -> Iterator[None]:
         yield
     except ExtenderError:
         raise
-    except Exception as error:
+    except Exception as error:  # an extender that is handed in may raise anything
         raise ExtenderError(f'extender "{extender.name}": {describe(error)}') from error
 
 

@@ -236,7 +236,7 @@ class Intake:
         for plugin in self._observers:
             try:
                 plugin.observe(resource, before, after)
-            except Exception as error:
+            except Exception as error:  # whatever the plugin raises: the state and the other plugins go on
                 plugin.handle.report(f'plugin "{plugin.name}" observing {resource}: {describe(error)}')
                 key = getattr(before if after is None else after, "key", "")
                 plugin.handle.on_failure(PluginFailure(plugin.name, Step.OBSERVE, key, "", error))

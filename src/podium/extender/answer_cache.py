@@ -73,7 +73,7 @@ class RowAnswerCache:
             return entry.answers if self._refresh(entry, cycle) else None
         except PluginError:  # may be about a node that is not asked about now: without the cache it is seen
             del self._entries[signature]
-        except Exception as error:
+        except Exception as error:  # a mistake of the cache: the answer is made without it
             del self._entries[signature]
             self._errors.add(error, self._report)
         return None

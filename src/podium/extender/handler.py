@@ -43,7 +43,7 @@ class ExtenderHandler:
         try:
             reply = endpoint.answer(body)
             assert isinstance(reply, Reply)
-        except Exception as failure:
+        except Exception as failure:  # whatever an endpoint raises is answered with 500
             reply = self._failed(endpoint, failure)
         self._note(endpoint, reply, began, len(body))
         return reply
@@ -56,7 +56,7 @@ class ExtenderHandler:
             reply = endpoint.answer(body)
             if isawaitable(reply):
                 reply = await reply
-        except Exception as failure:
+        except Exception as failure:  # whatever an endpoint raises is answered with 500
             reply = self._failed(endpoint, failure)
         self._note(endpoint, reply, began, len(body))
         return reply

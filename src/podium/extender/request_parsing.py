@@ -80,7 +80,7 @@ class PodReader:
     def _check(self, pod: Pod) -> None:
         try:
             signature = self._facts.of(pod).signature
-        except Exception:
+        except Exception:  # whatever an unsound pod breaks: its fields say it better, where they can
             check(pod, "Pod")
             raise
         if signature not in self._sound or pod.status.container_statuses or pod.status.resources:

@@ -219,7 +219,7 @@ class AgentService:
         for plugin in self._binders:
             try:
                 answer = plugin.bind(cycle, node)
-            except Exception as error:
+            except Exception as error:  # whatever the plugin raises
                 raise failure(Step.BIND, plugin.name, error) from error
             if isawaitable(answer):
                 answer = await answer

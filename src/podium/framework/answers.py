@@ -135,7 +135,7 @@ def filter_by_node(plugin: Plugin, filter_node: FilterNode, cycle: Cycle, nodes:
             status = node_status_of(plugin, filter_node(cycle, node))
         except NodeFailedError as error:
             status = Status.error(str(error))
-        except Exception as error:
+        except Exception as error:  # whatever the plugin raises
             raise FailedOnNodeError(node.name, error) from error
         if status is not None:
             statuses.append(status)
@@ -180,7 +180,7 @@ def score_by_node(score_node: ScoreNode, cycle: Cycle, nodes: Nodes) -> Scores:
         node = nodes.info(index)
         try:
             scores[index] = _whole(score_node(cycle, node))
-        except Exception as error:
+        except Exception as error:  # whatever the plugin raises
             raise FailedOnNodeError(node.name, error) from error
     return scores
 

@@ -74,7 +74,7 @@ def refusal_of(plugin: str, verdict: Verdict, code: int) -> Status:
     what = f'running "{plugin}" filter plugin: status_of({code})'
     try:
         status: Any = verdict.status_of(code)
-    except Exception as error:
+    except Exception as error:  # whatever the plugin raises
         raise PluginError(f"{what}: {type(error).__name__}: {error}") from error
     if isinstance(status, Status) and (status.rejected or status.code == Code.ERROR):
         return status

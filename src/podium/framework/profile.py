@@ -84,7 +84,7 @@ class ProfileRuntime:
         plugin_type = cast("type[Plugin]", registry[name])
         try:
             return plugin_type(self.profile.args.get(name), self.handle)
-        except Exception as error:
+        except Exception as error:  # whatever the plugin raises
             raise PluginError(f'initializing plugin "{name}": {describe(error)}') from error
 
     def _resolve(self, names: Mapping[Point, tuple[str, ...]]) -> None:
@@ -148,7 +148,7 @@ class ProfileRuntime:
                 status = plugin.pre_enqueue(pod)
                 if status is not None:
                     status = status_of(Step.PRE_ENQUEUE, plugin.name, status)
-            except Exception as raised:
+            except Exception as raised:  # whatever the plugin raises
                 sentence = str(raised)
                 if not isinstance(raised, PluginError):
                     sentence = str(self.failed(Step.PRE_ENQUEUE, plugin.name, raised, pod))
@@ -167,7 +167,7 @@ class ProfileRuntime:
         for plugin in self.pre_filters:
             try:
                 answer = plugin.pre_filter(cycle)
-            except Exception as error:
+            except Exception as error:  # whatever the plugin raises
                 raise self.failed(Step.PRE_FILTER, plugin.name, error, cycle.pod) from error
             if isinstance(answer, Status):
                 if answer.code == Code.SKIP:
@@ -212,7 +212,7 @@ class ProfileRuntime:
                 return plugin.filter_each(cycle, nodes, undecided)
             assert plugin.filter is not None
             return verdict_of(plugin.plugin, plugin.filter(cycle, nodes), nodes)
-        except Exception as error:
+        except Exception as error:  # whatever the plugin raises
             raise self.failed(Step.FILTER, plugin.name, error, cycle.pod) from error
 
     def run_filters_on(self, cycle: Cycle, row: int, *, only_moving: bool = False) -> Status | None:
@@ -231,7 +231,7 @@ class ProfileRuntime:
             try:
                 answer = plugin.filter_node(cycle, node)
                 return None if answer is None else node_status_of(plugin.plugin, answer)
-            except Exception as error:
+            except Exception as error:  # whatever the plugin raises
                 raise self.failed(Step.FILTER, plugin.name, error, cycle.pod, node.name) from error
         verdict = self.judge(plugin, cycle, Nodes(cycle.cluster, np.array([node.row])), _ONE)
         code = 0 if verdict is None else int(verdict.codes[0])
@@ -303,7 +303,7 @@ class ProfileRuntime:
         notes = shared_notes(cycle, plugin)
         try:
             answer = method(cycle, placed)
-        except Exception as error:
+        except Exception as error:  # whatever the plugin raises
             raise self.failed(step, plugin, error, cycle.pod) from error
         if notes:
             check_notes(cycle, plugin, notes)
@@ -319,7 +319,7 @@ class ProfileRuntime:
         for plugin in self.post_filters:
             try:
                 result: object = plugin.post_filter(cycle, diagnosis)
-            except Exception as error:
+            except Exception as error:  # whatever the plugin raises
                 raise self.failed(Step.POST_FILTER, plugin.name, error, cycle.pod) from error
             if not isinstance(result, PostFilterResult):
                 what = running(Step.POST_FILTER, plugin.name)
@@ -348,7 +348,7 @@ class ProfileRuntime:
         """Run one plugin's PreScore; False when the plugin has nothing to say about this pod."""
         try:
             answer = plugin.pre_score(cycle, nodes)
-        except Exception as error:
+        except Exception as error:  # whatever the plugin raises
             raise self.failed(Step.PRE_SCORE, plugin.name, error, cycle.pod) from error
         if answer is None or answer is SKIP:
             return answer is None
@@ -392,7 +392,7 @@ class ProfileRuntime:
             scores = for_each(points, len(nodes))
             try:
                 points = raw_scores_of(plugin.normalize(cycle, nodes, scores), nodes)
-            except Exception as error:
+            except Exception as error:  # whatever the plugin raises
                 raise self.failed(Step.NORMALIZE, plugin.name, error, cycle.pod) from error
         self.check_scores(plugin, points)
         return points
@@ -410,7 +410,7 @@ class ProfileRuntime:
             if type(answer) is int:
                 return answer
             scores = raw_scores_of(answer, scored)
-        except Exception as error:
+        except Exception as error:  # whatever the plugin raises
             raise self.failed(Step.SCORE, plugin.name, error, cycle.pod) from error
         return scores if rows is None or not whole else scores.take(rows)
 
@@ -428,7 +428,7 @@ class ProfileRuntime:
         for name, reserve in self._reserves:
             try:
                 answer = reserve(cycle, node_name)
-            except Exception as error:
+            except Exception as error:  # whatever the plugin raises
                 raise self.failed(Step.RESERVE, name, error, cycle.pod, node_name) from error
             if answer is not None:
                 status = status_of(Step.RESERVE, name, answer)
@@ -441,7 +441,7 @@ class ProfileRuntime:
         for name, unreserve in self._unreserves:
             try:
                 unreserve(cycle, node_name)
-            except Exception as error:
+            except Exception as error:  # whatever the plugin raises
                 self.handle.report(str(self.failed(Step.UNRESERVE, name, error, cycle.pod, node_name)))
 
     def _run_permit(self, cycle: Cycle, node_name: str) -> Status | Waits:
@@ -452,7 +452,7 @@ class ProfileRuntime:
         for plugin in self.permits:
             try:
                 answer = plugin.permit(cycle, node_name)
-            except Exception as error:
+            except Exception as error:  # whatever the plugin raises
                 raise self.failed(Step.PERMIT, plugin.name, error, cycle.pod, node_name) from error
             if isinstance(answer, Wait):
                 waits[plugin.name] = seconds_of(plugin.name, answer)

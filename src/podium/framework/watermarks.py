@@ -65,7 +65,7 @@ class Watermarks:
         for each in self._seen:
             try:
                 value = each.find(cycle)
-            except Exception as error:
+            except Exception as error:  # whatever the plugin raises
                 raise PluginError(f'watermark of plugin "{each.plugin.name}": {describe(error)}') from error
             if value is None or value != each.value:
                 each.value = value

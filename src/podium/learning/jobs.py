@@ -29,7 +29,7 @@ def perform(
         with ProcessPoolExecutor(min(workers, len(work)), mp_context=context, initializer=_ignore_interrupts) as pool:
             try:
                 yield from pool.map(function, work)
-            except BaseException:
+            except BaseException:  # also an interrupt: nothing else is waited for
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 

@@ -197,7 +197,7 @@ class LiveScheduler:
             if self._shadow is not None:
                 self._shadow.preview(queued.pod)
             self.engine.schedule(queued)
-        except Exception as error:
+        except Exception as error:  # even a mistake of ours must not stop the scheduler: the pod is tried again
             LOG.exception("deciding for pod %s failed", queued.pod.key)
             self.engine.abandon(queued, Status.error(f"internal error: {type(error).__name__}: {error}"))
 

@@ -87,7 +87,7 @@ def load_registry(extra: Iterable[str] = ()) -> dict[str, type[Plugin]]:
     for point in entry_points(group=ENTRY_POINTS):
         try:
             found = point.load()
-        except Exception as error:
+        except Exception as error:  # whatever the module does while it is loaded
             raise PluginLoadError(
                 f'installed plugin "{point.name}" ({point.value}) cannot be loaded: {described(error)}'
             ) from error

@@ -78,7 +78,7 @@ def _execute(name: str, path: Path, option: str) -> ModuleType:
     sys.modules[name] = module  # types are looked up there while classes are made
     try:
         exec(compile(source, str(path), "exec"), module.__dict__)  # noqa: S102  as importing it would
-    except Exception as error:
+    except Exception as error:  # whatever the module does while it is loaded
         if before is None:
             del sys.modules[name]
         else:

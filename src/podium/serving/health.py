@@ -63,7 +63,7 @@ class Health:
     def _ask(self, name: str, check: Check) -> str | None:
         try:
             wrong = check()
-        except Exception as error:
+        except Exception as error:  # a check that raises has failed
             wrong = f"the check failed: {type(error).__name__}: {error}"
         self._results.note(self.name, name, wrong is None)
         return wrong

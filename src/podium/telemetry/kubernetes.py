@@ -86,7 +86,7 @@ class MetricsServer:
             return _list.decode(body).items
         except UNDECODABLE:
             raise SourceError("metrics-server answered with something else than a list of node metrics") from None
-        except Exception as error:
+        except Exception as error:  # the client is handed in, and its errors are of its own family
             hint = ": is it installed?" if getattr(error, "status", 0) in (404, 503) else ""
             raise SourceError(f"metrics-server does not answer ({error}){hint}") from error
 

@@ -150,7 +150,7 @@ class Telemetry:
             await group.refresh(await self._index(group), self._clock.now())
         except SourceError as error:
             group.fail(str(error))
-        except Exception as error:
+        except Exception as error:  # even a mistake of ours must not end the refreshing
             _log.exception("refreshing the load of %s failed", group.settings)
             group.fail(f"internal error: {type(error).__name__}: {error}")
         group.give_up(self._clock.now())

@@ -70,5 +70,5 @@ def _try_out(config: SchedulerConfig, registry: Registry) -> None:
     for profile in config.profiles:
         try:
             explain((), Pod(spec=PodSpec(scheduler_name=profile.scheduler_name)), config, registry)
-        except Exception as error:
+        except Exception as error:  # whatever a plugin raises
             raise UpError(describe(error)) from error

@@ -114,7 +114,7 @@ class SchedulerThread:
     def _built(self, stack: AsyncExitStack) -> SchedulerProcess:
         try:
             return self._build(stack)
-        except Exception as error:
+        except Exception as error:  # whatever the new plugins raise: the scheduler before them goes on
             if self._before is None:
                 raise
             LOG.error("the scheduler goes on as it was: %s: %s", type(error).__name__, error)
@@ -124,5 +124,5 @@ class SchedulerThread:
     def _take_picture(self, wanted: Future[EnginePicture]) -> None:
         try:
             wanted.set_result(EMPTY_ENGINE if self._process is None else take_engine_picture(self._process.live.engine))
-        except Exception as error:
+        except Exception as error:  # the thread that waits for the picture raises it
             wanted.set_exception(error)

@@ -161,7 +161,7 @@ class ControllerContext:
         except StatusError as error:
             logger.debug("%s %s/%s is tried again: %s", lane, namespace, name, error)
             self._queue.retry(item)
-        except Exception:
+        except Exception:  # a mistake in a controller must not end the others
             logger.exception("%s of %s/%s failed and is tried again", lane, namespace, name)
             self._queue.retry(item)
         else:

@@ -35,7 +35,7 @@ class RequestHandler:
             return self._discovery.answer(request) or _resource(self._api, request)
         except StatusError as error:
             return failure(error)
-        except Exception as error:
+        except Exception as error:  # a mistake of ours is answered with 500, as Go's panics are
             _log.exception("%s %s failed", request.method, request.target)
             return failure(internal_error(f"{type(error).__name__}: {error}"))
 

@@ -62,6 +62,6 @@ class Timeline:
                 action()
             except StatusError as error:
                 logger.debug("a node agent was refused: %s", error)
-            except Exception:
+            except Exception:  # a mistake in a node agent must not stop the other nodes
                 logger.exception("a node agent could not do its work")
         return True

@@ -87,7 +87,7 @@ class CachedFilters:
                 continue
             try:
                 answer = plugin.pre_filter(cycle)
-            except Exception as error:
+            except Exception as error:  # whatever the plugin raises
                 raise failure(Step.PRE_FILTER, plugin.name, error) from error
             cached.skipped = isinstance(answer, Status) and answer.code == Code.SKIP
             if answer is not None and not cached.skipped:
@@ -138,7 +138,7 @@ class CachedFilters:
             for node in changed.infos:
                 try:
                     answer = ask_one(cycle, node)
-                except Exception as error:
+                except Exception as error:  # whatever the plugin raises
                     raise failure(Step.FILTER, cached.plugin.name, error) from error
                 numbers = cached.answers.numbers
                 if answer is not None or (numbers is not None and numbers[node.row]):

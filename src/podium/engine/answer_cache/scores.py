@@ -141,7 +141,7 @@ class CachedScores:
         for cached in self._by_row:
             try:
                 score = index(cached.ask_one(cycle, node))
-            except Exception as error:
+            except Exception as error:  # whatever the plugin raises
                 raise _failed(cached, error) from error
             if cached.normalizer is not None:
                 cached.set_raw(row, score, feasible)
@@ -203,7 +203,7 @@ class CachedScores:
         if cached.ask_one is not None and len(changed.rows) <= FEW_ROWS:
             try:
                 scores = [index(cached.ask_one(cycle, node)) for node in changed.infos]
-            except Exception as error:
+            except Exception as error:  # whatever the plugin raises
                 raise _failed(cached, error) from error
         else:
             scores = self._raw(cached, cycle, changed.nodes).tolist()

@@ -59,7 +59,7 @@ class AnswerCache:
         except PluginError:
             self._drop(key)  # decided without the cache, it is found out which plugin fails, and said
             return None
-        except Exception as error:
+        except Exception as error:  # a mistake of the cache: the pod is decided without it
             self._drop(key)
             self.errors.add(error, runtime.handle.report)
             return None

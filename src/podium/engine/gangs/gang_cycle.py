@@ -54,7 +54,7 @@ class GangCycles:
                 if known is not None:
                     return FoundGang(plugin, None, known)
                 gang = plugin.gang_of(queued.pod)
-            except Exception as error:
+            except Exception as error:  # whatever the plugin raises: the pod is placed alone
                 runtime.handle.report(f'plugin "{plugin.name}" grouping pod {queued.pod.key}: {describe(error)}')
                 return None
             if gang is not None:

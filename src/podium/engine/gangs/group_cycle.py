@@ -64,7 +64,7 @@ class PodGroupCycles:
         left = list(members)
         try:
             self._cycle(runtime, key, queued, members, left)
-        except Exception:
+        except Exception:  # whatever it is, the other members go back to the queue
             for member in left:  # the driver puts back the popped one
                 if member is not queued:
                     self._scheduler.abandon(member, Status.error("internal error"))

@@ -41,7 +41,7 @@ class _Guarded:
     def less(self, a: QueuedPod, b: QueuedPod) -> bool:
         try:
             return bool(self._sorter.less(a, b))
-        except Exception as error:
+        except Exception as error:  # whatever the plugin raises: the queue keeps an order
             self.failed(error)
             return usual_key(a) < usual_key(b)
 
@@ -56,7 +56,7 @@ class _GuardedKeys(_Guarded):
     def sort_key(self, queued: QueuedPod) -> _Key:
         try:
             return _Key(self._sorter.sort_key(queued), queued, self)
-        except Exception as error:
+        except Exception as error:  # whatever the plugin raises: the queue keeps an order
             self.failed(error)
             return _Key(_NONE, queued, self)
 
@@ -82,7 +82,7 @@ class _Key:
             return self._usual == other._usual
         try:
             return bool(self._key == other._key)
-        except Exception as error:
+        except Exception as error:  # whatever the comparison of the plugin's keys raises
             self._guard.failed(error)
             return self._usual == other._usual
 
@@ -93,7 +93,7 @@ class _Key:
             return self._usual < other._usual
         try:
             return bool(self._key < other._key)
-        except Exception as error:
+        except Exception as error:  # whatever the comparison of the plugin's keys raises
             self._guard.failed(error)
             return self._usual < other._usual
 

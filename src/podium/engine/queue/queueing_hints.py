@@ -103,7 +103,7 @@ def _registered(plugin: Plugin) -> list[Interest] | None:
         for each in interests:
             if not isinstance(each, Interest):
                 raise PluginError(f"interests must give Interests, got {type(each).__name__}")
-    except Exception as error:
+    except Exception as error:  # whatever the plugin raises
         raise PluginError(f'initializing plugin "{plugin.name}": {describe(error)}') from error
     return interests
 
@@ -182,7 +182,7 @@ class Hints:
             try:
                 if hint is None or hint(pod, before, after):
                     return True
-            except Exception as error:
+            except Exception as error:  # whatever the plugin raises: better wake a pod too many
                 self._report(f'queueing hint of plugin "{plugin}" for pod {pod.key}: {type(error).__name__}: {error}')
                 self._on_failure(PluginFailure(plugin, Step.QUEUEING_HINT, pod.key, "", error))
                 return True

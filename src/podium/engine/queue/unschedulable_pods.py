@@ -183,7 +183,7 @@ class _Folder:
         """The groups that a change may matter to."""
         try:
             about = None if self._concerns is None else self._concerns.of_event(before, after)
-        except Exception:  # like a hint that raises: better wake too many
+        except Exception:  # whatever the plugin raises, as with its hints: better wake a pod too many
             about = None
         if about is None:
             return self.groups
@@ -197,7 +197,7 @@ class _Folder:
             return ()
         try:
             awaited = self._concerns.of_pod(pod)
-        except Exception:
+        except Exception:  # whatever the plugin raises, as with its hints: better wake a pod too many
             awaited = None
         return (ANYTHING,) if awaited is None else set(awaited)
 

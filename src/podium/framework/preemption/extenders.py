@@ -56,7 +56,7 @@ def _chosen(cluster: Cluster, extender: Extender, pod: Pod, candidates: Sequence
         chosen = [_candidate(cluster, extender, name, answer[name]) for name in names]
     except ExtenderError:
         raise
-    except Exception as error:
+    except Exception as error:  # an extender that is handed in may raise anything
         raise ExtenderError(f'extender "{extender.name}": {describe(error)}') from error
     return [candidate for candidate in chosen if candidate is not None]
 

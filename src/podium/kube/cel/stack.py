@@ -34,7 +34,7 @@ def on_fresh_stack(work: Callable[_P, _T], *args: _P.args, **keywords: _P.kwargs
     def run() -> None:
         try:
             outcome.append(work(*args, **keywords))
-        except BaseException as error:
+        except BaseException as error:  # whatever the work raises is raised again where it is waited for
             errors.append(error)
 
     thread = Thread(target=run, name="deep", daemon=True)

@@ -98,7 +98,7 @@ class ExtenderConnections:
             if parts.scheme == "https":
                 assert self._tls is not None, "calls over TLS are given a context"
                 connected = self._tls.wrap_socket(plain, server_hostname=self._server_name or parts.hostname)
-        except BaseException:
+        except BaseException:  # also an interrupt: the socket has no owner yet
             plain.close()
             raise
         connection = TimedConnection(connected, parts.hostname, port, self.now)
@@ -156,7 +156,7 @@ class ExtenderCall:
         except ExtenderError:
             self._abandon()
             raise
-        except Exception as error:
+        except Exception as error:  # whatever a call raises: the connection may be half read
             self._abandon()
             raise ExtenderError(self._in_words(error)) from error
 

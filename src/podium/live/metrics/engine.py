@@ -316,7 +316,7 @@ class MetricsTimer:
             began = now()
             try:
                 answer = hint is None or hint(pod, before, after)
-            except Exception:
+            except Exception:  # whatever the plugin raises is counted and raised again
                 error(now() - began)
                 raise
             (queue if answer else skip)(now() - began)

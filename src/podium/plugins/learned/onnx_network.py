@@ -39,7 +39,7 @@ class OnnxScore:
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         try:
             self._session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-        except Exception as error:
+        except Exception as error:  # the library does not say what it raises
             raise PolicyError(f"{path}: onnxruntime refuses it: {error}", "schema") from None
         self._groups = np.eye(len(GROUPS), dtype=np.float32)
 

@@ -125,7 +125,7 @@ class LearnedScore(Plugin):
         try:
             self._look_at_file()
             self._build()
-        except Exception as error:
+        except Exception as error:  # a mistake in the model must not cost a placement: the fallback decides
             self._failed("exception", error)
         if len(self._unprepared) >= MOST_UNPREPARED:
             self._unprepared.clear()
@@ -143,7 +143,7 @@ class LearnedScore(Plugin):
                 self._rows.of(*wanted)
             except OutsideError:
                 self.guard.set_lasting("ood")
-            except Exception:
+            except Exception:  # it is raised again, and counted, when a pod asks for the scores
                 return
 
     # Who decides
@@ -160,7 +160,7 @@ class LearnedScore(Plugin):
         """Why the fallback decides about a pod; empty where the model does. Everything is brought up to date."""
         try:
             reason = self._find_source(pod)
-        except Exception as error:
+        except Exception as error:  # a mistake in the model must not cost a placement: the fallback decides
             self._failed("exception", error)
             reason = "exception"
         if self._last[0] != pod.uid:
@@ -293,11 +293,11 @@ class LearnedScore(Plugin):
         if self._last == (cycle.pod.uid, ""):
             try:
                 return self._scores_for(cycle).points.item(node.row)
-            except Exception as error:
+            except Exception as error:  # a mistake in the model must not cost a placement: the fallback decides
                 self._failed("exception", error)
         try:
             return self._fallback_row(cycle, node.row)
-        except Exception:
+        except Exception:  # no score of this plugin is worth a failed cycle
             return NEUTRAL
 
     def reserve(self, cycle: Cycle, node_name: str) -> Status | None:
@@ -320,7 +320,7 @@ class LearnedScore(Plugin):
             pods = len(cycle.cluster.pods_on[row]) - (cycle.pod.uid in cycle.cluster.pods)
             left = self._rows.device_left(state._replace(cpu=state.cpu + cpu, empty=not pods), cpu, request)
             return None if left is None else self._devices.free_on(row).index(left)
-        except Exception as error:
+        except Exception as error:  # without the model's choice of a device the pod is placed all the same
             self._failed("exception", error)
             return None
 
@@ -332,7 +332,7 @@ class LearnedScore(Plugin):
             return None, "ood"
         except FloatingPointError as error:
             return None, self._failed("nan", error)
-        except Exception as error:
+        except Exception as error:  # a mistake in the model must not cost a placement: the fallback decides
             return None, self._failed("exception", error)
 
     def _failed(self, reason: str, error: Exception) -> str:
@@ -382,7 +382,7 @@ class LearnedScore(Plugin):
             raw = MAX_SCORE * (1 - 0.5 * left / FULL_CPU - 0.5 * idle / FULL_GPU)
             scores: Scores = np.clip(raw, 0, MAX_SCORE).astype(np.int64)
             return scores
-        except Exception:
+        except Exception:  # no score of this plugin is worth a failed cycle
             return np.full(len(nodes), NEUTRAL, dtype=np.int64)
 
     def _fallback_row(self, cycle: Cycle, row: int) -> int:

@@ -115,7 +115,7 @@ class RowScores:
                 self._catch_up(known)
             if known.priced != (self._prices.generation, len(self._models.values)):
                 self._price(known)
-        except BaseException:
+        except BaseException:  # also an interrupt
             del self._requests[key]  # what was read of the journal is lost
             raise
         return known

@@ -128,7 +128,7 @@ class OnlineScore(Plugin):
                 self._reward_by_load(now)
             self._publish(pod, now)
             self.learner.write(now)
-        except Exception as error:
+        except Exception as error:  # a mistake in the learning must not cost a placement
             self._failed(error)
 
     def _note_placement(self, pod: Pod, now: float) -> None:
@@ -281,14 +281,14 @@ class OnlineScore(Plugin):
                     scores = self._model_scores(pod, amounts_of(cycle.facts), nodes)
                 except FloatingPointError as error:
                     self._recount(pod, self._failed(error, "nan"))
-                except Exception as error:
+                except Exception as error:  # a mistake in the model must not cost a placement: the fallback decides
                     self._recount(pod, self._failed(error))
                 else:
                     self.guard.took(len(nodes), clock.now() - began, began)
                     return scores
         try:
             return self._fallback(amounts_of(cycle.facts), nodes)
-        except Exception as error:
+        except Exception as error:  # no score of this plugin is worth a failed cycle
             self._failed(error)
             return np.full(len(nodes), NEUTRAL, dtype=np.int64)
 

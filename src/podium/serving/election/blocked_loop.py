@@ -60,7 +60,7 @@ class BlockedLoopRenewal:
     def _renewed(self) -> bool:
         try:
             return asyncio.run(self._renew())
-        except Exception as error:
+        except Exception as error:  # whatever the renewal raises: the next turn tries again
             self._report(f"renewing the lease while the event loop is blocked: {type(error).__name__}: {error}")
             return False
 
