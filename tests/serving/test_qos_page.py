@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import aiohttp
+import pytest
 
 from podium.placement.qos.ledger import QosLedger
 from podium.placement.qos.table import controller_rows, slot_rows
@@ -16,18 +17,18 @@ from tests.builders import make_pod
 NOW = 1_000_000.0
 
 
-def source() -> QosSource:
+def source(name: str = "web<1>") -> QosSource:
     ledger = QosLedger()
-    annotations = {"controller": "web<1>", "slo": "0.5"}
+    annotations = {"controller": name, "slo": "0.5"}
     ledger.observe(None, make_pod("a", metadata={"annotations": annotations}), NOW - 10)
     return QosSource(
         lambda: controller_rows(ledger, NOW), lambda: slot_rows(ledger, NOW), lambda: {"mean_deficit": 0.5}
     )
 
 
-def ask(path: str, headers: Mapping[str, str]) -> tuple[int, str, str]:
+def ask(path: str, headers: Mapping[str, str], name: str = "web<1>") -> tuple[int, str, str]:
     async def run() -> tuple[int, str, str]:
-        page = QosPage(source(), port=0)
+        page = QosPage(source(name), port=0)
         assert await page.start() is None
         try:
             async with (
@@ -67,6 +68,19 @@ def test_a_browser_gets_a_page_that_asks_again_and_runs_nothing_of_ours() -> Non
     assert 'http-equiv="refresh"' in text
     assert "web&lt;1&gt;" in text
     assert "<1>" not in text
+
+
+@pytest.mark.parametrize("path", ["/", "/?layout=slots"])
+def test_a_name_is_one_cell_of_one_line_whatever_it_holds(path: str) -> None:
+    name = "web\x1b[2J\n  other  0.99/0.50\u202e\u0085\r<b>"
+    shown = "web\\x1b[2J\\n  other  0.99/0.50\\u202e\\x85\\r"
+    for accept in ("text/plain", "text/html"):
+        status, _, text = ask(path, {"Accept": accept}, name)
+        assert status == 200
+        assert shown in text
+        assert not set(text) & set("\x1b\r\u202e\u0085")
+        assert text.count("\n") == (2 if accept == "text/plain" else 1)
+        assert text.count("<td>") == (0 if accept == "text/plain" else 6 if path == "/" else 10)
 
 
 def test_pages_of_others_are_refused() -> None:

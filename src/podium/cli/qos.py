@@ -16,6 +16,9 @@ UrlOption = Annotated[
 ]
 OutputOption = Annotated[Output, typer.Option("-o", "--output", help="How to print the answer.")]
 PAGE = "http://127.0.0.1:10000"
+SECONDS = 10.0
+"""For a whole answer: a page that sends a byte a second is not waited for."""
+LARGEST = 64 << 20
 
 
 @app.callback()
@@ -34,14 +37,18 @@ def qos(
     if context.invoked_subcommand is not None:
         return
     where = f"{url.rstrip('/')}/{'?layout=slots' if slots else ''}"
-    if output is Output.TABLE:
-        echo(_fetch(where, "text/plain").decode(), nl=False)
-    else:
-        _print(_decoded(where), output)
+    if output is not Output.TABLE:
+        _print(_decoded(where, list), output)
+        return
+    table = _fetch(where, "text/plain").decode(errors="replace")
+    if not table.lstrip().startswith("CONTROLLER"):
+        raise _no_page(where)
+    echo(table, nl=False)
 
 
 @app.command()
 def report(
+    context: typer.Context,
     url: UrlOption = PAGE,
     log: Annotated[
         str | None,
@@ -57,7 +64,10 @@ def report(
 
     Example: podium qos report --log metrics.log
     """
-    found = _decoded(f"{url.rstrip('/')}/report") if log is None else _of_log(log)
+    source = context.get_parameter_source("url")
+    if context.parent is not None and source is not None and source.name == "DEFAULT":  # podium qos --url URL report
+        url = context.parent.params["url"]
+    found = _decoded(f"{url.rstrip('/')}/report", dict) if log is None else _of_log(log)
     if output is not Output.TABLE:
         _print(found, output)
         return
@@ -94,28 +104,32 @@ def _print(found: Any, output: Output) -> None:
         echo(yaml.safe_dump(found, sort_keys=False, allow_unicode=True), nl=False)
 
 
-def _decoded(where: str) -> Any:
+def _decoded(where: str, kind: type) -> Any:
+    """The JSON of a page: a list of rows, or a report by name."""
     from podium.kube.documents import FILE, DocumentError, read_json
 
     try:
-        return read_json(_fetch(where, "application/json"), bounds=FILE)
+        found = read_json(_fetch(where, "application/json"), bounds=FILE)
     except DocumentError:
-        raise InputError(f"--url {where}: what answers there is not a QoS page; give its address with --url") from None
+        raise _no_page(where) from None
+    if not isinstance(found, kind):
+        raise _no_page(where)
+    return found
+
+
+def _no_page(where: str) -> InputError:
+    return InputError(f"--url {where}: what answers there is not a QoS page; give its address with --url")
 
 
 def _fetch(where: str, kind: str) -> bytes:
-    import http.client
-    from urllib.error import URLError
-    from urllib.request import Request, urlopen
+    import asyncio
+
+    from podium.cli.fetching import FetchError, fetched
 
     if not where.startswith(("http://", "https://")):
         raise InputError(f"--url {where}: write it as http://HOST:PORT")
     try:
-        request = Request(where, headers={"Accept": kind})  # noqa: S310  the scheme is checked above
-        with urlopen(request, timeout=10) as answer:  # noqa: S310
-            found: bytes = answer.read(64 << 20)
-            return found
-    except (URLError, OSError, http.client.HTTPException, ValueError) as error:
-        reason = getattr(error, "reason", None) or error
+        return asyncio.run(fetched(where, kind, seconds=SECONDS, most=LARGEST))
+    except FetchError as error:
         advice = "start podium run or podium up with a profile that has QosAware, or name another address with --url"
-        raise InputError(f"--url {where}: {reason}; {advice}") from None
+        raise InputError(f"--url {where}: {error}; {advice}") from None

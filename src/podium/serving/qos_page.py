@@ -16,7 +16,16 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from aiohttp import web
 
-from podium.placement.qos.table import QosRow, controllers_text, plain, slots_text
+from podium.placement.qos.table import (
+    CONTROLLER_COLUMNS,
+    SLOT_COLUMNS,
+    QosRow,
+    controller_cells,
+    controllers_text,
+    plain,
+    slot_cells,
+    slots_text,
+)
 from podium.serving.browser_guard import FORBIDDEN, BrowserGuard
 
 PORT: Final = 10000
@@ -76,28 +85,24 @@ class QosPage:
         rows = self._source.slots() if by_slot else self._source.controllers()
         if "application/json" in accepts:
             return _json([plain(row) for row in rows])
-        text = slots_text(rows) if by_slot else controllers_text(rows)
         if "text/html" in accepts:
-            return web.Response(text=_html(rows, by_slot), content_type="text/html", headers=_HEADERS)
-        return web.Response(text=text, headers=_HEADERS)
+            return web.Response(text=_html(rows, by_slot=by_slot), content_type="text/html", headers=_HEADERS)
+        return web.Response(text=slots_text(rows) if by_slot else controllers_text(rows), headers=_HEADERS)
 
 
 def _json(value: Any) -> web.Response:
     return web.Response(body=msgspec.json.encode(value), content_type="application/json", headers=_HEADERS)
 
 
-def _html(rows: list[QosRow], by_slot: bool) -> str:
+def _html(rows: list[QosRow], *, by_slot: bool) -> str:
     """The same table, which asks for itself again every two seconds."""
-    text = slots_text(rows) if by_slot else controllers_text(rows)
-    heading, *_ = text.splitlines()
-    names = [name.strip() for name in heading.split("  ") if name.strip()]
+    columns, cells = (SLOT_COLUMNS, slot_cells) if by_slot else (CONTROLLER_COLUMNS, controller_cells)
     body = []
-    for line, row in zip(text.splitlines()[1:], rows, strict=True):
-        cells = [cell.strip() for cell in line.split("  ") if cell.strip()][-len(names) :]
+    for row in rows:
         state = "met" if row.qos >= row.slo else "broken"
-        shown = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        shown = "".join(f"<td>{escape(cell.strip())}</td>" for cell in cells(row))
         body.append(f'<tr class="{state}">{shown}</tr>')
-    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    head = "".join(f"<th>{escape(name)}</th>" for name, _width in columns)
     style = (
         "body{font:14px monospace;margin:2em}td,th{padding:.2em 1em;text-align:right}"
         "th{border-bottom:1px solid}.broken td{color:#b00020}"

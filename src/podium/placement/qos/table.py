@@ -7,10 +7,11 @@ first, TTV is the time until the SLO is violated if nothing of the controller ra
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from podium.config.durations import Duration
+from podium.kube.printable import printable
 from podium.placement.qos.ledger import QosLedger
 
 
@@ -106,24 +107,18 @@ def _slot_rows(ledger: QosLedger, key: str, now: float) -> Iterator[QosRow]:
         )
 
 
-def controllers_text(rows: Iterable[QosRow]) -> str:
-    """The table of controllers.
+Column = tuple[str, int]
+"""A heading, and the width of what stands below it."""
 
-    >>> row = QosRow("50_slo_1", None, "", "", .5, .4364, -142.541, 0, 493, 0, 636, .591, 0, 0, 1, 1, 0)
-    >>> controllers_text([row]).splitlines()[1].split()
-    ['50_slo_1', '0.44/0.50', '-2m22.541s', '8m13s', '10m36s', '591ms']
-    """
-    lines = [
-        _line(("CONTROLLER", 20), ("QOS/SLO", 9), *((name, 20) for name in ("TTV", "RUNNING", "WAITING", "BINDING")))
-    ]
-    for row in rows:
-        times = (row.ttv_s, row.running_s, row.waiting_s, row.binding_s)
-        quality = f"{row.qos:.2f}/{row.slo:.2f}"
-        lines.append(_line((row.controller, 20), (quality, 9), *((duration_text(each), 20) for each in times)))
-    return "\n".join(lines) + "\n"
-
-
-_SLOT_HEADINGS = (
+CONTROLLER_COLUMNS: Final[tuple[Column, ...]] = (
+    ("CONTROLLER", 20),
+    ("QOS/SLO", 9),
+    ("TTV", 20),
+    ("RUNNING", 20),
+    ("WAITING", 20),
+    ("BINDING", 20),
+)
+SLOT_COLUMNS: Final[tuple[Column, ...]] = (
     ("CONTROLLER", 20),
     ("QOS/SLO", 9),
     ("PREEMPTION OVERHEAD", 19),
@@ -137,24 +132,39 @@ _SLOT_HEADINGS = (
 )
 
 
+def controller_cells(row: QosRow) -> tuple[str, ...]:
+    """What stands in each column; names are as their owners wrote them, so they are made printable."""
+    times = (row.ttv_s, row.running_s, row.waiting_s, row.binding_s)
+    return printable(row.controller), _quality(row), *map(duration_text, times)
+
+
+def slot_cells(row: QosRow) -> tuple[str, ...]:
+    """The same, of the row of a slot."""
+    times = (row.running_s, row.discarded_s, row.waiting_s, row.binding_s)
+    return (
+        printable(f"{row.controller}-{row.slot}"),
+        _quality(row),
+        f"{_number(row.preemption_overhead, 2):>9}/{_number(row.acceptable_overhead, 2):<9}",
+        printable(row.approach),
+        printable(row.phase),
+        _number(row.metric_s, 4),
+        *map(duration_text, times),
+    )
+
+
+def controllers_text(rows: Iterable[QosRow]) -> str:
+    """The table of controllers.
+
+    >>> row = QosRow("50_slo_1", None, "", "", .5, .4364, -142.541, 0, 493, 0, 636, .591, 0, 0, 1, 1, 0)
+    >>> controllers_text([row]).splitlines()[1].split()
+    ['50_slo_1', '0.44/0.50', '-2m22.541s', '8m13s', '10m36s', '591ms']
+    """
+    return _text(CONTROLLER_COLUMNS, map(controller_cells, rows))
+
+
 def slots_text(rows: Iterable[QosRow]) -> str:
     """The table of slots."""
-    lines = [_line(*_SLOT_HEADINGS)]
-    for row in rows:
-        times = (row.running_s, row.discarded_s, row.waiting_s, row.binding_s)
-        overhead = f"{_number(row.preemption_overhead, 2):>9}/{_number(row.acceptable_overhead, 2):<9}"
-        lines.append(
-            _line(
-                (f"{row.controller}-{row.slot}", 20),
-                (f"{row.qos:.2f}/{row.slo:.2f}", 9),
-                (overhead, 19),
-                (row.approach, 15),
-                (row.phase, 15),
-                (_number(row.metric_s, 4), 15),
-                *((duration_text(each), 20) for each in times),
-            )
-        )
-    return "\n".join(lines) + "\n"
+    return _text(SLOT_COLUMNS, map(slot_cells, rows))
 
 
 def plain(row: QosRow) -> dict[str, Any]:
@@ -179,8 +189,16 @@ def duration_text(seconds: float) -> str:
     return str(Duration(math.trunc(nanoseconds / unit) * unit))
 
 
-def _line(*cells: tuple[str, int]) -> str:
-    return "  ".join(f"{text:>{width}}" for text, width in cells)
+def _text(columns: Sequence[Column], rows: Iterable[tuple[str, ...]]) -> str:
+    headings, widths = zip(*columns, strict=True)
+    lines = (
+        "  ".join(f"{text:>{width}}" for text, width in zip(row, widths, strict=True)) for row in (headings, *rows)
+    )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _quality(row: QosRow) -> str:
+    return f"{row.qos:.2f}/{row.slo:.2f}"
 
 
 def _number(value: float, digits: int) -> str:
