@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from podium.cli.plugin_groups import GROUPS, OTHERS, group_of
 from podium.plugins import IN_TREE
@@ -41,6 +42,10 @@ def test_every_in_tree_plugin_is_listed_in_running_order() -> None:
     entries = json.loads(ran.out)
     assert [each["name"] for each in entries if each["origin"] == "in-tree"] == list(IN_TREE)
     assert all(each["points"] for each in entries)
+
+
+def test_the_list_is_there_as_yaml_too() -> None:
+    assert yaml.safe_load(podium("plugins", "-o", "yaml").out) == json.loads(podium("plugins", "-o", "json").out)
 
 
 @pytest.mark.parametrize(

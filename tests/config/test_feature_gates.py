@@ -44,7 +44,7 @@ def test_what_kube_scheduler_refuses_is_refused_in_its_words(flag: str, text: st
     with pytest.raises(ConfigError) as refused:
         read_gates([flag])
     assert refused.value.kube_text == text
-    assert str(refused.value) == f"--feature-gates: {text}"
+    assert str(refused.value).partition(" (Podium switches ")[0] == f"--feature-gates: {text}"
 
 
 @pytest.mark.parametrize(("flag", "text"), REFUSED.items())
@@ -124,6 +124,15 @@ def test_podium_check_shows_placements_only_with_the_gate_that_uses_them(tmp_pat
     assert "placementScore" not in podium("check", str(file)).out
     shown = podium("check", str(file), "--feature-gates", "GenericWorkload=1,TopologyAwareWorkloadScheduling=1").out
     assert "placementScore     NodeResourcesFit (1), PodGroupPodsCount (1)" in shown
+
+
+def test_a_gate_that_resembles_none_is_answered_with_those_that_podium_switches() -> None:
+    ended = podium("check", "-", "--feature-gates", "Foo=true")
+    assert (ended.code, ended.err) == (
+        2,
+        "--feature-gates: unrecognized feature gate: Foo (Podium switches GenericWorkload, GangScheduling, "
+        "TopologyAwareWorkloadScheduling, WorkloadAwarePreemption)\n",
+    )
 
 
 @pytest.mark.parametrize("command", ["check", "explain", "run", "up"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import textwrap
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
@@ -401,3 +402,32 @@ def test_what_a_plugin_says_and_writes_is_kept() -> None:
     assert str(placed).splitlines() == ["default/pod: bound on a", "  a: feasible", "  reported: pod goes to a"]
     cluster.delete("pod")
     assert cluster.bound == {}
+
+
+def test_devices_meet_an_extended_resource_and_go_back_when_the_pod_is_not_bound() -> None:
+    class Refuses(Plugin):
+        refusing = True
+
+        def pre_bind(self, cycle: Cycle, node_name: str) -> Status | None:
+            return Status.unschedulable("not yet") if type(self).refusing else None
+
+    devices = """
+    apiVersion: resource.k8s.io/v1
+    kind: DeviceClass
+    metadata: {name: cards}
+    spec: {extendedResourceName: example.com/card}
+    ---
+    apiVersion: resource.k8s.io/v1
+    kind: ResourceSlice
+    metadata: {name: a}
+    spec: {driver: d, nodeName: a, pool: {name: a, resourceSliceCount: 1}, devices: [{name: card-0}]}
+    """
+    cluster = TrialCluster(Refuses, objects=[node("a")])
+    cluster.add(textwrap.dedent(devices))
+    asks = pod("asks", resources={"example.com/card": 1})
+    assert not cluster.place(asks).bound
+    assert not list(cluster.state.objects.resource_claims)
+    Refuses.refusing = False
+    assert cluster.place("asks").node == "a"
+    (claim,) = cluster.state.objects.resource_claims
+    assert [user.name for user in claim.status.reserved_for] == ["asks"]

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,7 +13,7 @@ from podium.config.durations import encode_hook
 from podium.framework import Plugin
 from podium.framework.plugin import POINT_METHODS
 from podium.kube.printable import printable
-from podium.plugins import ENTRY_POINTS, IN_TREE
+from podium.plugins import IN_TREE, installed_plugins
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -37,7 +36,7 @@ class CatalogEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 def catalog(registry: Mapping[str, type[Plugin]]) -> list[CatalogEntry]:
     """Every plugin, in-tree ones in their running order, then the others."""
-    packages = _packages()
+    packages = installed_plugins()
     return [
         CatalogEntry(
             name=name,
@@ -80,11 +79,6 @@ def catalog_table(entries: Sequence[CatalogEntry]) -> "Table":
         weight = "" if entry.weight is None else str(entry.weight)
         rows.add_row(entry.name, ", ".join(entry.points), weight, Text(_shown(entry.args.items())), entry.origin)
     return rows
-
-
-def _packages() -> dict[object, str]:
-    """The installed plugins, each with the package that brings it."""
-    return {point.load(): point.dist.name for point in entry_points(group=ENTRY_POINTS) if point.dist is not None}
 
 
 def _defaults(args: type[msgspec.Struct] | None) -> dict[str, Any]:

@@ -40,9 +40,10 @@ def echo_data(value: Any, output: Output) -> None:
     if output is not Output.YAML:
         echo_json(value)
         return
+    import msgspec
     import yaml
 
-    echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=2**16), nl=False)
+    echo(yaml.safe_dump(msgspec.to_builtins(value), sort_keys=False, allow_unicode=True, width=2**16), nl=False)
 
 
 def say(out: "Console", sentence: str, style: str) -> None:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.console import echo, echo_json
-from podium.cli.options import PluginOption
+from podium.cli.console import echo, echo_data
+from podium.cli.options import Output, PluginOption
 
 
 class ListOutput(StrEnum):
@@ -16,6 +16,7 @@ class ListOutput(StrEnum):
     TABLE = "table"
     WIDE = "wide"
     JSON = "json"
+    YAML = "yaml"
 
 
 app = typer.Typer(name="plugins", rich_markup_mode=None)
@@ -40,8 +41,8 @@ def plugins(
     from podium.cli.registry import registry_with
 
     entries = catalog(registry_with(plugin))
-    if output is ListOutput.JSON:
-        echo_json(entries)
+    if output in (ListOutput.JSON, ListOutput.YAML):
+        echo_data(entries, Output(output))
     else:
         wide = output is ListOutput.WIDE
         print_table(console(), catalog_table(entries) if wide else grouped_table(entries))

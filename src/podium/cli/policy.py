@@ -6,15 +6,18 @@ import typer
 
 from podium.cli.console import echo
 from podium.cli.errors import ANSWER_IS_NO, InputError
+from podium.cli.options import Output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
 app = typer.Typer(name="policy", help="Policies of learned scores.", no_args_is_help=True)
 
 ENOUGH_DECISIONS, MOST_FALLBACKS, MOST_WORSE = 10_000, 0.001, 0.1
 """What must be seen on trial before the model may decide; the last is in points of GPU allocation."""
 PolicyArgument = Annotated[str, typer.Argument(metavar="FILE", help="A policy file, or the name of one that ships.")]
+OutputOption = Annotated[Output, typer.Option("-o", "--output", help="How to print the answer.")]
 
 
 @app.callback()
@@ -22,20 +25,48 @@ def policy() -> None:
     """Policies of learned scores."""
 
 
+@app.command("list")
+def list_policies(output: OutputOption = Output.TABLE) -> None:
+    """List the policies that ship with Podium, and what each is for.
+
+    Example: podium policy list
+    """
+    from podium.cli.console import console, echo_data, print_table, table
+    from podium.plugins.learned.policy_file import SHIPPED, path_of, read_policy
+
+    found = [(read_policy(path_of(name)), purpose) for name, purpose in SHIPPED.items()]
+    if output is not Output.TABLE:
+        listed = [
+            {"name": each.name, "version": each.version, "kind": each.kind, "purpose": purpose}
+            for each, purpose in found
+        ]
+        echo_data(listed, output)
+        return
+    rows = table()
+    for heading in ("policy", "kind", "what it is for"):
+        rows.add_column(heading, overflow="fold")
+    for each, purpose in found:
+        rows.add_row(each.name, each.kind, purpose)
+    print_table(console(), rows)
+
+
 @app.command()
-def show(file: PolicyArgument) -> None:
+def show(file: PolicyArgument, output: OutputOption = Output.TABLE) -> None:
     """Show a policy: its weights, where they come from, and how it was judged.
 
     Example: podium policy show readable
     """
-    from podium.cli.console import console, print_table, table
+    from podium.cli.console import console, echo_data, print_table, table
     from podium.placement.gpu.terms import GROUPS, TERMS
-    from podium.plugins.learned.policy_file import PolicyError, path_of, read_policy
+    from podium.plugins.learned.policy_file import PolicyError, read_policy
 
     try:
-        found = read_policy(path_of(file))
+        found = read_policy(_path(file))
     except PolicyError as error:
         raise InputError(str(error)) from None
+    if output is not Output.TABLE:
+        echo_data(found, output)
+        return
     echo(f"{found.name} {found.version} ({found.kind}), sha256 {found.sha256[:16]}…")
     points = f"points = {found.calibration.offset:g} + {found.calibration.scale:g}·score, rounded, within 0–100"
     echo(points)
@@ -63,11 +94,9 @@ def verify(file: PolicyArgument) -> None:
 
     Example: podium policy verify readable
     """
-    from podium.plugins.learned.policy_file import PolicyError, path_of, read_policy
+    from podium.plugins.learned.policy_file import PolicyError, read_policy
 
-    path = path_of(file)
-    if not path.is_file():
-        raise InputError(f"{file}: there is no such file, and no policy of that name ships")
+    path = _path(file)
     try:
         found = read_policy(path)
     except PolicyError as error:
@@ -90,12 +119,12 @@ def export(
     from pathlib import Path
 
     from podium.learning.extra import LearningError
-    from podium.plugins.learned.policy_file import PolicyError, path_of, read_policy
+    from podium.plugins.learned.policy_file import PolicyError, read_policy
 
     try:
         from podium.learning.onnx_export import onnx_bytes
 
-        Path(out).write_bytes(onnx_bytes(read_policy(path_of(file))))
+        Path(out).write_bytes(onnx_bytes(read_policy(_path(file))))
     except (LearningError, PolicyError) as error:
         raise InputError(str(error)) from None
     except OSError as error:
@@ -131,6 +160,17 @@ def report(
     wrong = [*(wrong or ()), *_replay_problems(replay)]
     echo("ready to decide" if not wrong else f"not yet ready: {'; '.join(wrong)}")
     raise typer.Exit(ANSWER_IS_NO if wrong else 0)
+
+
+def _path(policy: str) -> "Path":
+    """Where a policy is; raises InputError where there is none."""
+    from podium.plugins.learned.policy_file import SHIPPED, path_of
+
+    path = path_of(policy)
+    if not path.is_file():
+        ships = ", ".join(SHIPPED)
+        raise InputError(f"{policy}: there is no such file, and no policy of that name; those that ship are {ships}")
+    return path
 
 
 def show_log(lines: "Iterable[bytes]", deadline: float = 0.005) -> list[str] | None:

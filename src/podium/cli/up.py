@@ -127,7 +127,7 @@ def up(
         qos_port=qos_port,
         demo=demo,
         stays=not demo or terminal,
-        sources=_sources(config, plugin, feature_gates) if reload else None,
+        sources=_sources(config, [*(plugin or ()), *_installed(settings, registry)], feature_gates) if reload else None,
     )
     raise typer.Exit(_run(settings, registry, options, _screen(view and terminal)))
 
@@ -145,7 +145,16 @@ def _manifests(workload: str | None, devices: str | None) -> "list[Manifest]":
         raise InputError(f"--workload {error}") from None
 
 
-def _sources(config: str | None, plugin: list[str] | None, feature_gates: list[str] | None) -> "Sources":
+def _installed(settings: "SchedulerConfig", registry: "Registry") -> list[str]:
+    """The installed plugins that profiles enable, each as `--plugin` names it, so that they are loaded again, too."""
+    from podium.plugins import installed_plugins
+
+    enabled = {name for profile in settings.profiles for names in profile.plugins.values() for name in names}
+    ours = {registry[name] for name in enabled}
+    return [f"{each.__module__}:{each.__qualname__}" for each in installed_plugins() if each in ours]
+
+
+def _sources(config: str | None, plugin: list[str], feature_gates: list[str] | None) -> "Sources":
     from podium.cli.configuration import read_config
     from podium.cli.errors import sentence_for
     from podium.plugins.plugin_source import file_of
@@ -161,7 +170,7 @@ def _sources(config: str | None, plugin: list[str] | None, feature_gates: list[s
                 raise
             raise UpError(sentence) from error
 
-    return Sources([*(file_of(each) for each in plugin or ()), *([Path(config)] if config else [])], load)
+    return Sources([*(file_of(each) for each in plugin), *([Path(config)] if config else [])], load)
 
 
 def _devices(devices: str | None) -> "list[DeviceShape]":

@@ -88,7 +88,10 @@ def _values(chosen: dict[str, bool]) -> dict[str, bool]:
         if name in _STAGES:
             continue
         if name not in DEFAULTS:
-            raise _refused(f"unrecognized feature gate: {name}", did_you_mean(name, DEFAULTS))
+            raise _refused(
+                f"unrecognized feature gate: {name}",
+                did_you_mean(name, DEFAULTS) or f"Podium switches {', '.join(Gate)}",
+            )
         if name in (LOCKED_OFF if value else LOCKED_ON):
             wanted, default = (str(each).lower() for each in (value, not value))
             locked.append(f"cannot set feature gate {name} to {wanted}, feature is locked to {default}")

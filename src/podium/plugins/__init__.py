@@ -12,9 +12,9 @@ from importlib.metadata import entry_points
 
 from podium.framework.misspelt import misspelt
 from podium.framework.plugin import Plugin
-from podium.plugins.plugin_source import PluginLoadError, described, load_source
+from podium.plugins.plugin_source import PluginLoadError, described, load_source, source_of
 
-__all__ = ["ENTRY_POINTS", "IN_TREE", "PluginLoadError", "load_named", "load_registry", "register"]
+__all__ = ["ENTRY_POINTS", "IN_TREE", "PluginLoadError", "installed_plugins", "load_named", "load_registry", "register"]
 
 ENTRY_POINTS = "podium.plugins"
 
@@ -96,6 +96,11 @@ def load_registry(extra: Iterable[str] = ()) -> dict[str, type[Plugin]]:
     return registry
 
 
+def installed_plugins() -> dict[type[Plugin], str]:
+    """The plugins of entry points, each with the package that brings it."""
+    return {point.load(): point.dist.name for point in entry_points(group=ENTRY_POINTS) if point.dist is not None}
+
+
 def load_named(registry: dict[str, type[Plugin]], options: Iterable[str], *, again: bool = False) -> list[type[Plugin]]:
     """Add the plugins given as `module:Class` or `file.py`; with `again`, from their source as it is now."""
     return [
@@ -117,7 +122,18 @@ def register(registry: dict[str, type[Plugin]], found: object, source: str) -> t
     mistakes = list(misspelt(found))
     if mistakes:
         raise PluginLoadError(f"{source}: {'; '.join(mistakes)}")
-    if found.name in registry and registry[found.name] is not found:
-        raise PluginLoadError(f'{source}: a plugin named "{found.name}" exists already; set another name')
+    known = registry.get(found.name)
+    if known is not None and known is not found and not _same_source(known, found):
+        raise PluginLoadError(f'{source}: a plugin named "{found.name}" exists already; {_way_out(known)}')
     registry[found.name] = found
     return found
+
+
+def _same_source(known: type[Plugin], found: type[Plugin]) -> bool:
+    """Whether both are one class of one file, as where the file of an installed plugin is given with `--plugin`."""
+    return known.__qualname__ == found.__qualname__ and source_of(known) == source_of(found) is not None
+
+
+def _way_out(known: type[Plugin]) -> str:
+    where = None if known.name in IN_TREE else source_of(known)
+    return "set another name" if where is None else f"it is that of {where}: set another name, or uninstall that one"

@@ -62,14 +62,21 @@ def file_of(option: str) -> Path:
     return Path(spec.origin)
 
 
+def source_of(plugin: type[Plugin]) -> Path | None:
+    """The file that a plugin which is loaded was read from."""
+    file = getattr(sys.modules.get(plugin.__module__), "__file__", None)
+    return Path(file).resolve() if file else None
+
+
 def described(error: Exception) -> str:
     return str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
 
 
 def _execute(name: str, path: Path, option: str) -> ModuleType:
+    before = sys.modules.get(name)
     module = ModuleType(name)
     module.__file__, module.__package__ = str(path), name.rpartition(".")[0]
-    before = sys.modules.get(name)
+    module.__spec__ = importlib.util.spec_from_file_location(name, path)  # where its file is looked up the next time
     linecache.checkcache(str(path))
     try:
         source = path.read_bytes()

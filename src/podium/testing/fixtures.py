@@ -7,12 +7,15 @@ in; it therefore imports nothing but pytest until the fixture is used.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import pytest
 
 if TYPE_CHECKING:
     from podium.testing.trial_cluster import TrialCluster
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 CLUSTERS: pytest.StashKey[list[TrialCluster]] = pytest.StashKey()
 
@@ -23,13 +26,17 @@ def podium_cluster(request: pytest.FixtureRequest) -> Callable[..., TrialCluster
     from podium.testing.trial_cluster import TrialCluster
 
     clusters = request.node.stash.setdefault(CLUSTERS, [])
+    return _kept_in(clusters, TrialCluster)
 
-    def make(*plugins: Any, **options: Any) -> TrialCluster:
-        clusters.append(TrialCluster(*plugins, **options))
-        made: TrialCluster = clusters[-1]
-        return made
 
-    return make
+def _kept_in(made: list[T], make: Callable[P, T]) -> Callable[P, T]:
+    """`make`, with the parameters it has; what it makes is kept in the list."""
+
+    def make_and_keep(*given: P.args, **named: P.kwargs) -> T:
+        made.append(make(*given, **named))
+        return made[-1]
+
+    return make_and_keep
 
 
 @pytest.hookimpl(wrapper=True)

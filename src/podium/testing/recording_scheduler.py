@@ -7,7 +7,6 @@ twice, afresh and from the cache, and both must agree: a scope that claims too l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from podium.engine.batching import Batch
 from podium.engine.decide import NodeSearch, decide
@@ -24,10 +23,10 @@ class ScopeError(AssertionError):
 
 
 class RecordingScheduler(Scheduler):
-    """A scheduler that keeps the answers about each node, by pod; `tried` are the plugins of the test."""
+    """A scheduler that keeps the answers about each node, by pod."""
 
-    def __init__(self, *given: Any, tried: Sequence[type[Plugin]], **options: Any) -> None:
-        super().__init__(*given, **options)
+    def record(self, tried: Sequence[type[Plugin]]) -> None:
+        """To be called before the first pod; `tried` are the plugins of the test."""
         self.answers: dict[str, list[NodeAnswer]] = {}
         self.problem: Exception | None = None
         """What the last decision failed with, where the fault is a plugin's."""

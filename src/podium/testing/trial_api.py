@@ -13,6 +13,8 @@ from podium.framework.handle import Preemptor
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
 from podium.kube.claim_status import deallocated, released, reserved
 from podium.kube.devices import Allocation
+from podium.kube.extended_resources import created
+from podium.kube.pod import ExtendedResourceRequestMapping
 
 
 class TrialApi:
@@ -66,6 +68,18 @@ class TrialApi:
 
     def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
         self.intake.set(reserved(claim, allocation, pod, self._clock.now()))
+
+    def create_claim(
+        self,
+        claim: ResourceClaim,
+        allocation: Allocation,
+        pod: Pod,
+        mappings: Sequence[ExtendedResourceRequestMapping],
+    ) -> None:
+        self.reserve_claim(created(claim), allocation, pod)
+
+    def delete_claim(self, claim: ResourceClaim) -> None:
+        self.intake.delete(claim)
 
     def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
         self.intake.set(released(claim, pod))

@@ -69,7 +69,6 @@ class TrialCluster:
         self._scheduler = RecordingScheduler(
             settings.config,
             settings.registry,
-            tried=settings.tried,
             clock=self.clock,
             writer=self._api,
             listener=self._api,
@@ -80,6 +79,7 @@ class TrialCluster:
             report=self._reports.append,
             on_failure=self._failures.append,
         )
+        self._scheduler.record(settings.tried)
         self._api.intake = self._scheduler.intake
         self.add(objects)
 

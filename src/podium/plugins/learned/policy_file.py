@@ -28,7 +28,14 @@ from podium.plugins.learned.network import NetworkWeights, PlacementNetwork
 
 API_VERSION = "podium/policy/v1"
 LARGEST = 16_000_000
-SHIPPED = ("fill", "churn", "both", "readable", "network")
+SHIPPED = {
+    "fill": "clusters that are filled and stay full",
+    "churn": "clusters where pods come and go",
+    "both": "one policy for both of these",
+    "readable": "reading, and checking by hand",
+    "network": "the same as fill, which it corrects (experimental)",
+}
+"""The policies that ship, and what each is for."""
 PROVENANCE = ("codeVersion", "command", "lists", "seeds", "budget")
 """What a policy must say about where it comes from."""
 SCHEMA = hashlib.sha256("\n".join((*TERMS, *GROUPS)).encode()).hexdigest()
