@@ -17,7 +17,7 @@ READY := $(VENV)/.ready
 ENGINE ?= podman
 BASE ?= docker.io/library/python:3.13-slim
 
-.PHONY: help demo docs image imagetest test lint format testbed unit doctest parity cel fuzz lock clean
+.PHONY: help demo docs image imagetest test lint format testbed unit doctest parity cel fuzz lock clean release
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -79,6 +79,9 @@ lock: $(READY) ## Resolve the dependencies anew into requirements.lock, and thos
 clean: ## Remove the environment and everything that was built
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache src/*.egg-info
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+release: $(READY) ## Say the steps of a release: make release NEXT=0.3.0; DRY_RUN=no takes them, up to the upload
+	@$(BIN)/python -m tools.release $(NEXT) $(if $(filter no,$(DRY_RUN)),--no-dry-run)
 
 $(READY): requirements.lock requirements-uv.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Podium needs Python 3.11 or newer; run make PYTHON=python3.x")'

@@ -87,7 +87,7 @@ def plain(objects: list[dict[str, Any]]) -> dict[tuple[str, str, str], Any]:
 
 
 def printed(*arguments: str) -> dict[tuple[str, str, str], Any]:
-    ran = podium("manifest", *arguments, "--image", "podium:0.1.0")
+    ran = podium("manifest", *arguments)
     assert ran.code == 0, ran.err
     return plain([each for each in yaml.safe_load_all(ran.out) if each["kind"] != "Pod"])
 

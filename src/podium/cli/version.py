@@ -11,7 +11,7 @@ _SHORT: Final = 12
 
 
 def version_text() -> str:
-    """One line, such as "podium 0.1.0 (0123456789ab), decides as kube-scheduler v1.36.4"."""
+    """One line, such as "podium X.Y.Z (0123456789ab), decides as kube-scheduler v1.36.4"."""
     commit = _commit()
     return f"podium {version('podium')}{f' ({commit[:_SHORT]})' if commit else ''}, decides as {AGREES_WITH}"
 

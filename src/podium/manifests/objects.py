@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ import yaml
 
 from podium.kube.json_object import JsonObject
 
-IMAGE = "podium:0.1.0"
+IMAGE = f"podium:{importlib.metadata.version('podium')}"
 
 
 def head(
