@@ -8,7 +8,8 @@ import pytest
 
 from podium.simulator import ScenarioError
 from podium.simulator.objects import read_custom
-from tests.simulator.scenarios import last, run_one
+from podium.simulator.sweep import plan
+from tests.simulator.scenarios import last, loaded, run_one
 
 GROUP = """
 apiVersion: scheduling.x-k8s.io/v1alpha1
@@ -66,3 +67,14 @@ def test_a_file_of_objects_that_is_none_is_refused(data: bytes, words: str, tmp_
 
 def test_an_empty_list_has_no_custom_resources() -> None:
     assert not list(read_custom("apiVersion: v1\nkind: List\nitems:\n", "f"))
+
+
+def test_objects_that_nothing_reads_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "groups.yaml"
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a}]}\n"
+    file.write_text(f"{GROUP}---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: a}}\n---\n{pod}")
+    planned = plan(loaded(SCENARIO.format(cpu=3, file=file)), None, None)
+    assert planned.oddities == (
+        f"{file}: 1 of kind Pod left out: nothing reads them here",
+        f"{file}: 1 of kind apps/v1 Deployment left out: nothing reads them here",
+    )

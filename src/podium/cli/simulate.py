@@ -86,7 +86,6 @@ def simulate(
     """
     from podium.simulator import sweep
     from podium.simulator.schema import scenario_schema
-    from podium.simulator.workload import oddities
 
     if schema:
         echo_json(scenario_schema())
@@ -97,7 +96,7 @@ def simulate(
     loaded = sweep.load(scenario, data, sets or ())
     chosen = None if profiles is None else [name.strip() for name in profiles.split(",") if name.strip()]
     planned = sweep.plan(loaded, chosen, seeds, plugin or ())
-    for oddity in oddities(loaded):
+    for oddity in planned.oddities:
         echo(oddity, err=True)
     if check:
         _check(planned, scenario)

@@ -7,9 +7,11 @@ then decodes in one go.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import EnumType
 from types import NoneType, UnionType
-from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
@@ -84,12 +86,17 @@ class _Walk:
             if isinstance(value, dict) and origin is dict and get_args(form):
                 return self._mapping(value, get_args(form)[1], path)
             if isinstance(value, list) and origin in _LISTS and get_args(form):
-                return self._list(value, get_args(form)[0], path)
+                kinds = get_args(form)
+                if origin is not tuple or Ellipsis in kinds:
+                    return self._list(value, [kinds[0]] * len(value), path)
+                if len(value) == len(kinds):
+                    return self._list(value, kinds, path)
         return self._single(value, kind, path)
 
-    def _list(self, items: list[Any], kind: Any, path: FieldPath) -> list[Any]:
-        whole = [_empty(kind) if item is None else item for item in items]
-        fitted = [self.fit(item, kind, path.index(i)) for i, item in enumerate(whole)]
+    def _list(self, items: list[Any], kinds: Sequence[Any], path: FieldPath) -> Any:
+        """The items that fit; of a list whose length is fixed nothing can be kept without all of them."""
+        whole = [_empty(kind) if item is None else item for item, kind in zip(items, kinds, strict=True)]
+        fitted = [self.fit(item, kind, path.index(i)) for i, (item, kind) in enumerate(zip(whole, kinds, strict=True))]
         return [item for item in fitted if item is not _UNFIT]
 
     def _mapping(self, items: dict[str, Any], kind: Any, path: FieldPath) -> dict[str, Any]:
@@ -100,7 +107,8 @@ class _Walk:
         try:
             msgspec.convert(value, kind, strict=True, dec_hook=decode_hook)
         except msgspec.ValidationError as error:
-            message = _plain_words(str(error).split(" - at `")[0])
+            message = _one_of(kind) if "Invalid enum" in str(error) else ""
+            message = message or _plain_words(str(error).split(" - at `")[0])
             body = FieldError.invalid(path, value, message).body
             self.mistakes.append(Mistake(path, body, _hint(value, message)))
             return _UNFIT
@@ -118,6 +126,16 @@ def _forms(kind: Any) -> list[Any]:
 
 def _is_struct(form: Any) -> bool:
     return isinstance(form, type) and issubclass(form, msgspec.Struct)
+
+
+def _one_of(kind: Any) -> str:
+    """The words of a field that takes only some."""
+    words = [
+        str(getattr(word, "value", word))
+        for form in _forms(kind)
+        for word in (get_args(form) if get_origin(form) is Literal else form if isinstance(form, EnumType) else ())
+    ]
+    return f"expected {'one of ' * (len(words) > 1)}{', '.join(words)}" if words else ""
 
 
 def _empty(kind: Any) -> Any:
@@ -145,6 +163,7 @@ def _hint(value: Any, message: str) -> str:
 
 def _from_msgspec(error: msgspec.ValidationError) -> Mistake:
     message, _, where = str(error).partition(" - at `$")
+    where = where.partition("[...]")[0]  # the key of a mapping, which is not named
     steps: list[Step] = [
         int(position) if position else name for position, name in re.findall(r"\[(\d+)\]|\.([^.\[`]+)", where)
     ]

@@ -1,15 +1,13 @@
-"""Checks a scenario without running it: every file that it names is read, and its first pods are made."""
+"""Checks a scenario without running it: schedulers get their clusters, every file is read, the first pods are made."""
 
 from __future__ import annotations
 
 from itertools import islice
 
-from podium.config.field import FieldPath
-from podium.kube import decode_documents
-from podium.simulator.errors import ScenarioError
-from podium.simulator.nodes import gpu_capacity, make_nodes
-from podium.simulator.objects import read_custom
-from podium.simulator.rules import listed
+from podium.plugins import load_registry
+from podium.simulator.nodes import gpu_capacity
+from podium.simulator.profiles import configuration
+from podium.simulator.run import SimulatedRun
 from podium.simulator.sweep import Plan
 from podium.simulator.workload import arrivals
 
@@ -18,20 +16,11 @@ MOST = 1_000_000
 
 
 def check_files(planned: Plan) -> tuple[str, int]:
-    """How many pods the first run has, in words, and how many nodes there are; raises ScenarioError."""
-    loaded = planned.loaded
-    nodes = [
-        node for _, group in listed(loaded.scenario.nodes, FieldPath()) for node in make_nodes(group, loaded.source)
-    ]
-    if not nodes:
-        raise ScenarioError(f"{loaded.position_of('nodes')}: nodes: expected at least one node")
-    for name in loaded.scenario.objects:
-        path = loaded.source.find(name)
-        text = path.read_text(encoding="utf-8-sig")
-        decode_documents(text, str(path))
-        list(read_custom(text, str(path)))
-    for fault in loaded.scenario.faults:
-        if fault.group is not None:
-            make_nodes(fault.group, loaded.source)
+    """How many pods the first run has, in words, and how many nodes there are; raises what a run would raise."""
+    loaded, registry = planned.loaded, load_registry(planned.plugins)
+    nodes = []
+    for contender in {job.contender.name: job.contender for job in planned.jobs}.values():
+        config = configuration(loaded, contender, registry)
+        nodes = SimulatedRun(loaded, contender.name, planned.jobs[0].seed, config, registry).set_up()
     pods = sum(1 for _ in islice(arrivals(loaded, planned.jobs[0].seed, gpu_capacity(nodes)), MOST))
     return f"{pods:,} pods" if pods < MOST else f"more than {MOST:,} pods", len(nodes)

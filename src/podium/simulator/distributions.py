@@ -21,6 +21,11 @@ from podium.simulator.scenario import Distribution, Varying
 TOGETHER = 512
 """Numbers drawn at a time."""
 
+LARGEST = float(2**53)
+"""The largest amount: eight pebibytes, or as many seconds; beyond it sums would no longer be exact."""
+LARGEST_SPREAD = 10.0
+"""The largest deviation of a logarithm: beyond it a draw may be larger than any amount."""
+
 Draw = Callable[[], float]
 Floats = NDArray[np.float64]
 
@@ -34,7 +39,7 @@ def is_duration(amount: Amount) -> float:
     if isinstance(amount, (int, float)):
         if not (math.isfinite(amount) and amount >= 0):
             raise DistributionError(f"expected a time of 0 or more, got {amount}")
-        return float(amount)
+        return _bounded(float(amount), amount)
     try:
         length = Duration.parse(amount).seconds
     except ValueError:
@@ -54,6 +59,12 @@ def is_quantity(amount: Amount) -> float:
         raise DistributionError(f'expected a quantity such as "500m" or "1Gi", got "{amount}"') from None
     if number < 0:
         raise DistributionError(f"expected an amount of 0 or more, got {amount}")
+    return _bounded(number, amount)
+
+
+def _bounded(number: float, amount: Amount) -> float:
+    if number > LARGEST:
+        raise DistributionError(f"expected an amount of at most {LARGEST:.0f}, got {str(amount)[:40]}")
     return number
 
 
@@ -71,7 +82,7 @@ def one_by_one(draw_many: Callable[[int], Floats]) -> Draw:
 
     def endless() -> Iterator[float]:
         while True:
-            yield from draw_many(TOGETHER).tolist()
+            yield from np.minimum(draw_many(TOGETHER), LARGEST).tolist()
 
     return endless().__next__
 

@@ -7,6 +7,7 @@ disruption are not heeded); it takes pods again when the time is over. One that 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 import numpy as np
@@ -17,8 +18,9 @@ from podium.engine.intake import Intake
 from podium.kube import Node, Taint
 from podium.simulator.api import LivePod, VirtualApi
 from podium.simulator.distributions import Draw, sampler
+from podium.simulator.errors import ScenarioError
 from podium.simulator.nodes import make_nodes
-from podium.simulator.reading import Source
+from podium.simulator.reading import LoadedScenario, Source
 from podium.simulator.scenario import Fault
 from podium.simulator.timeline import EventTimeline, SimulatedClock
 
@@ -26,6 +28,40 @@ UNREACHABLE = (
     Taint(key="node.kubernetes.io/unreachable", effect="NoSchedule"),
     Taint(key="node.kubernetes.io/unreachable", effect="NoExecute"),
 )
+
+
+MOST_JOINING = 1000
+"""Names of nodes that join again and again: as many are looked at."""
+
+
+def check_faults(loaded: LoadedScenario, nodes: Iterable[Node]) -> None:
+    """Raises ScenarioError for faults that would happen to no node, or bring one that is there already."""
+    there, mistakes = {node.metadata.name for node in nodes}, []
+    coming = [_joining(fault, loaded.source) for fault in loaded.scenario.faults]
+    for i, (fault, names) in enumerate(zip(loaded.scenario.faults, coming, strict=True)):
+        twice = next((name for name in names if name in there), None)
+        if twice is not None:
+            wrong = f'"{twice}" is there already; write another name'
+            mistakes.append(f"{loaded.position_of('faults', i, 'group', 'name')}: faults[{i}].group.name: {wrong}")
+        if fault.group is None and not any(fnmatchcase(name, fault.nodes) for name in there.union(*coming)):
+            wrong = f'no node is called "{fault.nodes}"; there are {_some(sorted(there))}'
+            mistakes.append(f"{loaded.position_of('faults', i, 'nodes')}: faults[{i}].nodes: {wrong}")
+    if mistakes:
+        raise ScenarioError(mistakes)
+
+
+def _joining(fault: Fault, source: Source) -> list[str]:
+    """The names of the nodes that a fault brings."""
+    group = fault.group
+    if group is None:
+        return []
+    if fault.every is not None and group.count is not None:
+        group = replace(group, count=max(group.count, MOST_JOINING))
+    return [node.metadata.name for node in make_nodes(group, source)]
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names) if len(names) < 5 else f"{', '.join(names[:3])} and {len(names) - 3:,} more"
 
 
 class NodeFaults:

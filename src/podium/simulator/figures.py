@@ -64,6 +64,9 @@ COLUMNS = (
     "reward_recent_pct",
     *QOS_COLUMNS,
 )
+UNPLACED = "unplaced"
+SUMMED_UP = (*COLUMNS, UNPLACED)
+"""What a summary may show."""
 WHOLE_NUMBERS = frozenset(name for name in COLUMNS if "_" not in name and name not in QOS_COLUMNS) | {"empty_nodes"}
 
 
@@ -129,9 +132,10 @@ class CheckpointFigures:
                 sums[i] += gpu[i]
         self._records += 1
 
-    def close_percent(self) -> None:
-        """All pods of a percent have come: its row is the mean over them."""
-        if self._records and self._every is not None and self._percent % self._every == 0:
+    def close_percent(self, *, last: bool = False) -> None:
+        """All pods of a percent have come: its row is the mean over them. A run has at least one row, its last."""
+        wanted = self._every is not None and self._percent % self._every == 0
+        if self._records and (wanted or (last and not self.rows)):
             row = self._row(0.0)
             row[COLUMNS.index("arrived_pct")] = float(self._percent)
             first = COLUMNS.index("gpu_allocation_pct")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from podium.config.field import FieldPath
 from podium.kube import Node, decode_documents
 from podium.kube.meta import Amount, Condition, ObjectMeta
 from podium.kube.node import NodeSpec, NodeStatus, Taint
@@ -15,7 +16,8 @@ from podium.kube.quantity import units
 from podium.placement.gpu.request import COUNT, MILLI, MODEL, WHOLE
 from podium.simulator.csv_rows import CsvRow, read_rows
 from podium.simulator.errors import ScenarioError
-from podium.simulator.reading import Source
+from podium.simulator.reading import LoadedScenario, Source
+from podium.simulator.rules import listed
 from podium.simulator.scenario import NodeGroup
 
 READY = (Condition(type="Ready", status="True"),)
@@ -23,6 +25,21 @@ HOSTNAME = "kubernetes.io/hostname"
 OPENB_PODS = 1001
 HOST_MEMORY = 10**6
 """KiB in one unit of memory of the QoS experiments."""
+
+
+def scenario_nodes(loaded: LoadedScenario) -> list[Node]:
+    """The nodes that there are at the start; raises ScenarioError where there is none, or two have one name."""
+    nodes: dict[str, Node] = {}
+    for path, group in listed(loaded.scenario.nodes, FieldPath(("nodes",))):
+        for node in make_nodes(group, loaded.source, len(nodes)):
+            name = node.metadata.name
+            if name in nodes:
+                problem = f'two nodes are called "{name}"; write another name, or leave one out'
+                raise ScenarioError(f"{loaded.position_of(*path.steps)}: {path}: {problem}")
+            nodes[name] = node
+    if not nodes:
+        raise ScenarioError(f"{loaded.position_of('nodes')}: nodes: expected at least one node")
+    return list(nodes.values())
 
 
 def make_nodes(group: NodeGroup, source: Source, first: int = 0) -> list[Node]:

@@ -6,6 +6,7 @@ Kinds that the engine knows are decoded; objects of other groups are custom reso
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,6 +39,17 @@ def set_objects(path: Path, intake: Intake) -> None:
             intake.set(known)
     for custom in read_custom(text, str(path)):
         intake.set_custom(custom.resource, custom.key, custom.value)
+
+
+def left_out(path: Path) -> Counter[str]:
+    """The kinds of a file that nothing reads, and how many objects of each there are; nodes and pods among them."""
+    text = path.read_text(encoding="utf-8-sig")
+    decoded = decode_documents(text, str(path))
+    custom = Counter(
+        f"{each.value.get('apiVersion')} {each.value.get('kind')}" for each in read_custom(text, str(path))
+    )
+    elsewhere = Counter(type(each).__name__ for each in decoded.objects if isinstance(each, (Node, Pod)))
+    return decoded.skipped - custom + elsewhere
 
 
 def read_custom(text: str, source: str) -> Iterator[CustomItem]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -17,7 +18,9 @@ from podium.config import (
     load_config,
 )
 from podium.config.field import Step
+from podium.config.load import LoadedConfig
 from podium.config.types import API_VERSION, KIND
+from podium.engine.sampling import ENOUGH
 from podium.placement.gpu.request import WHOLE
 from podium.placement.gpu.typical_pods import PodType
 from podium.simulator.errors import ScenarioError
@@ -33,18 +36,30 @@ _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 def configuration(loaded: LoadedScenario, contender: Contender, registry: Registry) -> SchedulerConfig:
     """The configuration of one profile; raises ScenarioError with everything that is wrong with it."""
+    return _configured(loaded, contender, registry).config
+
+
+def profile_oddities(loaded: LoadedScenario, contender: Contender, registry: Registry, nodes: int) -> Iterator[str]:
+    """What is legal in a profile and probably not meant, in a cluster of so many nodes."""
+    config, warnings = _configured(loaded, contender, registry)
+    yield from (_moved(each, loaded, contender) if contender.file is None else str(each) for each in warnings)
+    shares = [config.percentage_of_nodes_to_score, *(each.percentage_of_nodes_to_score for each in config.profiles)]
+    if any(share is not None for share in shares) and nodes <= ENOUGH:
+        yield f'profile "{contender.name}": percentageOfNodesToScore changes nothing below {ENOUGH + 1} nodes'
+
+
+def _configured(loaded: LoadedScenario, contender: Contender, registry: Registry) -> LoadedConfig:
     if contender.file is not None:
         path = loaded.source.find(contender.file)
-        return load_config(path.read_text(encoding="utf-8-sig"), str(path), registry).config
+        return load_config(path.read_text(encoding="utf-8-sig"), str(path), registry)
     if contender.profile is None:
-        return default_config(registry)
+        return LoadedConfig(default_config(registry), [])
     profile = {"schedulerName": DEFAULT_SCHEDULER_NAME, **_with_typical_pods(contender.profile, loaded)}
     written = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}
     try:
-        return load_config(msgspec.json.encode(written).decode(), loaded.source.file, registry).config
+        return load_config(msgspec.json.encode(written).decode(), loaded.source.file, registry)
     except ConfigError as error:
-        index = loaded.scenario.profiles.index(contender)
-        raise ScenarioError(_moved(problem, loaded, index) for problem in error.problems) from None
+        raise ScenarioError(_moved(problem, loaded, contender) for problem in error.problems) from None
 
 
 def _with_typical_pods(profile: dict[str, Any], loaded: LoadedScenario) -> dict[str, Any]:
@@ -81,8 +96,9 @@ def _typical_pod(kind: PodType) -> dict[str, Any]:
     }
 
 
-def _moved(problem: ConfigProblem, loaded: LoadedScenario, index: int) -> str:
+def _moved(problem: ConfigProblem, loaded: LoadedScenario, contender: Contender) -> str:
     """A problem of a configuration as one of the scenario that it stands in."""
+    index = loaded.scenario.profiles.index(contender)
     position = loaded.position_of("profiles", index, "profile", *_inside(problem.path))
     hint = f" ({problem.hint})" if problem.hint else ""
     return f"{position}: profiles[{index}].profile{problem.path.removeprefix('profiles[0]')}: {problem.message}{hint}"

@@ -6,7 +6,7 @@ current folder.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,7 +16,7 @@ from podium.config.positions import ConfigDocument, MalformedConfigError, parse
 from podium.config.strict import Mistake, decode
 from podium.simulator.errors import ScenarioError
 from podium.simulator.overrides import Override, apply
-from podium.simulator.rules import check
+from podium.simulator.rules import EXACTLY_ONE, check
 from podium.simulator.scenario import Scenario
 
 LARGEST = 4_000_000
@@ -78,18 +78,34 @@ def load_scenario(text: str, file: str, *, data: str | None = None, sets: Sequen
         raise ScenarioError(f"{file}:1:1: expected a mapping with nodes, workload and profiles")
     overrides = apply(value, sets)
     scenario, mistakes = decode(value, Scenario)
-    found = [_mistake(file, document, each, overrides) for each in mistakes]
+    wrong = [] if scenario is None else list(check(scenario))
+    found = [_mistake(file, document, each, overrides) for each in _told_once(mistakes, wrong)]
     found += [
         f"{file}:{line}:{column}: {path}: it is already on line {first_line}; keep one"
         for path, _, (line, column), _, first_line in document.repeated
     ]
-    if scenario is not None:
-        found += [_mistake(file, document, each, overrides) for each in check(scenario)]
     if found or scenario is None:
         raise ScenarioError(found)
     folders = tuple(dict.fromkeys([*([data] if data else []), str(Path(file).parent), "."]))
     positions = {steps: (position.line, position.column) for steps, position in document.positions.items()}
     return LoadedScenario(scenario, Source(file, folders), positions)
+
+
+def _told_once(unfit: Sequence[Mistake], wrong: Sequence[Mistake]) -> Iterator[Mistake]:
+    """What does not fit its type, and what is wrong beyond that, without what only follows from the first."""
+    one_of = {each.path.steps: each.message for each in wrong if each.message.startswith(EXACTLY_ONE)}
+    follows: set[tuple[Step, ...]] = set()
+    for each in unfit:
+        steps = each.path.steps
+        if not each.unknown_field:
+            follows |= {steps[:length] for length in range(len(steps) + 1)}
+        elif steps[:-1] in one_of:
+            follows.add(steps[:-1])
+            needed = one_of[steps[:-1]].partition(", got")[0]
+            yield each._replace(message=f'there is no "{steps[-1]}", {needed}')
+            continue
+        yield each
+    yield from (each for each in wrong if each.path.steps not in follows)
 
 
 def _mistake(file: str, document: ConfigDocument, mistake: Mistake, overrides: Iterable[Override]) -> str:

@@ -20,17 +20,15 @@ from numpy.typing import NDArray
 
 from podium.config import Registry, SchedulerConfig
 from podium.config.durations import SECOND
-from podium.config.field import FieldPath
 from podium.engine.scheduler import Scheduler
 from podium.framework.load import GivenLoad
 from podium.kube import Node
 from podium.simulator.api import VirtualApi
 from podium.simulator.distributions import sampler
-from podium.simulator.errors import ScenarioError
 from podium.simulator.faults import NodeFaults
 from podium.simulator.figures import COLUMNS, CheckpointFigures
 from podium.simulator.gpu_figures import GpuFigures
-from podium.simulator.nodes import gpu_capacity, make_nodes
+from podium.simulator.nodes import gpu_capacity, scenario_nodes
 from podium.simulator.objects import set_objects
 from podium.simulator.pods import PodArrival
 from podium.simulator.qos_figures import QosFigures
@@ -38,7 +36,6 @@ from podium.simulator.qos_page import SimulatedQosPage
 from podium.simulator.reading import LoadedScenario
 from podium.simulator.reasons import main_reason
 from podium.simulator.rewards import RewardGiver
-from podium.simulator.rules import listed
 from podium.simulator.seeds import generator
 from podium.simulator.timeline import NEVER, EventTimeline, SimulatedClock
 from podium.simulator.usage import UsageMeter, traits_sampler
@@ -137,22 +134,24 @@ class SimulatedRun:
     def _report(self, message: str) -> None:
         self._reports[message] += 1
 
+    def set_up(self) -> list[Node]:
+        """Give the scheduler its cluster: nodes, and what there is beside nodes and pods."""
+        scenario, intake = self._loaded.scenario, self._scheduler.intake
+        nodes = scenario_nodes(self._loaded)
+        if scenario.node_order == "shuffled":
+            nodes = [nodes[i] for i in generator(self._seed, "order").permutation(len(nodes))]
+        for node in nodes:
+            intake.set(node)
+        for name in scenario.objects:
+            set_objects(self._loaded.source.find(name), intake)
+        return nodes
+
     def run(self, progress: Progress = lambda _arrived: None, page: SimulatedQosPage | None = None) -> RunResult:
         """Simulate to the end; with a page, how controllers stand is shown on it meanwhile."""
         self._page = page if self._qos is not None else None
         loaded, scheduler, api = self._loaded, self._scheduler, self._api
         scenario = loaded.scenario
-        nodes: list[Node] = []
-        for _, group in listed(scenario.nodes, FieldPath()):
-            nodes += make_nodes(group, loaded.source, len(nodes))
-        if scenario.node_order == "shuffled":
-            nodes = [nodes[i] for i in generator(self._seed, "order").permutation(len(nodes))]
-        for node in nodes:
-            scheduler.intake.set(node)
-        for name in scenario.objects:
-            set_objects(loaded.source.find(name), scheduler.intake)
-        if not nodes:
-            raise ScenarioError(f"{loaded.position_of('nodes')}: nodes: expected at least one node")
+        nodes = self.set_up()
         gpus = None
         capacity = gpu_capacity(nodes)
         if capacity:
@@ -175,7 +174,7 @@ class SimulatedRun:
         with rare_collections():
             self._loop(stream, figures, progress)
         if scenario.checkpoints.arrived_pct is not None:
-            figures.close_percent()
+            figures.close_percent(last=True)
         else:
             figures.take(self._clock.time)
         progress(api.arrived)

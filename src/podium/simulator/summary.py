@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.simulator.figures import COLUMNS
+from podium.simulator.figures import COLUMNS, UNPLACED
 from podium.simulator.qos_figures import QOS_COLUMNS
 from podium.simulator.results import SimulationResults
 from podium.simulator.run import RunResult
@@ -42,7 +42,6 @@ USUAL = (
     *QOS_COLUMNS,
 )
 """Figures that a summary shows where the scenario names none, as far as they say something."""
-UNPLACED = "unplaced"
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 """Student's t for 95 %, by degrees of freedom from 1 on; beyond, the normal value is close enough."""
 

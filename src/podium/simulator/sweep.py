@@ -18,15 +18,18 @@ from typing import Literal, NamedTuple
 from podium.config import Registry
 from podium.plugins import load_registry
 from podium.simulator.errors import ScenarioError
-from podium.simulator.profiles import configuration
+from podium.simulator.faults import check_faults
+from podium.simulator.nodes import scenario_nodes
+from podium.simulator.profiles import configuration, profile_oddities
 from podium.simulator.qos_page import SimulatedQosPage
 from podium.simulator.ray_engine import perform_on_ray
 from podium.simulator.reading import LoadedScenario, Source, read_scenario
 from podium.simulator.results import SimulationResults
+from podium.simulator.rules import check
 from podium.simulator.run import Progress, RunResult, SimulatedRun
 from podium.simulator.scenario import Contender, Scenario
 from podium.simulator.seeds import parse_seeds
-from podium.simulator.workload import workloads
+from podium.simulator.workload import file_oddities, workloads
 
 Engine = Literal["local", "ray"]
 
@@ -45,6 +48,8 @@ class Plan(NamedTuple):
     loaded: LoadedScenario
     jobs: list[Job]
     plugins: tuple[str, ...]
+    oddities: tuple[str, ...] = ()
+    """What the reader should know of input that can be used though something about it is odd."""
 
 
 Finished = Callable[[int, RunResult], None]
@@ -102,6 +107,9 @@ def load(
         return scenario
     folder = None if data is None else str(data)
     if isinstance(scenario, Scenario):
+        mistakes = [f"{each.path}: {each.message}" for each in check(scenario)]
+        if mistakes:
+            raise ScenarioError(mistakes)
         return LoadedScenario(scenario, Source("scenario", tuple(filter(None, (folder, ".")))), {})
     return read_scenario(str(scenario), data=folder, sets=sets)
 
@@ -127,9 +135,12 @@ def plan(
     registry = load_registry(plugins)
     for name in chosen:
         configuration(loaded, by_name[name], registry)
+    nodes = scenario_nodes(loaded)
+    check_faults(loaded, nodes)
+    odd = [each for name in chosen for each in profile_oddities(loaded, by_name[name], registry, len(nodes))]
     pairs = [(by_name[name], seed) for name in chosen for seed in numbers]
     jobs = [Job(number, contender, seed) for number, (contender, seed) in enumerate(pairs)]
-    return Plan(loaded, jobs, tuple(plugins))
+    return Plan(loaded, jobs, tuple(plugins), (*file_oddities(loaded), *odd))
 
 
 def has_promises(loaded: LoadedScenario) -> bool:

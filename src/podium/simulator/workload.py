@@ -11,6 +11,7 @@ from podium.config.field import FieldPath
 from podium.placement.gpu.typical_pods import PodType
 from podium.simulator.csv_rows import header_of
 from podium.simulator.errors import ScenarioError
+from podium.simulator.objects import left_out
 from podium.simulator.pods import PodArrival
 from podium.simulator.reading import LoadedScenario, Source
 from podium.simulator.rules import listed
@@ -26,8 +27,12 @@ def workloads(scenario: Scenario, source: Source) -> list[PodSource]:
     return [each for _, each in listed(given, FieldPath())]
 
 
-def oddities(loaded: LoadedScenario) -> Iterator[str]:
+def file_oddities(loaded: LoadedScenario) -> Iterator[str]:
     """What the reader should know of files that can be run though something about them is odd."""
+    for name in loaded.scenario.objects:
+        path = loaded.source.find(name)
+        for kind, number in sorted(left_out(path).items()):
+            yield f"{path}: {number} of kind {kind} left out: nothing reads them here"
     duration = loaded.scenario.duration
     for each in workloads(loaded.scenario, loaded.source):
         if each.broker is not None:
