@@ -25,7 +25,10 @@ FOUND = {
 
 
 def start(
-    discovery: dict[str, object], story: Callable[[Informers, World], Awaitable[None]], slowness: float = 0.0
+    discovery: dict[str, object],
+    story: Callable[[Informers, World], Awaitable[None]],
+    slowness: float = 0.0,
+    name: str = NAME,
 ) -> list[str]:
     """What was reported while `story` ran with informers on a cluster that has one widget and nothing else."""
     reports: list[str] = []
@@ -40,7 +43,7 @@ def start(
             return web.json_response({"message": "not here"}, status=404)
         if "watch" in request.query:
             await asyncio.sleep(60)
-        widgets = request.path.endswith("/widgets")
+        widgets = request.path.rpartition("/")[2] == name.partition(".")[0]
         await asyncio.sleep(slowness if widgets else 0)
         return web.json_response({"metadata": {"resourceVersion": "9"}, "items": [WIDGET] if widgets else []})
 
@@ -50,7 +53,7 @@ def start(
             informers = Informers(
                 client,
                 world.intake,
-                custom={NAME},
+                custom={name},
                 changed=lambda: None,
                 rng=random.Random(1),
                 report=reports.append,
@@ -76,6 +79,14 @@ def test_scheduling_waits_until_a_custom_kind_is_listed() -> None:
         assert world.cluster.objects.custom_store(NAME).get("default/w") == WIDGET
 
     assert start(FOUND, story, slowness=0.3) == []
+
+
+def test_a_kind_of_the_core_group_needs_no_discovery() -> None:
+    async def story(informers: Informers, world: World) -> None:
+        await informers.synced()
+        assert world.cluster.objects.custom_store("configmaps").get("default/w") == WIDGET
+
+    assert start({}, story, name="configmaps") == []
 
 
 def test_a_custom_kind_that_is_not_served_is_not_waited_for() -> None:
@@ -117,9 +128,9 @@ def test_what_a_plugin_says_it_reads_is_watched() -> None:
         resources = (f"{NAME}/v1",)
 
         def interests(self) -> tuple[Interest, ...]:
-            return (Interest("gadgets.example.com", Action.ALL),)
+            return (Interest("gadgets.example.com", Action.ALL), Interest("configmaps", Action.ALL))
 
         def score_node(self, _cycle: Cycle, _node: NodeInfo) -> int:
             return 0
 
-    assert custom_kinds([make_runtime(Cluster(), Reader)]) == {NAME, "gadgets.example.com"}
+    assert custom_kinds([make_runtime(Cluster(), Reader)]) == {NAME, "gadgets.example.com", "configmaps"}

@@ -79,6 +79,17 @@ def test_what_plugins_declare_is_what_the_role_allows(plugins: str, expected: se
     assert cluster_role(plugins) - cluster_role("preFilter: {}") == expected
 
 
+def test_a_config_map_that_a_plugin_reads_may_be_watched(tmp_path: Path) -> None:
+    plugin = tmp_path / "weighed.py"
+    plugin.write_text(
+        "from podium import Plugin\nclass Weighed(Plugin):\n    resources = ('configmaps/v1',)\n"
+        "    def score_node(self, cycle, node): return 0\n"
+    )
+    profile = "profiles: [{plugins: {multiPoint: {enabled: [{name: Weighed}]}}}]\n"
+    allowed = triples(objects(tmp_path, profile, "--plugin", str(plugin)))
+    assert {("", "configmaps", verb) for verb in READ} <= allowed
+
+
 def test_writes_are_allowed_only_to_the_plugins_that_make_them() -> None:
     bare = cluster_role(f"multiPoint: {{{NOTHING_ELSE}}}, {BARE}")
     assert cluster_role("preFilter: {}") - bare == DEFAULT_WRITES

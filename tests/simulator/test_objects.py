@@ -44,6 +44,8 @@ def test_a_gang_is_placed_whole_or_waits_whole(cpu: int, ended: int, pending: in
 def test_kinds_of_kubernetes_are_no_custom_resources() -> None:
     text = GROUP + "---\napiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: a}\n"
     assert [each.resource for each in read_custom(text, "f")] == ["podgroups.scheduling.x-k8s.io"]
+    text += "".join(f"---\napiVersion: v1\nkind: {kind}\nmetadata: {{name: a}}\n" for kind in ("Secret", "ConfigMap"))
+    assert [each.resource for each in read_custom(text, "f")] == ["podgroups.scheduling.x-k8s.io", "configmaps"]
 
 
 def test_a_custom_resource_without_a_name_is_told() -> None:

@@ -300,6 +300,38 @@ class NeedsWidget(Plugin):
         return [Interest("widgets.example.com", Action.ADD)]
 
 
+class Weighed(Plugin):
+    """Scores by the ConfigMap kube-system/weights, and waits for it."""
+
+    resources = ("configmaps/v1",)
+
+    def pre_filter(self, cycle: Cycle) -> Status | None:
+        return None if self.weights() else Status.unresolvable("no weights")
+
+    def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
+        return int(self.weights().get(node.name, "0"))
+
+    def weights(self) -> dict[str, str]:
+        found = self.handle.cluster.objects.custom_store("configmaps").get("kube-system/weights")
+        return {} if found is None else found.get("data", {})
+
+    def interests(self) -> Iterable[Interest]:
+        return [Interest(Resource.CONFIG_MAP, Action.ADD | Action.UPDATE, hint=self.is_it)]
+
+    def is_it(self, pod: Pod, before: Any, after: Any) -> bool:
+        return bool(after["metadata"]["name"] == "weights")
+
+
+def test_a_config_map_is_read_and_waited_for() -> None:
+    manifest = "{apiVersion: v1, kind: ConfigMap, metadata: {name: NAME, namespace: kube-system}, data: {b: '90'}}"
+    cluster = TrialCluster(Weighed, objects=[node("a"), node("b")])
+    assert "no weights" in cluster.place(pod()).message
+    cluster.add(manifest.replace("NAME", "others"))
+    assert cluster.advance(60) == []
+    cluster.add(manifest.replace("NAME", "weights"))
+    assert [each.scores("Weighed") for each in cluster.advance(60)] == [{"a": 0, "b": 90}]
+
+
 def test_custom_resources_of_any_kind_come_and_go() -> None:
     cluster = TrialCluster(NeedsWidget, objects=[node("a")])
     assert "no widget" in cluster.place(pod()).message

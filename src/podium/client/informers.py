@@ -14,15 +14,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
-import msgspec
-
 from podium.client.client import Client
+from podium.client.discovery import NoSuchKindError, find_resource
 from podium.client.errors import ApiError, ClientError
 from podium.client.kinds import RESOURCES, WATCHED
 from podium.client.reflector import Reflector
 from podium.client.resource import ApiResource
 from podium.config.feature_gates import Gate
 from podium.engine.intake import Intake
+from podium.framework.kinds import is_plain
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Node, Pod, PodGroup
 from podium.kube.bounds import UNDECODABLE
@@ -148,17 +148,14 @@ class Informers:
 
     async def _find_custom(self, name: str) -> ApiResource[Any]:
         """Where the API server serves "plural.group", at the version it prefers."""
-        plural, _, group = name.partition(".")
+        group = name.partition(".")[2]
         reported = False
         while True:
             answered = True
             try:
-                answer = await self._client.get(f"/apis/{group}")
-                version = msgspec.json.decode(answer)["preferredVersion"]["groupVersion"]
-                listed = msgspec.json.decode(await self._client.get(f"/apis/{version}"))
-                if any(each["name"] == plural for each in listed["resources"]):
-                    return ApiResource(f"/apis/{version}/{plural}", None)
-                problem = f"the API server has no {plural} in {version}"
+                return await find_resource(self._client, name)
+            except NoSuchKindError as error:
+                problem = str(error)
             except ApiError as error:
                 problem = f"the API server does not serve {group}" if error.not_found else str(error)
                 answered = error.final
@@ -190,8 +187,8 @@ def watched_kinds(runtimes: Iterable[ProfileRuntime]) -> list[ApiResource[Any]]:
 
 
 def custom_kinds(runtimes: Iterable[ProfileRuntime]) -> set[str]:
-    """The custom resources ("plural.group") that plugins of these profiles want to hear of."""
-    return {name for runtime in runtimes for name in _resources_of(runtime) if _is_custom(name)}
+    """The custom resources ("plural.group"), and the like of the core group, that plugins of these profiles read."""
+    return {name for runtime in runtimes for name in _resources_of(runtime) if is_plain(name)}
 
 
 def _resources_of(runtime: ProfileRuntime) -> Iterator[str]:
@@ -199,8 +196,3 @@ def _resources_of(runtime: ProfileRuntime) -> Iterator[str]:
         yield from (resource.partition("/")[0] for resource in plugin.resources)
         for interest in plugin.interests() or ():
             yield interest.resource
-
-
-def _is_custom(resource: str) -> bool:
-    """Whether it is written "plural.group": built-in kinds are "Kind" or "group/Kind"."""
-    return "." in resource and "/" not in resource

@@ -54,7 +54,10 @@ _ACTION_LABELS: dict[int, str] = {
 
 
 class Resource:
-    """Names of the kinds events speak of; a custom resource goes by its "plural.group"."""
+    """Names of the kinds events speak of; a custom resource goes by its "plural.group".
+
+    The last three are read like custom resources: as they were written, and only where a plugin names them.
+    """
 
     ANY = "*"
     POD = "Pod"
@@ -74,6 +77,9 @@ class Resource:
     RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
     DEVICE_CLASS = "resource.k8s.io/DeviceClass"
     RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
+    CONFIG_MAP = "configmaps"
+    LIMIT_RANGE = "limitranges"
+    RESOURCE_QUOTA = "resourcequotas"
 
 
 class Event(NamedTuple):

@@ -13,12 +13,15 @@ from typing import Any
 import msgspec
 
 from podium.client import RESOURCES, ApiError, ApiResource, Client
+from podium.client.discovery import NoSuchKindError, find_resource
 from podium.client.listing import list_all
 from podium.client.reading import Reader
 from podium.config.feature_gates import NO_GATES, Gate, Gates
 from podium.framework import Plugin
 from podium.kube import CustomObject, KubeObject, Node, Pod, PodGroup
-from podium.kube.custom_object import CUSTOM_KINDS
+from podium.kube.bounds import UNDECODABLE
+from podium.kube.custom_object import ThirdPartyObject
+from podium.kube.meta import ObjectMeta
 
 
 async def fetch_objects(client: Client, tell: Callable[[str], None], gates: Gates = NO_GATES) -> list[KubeObject]:
@@ -33,14 +36,19 @@ async def fetch_objects(client: Client, tell: Callable[[str], None], gates: Gate
 async def fetch_custom_objects(
     client: Client, plugins: Iterable[type[Plugin]], tell: Callable[[str], None]
 ) -> list[CustomObject]:
-    """The custom resources that these plugins read, as far as the server has them."""
-    wanted = {resource.partition("/")[0] for plugin in plugins for resource in plugin.resources}
+    """What these plugins read as it is written, as far as the server has it."""
     found: list[CustomObject] = []
-    for (version, kind), name in CUSTOM_KINDS.items():
-        if name in wanted:
-            resource: ApiResource[Any] = ApiResource(f"/apis/{version}/{name.partition('.')[0]}", None)
-            items = await _listed(client, resource, tell)
-            found += [msgspec.convert({**item, "apiVersion": version, "kind": kind}, CustomObject) for item in items]
+    for name in sorted({resource.partition("/")[0] for plugin in plugins for resource in plugin.resources}):
+        try:
+            resource = await find_resource(client, name)
+        except (NoSuchKindError, ApiError, *UNDECODABLE, LookupError, TypeError) as error:
+            if isinstance(error, ApiError) and not (error.forbidden or error.not_found):
+                raise
+            tell(f"{name} are left out: {error if isinstance(error, NoSuchKindError) else 'the API server has none'}")
+            continue
+        for item in await _listed(client, resource, tell):
+            metadata = msgspec.convert(item["metadata"], ObjectMeta)
+            found.append(ThirdPartyObject(metadata=metadata, plural_group=name, whole=item))
     return found
 
 

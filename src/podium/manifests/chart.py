@@ -102,8 +102,7 @@ def _rules_of(plugin: type[Plugin]) -> list[JsonObject]:
         if RESOURCES[kind] not in WATCHED:
             found.allow(RESOURCES[kind].group, RESOURCES[kind].plural, "list", "watch")
     for resource in plugin.resources:
-        plural, _, group = resource.partition("/")[0].partition(".")
-        found.allow(group, plural, "list", "watch")
+        found.allow_watching(resource.partition("/")[0])
     for write in writes_of(plugin):
         for group, name, verb in WRITES[write]:
             found.allow(group, name, verb)

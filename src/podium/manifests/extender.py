@@ -147,6 +147,9 @@ def process_rights(agents: Sequence[Agent], registry: Registry, settings: Extend
     found = Rights()
     for resource in (*watched, *([PODS] if config_maps else [])):
         found.allow(resource.group, resource.plural, "list", "watch")
+    for plugin in plugins:
+        for name_read in plugin.resources:
+            found.allow_watching(name_read.partition("/")[0])
     # kube-scheduler's own role allows it to create leases, and to keep that of its own name.
     found.allow_named(settings.namespace, "coordination.k8s.io", "leases", name, "get", "update")
     for config_map_name in config_maps:

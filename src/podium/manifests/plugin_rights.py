@@ -58,8 +58,7 @@ def allow_plugins(rights: Rights, config: SchedulerConfig, registry: Registry, *
     for resource in watched_kinds(runtimes):
         rights.allow(resource.group, resource.plural, "list", "watch")
     for name in custom_kinds(runtimes):
-        plural, _, group = name.partition(".")
-        rights.allow(group, plural, "list", "watch")
+        rights.allow_watching(name)
     if any(getattr(getattr(series, "source", None), "kind", "") == "metrics-server" for series in load.followed):
         rights.allow("metrics.k8s.io", "nodes", "list")
     for place in experience.learners:

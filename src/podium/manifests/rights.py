@@ -32,6 +32,11 @@ class Rights:
         """Allow verbs on a resource, in all namespaces."""
         self._everywhere.setdefault((group, resource), set()).update(verbs)
 
+    def allow_watching(self, name: str) -> None:
+        """Allow listing and watching a kind that plugins call "plural.group"; one of the core group has no group."""
+        plural, _, group = name.partition(".")
+        self.allow(group, plural, "list", "watch")
+
     def allow_named(self, namespace: str, group: str, resource: str, name: str, *verbs: str) -> None:
         """Allow verbs on one object. Its creation cannot be limited to a name: it is allowed in the namespace."""
         rules = self._within.setdefault(namespace, {})

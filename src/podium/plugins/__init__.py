@@ -10,6 +10,7 @@ import importlib
 from collections.abc import Iterable
 from importlib.metadata import entry_points
 
+from podium.framework.kinds import wrong_kinds
 from podium.framework.misspelt import misspelt
 from podium.framework.plugin import Plugin
 from podium.plugins.plugin_source import PluginLoadError, described, load_source, source_of
@@ -119,7 +120,7 @@ def register(registry: dict[str, type[Plugin]], found: object, source: str) -> t
     """Add a plugin; `source` is what it came from, for messages."""
     if not (isinstance(found, type) and issubclass(found, Plugin)):
         raise PluginLoadError(f"{source} is not a Plugin class; derive it from podium.Plugin")
-    mistakes = list(misspelt(found))
+    mistakes = [*misspelt(found), *wrong_kinds(found)]
     if mistakes:
         raise PluginLoadError(f"{source}: {'; '.join(mistakes)}")
     known = registry.get(found.name)

@@ -58,9 +58,9 @@ def read_custom(text: str, source: str) -> Iterator[CustomItem]:
         value = msgspec.json.decode(document.data)
         for item in value.get("items") or () if str(value.get("kind", "")).endswith("List") else (value,):
             group, _, version = str(item.get("apiVersion", "")).rpartition("/")
-            known = CUSTOM_KINDS.get((f"{group}/{version}", str(item.get("kind", ""))))
-            builtin = group.endswith(".k8s.io") and not group.endswith(".x-k8s.io")
-            if not version or "." not in group or (builtin and known is None):
+            known = CUSTOM_KINDS.get((str(item.get("apiVersion", "")), str(item.get("kind", ""))))
+            builtin = "." not in group or (group.endswith(".k8s.io") and not group.endswith(".x-k8s.io"))
+            if not version or (builtin and known is None):
                 continue
             metadata = item.get("metadata") or {}
             if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str) or not metadata["name"]:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from podium.framework.answers import describe
 from podium.framework.events import Action, Concerns, Event, Hint, Interest, Resource
 from podium.framework.extender import EXTENDER
+from podium.framework.kinds import wrong_interest
 from podium.framework.plugin import Plugin
 from podium.framework.plugin_failures import OnPluginFailure, PluginFailure, ignore_failure
 from podium.framework.queued import QueuedPod
@@ -103,6 +104,9 @@ def _registered(plugin: Plugin) -> list[Interest] | None:
         for each in interests:
             if not isinstance(each, Interest):
                 raise PluginError(f"interests must give Interests, got {type(each).__name__}")
+            wrong = wrong_interest(each.resource)
+            if wrong is not None:
+                raise PluginError(f"interests: {wrong}")
     except Exception as error:  # whatever the plugin raises
         raise PluginError(f'initializing plugin "{plugin.name}": {describe(error)}') from error
     return interests
