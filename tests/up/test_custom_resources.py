@@ -8,6 +8,7 @@ from podium.apiserver.api import EmbeddedApi
 from podium.controllers.crds import definitions
 from podium.framework import ManualClock
 from podium.up.creation import create, install_definitions
+from podium.up.manifests import Manifest
 from podium.up.quotas import QuotaUse, quotas_in_use
 from tests.apiserver.kubectl import Kubectl, comparable, printed
 from tests.controllers.test_on_a_cluster import install, start
@@ -87,7 +88,7 @@ def test_the_fullest_resource_of_a_quota_is_shown() -> None:
     spec = {"min": {"cpu": 2}, "max": {"cpu": 4, "memory": "8Gi"}}
     for name, used in (("a", {"cpu": "1", "memory": "6Gi"}), ("b", {"cpu": "4"})):
         quota = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "ElasticQuota", "metadata": {"name": name}}
-        create(api, [{**quota, "spec": spec}])
+        create(api, [Manifest(SAMPLES, {**quota, "spec": spec})])
         kind = api.kinds.by_kind("scheduling.x-k8s.io/v1alpha1", "ElasticQuota")
         assert kind is not None
         stored = next(each for each in api.list(kind) if each["metadata"]["name"] == name)

@@ -10,11 +10,11 @@ POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\n"
 
 
 def names(path: Path) -> list[str]:
-    return [obj["metadata"]["name"] for obj in read_workload(path)]
+    return [each.name for each in read_workload(path)]
 
 
 def test_the_sample_has_every_kind_of_workload_and_one_pod_that_fits_nowhere() -> None:
-    kinds = {obj["kind"] for obj in read_workload(SAMPLE)}
+    kinds = {each.obj["kind"] for each in read_workload(SAMPLE)}
     assert kinds >= {"Deployment", "StatefulSet", "DaemonSet", "Job", "Pod", "Namespace", "PriorityClass"}
 
 

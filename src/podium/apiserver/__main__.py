@@ -9,6 +9,7 @@ from pathlib import Path
 import uvloop
 
 from podium.apiserver.api import EmbeddedApi
+from podium.apiserver.errors import StorageError
 from podium.apiserver.http.server import ApiServer, PortInUseError
 from podium.apiserver.store.database import Database, DatabaseError
 from podium.framework.clock import SystemClock
@@ -38,6 +39,8 @@ def main() -> None:
     try:
         database = None if arguments.data is None else Database(arguments.data)
         uvloop.run(serve(arguments.port, arguments.seed, database))
+    except StorageError as error:
+        raise SystemExit(error.sentence) from None
     except (PortInUseError, DatabaseError) as error:
         raise SystemExit(str(error)) from None
 

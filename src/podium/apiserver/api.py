@@ -55,7 +55,7 @@ class EmbeddedApi:
     ) -> None:
         if database is not None:
             # The same seed must not give again the uids that are in the file.
-            rng = random.Random(f"{rng.getrandbits(64)} after revision {database.revision()}")
+            rng = random.Random(f"{rng.getrandbits(64)} after revision {database.revision}")
         self.clock = clock
         self.kinds = Kinds((*BUILT_IN, *gated_kinds))
         self.store = ObjectStore(history=history)
@@ -68,7 +68,7 @@ class EmbeddedApi:
         custom_kinds.follow(self.context)
         if database is not None:
             self._load(database, custom=True)
-            database.follow(self.store)
+            self.store.journal = database
         if bootstrap:
             self.bootstrap()
 
@@ -91,7 +91,8 @@ class EmbeddedApi:
         manager: str = "",
     ) -> JsonObject:
         """Create the object in `namespace`, or in the one its metadata names, or in "default"."""
-        space = namespace or (obj.get("metadata") or {}).get("namespace") or "default"
+        metadata = obj.get("metadata")
+        space = namespace or (isinstance(metadata, dict) and metadata.get("namespace")) or "default"
         options = WriteOptions(dry_run=dry_run, field_validation=field_validation, manager=manager)
         return storage_form.decoded(create(self.context, kind, copied(obj), space, options), kind)
 
@@ -174,10 +175,9 @@ class EmbeddedApi:
         """Delete the pod unless a PodDisruptionBudget forbids that now (429)."""
         evict(self.context, namespace, name, body or {}, dry_run=dry_run)
 
-    async def committed(self) -> None:
-        """Return when everything written so far would survive a crash, as far as this API promises that."""
-        if self.database is not None:
-            await self.database.committed()
+    def writable(self) -> bool:
+        """Whether writes can succeed."""
+        return self.database is None or self.database.writable()
 
     def _load(self, database: Database, *, custom: bool) -> None:
         """Take in what was stored: custom kinds are known only after their definitions."""
@@ -186,7 +186,7 @@ class EmbeddedApi:
             kind = self.kinds.by_kind(row.api_version, row.kind)
             if kind is not None and kind.custom == custom:
                 found.append((kind, row.raw))
-        self.store.load(database.revision(), found)
+        self.store.load(database.revision, found)
 
 
 def copied(obj: Any) -> Any:

@@ -64,6 +64,15 @@ class StatusError(Exception):
         return found
 
 
+class StorageError(StatusError):
+    """A write that could not be stored and has therefore not happened. It may succeed later."""
+
+    def __init__(self, message: str) -> None:
+        details = {"causes": [{"message": message}]}
+        super().__init__(500, "InternalError", f"Internal error occurred: {message}", details)
+        self.sentence = message
+
+
 def not_found(kind: Kind, name: str) -> StatusError:
     return StatusError(404, "NotFound", f'{kind.qualified} "{name}" not found', _resource(kind, name))
 

@@ -6,7 +6,7 @@ of a custom resource.
 """
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 from urllib.parse import quote
 
@@ -42,6 +42,8 @@ class Kind(msgspec.Struct, frozen=True, dict=True, cache_hash=True):
     verbs: tuple[str, ...] = ALL_VERBS
     collection: str = ""
     custom: bool = False
+    inert: bool = False
+    """Whether nothing in an embedded cluster acts on it: it is stored, and that is all."""
 
     @cached_property
     def api_version(self) -> str:
@@ -144,6 +146,7 @@ def _kind(
     cluster: bool = False,
     verbs: tuple[str, ...] = ALL_VERBS,
     collection: str = "",
+    inert: bool = False,
 ) -> Kind:
     group, _, version = where.rpartition("/")
     kind, plural = names.split()
@@ -159,8 +162,11 @@ def _kind(
         parts,
         verbs,
         collection,
+        inert=inert,
     )
 
+
+_inert = partial(_kind, inert=True)
 
 _WITHOUT_COLLECTION_DELETE: Final = tuple(verb for verb in ALL_VERBS if verb != "deletecollection")
 
@@ -182,6 +188,7 @@ BUILT_IN: Final[tuple[Kind, ...]] = (
     _kind("v1", "Node nodes", STATUS, short="no", cluster=True),
     _kind("v1", "PersistentVolumeClaim persistentvolumeclaims", STATUS, short="pvc"),
     _kind("v1", "PersistentVolume persistentvolumes", STATUS, short="pv", cluster=True),
+    _inert("v1", "PodTemplate podtemplates"),
     _kind("v1", "Pod pods", *_POD_PARTS, short="po", categories="all"),
     _kind("v1", "ReplicationController replicationcontrollers", SCALE, STATUS, short="rc", categories="all"),
     _kind("v1", "ResourceQuota resourcequotas", STATUS, short="quota"),
@@ -202,7 +209,18 @@ BUILT_IN: Final[tuple[Kind, ...]] = (
     ),
     _kind("authorization.k8s.io/v1", "SelfSubjectRulesReview selfsubjectrulesreviews", cluster=True, verbs=ONLY_CREATE),
     _kind("authorization.k8s.io/v1", "SubjectAccessReview subjectaccessreviews", cluster=True, verbs=ONLY_CREATE),
+    _inert(
+        "autoscaling/v2",
+        "HorizontalPodAutoscaler horizontalpodautoscalers",
+        STATUS,
+        short="hpa",
+        categories="all",
+    ),
+    _inert("batch/v1", "CronJob cronjobs", STATUS, short="cj", categories="all"),
     _kind("batch/v1", "Job jobs", STATUS, categories="all"),
+    _inert("networking.k8s.io/v1", "IngressClass ingressclasses", cluster=True),
+    _inert("networking.k8s.io/v1", "Ingress ingresses", STATUS, short="ing"),
+    _inert("networking.k8s.io/v1", "NetworkPolicy networkpolicies", short="netpol"),
     _kind("policy/v1", "PodDisruptionBudget poddisruptionbudgets", STATUS, short="pdb"),
     _kind("rbac.authorization.k8s.io/v1", "ClusterRoleBinding clusterrolebindings", cluster=True),
     _kind("rbac.authorization.k8s.io/v1", "ClusterRole clusterroles", cluster=True),
@@ -214,6 +232,15 @@ BUILT_IN: Final[tuple[Kind, ...]] = (
     _kind("storage.k8s.io/v1", "StorageClass storageclasses", short="sc", cluster=True),
     _kind("storage.k8s.io/v1", "VolumeAttachment volumeattachments", STATUS, cluster=True),
     _kind("storage.k8s.io/v1", "VolumeAttributesClass volumeattributesclasses", short="vac", cluster=True),
+    *(
+        _inert("admissionregistration.k8s.io/v1", names, *parts, categories="api-extensions", cluster=True)
+        for names, *parts in (
+            ("MutatingWebhookConfiguration mutatingwebhookconfigurations",),
+            ("ValidatingAdmissionPolicy validatingadmissionpolicies", STATUS),
+            ("ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings",),
+            ("ValidatingWebhookConfiguration validatingwebhookconfigurations",),
+        )
+    ),
     _kind(
         "apiextensions.k8s.io/v1",
         "CustomResourceDefinition customresourcedefinitions",

@@ -43,8 +43,15 @@ def with_default_devices(args: Sequence[str]) -> list[str]:
 
 def up(
     nodes: Annotated[
-        int, typer.Option("--nodes", metavar="N", min=0, max=100_000, help="How many nodes, in three zones.")
-    ] = 12,
+        int | None,
+        typer.Option(
+            "--nodes",
+            metavar="N",
+            min=0,
+            max=100_000,
+            help="How many nodes, in three zones; else 12, or those in the file of --data.",
+        ),
+    ] = None,
     config: Annotated[
         str | None,
         typer.Option(
@@ -68,7 +75,7 @@ def up(
         typer.Option(
             "--workload",
             metavar="PATH",
-            help=f'A file or folder of manifests; else a sample; "{NO_WORKLOAD}": nothing.',
+            help=f'A file or folder of manifests; else a sample for a new cluster; "{NO_WORKLOAD}": nothing.',
         ),
     ] = None,
     speed: Annotated[
@@ -79,7 +86,9 @@ def up(
     ] = 7070,
     data: Annotated[
         str | None,
-        typer.Option("--data", metavar="FILE", help="Keep everything in this SQLite file; else only in memory."),
+        typer.Option(
+            "--data", metavar="FILE", help="Keep everything in this SQLite file, and go on with what is in it."
+        ),
     ] = None,
     qos_port: QosPortOption = 10000,
     reload: Annotated[
@@ -119,7 +128,7 @@ def up(
         raise InputError("--reload takes in changes of --plugin and --config; give one of them")
     options = UpOptions(
         nodes=nodes,
-        workload=_manifests(workload, devices),
+        workload=_manifests(workload),
         devices=_devices(devices),
         speed=speed,
         port=port,
@@ -132,15 +141,15 @@ def up(
     raise typer.Exit(_run(settings, registry, options, _screen(view and terminal)))
 
 
-def _manifests(workload: str | None, devices: str | None) -> "list[Manifest]":
-    from podium.up.manifests import DEVICE_SAMPLE, SAMPLE, WorkloadError, read_workload
+def _manifests(workload: str | None) -> "list[Manifest] | None":
+    from podium.up.manifests import WorkloadError, read_workload
 
+    if not workload:
+        return None
     if workload == NO_WORKLOAD:
         return []
     try:
-        if workload:
-            return read_workload(Path(workload))
-        return read_workload(SAMPLE) + (read_workload(DEVICE_SAMPLE) if devices is not None else [])
+        return read_workload(Path(workload))
     except WorkloadError as error:
         raise InputError(f"--workload {error}") from None
 
@@ -195,6 +204,7 @@ def _screen(view: bool) -> "Screen":
 
 
 def _run(config: "SchedulerConfig", registry: "Registry", options: "UpOptions", screen: "Screen") -> int:
+    from podium.apiserver.errors import StorageError
     from podium.up.cluster import up as run_cluster
     from podium.up.errors import UpError
 
@@ -202,3 +212,5 @@ def _run(config: "SchedulerConfig", registry: "Registry", options: "UpOptions", 
         return run_to_end(run_cluster(config, registry, options, screen))
     except UpError as error:
         raise InputError(str(error)) from None
+    except StorageError as error:
+        raise InputError(f"--data {error.sentence}") from None

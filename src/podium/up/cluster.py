@@ -35,17 +35,17 @@ from podium.live.assembly import RunOptions, build_process
 from podium.serving.endpoints.options import ServingOptions
 from podium.serving.qos_page import PORT as QOS_PORT
 from podium.serving.signals import stop_on_signals
-from podium.up.creation import create, install_definitions
+from podium.up.creation import Created, create, install_definitions
 from podium.up.demonstration import demonstrate
 from podium.up.errors import UpError
 from podium.up.kubeconfig import write_kubeconfig
-from podium.up.manifests import Manifest
+from podium.up.manifests import Manifest, sample_workload
 from podium.up.picture import Picture, take_picture
 from podium.up.pod_tracker import PodTracker
 from podium.up.process_age import process_age
 from podium.up.quotas import quotas_in_use
 from podium.up.reload import Sources, take_in_changes
-from podium.up.sample_nodes import sample_shapes
+from podium.up.sample_nodes import SAMPLE_NODES, sample_shapes
 from podium.up.scheduler_thread import BuildScheduler, SchedulerThread
 from podium.up.screen import Screen
 
@@ -58,8 +58,10 @@ ALONE: Final = ControllerOptions(election=LeaderElection(leader_elect=False))
 class UpOptions(NamedTuple):
     """What the command line asks for."""
 
-    nodes: int
-    workload: list[Manifest]
+    nodes: int | None = None
+    """None: those of the sample, unless the file of `data` has a cluster; then those that are there."""
+    workload: list[Manifest] | None = None
+    """None: the sample, unless the file of `data` has a cluster."""
     devices: Sequence[DeviceShape] = ()
     speed: float = 1.0
     port: int = 7070
@@ -77,23 +79,30 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
     stop = stop_on_signals()
     started = time.monotonic()
     async with AsyncExitStack() as stack:
+        database = _open_database(options.data, stack)
+        goes_on = database is not None and database.revision > 0
         api = EmbeddedApi(
             clock=SystemClock(),
             rng=random.Random(),
-            database=_open_database(options.data, stack),
+            database=database,
             gated_kinds=WORKLOAD_KINDS if Gate.GENERIC_WORKLOAD in config.gates else (),
         )
         server = await _serve(api, options.port, stack)
         tracker = PodTracker(api.store, time.monotonic, screen.show_decision)
         kubelets = await stack.enter_async_context(Kubelets(api, api.clock, api.context.rng, speed=options.speed))
         await stack.enter_async_context(Controllers(api, api.clock, heartbeats=kubelets))
-        kubelets.add_nodes(sample_shapes(options.nodes))
+        if options.nodes is not None or not goes_on:
+            kubelets.add_nodes(sample_shapes(SAMPLE_NODES if options.nodes is None else options.nodes))
         devices = _add_devices(kubelets, options.devices)
         install_definitions(api)
-        created = create(api, options.workload)
+        restored = api.store.count(POD)
+        workload = options.workload
+        if workload is None:
+            workload = [] if goes_on else sample_workload(devices=bool(options.devices))
+        created = create(api, workload)
         kubeconfig = write_kubeconfig(server.url, server.port)
         stack.callback(kubeconfig.unlink, missing_ok=True)
-        screen.say(_welcome(server.url, kubeconfig, api, created, devices))
+        screen.say(_welcome(server.url, kubeconfig, api, created, devices, restored))
         run_options = RunOptions(
             user_agent="podium-up",
             serving=ServingOptions(secure_port=0),
@@ -171,16 +180,30 @@ def _add_devices(kubelets: Kubelets, shapes: Sequence[DeviceShape]) -> int:
         raise UpError(f"--devices: {error.message}") from None
 
 
-def _welcome(url: str, kubeconfig: Path, api: EmbeddedApi, created: int, devices: int) -> str:
-    restored = f", {pods} pods from before" if (pods := api.store.count(POD) - created) > 0 else ""
+def _welcome(url: str, kubeconfig: Path, api: EmbeddedApi, created: Created, devices: int, restored: int) -> str:
+    nodes = _counted(api.store.count(NODE), "node") + (f" with {_counted(devices, 'device')}" if devices else "")
+    before = f", {_counted(restored, 'pod')} from before" if restored else ""
+    inert = ", ".join(_counted(number, kind) for kind, number in created.inert.items())
     return "\n".join(
         (
-            f"{api.store.count(NODE)} nodes{f' with {devices} devices' if devices else ''} on {url}, "
-            f"{created} objects created{restored}",
+            f"{nodes} on {url}, {_counted(created.objects, 'object')} created{before}",
+            *([f"stored, but nothing here acts on them: {inert}"] if inert else []),
             f"export KUBECONFIG={kubeconfig}",
             "kubectl get pods -A -o wide",
         )
     )
+
+
+def _counted(number: int, noun: str) -> str:
+    """
+    >>> _counted(1, "node"), _counted(2, "IngressClass"), _counted(3, "NetworkPolicy")
+    ('1 node', '2 IngressClasses', '3 NetworkPolicies')
+    """
+    if number == 1:
+        return f"1 {noun}"
+    if noun.endswith("y"):
+        return f"{number} {noun[:-1]}ies"
+    return f"{number} {noun}{'es' if noun.endswith('s') else 's'}"
 
 
 async def _say_first_placed(tracker: PodTracker, screen: Screen) -> None:

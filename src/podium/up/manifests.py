@@ -6,16 +6,32 @@ need them; then everything else as written.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from podium.kube.documents import FILE, DocumentError, read_documents, read_json
 from podium.kube.files import read_file
+from podium.kube.json_object import JsonObject
 
-Manifest = dict[str, Any]
+
+class Manifest(NamedTuple):
+    """An object and the file that it is in."""
+
+    file: Path
+    obj: JsonObject
+
+    @property
+    def api_kind(self) -> tuple[str, str]:
+        """The apiVersion and the kind."""
+        return self.obj["apiVersion"], self.obj["kind"]
+
+    @property
+    def name(self) -> str:
+        metadata = self.obj.get("metadata")
+        return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+
 
 SAMPLE: Final = Path(__file__).parent.parent / "samples" / "workload.yaml"
-DEVICE_SAMPLE: Final = SAMPLE.with_name("device-workload.yaml")
-"""What is added to the sample where nodes have devices."""
+_DEVICE_SAMPLE: Final = SAMPLE.with_name("device-workload.yaml")
 _ENDINGS: Final = (".yaml", ".yml", ".json")
 _FIRST: Final = ("Namespace", "CustomResourceDefinition", "PriorityClass", "StorageClass", "DeviceClass", "Node")
 
@@ -24,13 +40,18 @@ class WorkloadError(ValueError):
     """A workload that cannot be read; the text says where and why."""
 
 
+def sample_workload(*, devices: bool = False) -> list[Manifest]:
+    """The sample, and where nodes have devices what asks for some."""
+    return read_workload(SAMPLE) + (read_workload(_DEVICE_SAMPLE) if devices else [])
+
+
 def read_workload(path: Path) -> list[Manifest]:
     """Every object of the file, or of the folder's .yaml, .yml and .json files."""
     files = _files(path)
-    found = [obj for file in files for obj in _objects(file)]
+    found = [Manifest(file, obj) for file in files for obj in _objects(file)]
     if not found:
         raise WorkloadError(f"{path}: no objects in it; give a file or a folder with Kubernetes manifests")
-    return sorted(found, key=lambda obj: _FIRST.index(obj["kind"]) if obj["kind"] in _FIRST else len(_FIRST))
+    return sorted(found, key=lambda each: _FIRST.index(each.obj["kind"]) if each.obj["kind"] in _FIRST else len(_FIRST))
 
 
 def _files(path: Path) -> list[Path]:
@@ -41,7 +62,7 @@ def _files(path: Path) -> list[Path]:
     return [path]
 
 
-def _objects(file: Path) -> Iterator[Manifest]:
+def _objects(file: Path) -> Iterator[JsonObject]:
     try:
         documents = [read_json(each.data, bounds=FILE) for each in read_documents(read_file(file), str(file))]
     except OSError as error:
@@ -52,7 +73,7 @@ def _objects(file: Path) -> Iterator[Manifest]:
         yield from _checked(document, f"{file}: document {number}")
 
 
-def _checked(document: Any, where: str) -> Iterator[Manifest]:
+def _checked(document: Any, where: str) -> Iterator[JsonObject]:
     if not isinstance(document, dict):
         raise WorkloadError(f"{where}: not an object; write apiVersion, kind and metadata")
     if document.get("kind") == "List" or (str(document.get("kind", "")).endswith("List") and "items" in document):

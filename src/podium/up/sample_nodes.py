@@ -4,6 +4,7 @@ from typing import Final
 
 from podium.apiserver.kubelets.shapes import NodeShape
 
+SAMPLE_NODES: Final = 12
 _EVERY_LARGE: Final = 4
 _EVERY_GPU: Final = 12
 _GPU_TAINT: Final = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}

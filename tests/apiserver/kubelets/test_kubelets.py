@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from podium.apiserver.errors import StorageError
 from podium.apiserver.kubelets import Kubelets, NodeShape
+from podium.apiserver.store.collection import Stored
 from tests.apiserver.embedded import Embedded, deployment, in_embedded_cluster, job, template
 
 Object = dict[str, Any]
@@ -291,3 +293,33 @@ def test_a_process_that_takes_over_a_stored_cluster_runs_its_pods_on() -> None:
             await cluster.until(lambda: cluster.phases() == {"p": "Succeeded"})
 
     in_embedded_cluster(story)
+
+
+class FullDisk:
+    """A journal on which nothing can be written."""
+
+    def put(self, stored: Stored) -> None:
+        raise StorageError("the disk is full")
+
+    remove = put
+
+
+def test_pods_and_leases_go_on_when_the_disk_has_room_again() -> None:
+    async def story(cluster: Embedded) -> None:
+        cluster.create(deployment("web", replicas=2))
+        await cluster.until(lambda: len(list(cluster.running())) == 2)
+        cluster.create(pod("late"))
+        await asyncio.sleep(0.001)  # it is bound
+        cluster.delete("Pod", next(iter(cluster.running()))["metadata"]["name"])
+        cluster.api.store.journal = FullDisk()
+        revision = cluster.api.store.revision
+        await asyncio.sleep(60)
+        assert cluster.api.store.revision == revision
+        cluster.api.store.journal = None
+        renewed = cluster.get("Lease", "node-0", "kube-node-lease")["spec"]["renewTime"]
+        await cluster.until(lambda: set(cluster.phases().values()) == {"Running"} and len(cluster.phases()) == 3)
+        await cluster.until(
+            lambda: cluster.get("Lease", "node-0", "kube-node-lease")["spec"]["renewTime"] > renewed, seconds=30
+        )
+
+    in_embedded_cluster(story, nodes=1)

@@ -1,16 +1,20 @@
 """Objects in a file: they come back, after an orderly end and after a kill, and nobody else may write them."""
 
-import asyncio
 import random
+import shutil
 import sqlite3
+import tempfile
 import threading
 from pathlib import Path
 
 import pytest
 
 from podium.apiserver.api import EmbeddedApi
+from podium.apiserver.errors import StorageError
+from podium.apiserver.http.handler import RequestHandler
 from podium.apiserver.kinds import built_in
-from podium.apiserver.store.database import Database, DatabaseError
+from podium.apiserver.messages import ApiRequest, ApiResponse
+from podium.apiserver.store.database import Database, DatabaseError, Row
 from podium.framework.clock import ManualClock
 from tests.apiserver.server import EmbeddedServer
 from tests.testbed.apiclient import ApiError
@@ -78,39 +82,122 @@ def test_custom_objects_come_back_with_their_definition(tmp_path: Path) -> None:
     closed(second)
 
 
-def test_writes_of_one_turn_share_a_commit(tmp_path: Path) -> None:
-    async def main() -> None:
-        api = opened(tmp_path / "data")
-        commits: list[str] = []
-        assert api.database is not None
-        api.database._connection.set_trace_callback(lambda text: commits.append(text) if text == "COMMIT" else None)
-        for number in range(20):
-            api.create(CONFIG_MAP, {"metadata": {"name": f"c{number}"}})
-        await api.committed()
-        assert len(commits) == 1
-        closed(api)
-
-    asyncio.run(main())
-
-
-def test_a_file_that_cannot_be_written_fails_the_request_and_is_tried_again(tmp_path: Path) -> None:
-    async def main() -> None:
-        api = opened(tmp_path / "data")
-        assert api.database is not None
-        connection = api.database._connection
-        connection.execute("PRAGMA query_only = ON")
-        api.create(CONFIG_MAP, {"metadata": {"name": "a"}})
-        with pytest.raises(DatabaseError, match="cannot be written"):
-            await api.committed()
-        connection.execute("PRAGMA query_only = OFF")
-        api.create(CONFIG_MAP, {"metadata": {"name": "b"}})
-        await api.committed()
-        closed(api)
-
-    asyncio.run(main())
+def test_what_cannot_be_written_has_not_happened(tmp_path: Path) -> None:
+    api = opened(tmp_path / "data")
+    small = api.create(CONFIG_MAP, {"metadata": {"name": "small"}})
+    assert api.database is not None
+    connection = api.database._connection
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    connection.execute(f"PRAGMA max_page_count = {pages}")  # the disk is full
+    seen: list[str] = []
+    api.store.listen(lambda change: seen.append(change.new.name))
+    revision = api.store.revision
+    large = {"metadata": {"name": "large"}, "data": {"k": "v" * 20_000}}
+    for write in (
+        lambda: api.create(CONFIG_MAP, large),
+        lambda: api.update(CONFIG_MAP, {**small, "data": large["data"]}),
+    ):
+        with pytest.raises(StorageError, match=r"data cannot be written: database or disk is full"):
+            write()
+    assert (api.list(CONFIG_MAP, "default"), seen, api.store.revision) == ([small], [], revision)
+    assert status_of(api, "/readyz") == status_of(api, "/readyz/etcd") == 500
+    assert status_of(api, "/livez") == 200
+    connection.execute("PRAGMA query_only = ON")
+    with pytest.raises(StorageError):
+        api.delete(CONFIG_MAP, "default", "small")
+    connection.execute("PRAGMA query_only = OFF")
+    assert api.list(CONFIG_MAP, "default") == [small]
+    connection.execute(f"PRAGMA max_page_count = {pages + 100}")
+    assert status_of(api, "/readyz") == 200
+    made = api.create(CONFIG_MAP, large)
+    closed(api)
     again = opened(tmp_path / "data")
-    assert [each["metadata"]["name"] for each in again.list(CONFIG_MAP, "default")] == ["a", "b"]
+    assert again.list(CONFIG_MAP, "default") == [made, small]
     closed(again)
+
+
+def test_versions_never_go_back_after_a_kill(tmp_path: Path) -> None:
+    api = opened(tmp_path / "data")
+    for name in ("a", "b"):
+        api.create(CONFIG_MAP, {"metadata": {"name": name}})
+    revisions = [copied_while_open(tmp_path).store.revision]
+    api.delete(CONFIG_MAP, "default", "b")
+    revisions.append(copied_while_open(tmp_path).store.revision)
+    assert revisions == [api.store.revision - 1, api.store.revision]
+    closed(api)
+
+
+def copied_while_open(folder: Path) -> EmbeddedApi:
+    """The API of a copy of the file as it is now, which is what a kill leaves."""
+    copy = Path(tempfile.mkdtemp(dir=folder))
+    for file in folder.glob("data*"):
+        shutil.copy(file, copy)
+    api = opened(copy / "data")
+    closed(api)
+    return api
+
+
+def status_of(api: EmbeddedApi, path: str) -> int:
+    answer = RequestHandler(api).handle(ApiRequest("GET", path))
+    assert isinstance(answer, ApiResponse)
+    return answer.status
+
+
+def test_a_file_that_is_cut_or_has_any_page_overwritten_is_refused(tmp_path: Path) -> None:
+    """Unless nothing is lost by it: then everything is there."""
+    api = opened(tmp_path / "whole")
+    for number in range(40):
+        api.create(CONFIG_MAP, {"metadata": {"name": f"c{number}"}, "data": {"k": f"{number}" * 1500}})
+    closed(api)
+    whole = (tmp_path / "whole").read_bytes()
+    expected = content(tmp_path / "whole")
+    page = 4096
+    starts = range(0, len(whole), page)
+    variants = [
+        whole[:at] + junk + whole[at + page :]
+        for junk in (bytes(page), b"x" * page, whole[page : 2 * page])
+        for at in starts
+    ]
+    variants += [whole[:size] for size in (100, 600, 5000, len(whole) - 100, len(whole) - page)]
+    refused = 0
+    for variant in variants:
+        damaged = tmp_path / "damaged"
+        damaged.write_bytes(variant)
+        try:
+            assert content(damaged) == expected
+        except DatabaseError as error:
+            refused += 1
+            assert str(error).startswith(f"{damaged} ")
+            assert "\n" not in str(error)
+        for each in tmp_path.glob("damaged*"):
+            each.unlink()
+    assert refused > 2 * len(starts)
+
+
+def content(path: Path) -> list[Row]:
+    database = Database(path)
+    try:
+        return sorted(database.rows())
+    finally:
+        database.close()
+
+
+def test_a_file_of_the_first_format_is_read_and_gets_checksums(tmp_path: Path) -> None:
+    api = opened(tmp_path / "data")
+    api.create(CONFIG_MAP, {"metadata": {"name": "a"}})
+    revision = api.store.revision
+    closed(api)
+    old = sqlite3.connect(tmp_path / "data")
+    old.execute("ALTER TABLE objects DROP COLUMN checksum")
+    old.execute("PRAGMA user_version = 1")
+    old.close()
+    again = opened(tmp_path / "data")
+    assert again.store.revision == revision
+    again.create(CONFIG_MAP, {"metadata": {"name": "b"}})
+    closed(again)
+    third = opened(tmp_path / "data")
+    assert [each["metadata"]["name"] for each in third.list(CONFIG_MAP, "default")] == ["a", "b"]
+    closed(third)
 
 
 def test_a_second_process_is_told_that_the_file_is_in_use(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.apiserver.errors import StorageError
 from podium.apiserver.kinds import NODE, POD, built_in
 from podium.apiserver.store.collection import ForgottenError, ObjectChange
 from podium.apiserver.store.object_store import ObjectStore
@@ -54,6 +55,20 @@ def test_a_listener_that_writes_hears_of_it_after_everybody_has_heard_of_the_fir
     store.listen(lambda change: heard.append(f"other {change.new.name}"))
     store.put(CONFIG_MAP, obj("a"))
     assert heard == ["writer a", "other a", "writer b", "other b"]
+
+
+def test_a_listener_whose_own_write_fails_keeps_nothing_from_the_others() -> None:
+    store = ObjectStore()
+    heard: list[str] = []
+
+    def fail(change: ObjectChange) -> None:
+        raise StorageError("the disk is full")
+
+    store.listen(fail)
+    store.listen(lambda change: heard.append(change.new.name))
+    with pytest.raises(StorageError):
+        store.put(CONFIG_MAP, obj("a"))
+    assert heard == ["a"]
 
 
 def test_a_listener_of_one_kind_hears_only_of_it_until_it_stops() -> None:

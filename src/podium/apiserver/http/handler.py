@@ -27,7 +27,7 @@ class RequestHandler:
 
     def __init__(self, api: EmbeddedApi) -> None:
         self._api = api
-        self._discovery = Discovery(api.kinds)
+        self._discovery = Discovery(api.kinds, api.writable)
 
     def handle(self, request: ApiRequest) -> ApiResponse | WatchRequest:
         """The answer to any request; never raises."""

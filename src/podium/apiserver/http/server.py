@@ -20,11 +20,10 @@ from typing import Final
 from aiohttp import HttpVersion11, hdrs, web
 
 from podium.apiserver.api import EmbeddedApi
-from podium.apiserver.errors import StatusError, internal_error, too_large, too_slow
+from podium.apiserver.errors import StatusError, too_large, too_slow
 from podium.apiserver.http.handler import RequestHandler, failure
 from podium.apiserver.http.warnings import warning_headers
 from podium.apiserver.messages import ApiRequest, ApiResponse
-from podium.apiserver.store.database import DatabaseError
 from podium.apiserver.store.watcher import Watcher, WatchRequest
 from podium.serving.browser_guard import BrowserGuard
 
@@ -135,12 +134,7 @@ class ApiServer:
         )
         if isinstance(found, WatchRequest):
             return await self._watch(http, found)
-        if method not in _WITHOUT_BODY:
-            try:
-                await self._api.committed()
-            except DatabaseError as error:
-                return _written(failure(internal_error(str(error))))
-        elif method == "GET" and len(found.body) > GZIP_FROM:
+        if method == "GET" and len(found.body) > GZIP_FROM:
             return await self._in_pieces(http, found, zipped="gzip" in headers.get(hdrs.ACCEPT_ENCODING, ""))
         return _written(found)
 

@@ -31,6 +31,7 @@ from podium.kube.pod import Pod
 EMBEDDED = "podium.dev/embedded-node"
 """The annotation by which a process that takes over a stored cluster knows its nodes; its value is their number."""
 
+_DIGITS = 9
 _NODE_NAME = SELECTABLE["pods"].index("spec.nodeName")
 _PHASE = SELECTABLE["pods"].index("status.phase")
 
@@ -121,7 +122,7 @@ class Kubelets:
             return
         node = decode_json(Node, stored.raw)
         noted = node.annotations.get(EMBEDDED, "")
-        index = int(noted) if noted.isdigit() else self._number
+        index = int(noted) if noted.isdecimal() and len(noted) <= _DIGITS else self._number
         self._number = max(self._number, index + 1)
         self.machines[name] = Machine(node, index)
 

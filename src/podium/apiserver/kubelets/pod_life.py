@@ -7,12 +7,11 @@ grace period. A pod on a stopped node takes its next step when the node is back.
 
 from __future__ import annotations
 
-import contextlib
 import random
 from collections.abc import Callable
 
 from podium.apiserver.api import EmbeddedApi
-from podium.apiserver.errors import StatusError
+from podium.apiserver.errors import StatusError, StorageError
 from podium.apiserver.event_recorder import ComponentEventRecorder
 from podium.apiserver.kinds import POD
 from podium.apiserver.kubelets import pod_status
@@ -163,8 +162,8 @@ class PodLives:
         if self._clock.now() - run.started_at > FORGIVEN_AFTER:
             run.restarts = 0
         wait = min(LAST_BACKOFF, FIRST_BACKOFF * 2.0 ** min(run.restarts, 10))
-        run.restarts += 1
         if self._write(machine, run, lambda pod, time: pod_status.crashed(pod, time, code, wait)):
+            run.restarts += 1
             self._plan(machine, run, wait / self._speed, self._begin)
 
     def _plan_deadline(self, machine: Machine, run: PodRun, seconds: float) -> None:
@@ -180,8 +179,12 @@ class PodLives:
         if pod is not None and pod["metadata"].get("finalizers"):  # their owners want to know how it ended
             code = TERMINATED if run.usage is not None else KILLED
             self._write(machine, run, lambda pod, time: pod_status.ended(pod, time, code))
-        with contextlib.suppress(StatusError):
+        try:
             self._api.delete(POD, *run.key, grace_seconds=0, uid=run.uid)
+        except StorageError:
+            raise
+        except StatusError:
+            pass  # it is gone already
         machine.remove(run)
 
     def _plan(self, machine: Machine, run: PodRun, seconds: float, step: Callable[[Machine, PodRun], None]) -> None:

@@ -11,13 +11,16 @@ import heapq
 import logging
 from collections.abc import Callable
 
-from podium.apiserver.errors import StatusError
+from podium.apiserver.errors import StatusError, StorageError
 from podium.framework.clock import Clock
 
 logger = logging.getLogger(__name__)
 
 BATCH = 32
 """How much is done before others get their turn."""
+
+RETRY = 5.0
+"""Seconds after which what could not be stored is tried again."""
 
 Action = Callable[[], None]
 
@@ -60,6 +63,8 @@ class Timeline:
             action = heapq.heappop(self._heap)[2]
             try:
                 action()
+            except StorageError:
+                self.after(RETRY, action)
             except StatusError as error:
                 logger.debug("a node agent was refused: %s", error)
             except Exception:  # a mistake in a node agent must not stop the other nodes

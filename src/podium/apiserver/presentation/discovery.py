@@ -43,14 +43,17 @@ _encode = msgspec.json.Encoder().encode
 class Discovery:
     """The documents about the kinds served now, each made once until a kind comes or goes."""
 
-    def __init__(self, kinds: Kinds) -> None:
+    def __init__(self, kinds: Kinds, writable: Callable[[], bool]) -> None:
         self._kinds = kinds
+        self._writable = writable
         self._openapi = OpenApi(kinds)
         self._documents: dict[tuple[int, str, str], ApiResponse] = {}
 
     def answer(self, request: ApiRequest) -> ApiResponse | None:
         """The answer to a request that is about the server itself, None for one about objects."""
         path = request.path
+        if path.startswith(_HEALTH):
+            return _health(request, path, self._writable)
         steps = [step for step in path.split("/") if step]
         if steps and len(steps) > {"api": 2, "apis": 3}.get(steps[0], len(steps)):
             return None
@@ -86,8 +89,6 @@ def _documents(steps: list[str], accept: str) -> Callable[[Kinds], ApiResponse] 
 
 
 def _other(kinds: Kinds, openapi: OpenApi, request: ApiRequest, path: str) -> ApiResponse | None:
-    if path.startswith(_HEALTH):
-        return _health(request, path)
     if path.startswith("/openapi/v3"):
         document = openapi.answer(path)
         return not_found_page() if document is None else ApiResponse(200, document)
@@ -119,11 +120,17 @@ def not_found_page() -> ApiResponse:
     return ApiResponse(404, b"404 page not found\n", "text/plain; charset=utf-8")
 
 
-def _health(request: ApiRequest, path: str) -> ApiResponse:
+def _health(request: ApiRequest, path: str, writable: Callable[[], bool]) -> ApiResponse:
+    """A server that cannot write is alive, and not ready."""
     text = "text/plain; charset=utf-8"
     root, _, check = path.strip("/").partition("/")
     if check and check not in ("ping", "etcd", "log", "informer-sync", "shutdown"):
         return not_found_page()
+    if root == "readyz" and check in ("", "etcd") and not writable():
+        shown = "[+]ping ok\n[+]log ok\n[-]etcd failed: reason withheld\nreadyz check failed\n"
+        return ApiResponse(
+            500, shown.encode() if not check else b"internal server error: nothing can be written\n", text
+        )
     if "verbose" in request.query and not check:
         return ApiResponse(200, f"[+]ping ok\n[+]log ok\n[+]etcd ok\n{root} check passed\n".encode(), text)
     return ApiResponse(200, b"ok", text)

@@ -1,32 +1,44 @@
-"""Saves everything that is stored in one SQLite file, so that a killed process comes back with all it acknowledged.
+"""Writes every change to a SQLite file before it counts, so that a killed process comes back with all that was seen.
 
-The file is a journal of the store, not another store: it is read once, at the start. Writes of one turn of the event
-loop share a commit, and a request is answered only after the commit that holds its write. What the process had
-committed survives its end, however sudden; like any database that does not wait for the disk at each commit it may
-lose the last moments when the whole machine loses power. The file belongs to one process at a time.
+The file is a journal of the store, not another store: it is read once, at the start. A change is committed to the file
+first and made in the store then; what cannot be written has not happened, for nobody. What the process had committed
+survives its end, however sudden; like any database that does not wait for the disk at each commit it may lose the last
+moments when the whole machine loses power. Each row has a checksum, so that a damaged file is refused at the start. The
+file belongs to one process at a time.
 """
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
+from zlib import crc32
 
-from podium.apiserver.store.collection import ObjectChange
-from podium.apiserver.store.object_store import ObjectStore
+import msgspec
 
-_FORMAT: Final = 1
-_SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS objects (
-    collection TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
-    api_version TEXT NOT NULL, kind TEXT NOT NULL, raw BLOB NOT NULL,
-    PRIMARY KEY (collection, namespace, name)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS counter (id INTEGER PRIMARY KEY CHECK (id = 1), revision INTEGER NOT NULL);
-"""
-_Key = tuple[str, str, str]
+from podium.apiserver.errors import StorageError
+from podium.apiserver.store.collection import Stored
+
+_FORMAT: Final = 2
+_NEW: Final = (
+    """CREATE TABLE objects (
+        collection TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
+        api_version TEXT NOT NULL, kind TEXT NOT NULL, raw BLOB NOT NULL, checksum INTEGER,
+        PRIMARY KEY (collection, namespace, name)
+    ) WITHOUT ROWID""",
+    "CREATE TABLE counter (id INTEGER PRIMARY KEY CHECK (id = 1), revision INTEGER NOT NULL)",
+)
+_UPGRADES: Final = {0: _NEW, 1: ("ALTER TABLE objects ADD COLUMN checksum INTEGER",)}
+"""What makes a file of an earlier format, 0 a new one, a file of this format."""
+_PUT: Final = "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?)"
+_REMOVE: Final = "DELETE FROM objects WHERE collection = ? AND namespace = ? AND name = ?"
+_COUNT: Final = "INSERT OR REPLACE INTO counter VALUES (1, ?)"
+_PROBE: Final = ("", "", "probe")
+"""A row that is no object: written to see whether anything can be written."""
+_PROBE_BYTES: Final = 4096
+_SMALLEST: Final = 512
+_WAL_PAGES: Final = 4000
 
 
 class DatabaseError(Exception):
@@ -39,84 +51,94 @@ class Row(NamedTuple):
     raw: bytes
 
 
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: str
+    resource_version: str
+
+
+class _Object(msgspec.Struct):
+    metadata: _Metadata
+
+
+_decoder: Final = msgspec.json.Decoder(_Object)
+
+
 class Database:
-    """Opens the file, or makes it; raises DatabaseError. `follow` a store, `close` at the end."""
+    """Opens the file, or makes it; raises DatabaseError. It is the journal of a store; `close` at the end."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._connection = _opened(path)
-        self._changed: dict[_Key, Row | None] = {}
-        self._revision = 0
-        self._waiting: asyncio.Future[None] | None = None
-
-    def revision(self) -> int:
-        """The last revision that was written, 0 in a new file."""
-        found = self._connection.execute("SELECT revision FROM counter").fetchone()
-        return 0 if found is None else int(found[0])
+        self._needs = _PROBE_BYTES
+        """The largest row that could not be written since one last could."""
+        try:
+            self.revision = _checked(self._connection)
+        except (sqlite3.Error, msgspec.MsgspecError, ValueError, TypeError) as error:
+            self._connection.close()
+            raise DatabaseError(
+                f"{path} is damaged ({error}): give another file, or a copy of it that is whole"
+            ) from None
 
     def rows(self) -> Iterator[Row]:
         """Every object that was stored."""
-        for row in self._connection.execute("SELECT api_version, kind, raw FROM objects"):
+        for row in self._connection.execute("SELECT api_version, kind, raw FROM objects WHERE collection != ''"):
             yield Row(*row)
 
-    def follow(self, store: ObjectStore) -> None:
-        """Write down every change from now on."""
-        store.listen(self._on_change)
-
-    async def committed(self) -> None:
-        """Return when every change so far is in the file; DatabaseError where it cannot be written."""
-        if self._waiting is not None:
-            await asyncio.shield(self._waiting)
-
-    def commit(self) -> None:
-        """Put every change so far into the file now."""
-        waiting, self._waiting = self._waiting, None
+    def put(self, stored: Stored) -> None:
+        """Write the object down; StorageError where that fails, and then nothing has changed."""
+        kind = stored.kind
         try:
-            self._write()
+            self._put((kind.stored_in, stored.namespace, stored.name), Row(kind.api_version, kind.kind, stored.raw))
         except sqlite3.Error as error:
-            failure = DatabaseError(f"{self._path} cannot be written: {error}")
-            if waiting is None or waiting.done():
-                raise failure from None
-            waiting.set_exception(failure)
-        else:
-            if waiting is not None and not waiting.done():
-                waiting.set_result(None)
+            self._needs = max(self._needs, len(stored.raw))
+            raise self._failure(error) from None
+
+    def remove(self, last: Stored) -> None:
+        """Write down that the object is gone, at the revision of its last state; StorageError where that fails."""
+        try:
+            with self._connection:
+                self._connection.execute("BEGIN")
+                self._connection.execute(_REMOVE, (last.kind.stored_in, last.namespace, last.name))
+                self._connection.execute(_COUNT, (last.revision,))
+        except sqlite3.Error as error:
+            raise self._failure(error) from None
+
+    def writable(self) -> bool:
+        """Whether an object as large as the last that failed can be written now, found out by writing one."""
+        try:
+            self._put(_PROBE, Row("", "", bytes(self._needs)))
+            self._connection.execute(_REMOVE, _PROBE)
+        except sqlite3.Error:
+            return False
+        self._needs = _PROBE_BYTES
+        return True
 
     def close(self) -> None:
-        self.commit()
         self._connection.close()
 
-    def _on_change(self, change: ObjectChange) -> None:
-        new = change.new
-        key = (new.kind.stored_in, new.namespace, new.name)
-        self._changed[key] = None if change.type == "DELETED" else Row(new.kind.api_version, new.kind.kind, new.raw)
-        self._revision = new.revision
-        if self._waiting is not None:
-            return
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:  # No event loop, no turn that ends: this write is on its own.
-            self.commit()
-            return
-        self._waiting = loop.create_future()
-        loop.call_soon(self.commit)
+    def _put(self, key: tuple[str, str, str], row: Row) -> None:
+        self._connection.execute(_PUT, (*key, *row, _checksum(key, row)))
 
-    def _write(self) -> None:
-        if not self._changed:
-            return
-        # Kept until they are committed: after a failure the next commit tries them again.
-        with self._connection:
-            self._connection.execute("BEGIN")
-            self._connection.executemany(
-                "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?)",
-                [(*key, *row) for key, row in self._changed.items() if row is not None],
-            )
-            self._connection.executemany(
-                "DELETE FROM objects WHERE collection = ? AND namespace = ? AND name = ?",
-                [key for key, row in self._changed.items() if row is None],
-            )
-            self._connection.execute("INSERT OR REPLACE INTO counter VALUES (1, ?)", (self._revision,))
-        self._changed.clear()
+    def _failure(self, error: sqlite3.Error) -> StorageError:
+        return StorageError(f"{self._path} cannot be written: {error}")
+
+
+def _checksum(key: tuple[str, str, str], row: Row) -> int:
+    return crc32("/".join((*key, row.api_version, row.kind)).encode(), crc32(row.raw))
+
+
+def _checked(connection: sqlite3.Connection) -> int:
+    """The last revision that was written, 0 in a new file. Raises an error for a file that is not as it was written."""
+    problem = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if problem != "ok":
+        raise ValueError(problem.splitlines()[-1])
+    found = connection.execute("SELECT revision FROM counter").fetchone()
+    revision = 0 if found is None else int(found[0])
+    for *key, api_version, kind, raw, checksum in connection.execute("SELECT * FROM objects WHERE collection != ''"):
+        if checksum not in (None, _checksum((key[0], key[1], key[2]), Row(api_version, kind, raw))):
+            raise ValueError(f"{kind} {key[2]} is not as it was written")
+        revision = max(revision, int(_decoder.decode(raw).metadata.resource_version))
+    return revision
 
 
 def _opened(path: Path) -> sqlite3.Connection:
@@ -129,13 +151,16 @@ def _opened(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
         version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version not in (0, _FORMAT):
+        if not 0 <= version <= _FORMAT:
             raise DatabaseError(f"{path} was written by another version of Podium: give another file")
         connection.execute("BEGIN EXCLUSIVE")
+        for statement in _UPGRADES.get(version, ()):
+            connection.execute(statement)
+        if version != _FORMAT:
+            connection.execute(f"PRAGMA user_version = {_FORMAT}")
         connection.execute("COMMIT")
-        connection.executescript(_SCHEMA)
-        connection.execute(f"PRAGMA user_version = {_FORMAT}")
     except sqlite3.OperationalError as error:
         connection.close()
         if "locked" in str(error):
@@ -154,6 +179,8 @@ def _make_private(path: Path) -> None:
     """The file holds Secrets: only its owner reads it and those that SQLite puts beside it."""
     try:
         path.touch(mode=0o600)
+        if 0 < path.stat().st_size < _SMALLEST:  # SQLite would begin a new one in it
+            raise DatabaseError(f"{path} is not a database of Podium: it is too short")
         for each in (path, *(path.with_name(f"{path.name}-{suffix}") for suffix in ("wal", "shm"))):
             if each.exists():
                 each.chmod(0o600)

@@ -11,10 +11,11 @@ The history of a collection is bounded. What has fallen out of it is `forgotten`
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
+from podium.apiserver.errors import StorageError
 from podium.apiserver.kinds import Kind
 from podium.apiserver.store.collection import Collection, ObjectChange, Stored
 from podium.apiserver.store.field_values import values
@@ -34,12 +35,21 @@ _encoder: Final = msgspec.json.Encoder()
 _decoder: Final = msgspec.json.Decoder(dict[str, Any])
 
 
+class Journal(Protocol):
+    """Where each write is written down before it is made; StorageError where that fails."""
+
+    def put(self, stored: Stored) -> None: ...
+
+    def remove(self, last: Stored) -> None: ...
+
+
 class ObjectStore:
     """Every object of one API. `history` bounds how many changes of each collection are held for watches and lists of
     the past, `history_bytes` how large the objects in them are, in all collections together."""
 
     def __init__(self, *, history: int = HISTORY, history_bytes: int = HISTORY_BYTES) -> None:
         self.revision = 1
+        self.journal: Journal | None = None
         self._history_limit = history_bytes
         self._history_bytes = 0
         self._history = history
@@ -66,6 +76,8 @@ class ObjectStore:
         """Store the object under its metadata's namespace and name, new or not; sets its resourceVersion."""
         collection = self._collection(kind)
         new = encode(kind, obj, self.revision + 1)
+        if self.journal is not None:
+            self.journal.put(new)
         self.revision += 1
         old = collection.set(new)
         self._record(collection, ObjectChange("ADDED" if old is None else "MODIFIED", new, old))
@@ -74,9 +86,14 @@ class ObjectStore:
     def remove(self, kind: Kind, namespace: str | None, name: str) -> Stored:
         """Take the object out; KeyError if there is none. What comes back is its last state at the new revision."""
         collection = self._collection(kind)
-        old = collection.take(namespace or "", name)
+        old = collection.get(namespace or "", name)
+        if old is None:
+            raise KeyError(name)
+        last = encode(old.kind, old.decode(), self.revision + 1)
+        if self.journal is not None:
+            self.journal.remove(last)
+        collection.take(namespace or "", name)
         self.revision += 1
-        last = encode(old.kind, old.decode(), self.revision)
         self._record(collection, ObjectChange("DELETED", last, old))
         return last
 
@@ -138,14 +155,22 @@ class ObjectStore:
         if self._notifying:
             return
         self._notifying = True
+        failed: StorageError | None = None
         try:
             while self._pending:
                 pending = self._pending.popleft()
                 of_kind = self._listeners_of.get(pending.new.kind.stored_in, _NO_LISTENERS)
                 for listener in (*self._listeners.values(), *of_kind.values()):
-                    listener(pending)
+                    try:
+                        listener(pending)
+                    except (
+                        StorageError
+                    ) as error:  # What it wrote failed; the others must hear of this change all the same.
+                        failed = error
         finally:
             self._notifying = False
+        if failed is not None:
+            raise failed
 
     def _bound_history(self) -> None:
         """Forget the oldest changes of the largest histories, until all together are within their bytes."""

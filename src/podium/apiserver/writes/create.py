@@ -55,5 +55,7 @@ def create(context: WriteContext, kind: Kind, obj: JsonObject, namespace: str, o
     present = context.store.get(kind, meta.get("namespace"), meta["name"])
     if present is not None:
         raise already_exists(kind, meta["name"], going=b'"deletionTimestamp":' in present.raw)
+    if kind.inert:
+        options.warnings.append(f"{kind.kind}: stored, but nothing in this cluster acts on it")
     stored_kind = storage_form.storage_kind(kind)
     return encode(stored_kind, obj, None) if options.dry_run else context.store.put(stored_kind, obj)
