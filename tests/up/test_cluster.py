@@ -82,17 +82,18 @@ def test_a_workload_may_be_a_folder(tmp_path: Path) -> None:
 def test_everything_acknowledged_survives_a_kill(tmp_path: Path) -> None:
     file = tmp_path / "cluster.db"
     (tmp_path / "pod.yaml").write_text(POD % "a")
-    options = (*QUICK, "--nodes", "2", "--data", str(file))
-    with PodiumUp(*options, "--workload", str(tmp_path / "pod.yaml"), home=tmp_path) as up:
+    options = (*QUICK, "--data", str(file))
+    with PodiumUp(*options, "--nodes", "2", "--workload", str(tmp_path / "pod.yaml"), home=tmp_path) as up:
         up.wait_for("placed default/a on ")
         before = get(f"{up.url}/api/v1/namespaces/default/pods/a")
         up.process.kill()
-    with PodiumUp(*options, "--workload", str(tmp_path / "pod.yaml"), home=tmp_path) as up:
+    with PodiumUp(*options, home=tmp_path) as up:  # nodes and workload are those in the file
         after = get(f"{up.url}/api/v1/namespaces/default/pods/a")
         assert after["metadata"]["uid"] == before["metadata"]["uid"]
         assert after["spec"]["nodeName"] == before["spec"]["nodeName"]
         assert len(get(f"{up.url}/api/v1/nodes")["items"]) == 2
-        assert "0 objects created" in up.output
+        assert f"2 nodes on {up.url}, 0 objects created, 1 pod from before" in up.output
+        assert len(get(f"{up.url}/api/v1/pods")["items"]) == 1
         assert up.stop() == 0
 
 
@@ -120,7 +121,10 @@ def test_a_bad_configuration_is_told_as_podium_run_tells_it(tmp_path: Path) -> N
             'Pod a: .*unknown field "spec.containers\\[0\\].nome"',
         ),
         (POD % "B", 'Pod B: Pod "B" is invalid: metadata.name'),
-        (POD.replace("kind: Pod", "kind: Pid") % "a", "Pid a: this API has no such kind in version v1"),
+        (
+            POD.replace("kind: Pod", "kind: Pid") % "a",
+            r"Pid a \(v1, in \S+bad\.yaml\): this API does not serve this kind",
+        ),
     ],
 )
 def test_a_bad_workload_is_one_sentence(tmp_path: Path, manifest: str, sentence: str) -> None:
@@ -135,6 +139,7 @@ def test_a_bad_workload_is_one_sentence(tmp_path: Path, manifest: str, sentence:
         (("--workload", "nowhere"), "--workload nowhere: there is no such file or folder"),
         (("--speed", "0"), "--speed 0: write a number above 0, at most 1000"),
         (("--log-level", "loud"), '--log-level "loud": write one of debug, info, warning, error'),
+        (("--data", "/dev/null"), "--data /dev/null cannot be opened: it is not a file"),
         (("--data", "/nowhere/cluster.db"), "--data /nowhere/cluster.db cannot be made: there is no folder /nowhere"),
     ],
 )

@@ -10,10 +10,21 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from podium.apiserver.errors import StatusError, bad_request, no_such_resource, not_found
-from podium.apiserver.kinds import Kind, Kinds
+from podium.apiserver.kinds import POD, Kind, Kinds
 
 NOWHERE: Final = StatusError(404, "NotFound", "404 page not found")
 """A path in a group that is not served: the answer to it is not an object of the API."""
+
+
+CONTAINER_PARTS: Final = {
+    "log": "it has no logs; kubectl describe shows its events",
+    "exec": "no command can run in it",
+    "attach": "there is nothing to attach to",
+    "portforward": "it has no port to forward to",
+    "proxy": "it has no port to connect to",
+    "ephemeralcontainers": "none can be added",
+}
+"""Parts of a pod that a node with containers answers for, and what to say here instead."""
 
 
 class Target(NamedTuple):
@@ -51,7 +62,7 @@ def resolve(kinds: Kinds, path: str) -> Target:
     if name in (".", ".."):
         raise bad_request(f"Name parameter invalid: \"{name}\": may not be '{name}'")
     subresource = rest[2] if len(rest) > 2 else ""
-    if subresource and kind.part(subresource) is None:
+    if subresource and kind.part(subresource) is None and not (kind is POD and subresource in CONTAINER_PARTS):
         if kind.custom and subresource in ("status", "scale"):
             raise not_found(kind, rest[1])
         raise no_such_resource()

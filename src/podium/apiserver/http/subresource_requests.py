@@ -7,11 +7,11 @@ from typing import Final
 import msgspec
 
 from podium.apiserver.api import EmbeddedApi
-from podium.apiserver.errors import method_not_allowed
+from podium.apiserver.errors import StatusError, method_not_allowed
 from podium.apiserver.http import bodies, write_requests
 from podium.apiserver.http.options import write_options
-from podium.apiserver.http.paths import Target
-from podium.apiserver.kinds import Kind, built_in
+from podium.apiserver.http.paths import CONTAINER_PARTS, Target
+from podium.apiserver.kinds import POD, Kind, built_in
 from podium.apiserver.messages import ApiRequest, ApiResponse, Query
 from podium.apiserver.presentation.negotiation import negotiate
 from podium.apiserver.store import storage_form
@@ -29,6 +29,8 @@ _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 def answer(api: EmbeddedApi, request: ApiRequest, target: Target, query: Query) -> ApiResponse:
     kind, part, method = target.kind, target.subresource, request.method
+    if kind.part(part) is None:
+        raise _without_containers(api, target)
     if method not in _METHODS:
         raise method_not_allowed()
     options = write_options(request, query) if method != "GET" else WriteOptions()
@@ -46,6 +48,14 @@ def answer(api: EmbeddedApi, request: ApiRequest, target: Target, query: Query) 
     if method == "PATCH" and "patch" in verbs:
         return write_requests.patch(api, request, target, query, form)
     raise method_not_allowed()
+
+
+def _without_containers(api: EmbeddedApi, target: Target) -> StatusError:
+    """Why there are no logs and no shell: in the words of `kubectl logs` and `kubectl exec`, which print it."""
+    name = target.name or ""
+    api.context.stored(POD, target.namespace, name)
+    why = f'pod "{name}": podium up runs no containers, so {CONTAINER_PARTS[target.subresource]}'
+    return StatusError(501, "NotImplemented", why, {"name": name, "kind": "pods"})
 
 
 def _bind_or_evict(api: EmbeddedApi, request: ApiRequest, target: Target, options: WriteOptions) -> ApiResponse:

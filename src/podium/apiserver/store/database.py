@@ -178,6 +178,8 @@ def _opened(path: Path) -> sqlite3.Connection:
 def _make_private(path: Path) -> None:
     """The file holds Secrets: only its owner reads it and those that SQLite puts beside it."""
     try:
+        if path.exists() and not path.is_file():
+            raise DatabaseError(f"{path} cannot be opened: it is not a file")
         path.touch(mode=0o600)
         if 0 < path.stat().st_size < _SMALLEST:  # SQLite would begin a new one in it
             raise DatabaseError(f"{path} is not a database of Podium: it is too short")
