@@ -68,7 +68,7 @@ class EmbeddedApi:
         custom_kinds.follow(self.context)
         if database is not None:
             self._load(database, custom=True)
-            self.store.journal = database
+            self.store.write_ahead = database
         if bootstrap:
             self.bootstrap()
 

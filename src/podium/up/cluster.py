@@ -35,7 +35,7 @@ from podium.live.assembly import RunOptions, build_process
 from podium.serving.endpoints.options import ServingOptions
 from podium.serving.qos_page import PORT as QOS_PORT
 from podium.serving.signals import stop_on_signals
-from podium.up.creation import Created, create, install_definitions
+from podium.up.creation import CreatedObjects, create, install_definitions
 from podium.up.demonstration import demonstrate
 from podium.up.errors import UpError
 from podium.up.kubeconfig import write_kubeconfig
@@ -180,7 +180,7 @@ def _add_devices(kubelets: Kubelets, shapes: Sequence[DeviceShape]) -> int:
         raise UpError(f"--devices: {error.message}") from None
 
 
-def _welcome(url: str, kubeconfig: Path, api: EmbeddedApi, created: Created, devices: int, restored: int) -> str:
+def _welcome(url: str, kubeconfig: Path, api: EmbeddedApi, created: CreatedObjects, devices: int, restored: int) -> str:
     nodes = _counted(api.store.count(NODE), "node") + (f" with {_counted(devices, 'device')}" if devices else "")
     before = f", {_counted(restored, 'pod')} from before" if restored else ""
     inert = ", ".join(_counted(number, kind) for kind, number in created.inert.items())

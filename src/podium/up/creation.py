@@ -18,7 +18,7 @@ from podium.up.manifests import Manifest
 _MANAGER = "podium-up"
 
 
-class Created(NamedTuple):
+class CreatedObjects(NamedTuple):
     """How many objects were created, and how many there are of each kind that nothing here acts on."""
 
     objects: int
@@ -31,7 +31,7 @@ def install_definitions(api: EmbeddedApi) -> None:
         _create(api, definition)
 
 
-def create(api: EmbeddedApi, workload: list[Manifest]) -> Created:
+def create(api: EmbeddedApi, workload: list[Manifest]) -> CreatedObjects:
     """Create the objects; raises UpError with the API's words for one that is refused, and before anything is created
     where a kind is not served."""
     _check_kinds(api, workload)
@@ -44,7 +44,7 @@ def create(api: EmbeddedApi, workload: list[Manifest]) -> Created:
             raise UpError(f"--workload: {manifest.obj['kind']} {manifest.name}: {error.message}") from None
         kind = api.kinds.by_kind(*manifest.api_kind)
         inert[manifest.obj["kind"]] += kind is not None and kind.inert
-    return Created(created, +inert)
+    return CreatedObjects(created, +inert)
 
 
 def _create(api: EmbeddedApi, obj: JsonObject) -> bool:

@@ -296,7 +296,7 @@ def test_a_process_that_takes_over_a_stored_cluster_runs_its_pods_on() -> None:
 
 
 class FullDisk:
-    """A journal on which nothing can be written."""
+    """A write-ahead log in which nothing can be written."""
 
     def put(self, stored: Stored) -> None:
         raise StorageError("the disk is full")
@@ -311,11 +311,11 @@ def test_pods_and_leases_go_on_when_the_disk_has_room_again() -> None:
         cluster.create(pod("late"))
         await asyncio.sleep(0.001)  # it is bound
         cluster.delete("Pod", next(iter(cluster.running()))["metadata"]["name"])
-        cluster.api.store.journal = FullDisk()
+        cluster.api.store.write_ahead = FullDisk()
         revision = cluster.api.store.revision
         await asyncio.sleep(60)
         assert cluster.api.store.revision == revision
-        cluster.api.store.journal = None
+        cluster.api.store.write_ahead = None
         renewed = cluster.get("Lease", "node-0", "kube-node-lease")["spec"]["renewTime"]
         await cluster.until(lambda: set(cluster.phases().values()) == {"Running"} and len(cluster.phases()) == 3)
         await cluster.until(

@@ -1,7 +1,7 @@
 """Writes every change to a SQLite file before it counts, so that a killed process comes back with all that was seen.
 
-The file is a journal of the store, not another store: it is read once, at the start. A change is committed to the file
-first and made in the store then; what cannot be written has not happened, for nobody. What the process had committed
+The file is a copy of the store, not another store: it is read once, at the start. A change is committed to the file
+first and made in the store then; what cannot be written has not happened. What the process had committed
 survives its end, however sudden; like any database that does not wait for the disk at each commit it may lose the last
 moments when the whole machine loses power. Each row has a checksum, so that a damaged file is refused at the start. The
 file belongs to one process at a time.
@@ -64,7 +64,7 @@ _decoder: Final = msgspec.json.Decoder(_Object)
 
 
 class Database:
-    """Opens the file, or makes it; raises DatabaseError. It is the journal of a store; `close` at the end."""
+    """Opens the file, or makes it; raises DatabaseError. It is the write-ahead log of a store; `close` at the end."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

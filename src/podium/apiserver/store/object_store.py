@@ -35,7 +35,7 @@ _encoder: Final = msgspec.json.Encoder()
 _decoder: Final = msgspec.json.Decoder(dict[str, Any])
 
 
-class Journal(Protocol):
+class WriteAheadLog(Protocol):
     """Where each write is written down before it is made; StorageError where that fails."""
 
     def put(self, stored: Stored) -> None: ...
@@ -49,7 +49,7 @@ class ObjectStore:
 
     def __init__(self, *, history: int = HISTORY, history_bytes: int = HISTORY_BYTES) -> None:
         self.revision = 1
-        self.journal: Journal | None = None
+        self.write_ahead: WriteAheadLog | None = None
         self._history_limit = history_bytes
         self._history_bytes = 0
         self._history = history
@@ -76,8 +76,8 @@ class ObjectStore:
         """Store the object under its metadata's namespace and name, new or not; sets its resourceVersion."""
         collection = self._collection(kind)
         new = encode(kind, obj, self.revision + 1)
-        if self.journal is not None:
-            self.journal.put(new)
+        if self.write_ahead is not None:
+            self.write_ahead.put(new)
         self.revision += 1
         old = collection.set(new)
         self._record(collection, ObjectChange("ADDED" if old is None else "MODIFIED", new, old))
@@ -90,8 +90,8 @@ class ObjectStore:
         if old is None:
             raise KeyError(name)
         last = encode(old.kind, old.decode(), self.revision + 1)
-        if self.journal is not None:
-            self.journal.remove(last)
+        if self.write_ahead is not None:
+            self.write_ahead.remove(last)
         collection.take(namespace or "", name)
         self.revision += 1
         self._record(collection, ObjectChange("DELETED", last, old))
