@@ -1,7 +1,9 @@
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -243,6 +245,22 @@ def test_new_overwrites_nothing(folder: Path) -> None:
     assert (folder / "quiet-nodes" / "scheduler.yaml").stat().st_mtime_ns == before
 
 
+@pytest.mark.parametrize("agent", [(), ("--agent",)], ids=["plugin", "agent"])
+@pytest.mark.parametrize("name", ["PackagePACKAGE", "MyNAME", "ModuleMODULE", "VariableVARIABLE_x", "A", "X1y2-3"])
+def test_new_writes_python_whatever_the_name_holds(name: str, agent: tuple[str, ...], folder: Path) -> None:
+    ran = podium("plugins", "new", name, *agent)
+    assert ran.code == 0, ran.err
+    for file in folder.rglob("*.py"):
+        compile(file.read_text(), str(file), "exec")
+    (project,) = (tomllib.loads(file.read_text()) for file in folder.rglob("pyproject.toml"))
+    ((plugin, where),) = project["project"]["entry-points"]["podium.plugins"].items()
+    module, _, attribute = where.partition(":")
+    source = next(folder.rglob(f"src/{module}.py")).read_text()
+    assert plugin == attribute
+    assert f"class {plugin}(" in source
+    assert not re.search("NAME|MODULE|PACKAGE|VARIABLE_", source.replace(plugin, "").replace(module.upper(), ""))
+
+
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
@@ -254,6 +272,13 @@ def test_new_overwrites_nothing(folder: Path) -> None:
         ("Lambda", '"Lambda" is taken: "lambda" is a word of the language Python; choose another name'),
         ("Json", '"Json" is taken: a Python module is called "json"; choose another name'),
         ("NodeName", '"NodeName" is taken: kube-scheduler has a plugin of that name; choose another name'),
+        *(
+            (word, f'"{word}" is taken: the files of the plugin use the word "{word}"; choose another name')
+            for word in ("Plugin", "Cycle")
+        ),
+        ("None", '"None" is taken: "None" is a word of the language Python; choose another name'),
+        ("x" * 41, f'"{"x" * 40}…" is too long for a plugin; write at most 40 characters'),
+        ("a\x1b[2Jb", f'"a\\x1b[2Jb" {NO_NAME}'),
     ],
 )
 def test_new_refuses_names_that_would_not_work(name: str, sentence: str, folder: Path) -> None:

@@ -238,3 +238,60 @@ def test_gates_are_given_to_the_scheduler_with_their_rights(tmp_path: Path) -> N
 def test_each_process_has_its_manifest_under_both_names(command: tuple[str, ...], same: tuple[str, ...]) -> None:
     ran = podium("manifest", *command)
     assert (ran.code, ran.out) == (0, podium(*same).out)
+
+
+NAMED = (
+    ("manifest", "run", "--config", "{config}", "--name"),
+    ("manifest", "--config", "{config}", "--namespace"),
+    ("manifest", "run", "--config", "{config}", "--namespace"),
+    ("extender", "manifest", "--agents", "safe", "--name"),
+    ("extender", "manifest", "--agents", "safe", "--namespace"),
+    ("annotate", "manifest", "usage", "--namespace"),
+    ("controller", "manifest", "--namespace"),
+)
+
+
+@pytest.mark.parametrize("command", NAMED, ids=" ".join)
+def test_a_name_that_kubernetes_does_not_take_is_bad_input(command: tuple[str, ...], tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(HEAD)
+    arguments = [word.format(config=file) for word in command]
+    for name in (
+        "a: b",
+        "",
+        "a" * 64,
+        "a" * 300,
+        "../x",
+        "a\nb",
+        "\x1b[2J",
+        "-a",
+        "a-",
+        "A",
+        "é",
+        "a_b",
+        "a/b",
+        " a",
+        "a ",
+    ):
+        ran = podium(*arguments, name)
+        assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+        assert f'{command[-1]} "' in ran.err
+        assert "in Kubernetes: write lower-case letters" in ran.err
+        assert len(ran.err) < 300
+    assert podium(*arguments, "a-1").code == 0
+
+
+@pytest.mark.parametrize("image", ["a b", "a\nb", "\x1bc"])
+def test_an_image_of_several_words_is_bad_input(image: str) -> None:
+    ran = podium("controller", "manifest", "--image", image)
+    assert (ran.code, ran.out) == (2, "")
+    assert "cannot name an image: write it as HOST/NAME:TAG" in ran.err
+
+
+def test_a_plugin_file_that_no_config_map_holds_is_bad_input(tmp_path: Path) -> None:
+    file, config = tmp_path / "my plugin.py", tmp_path / "scheduler.yaml"
+    config.write_text(HEAD)
+    file.write_text("from podium import Plugin\nclass Mine(Plugin):\n    def score_node(self, cycle, node): return 1\n")
+    ran = podium("manifest", "run", "--config", str(config), "--plugin", str(file))
+    assert (ran.code, ran.out) == (2, "")
+    assert "a ConfigMap cannot hold a file of that name" in ran.err

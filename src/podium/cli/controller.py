@@ -16,6 +16,7 @@ from podium.cli.leader_options import (
     leader_flags,
 )
 from podium.cli.log_options import LogFormatOption, LogLevelOption, set_up_log
+from podium.cli.object_names import ImageOption, PlaceOption
 from podium.cli.options import ContextOption, KubeconfigOption
 from podium.cli.serving_options import (
     ALWAYS_ALLOWED,
@@ -114,8 +115,8 @@ def controller(
 @app.command()
 def manifest(
     controllers: ControllersOption = "",
-    namespace: Annotated[str, typer.Option("--namespace", metavar="NAME", help="Where it runs.")] = "kube-system",
-    image: Annotated[str, typer.Option("--image", metavar="IMAGE", help="Podium's image.")] = "",
+    namespace: PlaceOption = "kube-system",
+    image: ImageOption = "",
     service_monitor: Annotated[
         bool, typer.Option("--service-monitor", help="Add a ServiceMonitor for the Prometheus operator.")
     ] = False,

@@ -8,6 +8,13 @@ import typer
 
 from podium.cli.console import echo
 from podium.cli.errors import InputError
+from podium.cli.object_names import (
+    ImageOption,
+    check_scheduler_name,
+    checked_image,
+    checked_namespace,
+    checked_scheduler_name,
+)
 from podium.cli.options import PluginOption
 
 
@@ -16,15 +23,20 @@ def manifest(
         str, typer.Option("--agents", metavar="A,B", help="The agents, one container each; or plugins by name.")
     ] = "",
     name: Annotated[
-        str,
-        typer.Option("--name", metavar="NAME", help="Of the scheduler and its objects; else made of the agents."),
-    ] = "",
+        str | None,
+        typer.Option(
+            "--name",
+            metavar="NAME",
+            callback=checked_scheduler_name,
+            help="Of the scheduler and its objects; else made of the agents.",
+        ),
+    ] = None,
     namespace: Annotated[
-        str, typer.Option("--namespace", metavar="NAME", help="Where the scheduler runs.")
+        str, typer.Option("--namespace", metavar="NAME", callback=checked_namespace, help="Where the scheduler runs.")
     ] = "kube-system",
-    image: Annotated[str, typer.Option("--image", metavar="IMAGE", help="Podium's image.")] = "",
+    image: ImageOption = "",
     scheduler_image: Annotated[
-        str, typer.Option("--scheduler-image", metavar="IMAGE", help="kube-scheduler's image.")
+        str, typer.Option("--scheduler-image", metavar="IMAGE", callback=checked_image, help="kube-scheduler's image.")
     ] = "",
     env: Annotated[
         list[str] | None,
@@ -41,20 +53,21 @@ def manifest(
     """
     from podium.cli.registry import registry_with
     from podium.extender.agents import choose
-    from podium.manifests.extender import ExtenderSettings
+    from podium.manifests.extender import ExtenderSettings, name_of
     from podium.manifests.extender import manifest as objects_of
     from podium.manifests.objects import to_yaml
 
     registry = registry_with(plugin)
     chosen = choose(agent_names(agents, "say which agents"), registry)
     settings = ExtenderSettings(
-        name=name,
+        name=name or "",
         namespace=namespace,
         image=image or ExtenderSettings().image,
         scheduler_image=scheduler_image or ExtenderSettings().scheduler_image,
         variables=_variables(env or []),
         names_only=not whole_nodes,
     )
+    check_scheduler_name("--name: the agents make", name_of(chosen, settings))
     given = {"--agents": agents, "--name": name, "--image": image, "--scheduler-image": scheduler_image}
     options = [(option, value) for option, value in given.items() if value]
     options += [("--namespace", namespace)] if namespace != ExtenderSettings().namespace else []

@@ -4,6 +4,7 @@
 `podium manifest --config FILE` is `podium manifest run --config FILE`.
 """
 
+import re
 from typing import Annotated
 
 import typer
@@ -12,18 +13,18 @@ from podium.cli import controller, extender_manifest
 from podium.cli.annotate.manifest import manifest as annotate_manifest
 from podium.cli.console import echo
 from podium.cli.errors import InputError
+from podium.cli.object_names import ImageOption, NameOption, PlaceOption
 from podium.cli.options import FeatureGatesOption, PluginOption
 
 ConfigOption = Annotated[
     str, typer.Option("--config", metavar="FILE", help="The KubeSchedulerConfiguration that it runs with.")
 ]
-NameOption = Annotated[str, typer.Option("--name", metavar="NAME", help="What the objects are called.")]
-PlaceOption = Annotated[str, typer.Option("--namespace", metavar="NAME", help="Where it runs.")]
-ImageOption = Annotated[str, typer.Option("--image", metavar="IMAGE", help="Podium's image.")]
 ShadowOption = Annotated[bool, typer.Option("--shadow", help="Decide without binding, beside the scheduler in charge.")]
 MonitoredOption = Annotated[
     bool, typer.Option("--service-monitor", help="Add a ServiceMonitor for the Prometheus operator.")
 ]
+
+_CONFIG_MAP_KEY = re.compile("[-._a-zA-Z0-9]{1,253}")
 
 app = typer.Typer(name="manifest", rich_markup_mode=None)
 
@@ -96,6 +97,10 @@ def _mounted(plugins: list[str]) -> tuple[list[str], dict[str, str]]:
         name, attribute = split_option(option)
         if name.endswith(SUFFIX):
             file = file_of(option)
+            if not _CONFIG_MAP_KEY.fullmatch(file.name):
+                raise InputError(
+                    f"--plugin {option}: a ConfigMap cannot hold a file of that name; rename it like spread.py"
+                )
             if file.name in files:
                 raise InputError(f"--plugin {option}: two files are called {file.name}; rename one")
             files[file.name] = file.read_text(encoding="utf-8")

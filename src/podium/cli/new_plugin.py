@@ -7,8 +7,12 @@ import importlib.util
 import keyword
 import re
 import shlex
+from collections.abc import Iterable
 from importlib.resources import files
+from io import StringIO
 from pathlib import Path
+from token import NAME
+from tokenize import generate_tokens
 
 from podium.cli.errors import InputError
 from podium.cli.files import writing
@@ -24,6 +28,8 @@ from podium.cli.plugin_texts import (
 )
 from podium.plugins import IN_TREE
 
+LONGEST = 40
+"""Characters of a name: with a hyphen between words, it has to be a label of nodes and part of a file's name."""
 _SPELLING = re.compile(r"[A-Za-z][A-Za-z0-9]*([ ._-]+[A-Za-z0-9]+)*")
 _IMPORT = re.compile(r"^from podium[.a-z_]* import (.*)\n", re.MULTILINE)
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -31,8 +37,8 @@ _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 def write_package(name: str, folder: Path, *, agent: bool = False) -> Path:
     """Write the package of a plugin into a new folder below `folder`; returns that folder."""
-    _check_free(name)
     module, package = module_name(name), module_name(name).replace("_", "-")
+    _check_free(name, module)
     target = folder / package
     if target.exists():
         raise InputError(f"{target} exists already; give the plugin another name, or choose another --dir")
@@ -43,9 +49,10 @@ def write_package(name: str, folder: Path, *, agent: bool = False) -> Path:
         "scheduler.yaml": AGENT_SCHEDULER if agent else SCHEDULER,
         **({"kube-scheduler.yaml": AGENT_KUBE_SCHEDULER} if agent else {}),
     }
+    _check_unused(name, (text for path, text in texts.items() if path.endswith(".py")))
+    words = {"NAME": name, "MODULE": module, "PACKAGE": package, "VARIABLE_": f"{module.upper()}_"}
     for path, text in texts.items():
-        filled = text.replace("NAME", name).replace("MODULE", module).replace("PACKAGE", package)
-        filled = filled.replace("VARIABLE_", f"{module.upper()}_")
+        filled = re.sub("|".join(words), lambda word: words[word[0]], text)
         with writing(target):
             (target / path).parent.mkdir(parents=True, exist_ok=True)
             (target / path).write_text(filled, encoding="utf-8")
@@ -96,18 +103,30 @@ def class_name(spelling: str) -> str:
             f'"{spelling}" cannot name a plugin; write letters and digits, a letter first, like QuietNodes or '
             "quiet-nodes"
         )
+    if len(spelling) > LONGEST:
+        raise InputError(f'"{spelling[:LONGEST]}…" is too long for a plugin; write at most {LONGEST} characters')
     return "".join(word[0].upper() + word[1:] for word in re.split(r"[ ._-]+", spelling))
 
 
-def _check_free(name: str) -> None:
-    module = module_name(name)
-    if name in IN_TREE or keyword.iskeyword(module) or importlib.util.find_spec(module) is not None:
+def _check_unused(name: str, sources: Iterable[str]) -> None:
+    """Refuse what the plugin's files already use, such as Plugin, Path and None."""
+    used = {word.string for text in sources for word in generate_tokens(StringIO(text).readline) if word.type == NAME}
+    if name in used:
+        raise InputError(f'"{name}" is taken: the files of the plugin use the word "{name}"; choose another name')
+
+
+def _check_free(name: str, module: str) -> None:
+    if name in IN_TREE or _python_word(name, module) or importlib.util.find_spec(module) is not None:
         raise InputError(f'"{name}" is taken: {_what_is_taken(name, module)}; choose another name')
 
 
 def _what_is_taken(name: str, module: str) -> str:
     if name in IN_TREE:
         return "kube-scheduler has a plugin of that name"
-    if keyword.iskeyword(module):
-        return f'"{module}" is a word of the language Python'
+    if word := _python_word(name, module):
+        return f'"{word}" is a word of the language Python'
     return f'a Python module is called "{module}"'
+
+
+def _python_word(*names: str) -> str | None:
+    return next(filter(keyword.iskeyword, names), None)

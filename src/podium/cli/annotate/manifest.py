@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from podium.cli.console import echo
+from podium.cli.object_names import ImageOption, PlaceOption
 
 
 class AnnotationSet(StrEnum):
@@ -20,8 +21,8 @@ def manifest(
     prometheus: Annotated[
         str, typer.Option("--prometheus", metavar="URL", help="Where Prometheus is, as seen from the cluster.")
     ] = "http://prometheus.monitoring:9090",
-    namespace: Annotated[str, typer.Option("--namespace", metavar="NAME", help="Where it runs.")] = "kube-system",
-    image: Annotated[str, typer.Option("--image", metavar="IMAGE", help="Podium's image.")] = "",
+    namespace: PlaceOption = "kube-system",
+    image: ImageOption = "",
 ) -> None:
     """Print what keeps annotations fresh in a cluster: an account, its rights, a Deployment.
 
