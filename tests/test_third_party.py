@@ -293,4 +293,7 @@ def test_two_packages_cannot_bring_a_plugin_of_the_same_name(installed: Installe
     (installed.folder / "twins.py").write_text("from podium import Plugin\nclass Racks(Plugin): ...\n")
     result = installed.podium("plugins", "--plugin", "twins:Racks")
     assert result.returncode == 2
-    assert result.stderr == '--plugin twins:Racks: a plugin named "Racks" exists already; set another name\n'
+    assert result.stderr == (
+        '--plugin twins:Racks: a plugin named "Racks" exists already; '
+        f"it is that of {installed.folder / 'site' / 'rack_plugins.py'}: set another name, or uninstall that one\n"
+    )
