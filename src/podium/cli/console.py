@@ -53,22 +53,31 @@ def say(out: "Console", sentence: str, style: str) -> None:
     out.print(printable(sentence), style=style, soft_wrap=True)
 
 
-def console() -> "Console":
+def console(pipe_width: int = PIPE_WIDTH) -> "Console":
     """Standard output: as wide as the terminal, or as `COLUMNS` says, or wide enough for a table in a pipe."""
     from rich.console import Console
 
     out = Console(highlight=False, markup=False)
     if not out.is_terminal and "COLUMNS" not in os.environ:
-        out.width = PIPE_WIDTH
+        out.width = pipe_width
     return out
 
 
-def print_table(out: "Console", rows: "Table") -> None:
-    """Print a table without the blanks that would fill its lines up."""
-    with out.capture() as captured:
-        out.print(rows)
-    for line in captured.get().splitlines():
-        sys.stdout.write(f"{line.rstrip()}\n")
+def print_table(out: "Console", rows: "Table", *, turn: bool = False) -> None:
+    """Print a table as wide as there is room, in blocks where there is too little, and never with a number cut off.
+
+    With `turn` it is turned round where it is too wide. Lines have no blanks at their end.
+    """
+    from podium.cli.fitted_table import blocks, least_width, turned
+
+    width = out.width
+    for number, part in enumerate(blocks(turned(rows, width) if turn else rows, width)):
+        out.width = max(width, least_width(part))
+        with out.capture() as captured:
+            out.print(part)
+        out.width = width
+        lines = [line.rstrip() for line in captured.get().splitlines()]
+        sys.stdout.write("\n".join([*([""] * bool(number)), *lines, ""]))
     sys.stdout.flush()
 
 

@@ -217,5 +217,5 @@ def _columns(left: tuple[str, ...], *headings: str) -> "Table":
 
     found = table()
     for heading in headings:
-        found.add_column(heading, justify="left" if heading in left else "right")
+        found.add_column(heading, justify="left" if heading in left else "right", no_wrap=True)
     return found

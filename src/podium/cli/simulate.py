@@ -172,7 +172,7 @@ def _print_summary(results: "SimulationResults", seconds: float, written: list[P
     rows = summarise(results)
     figures = shown(results, rows)
     lines = table()
-    lines.add_column("profile")
+    lines.add_column("profile", no_wrap=True)
     several = any(row.at is not None for row in rows)
     if several:
         lines.add_column("arrived", justify="right")
@@ -181,7 +181,7 @@ def _print_summary(results: "SimulationResults", seconds: float, written: list[P
     for row in rows:
         at = [f"{row.at} %"] if several else []
         lines.add_row(row.profile, *at, *(number(row.figures.get(name)) for name in figures))
-    print_table(console(), lines)
+    print_table(console(), lines, turn=True)
     pods = sum(int(run.table[-1][1]) for run in results.runs if len(run.table))
     echo(f"\n{_some(len(results.runs), 'run')}, {pods:,} pods in {seconds:.1f} s")
     if written:

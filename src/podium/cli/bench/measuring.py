@@ -1,7 +1,5 @@
 """Reads, shows and prints what all benchmarks have in common: configuration, progress, tables."""
 
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -65,12 +63,12 @@ def print_data(text: str, output: Output) -> None:
 
 
 def print_table(table: "Table", title: str | None = None) -> None:
-    from rich.console import Console
+    from podium.cli.console import console
+    from podium.cli.console import print_table as fit_and_print
 
-    piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
-    console = Console(highlight=False, width=PIPE_WIDTH if piped else None)
+    out = console(PIPE_WIDTH)
     if title:
-        console.print()
-        console.print(title, style="bold")
+        out.print()
+        out.print(title, style="bold")
     if table.row_count:
-        console.print(table)
+        fit_and_print(out, table)
