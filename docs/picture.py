@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import io
 import re
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
@@ -19,11 +18,14 @@ from podium.cli.event_loop import run_to_end
 from podium.config import default_config
 from podium.plugins import load_registry
 from podium.up.cluster import UpOptions, up
+from podium.up.live_view.browsing import Browsing
+from podium.up.live_view.frame import Size, draw
+from podium.up.live_view.live_screen import REDRAWN
+from podium.up.live_view.rows import rows_of
 from podium.up.manifests import SAMPLE, read_workload
 from podium.up.picture import Picture
 from podium.up.pod_tracker import PodDecision
-from podium.up.screen import REDRAWN
-from podium.up.view import draw
+from podium.up.screen import Camera
 
 TARGET: Final = Path(__file__).parent / "live-view.svg"
 WIDTH, HEIGHT = 108, 30
@@ -54,18 +56,24 @@ class PictureScreen:
     def say(self, text: str) -> None:
         """Nothing: only the picture counts."""
 
+    def show_page(self, title: str, text: str) -> None:
+        """Nothing, either."""
+
     def show_decision(self, decision: PodDecision) -> None:
         """Nothing: the picture has them."""
 
-    async def run(self, picture: Callable[[], Awaitable[Picture]]) -> None:
+    async def run(self, camera: Camera) -> None:
         while True:
-            self.picture = await picture()
+            self.picture = await camera.picture()
             await asyncio.sleep(REDRAWN)
 
 
 def svg(picture: Picture) -> str:
     console = Console(record=True, width=WIDTH, file=io.StringIO(), highlight=False, markup=False, emoji=False)
-    console.print(draw(picture, HEIGHT))
+    browsing = Browsing()
+    for line in draw(picture, rows_of(picture, [], browsing.sort, browsing.needle), browsing, Size(WIDTH, HEIGHT)):
+        line.end = "\n"
+        console.print(line)
     return FONTS.sub("", console.export_svg(title="podium up", theme=DARK, unique_id="podium")).replace(
         "Fira Code, ", ""
     )

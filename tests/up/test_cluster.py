@@ -1,14 +1,18 @@
 """`podium up`: what it prints, how it ends, and what it keeps."""
 
+import fcntl
 import json
 import os
 import pty
 import re
 import select
+import shlex
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import termios
 import time
 import urllib.request
 from pathlib import Path
@@ -20,6 +24,7 @@ from tests.cli.command import podium
 from tests.up.up_process import PodiumUp
 
 ROOT = Path(__file__).parents[2]
+LEFT = "<the terminal is back>"
 QUICK = ("--port", "0", "--speed", "50")
 POD = """
 apiVersion: v1
@@ -166,20 +171,45 @@ def test_a_demonstration_explains_what_fits_nowhere_and_ends(tmp_path: Path) -> 
     assert re.search(r"^gpu-0 +.*4 more nvidia.com/gpu|^gpu-0 +.*more nvidia.com/gpu \(asks for 4", unblocked, re.M)
 
 
-def test_the_live_view_shows_bars_and_ends_with_ctrl_c(tmp_path: Path) -> None:
-    """In a terminal of 30 lines, as a user sees it."""
+def test_a_cluster_ends_when_the_reader_of_its_lines_is_gone(tmp_path: Path) -> None:
+    command = f"exec {shlex.quote(sys.executable)} -m podium up --no-view {' '.join(QUICK)} --workload none | head -1"
+    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
+    ran = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("12 nodes on http://127.0.0.1:")
+
+
+def test_the_live_view_heeds_keys_and_gives_the_terminal_back(tmp_path: Path) -> None:
+    """In a terminal of 80 × 24, as a user sees it."""
     pid, terminal = pty.fork()
     if pid == 0:
-        os.environ.update(XDG_STATE_HOME=str(tmp_path), TERM="xterm", LINES="30", COLUMNS="120")
+        os.environ.update(XDG_STATE_HOME=str(tmp_path), TERM="xterm")
+        os.environ.pop("COLUMNS", None)
+        os.environ.pop("LINES", None)
         os.execv(sys.executable, [sys.executable, "-m", "podium", "up", *QUICK, "--demo"])
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     seen = ""
     try:
-        seen = _read(terminal, r"would take it with(.|\n)*waiting: ", seen)
-        assert re.search(r"worker-0 +zone-a +cpu [█▏▎▍▌▋▊▉]+░* +\d+%  mem ", seen)
-        assert "first pod placed" in seen
-        assert "fit nowhere" in seen
-        os.write(terminal, b"\x03")
-        _read(terminal, "nothing more is printed", seen)
+        seen = _read(terminal, r"no node +analytics/training", seen)
+        assert re.search(r"worker-8 zone-c cpu [█▏▎▍▌▋▊▉]+░* +\d+%  mem [█▏▎▍▌▋▊▉]+░* +\d+% +\d+ pods", seen)
+        assert "waiting: 1 fits nowhere" in seen
+        seen = _read(terminal, r"\$ podium explain analytics/training(.|\n)*Rejected", seen)  # the demonstration
+        os.write(terminal, b"\x1b")
+        seen = _read(terminal, "last placed", "")
+        os.write(terminal, b"\t\r")
+        seen = _read(terminal, r"── pod analytics/training ─(.|\n)*What would unblock it", "")
+        os.write(terminal, b"q/gpu-0\r?")
+        seen = _read(terminal, r'1 node of 12, filter "gpu-0"(.|\n)*keys of the live view', "")
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
+        os.write(terminal, b"qq")
+        seen = _read(terminal, "nothing more is printed", "")
     except BaseException:
         os.kill(pid, signal.SIGKILL)
         raise
@@ -187,6 +217,9 @@ def test_the_live_view_shows_bars_and_ends_with_ctrl_c(tmp_path: Path) -> None:
         _, status = os.waitpid(pid, 0)
         os.close(terminal)
     assert os.waitstatus_to_exitcode(status) == 0
+    left = seen.partition(LEFT)[2]
+    assert re.search(r"first pod placed .*(.|\n)*\d+ pods placed, 1 without a node", left)
+    assert "What would unblock it" in left
 
 
 def _read(terminal: int, pattern: str, seen: str) -> str:
@@ -199,5 +232,6 @@ def _read(terminal: int, pattern: str, seen: str) -> str:
             more = os.read(terminal, 65536)
         except OSError:
             break
-        seen += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", more.decode(errors="replace"))
+        text = more.decode(errors="replace").replace("\x1b[?1049l", LEFT)
+        seen += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", re.sub(r"\x1b\[\d+;1H", "\n", text))
     return seen

@@ -5,6 +5,7 @@ Tables look the same everywhere: plain, without frames, and wide enough in a pip
 """
 
 import os
+import select
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -77,8 +78,8 @@ def print_table(out: "Console", rows: "Table", *, turn: bool = False) -> None:
             out.print(part)
         out.width = width
         lines = [line.rstrip() for line in captured.get().splitlines()]
-        sys.stdout.write("\n".join([*([""] * bool(number)), *lines, ""]))
-    sys.stdout.flush()
+        out.file.write("\n".join([*([""] * bool(number)), *lines, ""]))
+    out.file.flush()
 
 
 def table(title: str | None = None) -> "Table":
@@ -97,11 +98,25 @@ def table(title: str | None = None) -> "Table":
     )
 
 
+def has_reader() -> bool:
+    """Whether the reader of standard output is still there, where it is a pipe."""
+    return not isinstance(sys.stdout, PipeEnd) or sys.stdout.has_reader()
+
+
 class PipeEnd:
     """A stream that discards what it is given once its reader has ended."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._discards = False
+
+    def has_reader(self) -> bool:
+        """Whether what is written still goes somewhere; a pipe tells that before anything is written."""
+        if self._discards:
+            return False
+        poll = select.poll()
+        poll.register(self._stream.fileno(), 0)
+        return not poll.poll(0)
 
     def write(self, text: str) -> int:
         try:
@@ -118,6 +133,7 @@ class PipeEnd:
 
     def _discard(self) -> None:
         """Let the rest, and what is still buffered, go nowhere."""
+        self._discards = True
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._stream.fileno())
         os.close(nowhere)

@@ -17,6 +17,7 @@ from podium.engine.unblock import Remedy
 from podium.kube.printable import printable
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
 BEST = 3
@@ -33,7 +34,18 @@ def show(explanation: Explanation, output: Output) -> None:
 
         echo(yaml.safe_dump(explanation.to_data(), sort_keys=False, allow_unicode=True, width=2**16), nl=False)
     else:
-        _show_tables(explanation)
+        _show_tables(explanation, console())
+
+
+def text_of(explanation: Explanation, width: int) -> str:
+    """What `show` prints on a terminal of that width, with its colours."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    out = Console(file=StringIO(), width=width, force_terminal=True, highlight=False, markup=False)
+    _show_tables(explanation, out)
+    return out.file.getvalue() if isinstance(out.file, StringIO) else ""
 
 
 def verdict(explanation: Explanation) -> str:
@@ -101,8 +113,7 @@ def rejections(nodes: Iterable[NodeAnswer]) -> list[tuple[str, str, list[str]]]:
     return sorted(found, key=lambda group: -len(group[2]))
 
 
-def _show_tables(explanation: Explanation) -> None:
-    out = console()
+def _show_tables(explanation: Explanation, out: "Console") -> None:
     say(out, verdict(explanation), "bold green" if explanation.outcome is Outcome.FITS else "bold red")
     for line in device_lines(explanation):
         say(out, line, "green")
@@ -115,21 +126,21 @@ def _show_tables(explanation: Explanation) -> None:
     if gang is not None:
         say(out, gang_line(gang), "green" if gang.starts else "yellow")
         if gang.obstacles:
-            echo()
+            out.print()
             print_table(out, _obstacle_table(gang))
         if gang.remedies and not explanation.remedies:
-            echo()
+            out.print()
             print_table(out, _remedy_table(gang.remedies))
     rejected = rejections(explanation.nodes)
     if rejected:
-        echo()
+        out.print()
         print_table(out, _rejection_table(rejected))
     if explanation.remedies:
-        echo()
+        out.print()
         print_table(out, _remedy_table(explanation.remedies))
     best = podium(explanation)
     if best:
-        echo()
+        out.print()
         print_table(out, _podium_table(best, out.width))
 
 

@@ -1,5 +1,6 @@
 """Reads the options of `podium up` and starts a cluster in this process."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -138,7 +139,7 @@ def up(
         stays=not demo or terminal,
         sources=_sources(config, [*(plugin or ()), *_installed(settings, registry)], feature_gates) if reload else None,
     )
-    raise typer.Exit(_run(settings, registry, options, _screen(view and terminal)))
+    raise typer.Exit(_run(settings, registry, options, _screen(view)))
 
 
 def _manifests(workload: str | None) -> "list[Manifest] | None":
@@ -198,9 +199,20 @@ def _devices(devices: str | None) -> "list[DeviceShape]":
 
 
 def _screen(view: bool) -> "Screen":
-    from podium.up.screen import LiveScreen, PlainScreen
+    """The live view where there is a terminal that can show it, and that is not another job's."""
+    import sys
 
-    return LiveScreen() if view else PlainScreen()
+    from podium.cli.console import has_reader
+    from podium.up.screen import PlainScreen
+
+    if view and sys.stdout.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown"):
+        from podium.cli.explain_in_view import explain_for_view
+        from podium.up.live_view.live_screen import LiveScreen
+        from podium.up.live_view.terminal import in_foreground
+
+        if in_foreground():
+            return LiveScreen(explain_for_view)
+    return PlainScreen(has_reader)
 
 
 def _run(config: "SchedulerConfig", registry: "Registry", options: "UpOptions", screen: "Screen") -> int:

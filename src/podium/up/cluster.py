@@ -33,21 +33,22 @@ from podium.controllers.assembly import ControllerOptions, build_controllers
 from podium.framework.clock import SystemClock
 from podium.live.assembly import RunOptions, build_process
 from podium.serving.endpoints.options import ServingOptions
+from podium.serving.first_ended import first_ended
 from podium.serving.qos_page import PORT as QOS_PORT
 from podium.serving.signals import stop_on_signals
 from podium.up.creation import CreatedObjects, create, install_definitions
 from podium.up.demonstration import demonstrate
 from podium.up.errors import UpError
 from podium.up.kubeconfig import write_kubeconfig
+from podium.up.live_view.node_page import describe_node
 from podium.up.manifests import Manifest, sample_workload
-from podium.up.picture import Picture, take_picture
+from podium.up.picture import Picture, Service, take_picture
 from podium.up.pod_tracker import PodTracker
 from podium.up.process_age import process_age
-from podium.up.quotas import quotas_in_use
 from podium.up.reload import Sources, take_in_changes
 from podium.up.sample_nodes import SAMPLE_NODES, sample_shapes
 from podium.up.scheduler_thread import BuildScheduler, SchedulerThread
-from podium.up.screen import Screen
+from podium.up.screen import Camera, Screen, counted
 
 HOST: Final = "127.0.0.1"
 _LOOK: Final = 0.05
@@ -121,21 +122,25 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
                 stop.set()
 
         async def picture() -> Picture:
-            engine = await scheduler.engine_picture()
-            return take_picture(engine, tracker, quotas_in_use(api), server.url, time.monotonic() - started)
+            service = Service(server.url, str(kubeconfig), time.monotonic() - started)
+            return take_picture(await scheduler.engine_picture(), tracker, api, service)
 
+        def replace(new_config: SchedulerConfig, new_registry: Registry) -> None:
+            nonlocal config, registry
+            config, registry = new_config, new_registry
+            scheduler.replace(build_from(config, registry))
+
+        camera = Camera(picture, scheduler.held, lambda name: describe_node(api, name), lambda: (config, registry))
         controllers = build_controllers(Access(server.url), ALONE, stack)
         others: list[Coroutine[Any, Any, Any]] = [
-            screen.run(picture),
+            _show(screen, camera, stop),
             _say_first_placed(tracker, screen),
             controllers.run(asyncio.Event()),
         ]
         if options.demo:
             others.append(show_demonstration())
         if options.sources is not None:
-            others.append(
-                take_in_changes(options.sources, lambda *loaded: scheduler.replace(build_from(*loaded)), screen.say)
-            )
+            others.append(take_in_changes(options.sources, replace, screen.say))
         return await _run(scheduler, others, stop)
 
 
@@ -150,6 +155,17 @@ async def _run(scheduler: SchedulerThread, others: list[Coroutine[Any, Any, Any]
         for outcome in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(outcome, Exception):
                 raise outcome
+
+
+async def _show(screen: Screen, camera: Camera, stop: asyncio.Event) -> None:
+    """Show the cluster until it stops; it stops when the user of the screen ends that."""
+    showing, stopping = asyncio.create_task(screen.run(camera)), asyncio.create_task(stop.wait())
+    try:
+        await first_ended((showing, stopping))
+    finally:
+        stop.set()
+        showing.cancel()
+        await asyncio.gather(showing, stopping, return_exceptions=True)
 
 
 def _open_database(path: Path | None, stack: AsyncExitStack) -> Database | None:
@@ -181,29 +197,17 @@ def _add_devices(kubelets: Kubelets, shapes: Sequence[DeviceShape]) -> int:
 
 
 def _welcome(url: str, kubeconfig: Path, api: EmbeddedApi, created: CreatedObjects, devices: int, restored: int) -> str:
-    nodes = _counted(api.store.count(NODE), "node") + (f" with {_counted(devices, 'device')}" if devices else "")
-    before = f", {_counted(restored, 'pod')} from before" if restored else ""
-    inert = ", ".join(_counted(number, kind) for kind, number in created.inert.items())
+    nodes = counted(api.store.count(NODE), "node") + (f" with {counted(devices, 'device')}" if devices else "")
+    before = f", {counted(restored, 'pod')} from before" if restored else ""
+    inert = ", ".join(counted(number, kind) for kind, number in created.inert.items())
     return "\n".join(
         (
-            f"{nodes} on {url}, {_counted(created.objects, 'object')} created{before}",
+            f"{nodes} on {url}, {counted(created.objects, 'object')} created{before}",
             *([f"stored, but nothing here acts on them: {inert}"] if inert else []),
             f"export KUBECONFIG={kubeconfig}",
             "kubectl get pods -A -o wide",
         )
     )
-
-
-def _counted(number: int, noun: str) -> str:
-    """
-    >>> _counted(1, "node"), _counted(2, "IngressClass"), _counted(3, "NetworkPolicy")
-    ('1 node', '2 IngressClasses', '3 NetworkPolicies')
-    """
-    if number == 1:
-        return f"1 {noun}"
-    if noun.endswith("y"):
-        return f"{number} {noun[:-1]}ies"
-    return f"{number} {noun}{'es' if noun.endswith('s') else 's'}"
 
 
 async def _say_first_placed(tracker: PodTracker, screen: Screen) -> None:

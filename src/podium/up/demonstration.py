@@ -13,7 +13,7 @@ from typing import Final
 from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.kinds import built_in
 from podium.up.pod_tracker import PodTracker
-from podium.up.screen import Screen
+from podium.up.screen import Screen, counted
 
 _LOOK: Final = 0.05
 _QUIET: Final = 0.5
@@ -28,11 +28,10 @@ async def demonstrate(api: EmbeddedApi, tracker: PodTracker, screen: Screen, kub
     """Returns when there is nothing more to show."""
     await _until_decided(api, tracker)
     refused = tracker.refused()
-    screen.say(f"\n{tracker.placed} pods placed, {len(refused)} without a node")
+    screen.say(f"{counted(tracker.placed, 'pod')} placed, {len(refused)} without a node")
     if refused:
         command = ["explain", refused[0].pod, "--kubeconfig", str(kubeconfig)]
-        screen.say(f"\n$ podium {' '.join(command)}\n")
-        screen.say(await _podium(*command))
+        screen.show_page(f"$ podium {' '.join(command)}", await _podium(*command))
 
 
 async def _until_decided(api: EmbeddedApi, tracker: PodTracker) -> None:

@@ -3,22 +3,30 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+import msgspec
+
+from podium.apiserver.api import EmbeddedApi
+from podium.apiserver.kinds import NODE
 from podium.cluster.pod_groups import PodGroupStates
 from podium.engine.queue.scheduling_queue import Pending
 from podium.engine.scheduler import Scheduler
 from podium.framework.gang import GangCount
-from podium.up.pod_tracker import PodDecision, PodTracker
-from podium.up.quotas import QuotaUse
+from podium.serving.events.recorder import waiting_on_permit
+from podium.up.pod_tracker import PodDecision, PodTracker, Verdict
+from podium.up.quotas import QuotaUse, quotas_in_use
+
+ZONE: Final = "topology.kubernetes.io/zone"
 
 
 class NodeBar(NamedTuple):
-    """A node: which share of its CPU and memory pods have asked for, and how many pods it has."""
+    """A node: which share of its CPU and memory pods have asked for, and how many pods it has; None where only the
+    scheduler would know."""
 
     name: str
     zone: str
-    cpu: float
-    memory: float
-    pods: int
+    cpu: float | None
+    memory: float | None
+    pods: int | None
     cordoned: bool
 
 
@@ -29,54 +37,74 @@ class EnginePicture(NamedTuple):
     queue: Pending
     gangs: list[GangCount]
     """Groups of pods that start together, those that wait first."""
+    held: list[PodDecision]
+    """Pods that plugins hold at Permit."""
+    silent: float = 0.0
+    """Seconds for which a plugin has kept the engine from answering: all this is from before."""
 
 
-EMPTY_ENGINE: Final = EnginePicture([], Pending(0, 0, 0, 0), [])
+EMPTY_ENGINE: Final = EnginePicture([], Pending(0, 0, 0, 0), [], [])
+
+
+class Service(NamedTuple):
+    """The cluster of `podium up` as its users reach it."""
+
+    address: str
+    kubeconfig: str
+    uptime: float
+
+
+class PodCounts(NamedTuple):
+    """Pods that are there, by phase, and how many got a node since the start."""
+
+    total: int
+    running: int
+    succeeded: int
+    placed: int
 
 
 class Picture(NamedTuple):
     """What the live view shows at one moment."""
 
-    address: str
-    uptime: float
-    nodes: list[NodeBar]
-    pods: int
-    running: int
-    succeeded: int
-    placed: int
-    queue: Pending
-    refused: list[PodDecision]
-    """Those of the pods that wait because no node takes them."""
-    decisions: list[PodDecision]
+    service: Service
+    pods: PodCounts
+    engine: EnginePicture
+    waiting: list[PodDecision]
+    """The pods without a node, those that need attention first."""
+    placed: list[PodDecision]
     """The newest first."""
-    gangs: list[GangCount]
     quotas: list[QuotaUse]
     """The fullest first."""
 
 
 def take_engine_picture(engine: Scheduler) -> EnginePicture:
     """To be called on the scheduler's loop."""
-    return EnginePicture(_bars(engine), engine.queue.pending(), _gangs(engine))
+    return EnginePicture(_bars(engine), engine.queue.pending(), _gangs(engine), take_held(engine))
 
 
-def take_picture(
-    engine: EnginePicture, tracker: PodTracker, quotas: list[QuotaUse], address: str, uptime: float
-) -> Picture:
+def take_held(engine: Scheduler) -> list[PodDecision]:
+    """The pods that plugins hold at Permit; to be called on the scheduler's loop."""
+    held = (each for each in engine.waiting if not each.settled)
+    return [PodDecision(each.pod.key, Verdict.HELD, why=waiting_on_permit(each).note) for each in held]
+
+
+def take_picture(engine: EnginePicture, tracker: PodTracker, api: EmbeddedApi, service: Service) -> Picture:
     """To be called on the API's loop, like all that has to do with the tracker."""
+    if not engine.nodes:
+        engine = engine._replace(nodes=_bars_without_figures(api))
+    held = {each.pod: each for each in engine.held}
+    waiting = [held.get(each.pod, each) for each in tracker.waiting()]
     return Picture(
-        address,
-        uptime,
-        engine.nodes,
-        tracker.pods,
-        tracker.phases["Running"],
-        tracker.phases["Succeeded"],
-        tracker.placed,
-        engine.queue,
-        tracker.refused(),
-        list(reversed(tracker.decisions)),
-        engine.gangs,
-        quotas,
+        service,
+        PodCounts(tracker.pods, tracker.phases["Running"], tracker.phases["Succeeded"], tracker.placed),
+        engine,
+        sorted(waiting, key=lambda decision: _URGENCY[decision.verdict]),
+        [each for each in reversed(tracker.decisions) if each.verdict is Verdict.PLACED],
+        quotas_in_use(api),
     )
+
+
+_URGENCY: Final = {verdict: position for position, verdict in enumerate(Verdict)}
 
 
 def _gangs(engine: Scheduler) -> list[GangCount]:
@@ -108,7 +136,7 @@ def _bars(engine: Scheduler) -> list[NodeBar]:
     bars = []
     for row in cluster.order.rows.tolist():
         node = cluster.nodes[row]
-        zone = "" if node is None else node.metadata.labels.get("topology.kubernetes.io/zone", "")
+        zone = "" if node is None else node.metadata.labels.get(ZONE, "")
         bars.append(
             NodeBar(
                 cluster.names[row],
@@ -119,6 +147,26 @@ def _bars(engine: Scheduler) -> list[NodeBar]:
                 bool(cluster.unschedulable[row]),
             )
         )
+    return sorted(bars, key=_in_order)
+
+
+class _Spec(msgspec.Struct):
+    unschedulable: bool = False
+
+
+class _Node(msgspec.Struct):
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+_decoder: Final = msgspec.json.Decoder(_Node)
+
+
+def _bars_without_figures(api: EmbeddedApi) -> list[NodeBar]:
+    """The nodes as the API has them, for as long as the scheduler has none."""
+    bars = []
+    for stored in api.store.items(NODE):
+        node = _decoder.decode(stored.raw)
+        bars.append(NodeBar(stored.name, stored.labels.get(ZONE, ""), None, None, None, node.spec.unschedulable))
     return sorted(bars, key=_in_order)
 
 

@@ -1,9 +1,10 @@
-"""Follows the pods in the API server's store: how many are in each phase, and what was decided last.
+"""Follows the pods in the API server's store: how many are in each phase, which wait and why, what was decided last.
 
-A pod that gets a node is a decision. So is a pod whose condition says that no node takes it, once for each reason. The
-store hands over every write at once, so nothing is polled and nothing is missed.
+A pod that gets a node is a decision. So is a pod whose condition says that no node takes it or that a plugin failed,
+once for each reason. The store hands over every write at once, so nothing is polled and nothing is missed.
 """
 
+import enum
 from collections import Counter, deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -17,12 +18,23 @@ from podium.apiserver.store.object_store import ObjectStore
 MOST_DECISIONS: Final = 200
 
 
-class PodDecision(NamedTuple):
-    """`node` is empty where no node was found; then `why` says so in kube-scheduler's words."""
+class Verdict(enum.Enum):
+    """How a pod stands with its scheduler, in the words of the live view; the most urgent first."""
 
-    at: float
+    FAILED = "error"
+    HELD = "held"
+    REFUSED = "no node"
+    GATED = "gated"
+    UNTRIED = "to be tried"
+    PLACED = "placed"
+
+
+class PodDecision(NamedTuple):
+    """`node` is empty where the pod has none; then `why` says so in its scheduler's words."""
+
     pod: str
-    node: str
+    verdict: Verdict
+    node: str = ""
     why: str = ""
 
 
@@ -51,10 +63,23 @@ class _TrackedPod(NamedTuple):
     key: str
     node: str
     phase: str
-    refusal: str
+    verdict: Verdict
+    why: str
+
+    @property
+    def waits(self) -> bool:
+        return not self.node and self.phase in ("", "Pending")
 
 
-_UNKNOWN: Final = _TrackedPod("", "", "", "")
+_UNKNOWN: Final = _TrackedPod("", "", "", Verdict.UNTRIED, "")
+_SAID: Final = (Verdict.REFUSED, Verdict.FAILED)
+"""The verdicts that are decisions; the API itself says that a pod is gated."""
+_VERDICTS: Final = {
+    "Unschedulable": Verdict.REFUSED,
+    "SchedulerError": Verdict.FAILED,
+    "SchedulingGated": Verdict.GATED,
+}
+"""By the reason of the condition PodScheduled."""
 _decoder: Final = msgspec.json.Decoder(_Pod)
 
 
@@ -79,16 +104,22 @@ class PodTracker:
     @property
     def undecided(self) -> int:
         """Pods without a node and without a reason for that yet."""
-        return sum(not each.node and not each.refusal and each.phase == "Pending" for each in self._pods.values())
+        return sum(each.waits and each.verdict is Verdict.UNTRIED for each in self._pods.values())
 
     @property
     def pods(self) -> int:
         return len(self._pods)
 
+    def waiting(self) -> list[PodDecision]:
+        """How each pod stands that has no node, by name."""
+        return sorted(
+            (PodDecision(each.key, each.verdict, why=each.why) for each in self._pods.values() if each.waits),
+            key=lambda decision: decision.pod,
+        )
+
     def refused(self) -> list[PodDecision]:
-        """The last decision on each pod that no node takes, by name."""
-        waiting = (each for each in self._pods.values() if each.refusal and not each.node)
-        return sorted(PodDecision(0.0, each.key, "", each.refusal) for each in waiting)
+        """The pods that no node takes, by name."""
+        return [each for each in self.waiting() if each.verdict is Verdict.REFUSED]
 
     def _changed(self, change: ObjectChange) -> None:
         stored = change.new
@@ -101,9 +132,9 @@ class PodTracker:
             self.placed += 1
             if self.first_placed is None:
                 self.first_placed = self._now()
-            self._decided(PodDecision(self._now(), pod.key, pod.node))
-        elif pod.refusal and not pod.node and pod.refusal != before.refusal:
-            self._decided(PodDecision(self._now(), pod.key, "", pod.refusal))
+            self._decided(PodDecision(pod.key, Verdict.PLACED, pod.node))
+        elif pod.waits and pod.verdict in _SAID and (pod.verdict, pod.why) != (before.verdict, before.why):
+            self._decided(PodDecision(pod.key, pod.verdict, why=pod.why))
 
     def _take(self, uid: str, pod: _TrackedPod) -> _TrackedPod:
         before = self._pods.get(uid, _UNKNOWN)
@@ -119,6 +150,8 @@ class PodTracker:
 
 def _tracked(stored: Stored) -> _TrackedPod:
     decoded = _decoder.decode(stored.raw)
-    unscheduled = (each for each in decoded.status.conditions if each.type == "PodScheduled" and each.status == "False")
-    refusal = next((each.message for each in unscheduled if each.reason == "Unschedulable"), "")
-    return _TrackedPod(f"{stored.namespace}/{stored.name}", decoded.spec.node_name, decoded.status.phase, refusal)
+    verdict, why = Verdict.UNTRIED, ""
+    for condition in decoded.status.conditions:
+        if condition.type == "PodScheduled" and condition.status == "False":
+            verdict, why = _VERDICTS.get(condition.reason, Verdict.UNTRIED), condition.message
+    return _TrackedPod(f"{stored.namespace}/{stored.name}", decoded.spec.node_name, decoded.status.phase, verdict, why)

@@ -9,24 +9,30 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, suppress
-from typing import Final
+from typing import Final, Generic, TypeVar
 
+from podium.engine.scheduler import Scheduler
 from podium.kube.type_info import read_types
 from podium.live.assembly import RunOptions, serve_qos_page
 from podium.live.process import SchedulerProcess
 from podium.serving.event_loop import new_event_loop
 from podium.serving.log import LOG
-from podium.up.picture import EMPTY_ENGINE, EnginePicture, take_engine_picture
+from podium.up.picture import EMPTY_ENGINE, EnginePicture, take_engine_picture, take_held
+from podium.up.pod_tracker import PodDecision
 
 PATIENCE: Final = 0.1
 """Seconds that the view waits for a picture of the engine."""
+SILENT: Final = 2.0
+"""Seconds without an answer from which on the view says so."""
 PROMPT: Final = 2.0
 """Seconds after which a stop that takes long is explained."""
 
 
+T = TypeVar("T")
 BuildScheduler = Callable[[AsyncExitStack], SchedulerProcess]
 """Makes a scheduler process, on its thread; the stack closes its connections."""
 
@@ -44,8 +50,8 @@ class SchedulerThread:
         self._ending = False
         self._process: SchedulerProcess | None = None
         self._ended: Future[int] = Future()
-        self._picture = EMPTY_ENGINE
-        self._next_picture: asyncio.Future[EnginePicture] | None = None
+        self._picture = _Question(self, take_engine_picture, EMPTY_ENGINE)
+        self._held: _Question[list[PodDecision]] = _Question(self, take_held, [])
 
     async def run(self, stop: asyncio.Event) -> int:
         """Schedule until `stop` is set; the exit code of the process, or its error."""
@@ -72,14 +78,25 @@ class SchedulerThread:
 
     async def engine_picture(self) -> EnginePicture:
         """The engine as it is now, or as it was last seen where a plugin blocks it."""
-        if self._next_picture is None:
-            wanted: Future[EnginePicture] = Future()
-            self._hand_over(lambda: self._take_picture(wanted))
-            self._next_picture = asyncio.wrap_future(wanted)
-        await asyncio.wait((self._next_picture,), timeout=PATIENCE)
-        if self._next_picture.done():
-            self._picture, self._next_picture = self._next_picture.result(), None
-        return self._picture
+        picture, age = await self._picture.answer()
+        return picture._replace(silent=age if age >= SILENT else 0.0)
+
+    async def held(self) -> list[PodDecision]:
+        """The pods that plugins hold at Permit."""
+        return (await self._held.answer())[0]
+
+    def ask(self, take: Callable[[Scheduler], T], otherwise: T) -> Future[T]:
+        """What `take` makes of the engine, on the scheduler's loop; `otherwise` while there is no engine."""
+        wanted: Future[T] = Future()
+
+        def answer() -> None:
+            try:
+                wanted.set_result(otherwise if self._process is None else take(self._process.live.engine))
+            except Exception as error:  # the thread that waits for the answer raises it
+                wanted.set_exception(error)
+
+        self._hand_over(answer)
+        return wanted
 
     def _hand_over(self, call: Callable[[], object]) -> None:
         with suppress(RuntimeError):  # the loop is closed: the process has ended
@@ -121,8 +138,23 @@ class SchedulerThread:
             self._build = self._before
             return self._build(stack)
 
-    def _take_picture(self, wanted: Future[EnginePicture]) -> None:
-        try:
-            wanted.set_result(EMPTY_ENGINE if self._process is None else take_engine_picture(self._process.live.engine))
-        except Exception as error:  # the thread that waits for the picture raises it
-            wanted.set_exception(error)
+
+class _Question(Generic[T]):
+    """Something to be known of the engine again and again: its last answer counts while the next one is awaited."""
+
+    def __init__(self, thread: SchedulerThread, take: Callable[[Scheduler], T], first: T) -> None:
+        self._thread = thread
+        self._take = take
+        self._first = self._last = first
+        self._answered = time.monotonic()
+        self._next: asyncio.Future[T] | None = None
+
+    async def answer(self) -> tuple[T, float]:
+        """The newest answer, and how many seconds old it is."""
+        if self._next is None:
+            self._next = asyncio.wrap_future(self._thread.ask(self._take, self._first))
+        await asyncio.wait((self._next,), timeout=PATIENCE)
+        if self._next.done():
+            self._last, self._next = self._next.result(), None
+            self._answered = time.monotonic()
+        return self._last, time.monotonic() - self._answered
