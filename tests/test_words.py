@@ -85,3 +85,10 @@ def test_a_comment_says_what_a_broad_except_catches_and_why() -> None:
             if BROAD.search(line) and " # " not in line and not lines[number - 1].lstrip().startswith("# "):
                 missing.append(f"{name_of(path)}:{number + 1}")
     assert missing == []
+
+
+def test_a_rule_is_set_aside_with_a_reason() -> None:
+    root = SOURCE.parents[1]
+    files = [path for folder in ("src", "tests", "tools", "docs", "deploy") for path in (root / folder).rglob("*.py")]
+    bare = re.compile(r"# noqa(: [A-Z0-9, ]+)?$", re.MULTILINE)
+    assert [str(path.relative_to(root)) for path in files if bare.search(path.read_text())] == []

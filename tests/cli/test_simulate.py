@@ -116,7 +116,7 @@ def test_an_interrupt_leaves_what_is_finished(scenario: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         # Tests that run in the background may ignore the signal, and what they start does then, too.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  (no thread is running yet)
     ) as process:
         try:
             while process.poll() is None and cpu_seconds(process.pid) < 4:  # importing takes one

@@ -104,8 +104,9 @@ def _mounted(plugins: list[str]) -> tuple[list[str], dict[str, str]]:
             if file.name in files:
                 raise InputError(f"--plugin {option}: two files are called {file.name}; rename one")
             files[file.name] = file.read_text(encoding="utf-8")
-            option = f"{CONFIG_FOLDER}/{file.name}{f':{attribute}' if attribute else ''}"  # noqa: PLW2901
-        options.append(option)
+            options.append(f"{CONFIG_FOLDER}/{file.name}{f':{attribute}' if attribute else ''}")
+        else:
+            options.append(option)
     return options, files
 
 

@@ -101,7 +101,7 @@ _table: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
 def _ranks(count: int) -> NDArray[np.int64]:
     """The rank of each of the first positions, from a table that only grows."""
-    global _table  # noqa: PLW0603
+    global _table  # noqa: PLW0603  (one table for the process)
     if count > len(_table):
         _table = _walk_rank(np.arange(max(count, 2 * len(_table))))
     return _table[:count]

@@ -13,6 +13,7 @@ import asyncio
 import ssl
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -175,9 +176,9 @@ class ExtenderServer:
     def _other(self, request: web.BaseRequest, path: str) -> web.Response:
         show: Callable[[], web.Response] | None = None
         if path.rpartition("/")[0] in self._health or path in self._health:
-            show = lambda: self._show_health(request, path)  # noqa: E731
+            show = partial(self._show_health, request, path)
         elif path == "/version":
-            show = lambda: web.Response(text=version("podium"), headers=HEADERS)  # noqa: E731
+            show = partial(web.Response, text=version("podium"), headers=HEADERS)
         elif path == "/metrics":
             if self._needs_certificate and not self._has_certificate(request):
                 return _response(Reply(401, error("show a client certificate")))

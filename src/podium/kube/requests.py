@@ -143,7 +143,7 @@ def is_scalar_resource_name(name: str) -> bool:
 
 def _sum(pod: Pod, use_status: bool, pod_level: bool, defaults: Mapping[str, int]) -> Nanos:
     """A sum, to be read only. One decision asks for several of the same pod, and for most pods they are the same."""
-    global _latest  # noqa: PLW0603
+    global _latest  # noqa: PLW0603  (what one decision asks for again)
     use_status = use_status and _has_status(pod)
     pod_level = pod_level and pod.spec.resources is not None
     if not use_status and all(_asks_for_defaults(each) for each in (*pod.spec.containers, *pod.spec.init_containers)):

@@ -24,7 +24,7 @@ vector = needed("gymnasium.vector")
 class PlacementBatch(vector.VectorEnv):  # type: ignore[misc, name-defined]
     """So many clusters that are filled at the same time, each with the pods in an order of its own."""
 
-    metadata: dict[str, Any] = {"autoreset_mode": vector.AutoresetMode.NEXT_STEP}  # noqa: RUF012
+    metadata: dict[str, Any] = {"autoreset_mode": vector.AutoresetMode.NEXT_STEP}  # noqa: RUF012  (Gymnasium's form)
 
     def __init__(
         self,

@@ -58,10 +58,10 @@ class _Text(logging.Formatter):
         record.message = _safe(record.message)
         return super().formatMessage(record)
 
-    def formatException(self, ei: Any) -> str:  # noqa: N802
+    def formatException(self, ei: Any) -> str:  # noqa: N802  (logging's name)
         return _safe_lines(super().formatException(ei))
 
-    def formatStack(self, stack_info: str) -> str:  # noqa: N802
+    def formatStack(self, stack_info: str) -> str:  # noqa: N802  (logging's name)
         return _safe_lines(stack_info)
 
 

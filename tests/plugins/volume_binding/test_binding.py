@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -324,7 +325,7 @@ def test_pre_bind_waits_until_volumes_and_claims_are_bound(monkeypatch: pytest.M
 
 def test_what_is_bound_when_the_write_returns_needs_no_wait() -> None:
     cluster = cluster_with(static(), disk("v", "n1", claim=static()))
-    then = lambda: cluster.objects.claims.set("default/data", static(volume="v"))  # noqa: E731
+    then = partial(cluster.objects.claims.set, "default/data", static(volume="v"))
     assert bind(cluster, pod_using("data"), then=then, seconds=0) is None
 
 

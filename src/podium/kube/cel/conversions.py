@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
 from podium.kube.cel import types
@@ -37,7 +37,7 @@ _TIMESTAMP: Final = re.compile(
 )
 _MIN_UNIX: Final = -62_135_596_800
 _MAX_UNIX: Final = 253_402_300_799
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)  # noqa: UP017
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _cannot(value: object, target: CelType) -> CelError:

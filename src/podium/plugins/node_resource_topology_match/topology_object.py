@@ -52,7 +52,7 @@ class NodeTopology(NamedTuple):
 
 def read_topology(item: Any) -> NodeTopology:
     """A NodeResourceTopology from the API's data. Several ask about one after the other, so the last is at hand."""
-    global _latest  # noqa: PLW0603
+    global _latest  # noqa: PLW0603  (what several ask for in a row)
     if _latest[0] is not item or item is None:
         _latest = item, _read(item if isinstance(item, dict) else {})
     return _latest[1]

@@ -49,7 +49,7 @@ class LeadershipLost(Exception):  # noqa: N818  (it reads as what happened)
     """The lease could not be renewed in time, or another process holds it: one sentence says which."""
 
 
-class NotLeading(ClientError):  # noqa: N818
+class NotLeading(ClientError):  # noqa: N818  (it reads as what happened)
     """A write was not sent because this process does not lead, or may not any more."""
 
 

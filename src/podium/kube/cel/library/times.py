@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -29,7 +29,7 @@ def _zone(name: str) -> tzinfo:
     hours, colon, minutes = name.partition(":")
     if not colon:
         try:
-            return ZoneInfo(name or "UTC") if name != "Local" else timezone.utc  # noqa: UP017
+            return ZoneInfo(name or "UTC") if name != "Local" else UTC
         except (ZoneInfoNotFoundError, ValueError, OSError):
             raise CelError(f"unknown time zone {name}") from None
     for part in (hours, minutes):
@@ -42,7 +42,7 @@ def _zone(name: str) -> tzinfo:
 
 
 def _in_utc(field: Callable[[datetime], int]) -> Implementation:
-    return lambda value: field(value.at().astimezone(timezone.utc))  # noqa: UP017
+    return lambda value: field(value.at().astimezone(UTC))
 
 
 def _in_zone(field: Callable[[datetime], int]) -> Implementation:
