@@ -228,17 +228,17 @@ def test_it_can_be_enabled_at_one_point_only(installed: Installed) -> None:
         (
             "GivesNaN",
             'default/web cannot be judged: running Score plugins: plugin "GivesNaN" failed with: '
-            "score gave NaN or infinity",
+            "score must give a whole number for each of 3 nodes, got NaN or infinity",
         ),
         (
             "ScoresTooFew",
             'default/web cannot be judged: running Score plugins: plugin "ScoresTooFew" failed with: '
-            "score gave an array of shape (2,) for 3 nodes",
+            "score must give a whole number for each of 3 nodes, got int64 of shape (2,)",
         ),
         (
             "FiltersTooMany",
             'default/web cannot be judged: running "FiltersTooMany" filter plugin: '
-            "filter must give a bool for each of 4 nodes, got bool of shape (5,)",
+            "filter must give None, a Verdict, or a bool for each of 4 nodes, got bool of shape (5,)",
         ),
         (
             "ScoresTooHigh",
@@ -248,7 +248,7 @@ def test_it_can_be_enabled_at_one_point_only(installed: Installed) -> None:
         (
             "AnswersInWords",
             'default/web cannot be judged: running Score plugins: plugin "AnswersInWords" failed with: '
-            "score_node must give a whole number, got 'very good'",
+            "score_node must give a whole number, got 'very good' (str)",
         ),
     ],
 )
@@ -290,7 +290,9 @@ def test_a_mistake_in_its_configuration_has_its_place(profile: str, sentence: st
 
 
 def test_two_packages_cannot_bring_a_plugin_of_the_same_name(installed: Installed) -> None:
-    (installed.folder / "twins.py").write_text("from podium import Plugin\nclass Racks(Plugin): ...\n")
+    (installed.folder / "twins.py").write_text(
+        "from podium import Plugin\nclass Racks(Plugin):\n    def permit(self, cycle, node): ...\n"
+    )
     result = installed.podium("plugins", "--plugin", "twins:Racks")
     assert result.returncode == 2
     assert result.stderr == (

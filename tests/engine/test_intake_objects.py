@@ -202,4 +202,6 @@ def test_what_a_plugin_raises_when_told_is_reported_and_no_more() -> None:
     world = World(answering("X", pre_enqueue=None, observe=KeyError("x")), nodes=[make_node("n1")])
     world.attempt(make_pod())
     assert world.bound == [("p1", "n1")]
-    assert world.reports == ["plugin \"X\" observing Pod: KeyError: 'x'"]
+    assert [
+        line.startswith("plugin \"X\" failed at Observe for pod default/p1: KeyError: 'x'") for line in world.reports
+    ] == [True]

@@ -202,7 +202,8 @@ def test_a_hint_that_breaks_wakes_the_pod_and_is_reported() -> None:
     world.attempt(make_pod())
     world.add(make_node("n3"))
     assert world.place("p1") == "backoff"
-    assert world.reports == ['queueing hint of plugin "Jumpy" for pod default/p1: RuntimeError: oh no']
+    (report,) = world.reports
+    assert report.startswith('plugin "Jumpy" failed at QueueingHint for pod default/p1: RuntimeError: oh no')
 
 
 def test_answers_kept_from_pods_before_do_not_hide_that_a_plugin_breaks() -> None:

@@ -13,6 +13,7 @@ from podium.engine.sampling import Sampling
 from podium.framework import SKIP, Code, Cycle, Nomination, Normalizer, Plugin, PluginError, Scores, Status, Wait
 from podium.framework.diagnosis import Diagnosis, NodeStatuses, PostFilterResult
 from podium.framework.profile import ProfileRuntime
+from podium.framework.timer import Step
 from podium.kube import Pod
 from tests.builders import make_cluster, make_handle, make_node, make_pod
 from tests.framework.runtimes import answering, cycle_of, make_runtime
@@ -172,10 +173,17 @@ def test_the_first_filter_to_refuse_a_node_decides_and_the_rest_are_not_asked_ab
     assert runtime.run_filters_on(cycle_of(runtime, make_pod()), 0) == status.by("First")
 
 
-@pytest.mark.parametrize("status", [ERROR, SKIP, WAIT])
-def test_any_other_status_of_a_filter_fails_the_cycle(status: Status) -> None:
+@pytest.mark.parametrize(
+    ("status", "sentence"),
+    [
+        (ERROR, ERROR.message),
+        (SKIP, "filter_node must give a Status that refuses the node, got SKIP"),
+        (WAIT, "filter_node must give a Status that refuses the node, got WAIT"),
+    ],
+)
+def test_any_other_status_of_a_filter_fails_the_cycle(status: Status, sentence: str) -> None:
     runtime = runtime_of(answering("A", filter_node=status))
-    sentence = f'running "A" filter plugin: {status.message or f"filter_node gave {status.code.name}"}'
+    sentence = f'running "A" filter plugin: {sentence}'
     for ask in (
         lambda cycle: runtime.run_filters(cycle, all_nodes(runtime)),
         lambda cycle: runtime.run_filters_on(cycle, 0),
@@ -306,11 +314,11 @@ def test_unreserve_runs_backwards_through_all_plugins_even_those_never_reserved(
 def test_what_one_unreserve_raises_is_reported_and_keeps_nobody_from_undoing() -> None:
     log, plugins = log_of("A")
     cluster = make_cluster([make_node("n1")])
-    handle, reports = make_handle(cluster), list[str]()
-    handle.report = reports.append
+    handle, reports = make_handle(cluster), list[tuple[str, Step]]()
+    handle.on_failure = lambda failure: reports.append((failure.plugin, failure.step))
     runtime = make_runtime(cluster, *plugins, answering("B", unreserve=KeyError("n1")), handle=handle)
     runtime.run_unreserve(cycle_of(runtime, make_pod()), "n1")
-    assert (log, reports) == (["A.unreserve"], ["running Unreserve plugin \"B\": KeyError: 'n1'"])
+    assert (log, reports) == (["A.unreserve"], [("B", Step.UNRESERVE)])
 
 
 def test_permit_collects_how_long_each_plugin_wants_to_wait() -> None:

@@ -74,7 +74,7 @@ def explain(
     from podium.cli.target import check_namespace, pod_key
     from podium.engine.explain import Outcome
     from podium.engine.explain import explain as judge
-    from podium.framework.plugin_failures import FirstFailures, ignore_failure
+    from podium.framework.plugin_failures import FirstFailures
 
     if cluster and (kubeconfig or context):
         raise InputError("--from is a dump and --kubeconfig a live cluster: give one of them")
@@ -89,12 +89,17 @@ def explain(
         key = pod_key(pod, namespace or access.namespace)
         known, load, held = ask_cluster(access, settings, registry, None if more else key)
     objects, target = _with_given(key, known, more or [], verbose, "the files" if cluster else "the cluster")
-    failures = FirstFailures(_print_failure if verbose else ignore_failure)
-    explanation = judge(objects, target, settings, registry, load=load, parity=parity, on_failure=failures)
+    failures: list[PluginFailure] = []
+    on_failure = FirstFailures(failures.append)
+    explanation = judge(objects, target, settings, registry, load=load, parity=parity, on_failure=on_failure)
+    traced = [each for each in failures if each.traceback()]
+    if verbose:
+        for failure in traced:
+            echo(f"{failure}\n{failure.traceback()}", err=True)
     if held is not None:
         explanation.outcome, explanation.message = Outcome.WAITS, held
     if explanation.outcome is Outcome.FAILED:
-        hint = "; -v shows where it failed" if failures.counts and not verbose else ""
+        hint = "; -v shows where it failed" if traced and not verbose else ""
         raise InputError(f"{explanation.pod} cannot be judged: {explanation.message}{hint}")
     show(explanation, output)
     if explanation.outcome is not Outcome.FITS:
@@ -129,10 +134,6 @@ def _with_given(
     if more and pod is None and not given and skipped:
         raise InputError(f"{', '.join(more)}: no pod in it, only {', '.join(sorted(skipped))}; give the Pod itself")
     return [*objects, *given], find_pod(pod, objects, given, origin)
-
-
-def _print_failure(failure: "PluginFailure") -> None:
-    echo(f"{failure}\n{failure.traceback()}", err=True)
 
 
 def _print_skipped(skipped: "Counter[str]", verbose: bool) -> None:

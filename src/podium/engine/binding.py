@@ -21,7 +21,7 @@ from podium.framework.methods import PreBindMethods
 from podium.framework.profile import ProfileRuntime
 from podium.framework.protocols import OnNode
 from podium.framework.queued import QueuedPod
-from podium.framework.status import SKIP, SKIPPED, SUCCESS, Code, PluginError, Status, code_of
+from podium.framework.status import SKIP, SKIPPED, SUCCESS, Code, PluginError, Status, WrongAnswerError, code_of
 from podium.framework.timer import Step
 from podium.framework.waiting import WaitingPod
 
@@ -151,7 +151,10 @@ class PodBinding:
                 if status is not None and not isinstance(status, Status):
                     status = await status
                 if status is not None:
-                    _check_skips(plugin.name, status)
+                    try:
+                        _check_skips(status)
+                    except PluginError as error:
+                        raise self._failed(Step.PREFLIGHT, plugin.name, error) from error
                     continue
             plugins.append(plugin)
         return plugins
@@ -241,24 +244,24 @@ class PodBinding:
         for plugin in self._steps.post_binds:
             try:
                 plugin.post_bind(self._cycle, self._node_name)
-            except Exception as error:  # whatever the plugin raises: the pod is bound already
-                self._runtime.handle.report(str(self._failed(Step.POST_BIND, plugin.name, error)))
+            except Exception as error:  # whatever the plugin raises
+                self._failed(Step.POST_BIND, plugin.name, error)
 
     def _ask(self, step: Step, plugin: str, method: OnNode) -> Effect:
         """A plugin's answer, at once or when awaited; None for success."""
         try:
             answer = method(self._cycle, self._node_name)
+            if answer is None or answer is SKIP:
+                return answer
+            if isinstance(answer, Status) or not isawaitable(answer):
+                return status_of(step, answer)
         except Exception as error:  # whatever the plugin raises
             raise self._failed(step, plugin, error) from error
-        if answer is None or answer is SKIP:
-            return answer
-        if isinstance(answer, Status) or not isawaitable(answer):
-            return status_of(step, plugin, answer)
         return self._awaited(step, plugin, answer)
 
     async def _awaited(self, step: Step, plugin: str, answer: Awaitable[object]) -> Status | None:
         try:
-            status = await answer
+            return status_of(step, await answer)
         except Exception as error:  # whatever the plugin raises
             raise self._failed(step, plugin, error) from error
         except asyncio.CancelledError:
@@ -266,7 +269,6 @@ class PodBinding:
             if task is None or task.cancelling():
                 raise
             raise PluginError(f"{running(step, plugin)}: what it waited for was cancelled") from None
-        return status_of(step, plugin, status)
 
     def _failed(self, step: Step, plugin: str, error: Exception) -> PluginError:
         return self._runtime.failed(step, plugin, error, self._queued.pod, self._node_name)
@@ -277,14 +279,13 @@ class PodBinding:
         )
 
 
-def _check_skips(plugin: str, status: Status) -> None:
+def _check_skips(status: Status) -> None:
     """The only answers before PreBind are that there is work (None), that there is none, and errors."""
     if status.code == SKIPPED:
         return
-    what = running(Step.PREFLIGHT, plugin)
     if status.code == Code.ERROR:
-        raise PluginError(f"{what}: {status.message}")
-    raise PluginError(f"{what}: it must give None, SKIP or an error, got {status.code.name}: {status.message}")
+        raise PluginError(status.message)
+    raise WrongAnswerError(f"it must give None, SKIP or an error, got {status.code.name}: {status.message}")
 
 
 def _failure(step: Step, plugin: str, status: Status) -> Status:

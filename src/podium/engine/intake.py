@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from podium.cluster import PlacedPod
 from podium.config.feature_gates import NO_GATES, Gate, Gates
 from podium.engine.changes import node_events, pod_events
-from podium.framework.answers import describe
 from podium.framework.events import Action, Event, Resource
 from podium.framework.plugin import Plugin
 from podium.framework.plugin_failures import PluginFailure
@@ -236,8 +235,7 @@ class Intake:
         for plugin in self._observers:
             try:
                 plugin.observe(resource, before, after)
-            except Exception as error:  # whatever the plugin raises: the state and the other plugins go on
-                plugin.handle.report(f'plugin "{plugin.name}" observing {resource}: {describe(error)}')
+            except Exception as error:  # whatever the plugin raises
                 key = getattr(before if after is None else after, "key", "")
                 plugin.handle.on_failure(PluginFailure(plugin.name, Step.OBSERVE, key, "", error))
 

@@ -29,7 +29,7 @@ from podium.engine.sampling import Sampling
 from podium.framework.clock import Clock
 from podium.framework.cycle import Cycle
 from podium.framework.device_waits import DeviceWaits
-from podium.framework.diagnosis import Diagnosis, Nomination, refused_by_one
+from podium.framework.diagnosis import Diagnosis, Nomination, VerdictError, refused_by_one
 from podium.framework.events import Action, Event, Resource
 from podium.framework.experience import Experience
 from podium.framework.extender import Extender, interested
@@ -37,11 +37,11 @@ from podium.framework.handle import Handle, Writer
 from podium.framework.load import LoadSource
 from podium.framework.nominator import Nominator
 from podium.framework.object_problems import ObjectProblems
-from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
+from podium.framework.plugin_failures import OnPluginFailure, PluginFailure
 from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
 from podium.framework.status import PluginError, Status, Waits, code_of
-from podium.framework.timer import UNTIMED, Timer
+from podium.framework.timer import UNTIMED, Step, Timer
 from podium.framework.waiting import WaitingPod, WaitingPods
 from podium.kube import Pod
 
@@ -76,7 +76,7 @@ class Scheduler:
         experience: Experience | None = None,
         report: Callable[[str], None] = lambda _message: None,
         timer: Timer = UNTIMED,
-        on_failure: OnPluginFailure = ignore_failure,
+        on_failure: OnPluginFailure | None = None,
         parity: bool = False,
         extenders: Sequence[Extender] = (),
         on_group_condition: OnCondition = lambda _group, _condition: None,
@@ -95,6 +95,7 @@ class Scheduler:
         self._extenders = extenders
         self._pre_binding: dict[str, Callable[[str], None]] = {}
         rng = rng or random.Random(0)
+        on_failure = on_failure or (lambda failure: report(str(failure)))
         self.answer_cache = AnswerCache()
         self.profiles: dict[str, ProfileRuntime] = {}
         for profile in config.profiles:
@@ -185,6 +186,8 @@ class Scheduler:
         try:
             row = self._choose(runtime, cycle, queued)
         except PluginError as error:
+            if isinstance(error, VerdictError):
+                runtime.handle.on_failure(PluginFailure(error.plugin, Step.FILTER, queued.pod.key, "", error))
             self.answer_cache.drop(runtime, cycle)  # its notes may be what was wrong
             self.fail(queued, Status.error(str(error)), CLEAR)
             return

@@ -23,6 +23,7 @@ from podium.framework.clock import Clock
 from podium.framework.experience import Experience
 from podium.framework.load import LoadSource
 from podium.framework.plugin import Plugin, Scope
+from podium.framework.plugin_failures import OnPluginFailure
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Node, Pod
 from podium.kube.documents import SETTINGS, read_yaml
@@ -46,6 +47,7 @@ def build_engine(
     load: LoadSource | None = None,
     experience: Experience | None = None,
     report: Callable[[str], None] = lambda _message: None,
+    on_failure: OnPluginFailure | None = None,
 ) -> Scheduler:
     """`config`: the text of a configuration file, and its name for messages. Raises ConfigError or PluginError."""
     names = dict.fromkeys((QUEUE, *(name for agent in agents for name in agent.plugins), BINDER))
@@ -70,6 +72,7 @@ def build_engine(
         load=load,
         experience=experience,
         report=report,
+        on_failure=on_failure,
     )
 
 

@@ -104,7 +104,8 @@ class ExtenderHandler:
             self.metrics.answered(agent, verb, ANSWERED)
         else:
             self.metrics.answered(agent, verb, FAILURE if "internal error" in reply.problem else REFUSED)
-            self._report(endpoint, reply.problem)
+            if not reply.logged:
+                self._report(endpoint, reply.problem)
         if LOG.isEnabledFor(logging.DEBUG):
             fields = {"agent": agent, "verb": verb, "bytes": size, "status": reply.status, "seconds": round(took, 6)}
             LOG.debug("%s of %s answered in %.6f s", verb, agent, took, extra={"fields": fields})

@@ -23,8 +23,10 @@ from podium.extender.binding import BindingWriter
 from podium.extender.metrics import ExtenderMetrics
 from podium.extender.service import AgentContext
 from podium.framework.clock import Clock, SystemClock
+from podium.framework.plugin_failures import FirstFailures
+from podium.serving.families import ReadFamily, counters
 from podium.serving.health import Check
-from podium.serving.log import LOG
+from podium.serving.log import LOG, log_failure
 from podium.serving.model_metrics import model_families
 from podium.telemetry import Telemetry
 
@@ -55,6 +57,7 @@ def build_process(
         report=LOG.warning,
     )
     experience = None if client is None else WatchedExperience(client, clock=clock, rng=rng, report=LOG.warning)
+    failures = FirstFailures(log_failure)
     engine = build_engine(
         agents,
         registry,
@@ -65,6 +68,7 @@ def build_process(
         load=telemetry,
         experience=experience,
         report=LOG.warning,
+        on_failure=failures,
     )
     informers = None if client is None else _informers(client, engine, agents, rng)
     sync = WatchSync(informers)
@@ -82,7 +86,16 @@ def build_process(
             lambda: len(engine.cluster.order.rows),
             lambda: sync.missing() is None,
             lambda: engine.answer_cache.errors.count,
-            model_families(engine.profiles),
+            [
+                *model_families(engine.profiles),
+                ReadFamily(
+                    counters,
+                    "podium_plugin_failures_total",
+                    "Exceptions and wrong answers of plugins; the first of each kind is in the log.",
+                    lambda: {labels: float(count) for labels, count in failures.counts.items()},
+                    ("plugin", "extension_point"),
+                ),
+            ],
         ),
     )
 

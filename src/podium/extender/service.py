@@ -46,7 +46,7 @@ from podium.extender.responses import (
 )
 from podium.extender.score_scaling import Points
 from podium.framework import Cycle, PluginError, Status
-from podium.framework.answers import failure, status_of
+from podium.framework.answers import status_of
 from podium.framework.status import SKIPPED
 from podium.framework.timer import Step
 from podium.kube import Pod
@@ -62,6 +62,8 @@ class Reply(NamedTuple):
     body: Body
     problem: str = ""
     """What went wrong, for the log."""
+    logged: bool = False
+    """Whether the log has it already, with the plugin and the line."""
 
 
 class AgentContext:
@@ -97,7 +99,8 @@ class AgentService:
         self._filtering = FilterSubset(context.engine, filters)
         self._scoring = [ScoreSubset(context.engine, weights, most) for weights, most in scores]
         names = {*filters, *(name for weights, _most in scores for name in weights)}
-        self._binders = runtime_of(context.engine).only({*names, BINDER}).binds
+        self._runtime = runtime_of(context.engine)
+        self._binders = self._runtime.only({*names, BINDER}).binds
 
     # Filter
 
@@ -105,7 +108,7 @@ class AgentService:
         try:
             return Reply(OK, self._filter(body))
         except (BadRequestError, PluginError) as problem:
-            return Reply(OK, filter_error(str(problem)), str(problem))
+            return Reply(OK, filter_error(str(problem)), str(problem), _logged(problem))
 
     def _filter(self, body: bytes) -> Body:
         try:
@@ -209,7 +212,7 @@ class AgentService:
             metadata = {"name": name, "namespace": namespace, "uid": uid}
             status = await self._bind(msgspec.convert({"metadata": metadata}, Pod), node)
         except (BadRequestError, PluginError) as problem:
-            return Reply(OK, error(str(problem)), str(problem))
+            return Reply(OK, error(str(problem)), str(problem), _logged(problem))
         if status is None:
             return Reply(OK, error(""))
         return Reply(OK, error(status.message), status.message)
@@ -219,11 +222,11 @@ class AgentService:
         for plugin in self._binders:
             try:
                 answer = plugin.bind(cycle, node)
+                if isawaitable(answer):
+                    answer = await answer
+                status = status_of(Step.BIND, answer)
             except Exception as error:  # whatever the plugin raises
-                raise failure(Step.BIND, plugin.name, error) from error
-            if isawaitable(answer):
-                answer = await answer
-            status = status_of(Step.BIND, plugin.name, answer)
+                raise self._runtime.failed(Step.BIND, plugin.name, error, pod, node) from error
             if status is None or status.code != SKIPPED:
                 return status
         return Status.error(f"no bind plugin would bind pod {pod.key}")
@@ -248,7 +251,11 @@ def _reply_or_error(answer: Callable[[bytes], bytes], body: bytes) -> Reply:
         status = NOT_READY if isinstance(problem, NotReadyError) else BAD_REQUEST
         return Reply(status, error(str(problem)), str(problem))
     except PluginError as problem:
-        return Reply(FAILED, error(str(problem)), str(problem))
+        return Reply(FAILED, error(str(problem)), str(problem), _logged(problem))
+
+
+def _logged(problem: Exception) -> bool:
+    return isinstance(problem, PluginError) and problem.logged
 
 
 def _victims(fields: Mapping[str, Text]) -> dict[str, tuple[list[str], int]]:

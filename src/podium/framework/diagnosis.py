@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Rows
-from podium.framework.status import Code, PluginError, Status
+from podium.framework.status import Code, Status, WrongAnswerError
 from podium.framework.verdict import Verdict
 
 
@@ -69,17 +69,30 @@ class Refusals:
         return status if status.plugin else status.by(name)
 
 
+class VerdictError(WrongAnswerError):
+    """A Verdict whose `status_of` raises, or gives no refusal. It is seen when reasons are asked for."""
+
+    def __init__(self, plugin: str, sentence: str) -> None:
+        super().__init__(f'running "{plugin}" filter plugin: {sentence}', sentence)
+        self.plugin = plugin
+
+
 def refusal_of(plugin: str, verdict: Verdict, code: int) -> Status:
     """The status a filter's code stands for; anything but one that refuses the node, or fails, is a mistake."""
-    what = f'running "{plugin}" filter plugin: status_of({code})'
+    what = f"status_of({code})"
     try:
         status: Any = verdict.status_of(code)
     except Exception as error:  # whatever the plugin raises
-        raise PluginError(f"{what}: {type(error).__name__}: {error}") from error
+        raise VerdictError(plugin, f"{what}: {type(error).__name__}: {error}") from error
     if isinstance(status, Status) and (status.rejected or status.code == Code.ERROR):
-        return status
+        return status if status.message else Status(status.code, (no_reason(plugin),), status.plugin)
     given = status.code.name if isinstance(status, Status) else type(status).__name__
-    raise PluginError(f"{what} must give a Status that refuses the node, got {given}")
+    raise VerdictError(plugin, f"{what} must give a Status that refuses the node, got {given}")
+
+
+def no_reason(plugin: str) -> str:
+    """What a plugin found wrong that does not say so."""
+    return f"node(s) didn't satisfy plugin {plugin}"
 
 
 def _distinct(codes: NDArray[np.int64]) -> list[int]:

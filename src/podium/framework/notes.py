@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from podium.framework.cycle import Cycle, DryRunCycle
-from podium.framework.status import PluginError
+from podium.framework.status import WrongAnswerError
 
 CONSTANTS = (type(None), bool, int, float, complex, str, bytes)
 DEEPEST = 4
@@ -23,7 +23,7 @@ MOST_VALUES = 10_000
 """A note is compared as far as this; what lies behind counts as unchanged."""
 
 
-class SharedNoteError(PluginError):
+class SharedNoteError(WrongAnswerError):
     """A plugin changed a note in a dry run that the decision itself reads, too."""
 
 

@@ -1,23 +1,30 @@
-"""Records what plugins raise: which plugin, where, for which pod and node, with the traceback.
+"""Records what plugins raise and wrongly answer: which plugin, where, for which pod and node, with the traceback.
 
 The pod's event has one sentence about it. The traceback is for the author of the plugin, who finds it in the log
-(`podium run`, `podium up`), in `podium explain -v`, or nowhere, where nothing listens.
+(`podium run`, `podium up`, `podium extender`), in `podium explain -v`, or nowhere, where nothing listens. It begins in
+the plugin: how Podium came to call it tells an author nothing.
 """
 
 from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from typing import NamedTuple
+from pathlib import Path
+from types import TracebackType
+from typing import Final, NamedTuple
 
+from podium.framework.status import WrongAnswerError
 from podium.framework.timer import Step
 
 MOST_LOCATIONS = 256
 """Locations that are remembered; one that is different each time would never end."""
+_PODIUM: Final = Path(__file__).parents[1]
+_CALLERS: Final = tuple(f"{_PODIUM / folder}/" for folder in ("framework", "engine", "live", "extender", "testing"))
+"""Folders whose functions call plugins, or check what they answer."""
 
 
 class PluginFailure(NamedTuple):
-    """An exception that a plugin raised."""
+    """An exception that a plugin raised, or a wrong answer of it."""
 
     plugin: str
     step: Step
@@ -29,18 +36,44 @@ class PluginFailure(NamedTuple):
 
     @property
     def location(self) -> tuple[str, Step, type[Exception], str, int]:
-        """Plugin, step, type, file and line: failures with one location are one mistake."""
+        """Plugin, step, type, file and line: failures with one location are one mistake. That of a wrong answer is the
+        check that found it."""
         frames = traceback.extract_tb(self.error.__traceback__, limit=-1)
         file, line = (frames[0].filename, frames[0].lineno or 0) if frames else ("", 0)
         return self.plugin, self.step, type(self.error), file, line
 
+    @property
+    def is_wrong_answer(self) -> bool:
+        return isinstance(self.error, WrongAnswerError)
+
     def __str__(self) -> str:
-        on = f" on node {self.node}" if self.node else ""
-        raised = f"{type(self.error).__name__}: {self.error}"
-        return f'plugin "{self.plugin}" failed at {self.step} for pod {self.pod}{on}: {raised}'
+        about = f" for pod {self.pod}" if self.pod else ""
+        if self.node:
+            about += f" on node {self.node}"
+        error = self.error
+        if isinstance(error, WrongAnswerError):
+            return f'plugin "{self.plugin}" gave a wrong answer at {self.step}{about}: {error.advice}'
+        return f'plugin "{self.plugin}" failed at {self.step}{about}: {type(error).__name__}: {error}{self._line()}'
+
+    def _line(self) -> str:
+        """The innermost line of the plugin's own file."""
+        frames = traceback.extract_tb(self.frames)
+        mine = [frame for frame in frames if frame.filename == frames[0].filename]
+        return f" ({Path(mine[-1].filename).name}:{mine[-1].lineno})" if mine else ""
+
+    @property
+    def frames(self) -> TracebackType | None:
+        """The traceback from the plugin's method on; None where nothing of it is the plugin's."""
+        frames = self.error.__traceback__
+        while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_CALLERS):
+            frames = frames.tb_next
+        return frames
 
     def traceback(self) -> str:
-        return "".join(traceback.format_exception(self.error)).rstrip()
+        """As Python prints it; empty for a wrong answer, whose sentence says all there is."""
+        if self.is_wrong_answer:
+            return ""
+        return "".join(traceback.format_exception(type(self.error), self.error, self.frames)).rstrip()
 
 
 OnPluginFailure = Callable[[PluginFailure], None]

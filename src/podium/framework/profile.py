@@ -21,11 +21,16 @@ from podium.config.resolved import Profile
 from podium.framework import methods
 from podium.framework.answers import (
     FailedOnNodeError,
+    OutOfRangeError,
     check_range,
+    checked_result,
     describe,
     failure,
     for_each,
+    is_mistake,
     node_status_of,
+    not_this,
+    out_of_range,
     raw_scores_of,
     rejection_or_error,
     running,
@@ -34,13 +39,14 @@ from podium.framework.answers import (
     verdict_of,
 )
 from podium.framework.cycle import Cycle
+from podium.framework.declarations import with_checked_attributes
 from podium.framework.diagnosis import Diagnosis, PostFilterResult, Refusals, refusal_of
 from podium.framework.gang import GangPlugin
 from podium.framework.handle import Handle
 from podium.framework.in_force import InForce, filters_in_force
 from podium.framework.methods import FilterMethods, PreEnqueueMethods, PreScoreMethods, ScoreMethods
 from podium.framework.normalize import Scores
-from podium.framework.notes import check_notes, shared_notes
+from podium.framework.notes import SharedNoteError, check_notes, shared_notes
 from podium.framework.placements import PlacementGeneratePlugin, PlacementScorePlugin
 from podium.framework.plugin import Plugin, Scope
 from podium.framework.plugin_failures import PluginFailure
@@ -52,6 +58,8 @@ from podium.framework.verdict import Verdict
 from podium.kube import Pod
 
 _ONE = np.ones(1, dtype=np.bool_)
+_UNSEEN = frozenset({Step.PRE_ENQUEUE, Step.UNRESERVE, Step.POST_BIND})
+"""Steps whose errors no event of the pod shows."""
 
 
 class PreFilterOutcome(NamedTuple):
@@ -83,7 +91,7 @@ class ProfileRuntime:
     def _construct(self, registry: Registry, name: str) -> Plugin:
         plugin_type = cast("type[Plugin]", registry[name])
         try:
-            return plugin_type(self.profile.args.get(name), self.handle)
+            return with_checked_attributes(plugin_type(self.profile.args.get(name), self.handle))
         except Exception as error:  # whatever the plugin raises
             raise PluginError(f'initializing plugin "{name}": {describe(error)}') from error
 
@@ -147,13 +155,9 @@ class ProfileRuntime:
             try:
                 status = plugin.pre_enqueue(pod)
                 if status is not None:
-                    status = status_of(Step.PRE_ENQUEUE, plugin.name, status)
+                    status = status_of(Step.PRE_ENQUEUE, status)
             except Exception as raised:  # whatever the plugin raises
-                sentence = str(raised)
-                if not isinstance(raised, PluginError):
-                    sentence = str(self.failed(Step.PRE_ENQUEUE, plugin.name, raised, pod))
-                self.handle.report(sentence)
-                status = Status.error(sentence)
+                status = Status.error(str(self.failed(Step.PRE_ENQUEUE, plugin.name, raised, pod)))
             if status is not None:
                 return status.by(plugin.name)
         return None
@@ -184,10 +188,8 @@ class ProfileRuntime:
                 if not names:
                     return PreFilterOutcome(_no_node_left(restricting), names, frozenset(restricting))
             elif answer is not None:
-                raise PluginError(
-                    f"{running(Step.PRE_FILTER, plugin.name)}: it must give None, a Status or a set of node names, "
-                    f"got {type(answer).__name__}"
-                )
+                wrong = not_this("None, a Status or a set of node names", answer)
+                raise self.failed(Step.PRE_FILTER, plugin.name, wrong, cycle.pod)
         return PreFilterOutcome(rejection, names, frozenset(restricting))
 
     def run_filters(self, cycle: Cycle, nodes: Nodes, undecided: NDArray[np.bool_] | None = None) -> Refusals:
@@ -302,12 +304,15 @@ class ProfileRuntime:
     def _adjust(self, step: Step, plugin: str, method: AdjustPods, cycle: Cycle, placed: PlacedPod) -> None:
         notes = shared_notes(cycle, plugin)
         try:
-            answer = method(cycle, placed)
+            status = status_of(step, method(cycle, placed))
         except Exception as error:  # whatever the plugin raises
             raise self.failed(step, plugin, error, cycle.pod) from error
         if notes:
-            check_notes(cycle, plugin, notes)
-        status = status_of(step, plugin, answer)
+            try:
+                check_notes(cycle, plugin, notes)
+            except SharedNoteError as error:
+                self.handle.on_failure(PluginFailure(plugin, step, cycle.pod.key, "", error))
+                raise
         if status is not None:
             raise PluginError(f"{running(step, plugin)}: {status.message}")
 
@@ -318,13 +323,10 @@ class ProfileRuntime:
         rejector = ""
         for plugin in self.post_filters:
             try:
-                result: object = plugin.post_filter(cycle, diagnosis)
+                result = checked_result(plugin.post_filter(cycle, diagnosis))
+                status = status_of(Step.POST_FILTER, result.status)
             except Exception as error:  # whatever the plugin raises
                 raise self.failed(Step.POST_FILTER, plugin.name, error, cycle.pod) from error
-            if not isinstance(result, PostFilterResult):
-                what = running(Step.POST_FILTER, plugin.name)
-                raise PluginError(f"{what}: it must give a PostFilterResult, got {type(result).__name__}")
-            status = status_of(Step.POST_FILTER, plugin.name, result.status)
             if status is None:
                 return PostFilterResult(None, result.nomination)
             if status.code == Code.UNRESOLVABLE:
@@ -348,11 +350,11 @@ class ProfileRuntime:
         """Run one plugin's PreScore; False when the plugin has nothing to say about this pod."""
         try:
             answer = plugin.pre_score(cycle, nodes)
+            if answer is None or answer is SKIP:
+                return answer is None
+            status = status_of(Step.PRE_SCORE, answer)
         except Exception as error:  # whatever the plugin raises
             raise self.failed(Step.PRE_SCORE, plugin.name, error, cycle.pod) from error
-        if answer is None or answer is SKIP:
-            return answer is None
-        status = status_of(Step.PRE_SCORE, plugin.name, answer)
         if status is None or status.code == Code.SKIP:
             return status is None
         raise PluginError(f"{running(Step.PRE_SCORE, plugin.name)}: {status.message}")
@@ -391,10 +393,15 @@ class ProfileRuntime:
         elif plugin.normalize is not None:
             scores = for_each(points, len(nodes))
             try:
-                points = raw_scores_of(plugin.normalize(cycle, nodes, scores), nodes)
+                points = raw_scores_of(plugin.normalize(cycle, nodes, scores), nodes, "normalize")
             except Exception as error:  # whatever the plugin raises
                 raise self.failed(Step.NORMALIZE, plugin.name, error, cycle.pod) from error
-        self.check_scores(plugin, points)
+        try:
+            check_range(points)
+        except OutOfRangeError as error:
+            node = "" if error.position is None else nodes.info(error.position).name
+            self.handle.on_failure(PluginFailure(plugin.name, Step.SCORE, cycle.pod.key, node, error))
+            raise out_of_range(plugin.name, error, logged=True) from None
         return points
 
     def _raw_points(self, plugin: ScoreMethods, cycle: Cycle, nodes: Nodes) -> Scores | int:
@@ -414,26 +421,17 @@ class ProfileRuntime:
             raise self.failed(Step.SCORE, plugin.name, error, cycle.pod) from error
         return scores if rows is None or not whole else scores.take(rows)
 
-    @staticmethod
-    def check_scores(plugin: ScoreMethods, scores: Scores | int) -> None:
-        try:
-            check_range(scores)
-        except PluginError as error:
-            what = "applying score defaultWeights on Score plugins"
-            raise PluginError(f'{what}: plugin "{plugin.name}" {error}') from None
-
     # After the choice
 
     def _run_reserve(self, cycle: Cycle, node_name: str) -> Status | None:
         for name, reserve in self._reserves:
             try:
                 answer = reserve(cycle, node_name)
+                status = None if answer is None else status_of(Step.RESERVE, answer)
             except Exception as error:  # whatever the plugin raises
                 raise self.failed(Step.RESERVE, name, error, cycle.pod, node_name) from error
-            if answer is not None:
-                status = status_of(Step.RESERVE, name, answer)
-                if status is not None:
-                    return rejection_or_error(Step.RESERVE, status.by(name))
+            if status is not None:
+                return rejection_or_error(Step.RESERVE, status.by(name))
         return None
 
     def _run_unreserve(self, cycle: Cycle, node_name: str) -> None:
@@ -442,7 +440,7 @@ class ProfileRuntime:
             try:
                 unreserve(cycle, node_name)
             except Exception as error:  # whatever the plugin raises
-                self.handle.report(str(self.failed(Step.UNRESERVE, name, error, cycle.pod, node_name)))
+                self.failed(Step.UNRESERVE, name, error, cycle.pod, node_name)
 
     def _run_permit(self, cycle: Cycle, node_name: str) -> Status | Waits:
         """A rejection, or how long each plugin wants the pod held (empty: not at all)."""
@@ -452,24 +450,26 @@ class ProfileRuntime:
         for plugin in self.permits:
             try:
                 answer = plugin.permit(cycle, node_name)
+                if isinstance(answer, Wait):
+                    waits[plugin.name] = seconds_of(answer)
+                    waits.reason = answer.reason
+                    continue
+                status = status_of(Step.PERMIT, answer)
             except Exception as error:  # whatever the plugin raises
                 raise self.failed(Step.PERMIT, plugin.name, error, cycle.pod, node_name) from error
-            if isinstance(answer, Wait):
-                waits[plugin.name] = seconds_of(plugin.name, answer)
-                waits.reason = answer.reason
-                continue
-            status = status_of(Step.PERMIT, plugin.name, answer)
             if status is not None:
                 return rejection_or_error(Step.PERMIT, status.by(plugin.name))
         return waits
 
     def failed(self, step: Step, plugin: str, error: Exception, pod: Pod, node: str = "") -> PluginError:
-        """Record what a plugin raised; the sentence that fails the pod's cycle."""
+        """Record what a plugin raised or wrongly answered; the sentence that fails the pod's cycle."""
         if isinstance(error, FailedOnNodeError):
             node, error = error.node, error.error
-        if not isinstance(error, PluginError):
+        sentence = failure(step, plugin, error)
+        if step in _UNSEEN or is_mistake(error):
             self.handle.on_failure(PluginFailure(plugin, step, pod.key, node, error))
-        return failure(step, plugin, error)
+            sentence.logged = True
+        return sentence
 
     def rows_named(self, names: Iterable[str]) -> Rows:
         """The rows of those named nodes that exist, in visiting order."""

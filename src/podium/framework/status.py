@@ -102,3 +102,17 @@ WAIT_MESSAGE = "one or more plugins asked to wait and no plugin rejected pod"
 
 class PluginError(Exception):
     """A plugin raised or answered nonsense. It fails the pod's cycle and names the plugin, and nothing else."""
+
+    logged = False
+    """Whether it is a mistake that `Handle.on_failure` has heard of."""
+
+
+class WrongAnswerError(PluginError):
+    """A plugin answered what its extension point does not take: the text says what is wanted and what came.
+
+    `advice` is the sentence for the log, where that of the pod's event has to be kube-scheduler's.
+    """
+
+    def __init__(self, sentence: str, advice: str = "") -> None:
+        super().__init__(sentence)
+        self.advice = advice or sentence

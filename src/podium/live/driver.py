@@ -23,7 +23,7 @@ from podium.framework.clock import Clock
 from podium.framework.experience import Experience
 from podium.framework.load import LoadSource
 from podium.framework.object_problems import ObjectProblem
-from podium.framework.plugin_failures import FirstFailures, PluginFailure
+from podium.framework.plugin_failures import FirstFailures
 from podium.framework.queued import QueuedPod
 from podium.framework.timer import UNTIMED
 from podium.framework.waiting import WaitingPod
@@ -44,7 +44,7 @@ from podium.serving.events.recorder import (
     scheduled,
     waiting_on_permit,
 )
-from podium.serving.log import LOG
+from podium.serving.log import LOG, log_failure
 
 BURST = 16
 """Decisions in a row before the loop looks at anything else: about two milliseconds."""
@@ -81,7 +81,7 @@ class LiveScheduler:
         failures = WriteFailures(clock, LOG.warning)
         self.statuses = PodStatuses(client, clock, self._latest, self._learn, failures)
         self._shadow = shadow
-        self.plugin_failures = FirstFailures(_log_failure)
+        self.plugin_failures = FirstFailures(log_failure)
         self.writer = LiveWriter(
             client,
             clock,
@@ -134,7 +134,7 @@ class LiveScheduler:
             self.engine.device_waits.on_end = metrics.claims.waited
             metrics.counter(
                 "podium_plugin_failures_total",
-                "Exceptions that plugins raised; the first of each kind is in the log, with its traceback.",
+                "Exceptions and wrong answers of plugins; the first of each kind is in the log.",
                 lambda: {labels: number for labels, number in self.plugin_failures.counts.items()},  # noqa: C416  (mypy tells them apart)
                 ("plugin", "extension_point"),
             )
@@ -309,11 +309,6 @@ class LiveScheduler:
 
 def _write_nothing(_group: PodGroup, _condition: Condition) -> None:
     return None
-
-
-def _log_failure(failure: PluginFailure) -> None:
-    """Log the first failure of its kind; all are counted in podium_plugin_failures_total."""
-    LOG.error("%s; from now on, failures at this line are only counted", failure, exc_info=failure.error)
 
 
 def _count_nothing(*, success: bool) -> None:

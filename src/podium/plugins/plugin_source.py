@@ -118,6 +118,8 @@ def _plugins_in(module: ModuleType, option: str) -> list[object]:
         and each.__module__ == module.__name__
         and not each.__name__.startswith("_")
     ]
+    bases = {base for each in found if isinstance(each, type) for base in each.__mro__[1:]}
+    found = [each for each in found if each not in bases or getattr(each, "points", None)]
     if not found:
         raise PluginLoadError(f"--plugin {option}: it has no plugin; derive a class from podium.Plugin")
     return found

@@ -13,6 +13,7 @@ import msgspec
 from aiohttp.http_exceptions import HttpProcessingError
 
 from podium.config.secrets import redacted
+from podium.framework.plugin_failures import PluginFailure
 from podium.kube.printable import printable, printable_json, printable_lines
 
 LOG = logging.getLogger("podium")
@@ -31,6 +32,12 @@ def set_up(form: str, level: str) -> None:
     LOG.propagate = False
     root = logging.getLogger()
     root.handlers[:] = [*(each for each in root.handlers if not isinstance(each, PodiumHandler)), handler]
+
+
+def log_failure(failure: PluginFailure) -> None:
+    """Log the first failure of its kind; all are counted in podium_plugin_failures_total."""
+    error = None if failure.is_wrong_answer else (type(failure.error), failure.error, failure.frames)
+    LOG.error("%s; later ones of this kind are only counted", failure, exc_info=error)
 
 
 class PodiumHandler(logging.StreamHandler[Any]):

@@ -8,6 +8,7 @@ from typing import Any
 from podium.engine.queue.scheduling_queue import SchedulingQueue
 from podium.framework import Action, Event, Interest, ManualClock, QueuedPod, Resource, Status
 from podium.framework.nominator import Nominator
+from podium.framework.plugin_failures import PluginFailure
 from podium.framework.timer import Untimed
 from podium.kube import Pod
 
@@ -71,6 +72,7 @@ class World:
         self.gate = Gate()
         self.counted: list[tuple[str, str]] = []
         self.reports: list[str] = []
+        self.failures: list[PluginFailure] = []
         self.queue = SchedulingQueue(
             sorter or ByKey(),
             self.clock,
@@ -79,6 +81,7 @@ class World:
             hints={PROFILE: hints or {}},
             timer=Entries(self.counted),
             report=self.reports.append,
+            on_failure=self.failures.append,
             **options,
         )
 

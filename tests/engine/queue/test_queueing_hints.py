@@ -94,7 +94,7 @@ def test_a_hint_that_raises_counts_as_a_yes_and_is_reported() -> None:
     world = World({"A": [Interest(Resource.NODE, Action.ADD, hint)]})
     world.rejected(make_pod("p"), "A")
     assert world.queue.on_event(NODE_ADD)
-    assert world.reports == ["queueing hint of plugin \"A\" for pod default/p: KeyError: 'zone'"]
+    assert [(failure.plugin, failure.pod) for failure in world.failures] == [("A", "default/p")]
 
 
 def test_only_pods_whose_rejecting_plugins_registered_the_event_are_looked_at() -> None:

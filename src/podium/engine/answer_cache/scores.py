@@ -15,7 +15,7 @@ from podium.cluster import Cluster, NodeInfo, Nodes, Rows
 from podium.engine.answer_cache.changed_rows import FEW_ROWS, ChangedRows, PendingRows
 from podium.engine.answer_cache.filters import CachedFilters
 from podium.engine.choice import order_key, walk_key
-from podium.framework.answers import failure
+from podium.framework.answers import check_scores, failure
 from podium.framework.cycle import Cycle
 from podium.framework.methods import PreScoreMethods, ScoreMethods
 from podium.framework.normalize import MAX_SCORE, Scores
@@ -240,7 +240,7 @@ class CachedScores:
             return
         cached.find_highest(self._filters.feasible_rows)
         shares = cached.shares(cached.raw)
-        self._runtime.check_scores(cached.methods, shares[self._filters.feasible_rows])
+        check_scores(cached.plugin.name, shares[self._filters.feasible_rows])
         self._replace(cached, shares * cached.weight)
 
     def _replace(self, cached: CachedScore, part: Scores) -> None:

@@ -11,7 +11,7 @@ Most events concern few plugins or none; what each event means to each plugin is
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from podium.framework.answers import describe
@@ -118,12 +118,10 @@ class Hints:
     def __init__(
         self,
         interests: HintsByProfile,
-        report: Callable[[str], None] = lambda _message: None,
         timer: Timer = UNTIMED,
         on_failure: OnPluginFailure = ignore_failure,
     ) -> None:
         self._interests = interests
-        self._report = report
         self._timer = timer
         self._on_failure = on_failure
         self._by_event: dict[Event, Listeners] = {}
@@ -186,8 +184,7 @@ class Hints:
             try:
                 if hint is None or hint(pod, before, after):
                     return True
-            except Exception as error:  # whatever the plugin raises: better wake a pod too many
-                self._report(f'queueing hint of plugin "{plugin}" for pod {pod.key}: {type(error).__name__}: {error}')
+            except Exception as error:  # whatever the plugin raises
                 self._on_failure(PluginFailure(plugin, Step.QUEUEING_HINT, pod.key, "", error))
                 return True
         return False

@@ -65,7 +65,7 @@ class SchedulingQueue:
         self._pod_groups = pod_groups
         self._clock = clock
         self._nominator = nominator
-        self._hints = Hints(hints or {}, report, timer, on_failure)
+        self._hints = Hints(hints or {}, timer, on_failure)
         self._queues = SubQueues(
             sorter,
             clock,
