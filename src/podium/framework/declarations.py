@@ -35,8 +35,6 @@ def wrong_declarations(plugin: type[Plugin]) -> Iterator[str]:
     normalizer is 'reversed' (str): write Normalizer.DEFAULT or Normalizer.REVERSED, or None
     score_node is async def: write def; only bind and pre_bind may wait
     """
-    if not plugin.points:
-        yield "it has no method of an extension point and does nothing: write one, such as filter_node or score_node"
     arguments: object = plugin.Args
     if arguments is not None and not (isinstance(arguments, type) and issubclass(arguments, msgspec.Struct)):
         what = f"the class {arguments.__name__}" if isinstance(arguments, type) else given(arguments)
@@ -45,6 +43,12 @@ def wrong_declarations(plugin: type[Plugin]) -> Iterator[str]:
     for method in _ANSWERS_AT_ONCE:
         if iscoroutinefunction(getattr(plugin, method, None)):
             yield f"{method} is async def: write def; only bind and pre_bind may wait"
+
+
+def does_nothing(plugin: type[Plugin]) -> Iterator[str]:
+    """A sentence for a class that takes part nowhere."""
+    if not plugin.points:
+        yield "it has no method of an extension point and does nothing: write one, such as filter_node or score_node"
 
 
 def with_checked_attributes(plugin: Plugin) -> Plugin:

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Iterable
 from importlib.metadata import entry_points
 
-from podium.framework.declarations import wrong_declarations
+from podium.framework.declarations import does_nothing, wrong_declarations
 from podium.framework.kinds import wrong_kinds
 from podium.framework.misspelt import misspelt
 from podium.framework.plugin import Plugin
@@ -121,7 +121,8 @@ def register(registry: dict[str, type[Plugin]], found: object, source: str) -> t
     """Add a plugin; `source` is what it came from, for messages."""
     if not (isinstance(found, type) and issubclass(found, Plugin)):
         raise PluginLoadError(f"{source} is not a Plugin class; derive it from podium.Plugin")
-    mistakes = [*misspelt(found), *wrong_declarations(found)] or list(wrong_kinds(found))
+    mistakes = [*misspelt(found), *wrong_declarations(found)] or [*wrong_kinds(found)]
+    mistakes = mistakes or [*does_nothing(found)]
     if mistakes:
         raise PluginLoadError(f"{source}: {'; '.join(mistakes)}")
     known = registry.get(found.name)
