@@ -1,5 +1,9 @@
-"""Writes into a wheel and an sdist which commit they were made from; all else is in pyproject.toml."""
+"""Writes into a wheel and an sdist which commit they were made from, and puts the examples into the wheel.
 
+All else is in pyproject.toml.
+"""
+
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,12 +16,13 @@ GIVEN = HERE / "src/podium/commit.txt"  # in an sdist, whose repository is not t
 
 
 class BuildWithCommit(build_py):
-    """Copies the modules, and puts the commit beside them."""
+    """Copies the modules, and puts the commit and the examples beside them."""
 
     def run(self):
         super().run()
         if not self.editable_mode:
             write_commit(Path(self.build_lib, "podium"))
+            shutil.copytree(HERE / "examples", Path(self.build_lib, "podium/examples"), dirs_exist_ok=True)
 
 
 class SourcesWithCommit(sdist):

@@ -9,6 +9,7 @@ import typer
 from docs.tables.markdown import code, plain, table
 
 from podium.cli import app
+from podium.cli.commands import parameters
 
 
 def page() -> str:
@@ -29,8 +30,8 @@ def _command(name: str, command: Any, parent: Any) -> Iterator[str]:
             yield f"{plain(' '.join(before.split()))}\n"
         if example:
             yield f"```text\n{line.strip()}\n```\n"
-    records = [record for each in command.params if (record := each.get_help_record(context)) is not None]
+    records = [[code(written), plain(meaning)] for _each, written, meaning in parameters(command, context)]
     if records:
-        yield table(["argument or option", "meaning"], ([code(name), plain(text)] for name, text in records))
+        yield table(["argument or option", "meaning"], records)
     for child in getattr(command, "commands", {}).values():
         yield from _command(f"{name} {child.name}", child, context)

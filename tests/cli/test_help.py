@@ -3,16 +3,27 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
+from podium.cli import app
+from podium.cli.commands import Heading
 from tests.cli.command import podium
 
 COMMANDS = [
     ["explain"],
     ["check"],
+    ["help"],
+    ["version"],
+    ["examples"],
+    ["examples", "show"],
+    ["examples", "copy"],
+    ["policy", "list"],
     ["plugins"],
     ["plugins", "new"],
     ["telemetry", "show"],
@@ -57,6 +68,7 @@ def test_a_group_alone_shows_its_commands_line_by_line(group: str) -> None:
 
 def test_version_is_that_of_the_package_with_commit_and_kube_scheduler() -> None:
     said = podium("--version").out
+    assert podium("version").out == said
     assert re.fullmatch(
         rf"podium {re.escape(version('podium'))}( \([0-9a-f]{{12}}\))?, decides as kube-scheduler v1\.36\.\d+\n", said
     )
@@ -95,6 +107,43 @@ def test_the_script_completes_in_the_shell_itself(shell: str, tmp_path: Path) ->
     )
     assert "simulate" in completed.stdout, completed.stderr
     assert "explain" not in completed.stdout
+
+
+def every_command() -> list[list[str]]:
+    def below(names: list[str], command: Any) -> Iterator[list[str]]:
+        yield names
+        for name, child in getattr(command, "commands", {}).items():
+            yield from below([*names, name], child)
+
+    return list(below([], typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("command", every_command(), ids=" ".join)
+def test_every_help_fits_a_narrow_terminal_and_is_in_words(command: list[str]) -> None:
+    text = podium(*command, "--help", columns=80).out
+    assert podium("help", *command, columns=80).out == text
+    assert not re.search(r"<\w+( range)?>|<list|[{}]|\[\[\w*\]|<=|\w\.\.\.$", text, re.M), text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_commands_stand_in_groups() -> None:
+    text = podium("--help").out
+    headings = [line for line in text.splitlines() if re.fullmatch(r"\w.*:", line)]
+    assert headings == ["Options:", *(f"{heading}:" for heading in list(Heading)[:-1])]
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (("nope",), "podium has no command nope: there are up, "),
+        (("bench", "e2"), "podium bench has no command e2: did you mean e2e?"),
+        (("check", "x"), "podium check has no command x: it has none"),
+    ],
+)
+def test_help_for_what_is_no_command_is_one_sentence(command: tuple[str, ...], sentence: str) -> None:
+    ran = podium("help", *command)
+    assert ran.code == 2
+    assert ran.err.startswith(sentence)
 
 
 def test_a_shell_that_is_not_known_is_one_sentence() -> None:

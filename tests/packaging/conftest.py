@@ -19,7 +19,13 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = tmp_path_factory.mktemp("repository")
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     for name in tracked.decode().split("\0"):
-        if name.startswith("src/") or name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
+        if name.startswith(("src/", "examples/")) or name in (
+            "pyproject.toml",
+            "setup.py",
+            "MANIFEST.in",
+            "README.md",
+            "LICENSE",
+        ):
             target = sources / name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes((ROOT / name).read_bytes())

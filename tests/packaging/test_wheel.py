@@ -28,6 +28,8 @@ def test_the_wheel_has_types_samples_definitions_and_policies(wheel: Path) -> No
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"podium/py.typed", "podium/samples/cluster.yaml", "podium/commit.txt"} <= names
     assert any(name.startswith("podium/controllers/crds/") for name in names)
+    examples = {str(file.relative_to(ROOT)) for file in (ROOT / "examples").rglob("*") if file.is_file()}
+    assert {f"podium/{name}" for name in examples} == {name for name in names if name.startswith("podium/examples/")}
     assert not any(name.startswith(("tests", "examples")) for name in names)
 
 

@@ -20,8 +20,10 @@ from podium.cli import (
     controller,
     crds,
     evaluate,
+    examples,
     explain,
     extender,
+    help,
     manifests,
     plugins,
     policy,
@@ -32,15 +34,16 @@ from podium.cli import (
     telemetry,
     train,
     up,
+    version,
     workload,
 )
+from podium.cli.commands import Commands, Heading
 from podium.cli.console import PipeEnd, echo
 from podium.cli.errors import BAD_INPUT, sentence_for
 
-app = typer.Typer(
+app = Commands(
     name="podium",
     add_completion=False,
-    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -63,27 +66,30 @@ def podium(
         typer.echo(context.get_help())
 
 
-app.command(cls=up.UpCommand)(up.up)
-app.command()(run.run)
-app.command()(explain.explain)
-app.command()(simulate.simulate)
-app.command()(train.train)
-app.command()(evaluate.evaluate)
-app.add_typer(policy.app)
-app.command()(check.check)
-app.add_typer(extender.app)
-app.add_typer(plugins.app)
-app.add_typer(shadow.app)
-app.add_typer(telemetry.app)
-app.add_typer(qos.app)
-app.add_typer(workload.app)
-app.add_typer(annotate.app)
-app.add_typer(bench.app)
-app.command()(chaos.chaos)
-app.add_typer(controller.app)
-app.command()(crds.crds)
-app.add_typer(manifests.app)
-app.command()(completion.completion)
+app.command(cls=up.UpCommand, rich_help_panel=Heading.TRY)(up.up)
+app.command(rich_help_panel=Heading.TRY)(explain.explain)
+app.command(rich_help_panel=Heading.TRY)(simulate.simulate)
+app.command(rich_help_panel=Heading.CLUSTER)(run.run)
+app.command(rich_help_panel=Heading.CLUSTER)(check.check)
+app.add_typer(manifests.app, rich_help_panel=Heading.CLUSTER)
+app.add_typer(extender.app, rich_help_panel=Heading.CLUSTER)
+app.add_typer(controller.app, rich_help_panel=Heading.CLUSTER)
+app.command(rich_help_panel=Heading.CLUSTER)(crds.crds)
+app.add_typer(annotate.app, rich_help_panel=Heading.CLUSTER)
+app.add_typer(shadow.app, rich_help_panel=Heading.CLUSTER)
+app.add_typer(telemetry.app, rich_help_panel=Heading.CLUSTER)
+app.add_typer(qos.app, rich_help_panel=Heading.CLUSTER)
+app.add_typer(examples.app, rich_help_panel=Heading.TRY)
+app.add_typer(plugins.app, rich_help_panel=Heading.PLUGINS)
+app.command(rich_help_panel=Heading.LEARN)(train.train)
+app.command(rich_help_panel=Heading.LEARN)(evaluate.evaluate)
+app.add_typer(policy.app, rich_help_panel=Heading.LEARN)
+app.add_typer(bench.app, rich_help_panel=Heading.MEASURE)
+app.command(rich_help_panel=Heading.MEASURE)(chaos.chaos)
+app.add_typer(workload.app, rich_help_panel=Heading.MEASURE)
+app.command("help", rich_help_panel=Heading.HELP)(help.help_)
+app.command("version", rich_help_panel=Heading.HELP)(version.version_command)
+app.command(rich_help_panel=Heading.HELP)(completion.completion)
 
 
 def kubectl_plugin() -> NoReturn:

@@ -24,7 +24,9 @@ class Shell(StrEnum):
     FISH = "fish"
 
 
-def completion(shell: Annotated[Shell, typer.Argument(help="Whose script is printed.")]) -> None:
+def completion(
+    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="Whose script.")],
+) -> None:
     """Print the script that completes commands and options in a shell.
 
     Example: podium completion bash > /etc/bash_completion.d/podium

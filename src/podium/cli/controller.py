@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podium.cli.commands import Commands
 from podium.cli.console import echo
 from podium.cli.event_loop import run_to_end
 from podium.cli.leader_options import (
@@ -44,7 +45,7 @@ ControllersOption = Annotated[
     ),
 ]
 
-app = typer.Typer(name="controller", rich_markup_mode=None)
+app = Commands(name="controller")
 
 
 @app.callback(invoke_without_command=True)

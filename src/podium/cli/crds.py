@@ -19,7 +19,7 @@ class CrdFormat(StrEnum):
 
 def crds(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[PLURAL]...", help="Only these, such as podgroups; else all.")
+        list[str] | None, typer.Argument(metavar="PLURAL", help="Only these, such as podgroups; else all.")
     ] = None,
     output: Annotated[CrdFormat, typer.Option("-o", "--output", help="How they are printed.")] = CrdFormat.YAML,
 ) -> None:

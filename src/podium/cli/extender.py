@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from podium.cli.commands import Commands
 from podium.cli.errors import InputError
 from podium.cli.event_loop import run_to_end
 from podium.cli.extender_manifest import agent_names, manifest
@@ -23,7 +24,7 @@ LEVELS = {
 
 MEGABYTE = 1 << 20
 
-app = typer.Typer(name="extender", rich_markup_mode=None)
+app = Commands(name="extender")
 
 
 @app.callback(invoke_without_command=True)

@@ -11,6 +11,7 @@ import typer
 
 from podium.cli import controller, extender_manifest
 from podium.cli.annotate.manifest import manifest as annotate_manifest
+from podium.cli.commands import Commands
 from podium.cli.console import echo
 from podium.cli.errors import InputError
 from podium.cli.object_names import ImageOption, NameOption, PlaceOption
@@ -26,7 +27,7 @@ MonitoredOption = Annotated[
 
 _CONFIG_MAP_KEY = re.compile("[-._a-zA-Z0-9]{1,253}")
 
-app = typer.Typer(name="manifest", rich_markup_mode=None)
+app = Commands(name="manifest")
 
 
 @app.callback(invoke_without_command=True)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from podium.cli.commands import Commands
 from podium.cli.console import echo, echo_data
 from podium.cli.options import Output, PluginOption
 
@@ -19,7 +20,7 @@ class ListOutput(StrEnum):
     YAML = "yaml"
 
 
-app = typer.Typer(name="plugins", rich_markup_mode=None)
+app = Commands(name="plugins")
 
 
 @app.callback(invoke_without_command=True)

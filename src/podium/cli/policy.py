@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podium.cli.commands import Commands
 from podium.cli.console import echo
 from podium.cli.errors import ANSWER_IS_NO, InputError
 from podium.cli.options import Output
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-app = typer.Typer(name="policy", help="Policies of learned scores.", no_args_is_help=True)
+app = Commands(name="policy", help="Policies of learned scores.", no_args_is_help=True)
 
 ENOUGH_DECISIONS, MOST_FALLBACKS, MOST_WORSE = 10_000, 0.001, 0.1
 """What must be seen on trial before the model may decide; the last is in points of GPU allocation."""

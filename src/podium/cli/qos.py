@@ -5,11 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
+from podium.cli.commands import Commands
 from podium.cli.console import echo, echo_json
 from podium.cli.errors import InputError
 from podium.cli.options import Output
 
-app = typer.Typer(name="qos", help="Promises to controllers, and what became of them.", invoke_without_command=True)
+app = Commands(name="qos", help="Promises to controllers, and what became of them.", invoke_without_command=True)
 
 UrlOption = Annotated[
     str, typer.Option("--url", metavar="URL", help="Where a scheduler with QosAware serves its QoS page.")

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podium.cli.commands import Commands
 from podium.cli.console import echo
 from podium.cli.errors import InputError
 from podium.cli.options import Output
@@ -11,7 +12,7 @@ from podium.cli.options import Output
 if TYPE_CHECKING:
     from podium.live.shadow import Finding
 
-app = typer.Typer(name="shadow", help="What `podium run --shadow` found.", no_args_is_help=True)
+app = Commands(name="shadow", help="What `podium run --shadow` found.", no_args_is_help=True)
 
 
 @app.callback()

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from podium.cli.commands import Commands
 from podium.cli.console import echo, echo_json
 from podium.cli.errors import ANSWER_IS_NO, InputError
 from podium.cli.options import ContextOption, KubeconfigOption, Output, PluginOption
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from podium.config import Registry, SchedulerConfig
     from podium.telemetry import Followed, Telemetry
 
-app = typer.Typer(name="telemetry", help="Measured load of nodes.", no_args_is_help=True)
+app = Commands(name="telemetry", help="Measured load of nodes.", no_args_is_help=True)
 
 
 @app.callback()

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
+from podium.cli.commands import PodiumCommand
 from podium.cli.errors import InputError
 from podium.cli.event_loop import run_to_end
 from podium.cli.log_options import LogLevelOption, set_up_log
@@ -25,7 +25,7 @@ NO_WORKLOAD = "none"
 DEFAULT_COUNT, MOST_DEVICES = 4, 1000
 
 
-class UpCommand(TyperCommand):
+class UpCommand(PodiumCommand):
     """`podium up`, where --devices may stand alone."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

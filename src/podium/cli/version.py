@@ -4,10 +4,20 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from podium.cli.console import echo
+
 AGREES_WITH: Final = "kube-scheduler v1.36.4"
 COMMIT_FILE: Final = "commit.txt"
 """What the build of a package writes beside the code; a checkout has its repository instead."""
 _SHORT: Final = 12
+
+
+def version_command() -> None:
+    """Print the version, the commit it was made from, and whose decisions it makes.
+
+    Example: podium version
+    """
+    echo(version_text())
 
 
 def version_text() -> str:

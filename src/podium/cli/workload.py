@@ -5,11 +5,12 @@ from typing import Annotated
 
 import typer
 
+from podium.cli.commands import Commands
 from podium.cli.console import echo
 from podium.cli.errors import ANSWER_IS_NO, InputError
 from podium.cli.options import ContextOption, KubeconfigOption
 
-app = typer.Typer(name="workload", help="Recorded workloads.", no_args_is_help=True)
+app = Commands(name="workload", help="Recorded workloads.", no_args_is_help=True)
 
 
 @app.callback()

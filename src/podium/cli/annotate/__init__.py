@@ -1,12 +1,11 @@
 """Keeps annotations on nodes fresh, from Prometheus or from the pods (`podium annotate`)."""
 
-import typer
-
 from podium.cli.annotate.allocation import allocation
 from podium.cli.annotate.manifest import manifest
 from podium.cli.annotate.usage import usage
+from podium.cli.commands import Commands
 
-app = typer.Typer(name="annotate", no_args_is_help=True, rich_markup_mode=None)
+app = Commands(name="annotate", no_args_is_help=True)
 
 
 @app.callback()

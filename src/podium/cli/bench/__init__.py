@@ -9,8 +9,9 @@ from podium.cli.bench.extender import extender
 from podium.cli.bench.growth import growth
 from podium.cli.bench.scheduler_perf import scheduler_perf
 from podium.cli.bench.simulate import simulate
+from podium.cli.commands import Commands
 
-app = typer.Typer(name="bench", rich_markup_mode=None)
+app = Commands(name="bench")
 
 
 @app.callback(invoke_without_command=True)

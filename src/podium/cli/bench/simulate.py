@@ -11,7 +11,7 @@ from podium.cli.progress import progress_bar
 
 def simulate(
     scenario: Annotated[
-        str | None, typer.Argument(metavar="[SCENARIO]", help="A scenario to run; without one, generated pods.")
+        str | None, typer.Argument(metavar="SCENARIO", help="A scenario to run; without one, generated pods.")
     ] = None,
     nodes: Annotated[int, typer.Option("--nodes", min=1, help="Nodes for generated pods.")] = 1000,
     pods: Annotated[int, typer.Option("--pods", min=1, help="How many pods are generated.")] = 100_000,

@@ -1,0 +1,128 @@
+"""Shapes `--help`: commands in groups with whole summaries, arguments as one types them, ranges in words.
+
+Every command and every group of commands is made here, so that all look the same. A group's heading is what a command
+was added with as `rich_help_panel`, which is Typer's name for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from typing import Any, Final, TypeVar
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Heading(StrEnum):
+    """What commands are grouped under, in this order."""
+
+    TRY = "Try it on this machine"
+    CLUSTER = "Run on a cluster"
+    PLUGINS = "Write plugins"
+    LEARN = "Learned scores"
+    MEASURE = "Measure and test"
+    HELP = "Help"
+    OTHERS = "Commands"
+
+
+_TYPE: Final = re.compile(r"<([^<>]+)>")
+_NUMBERS: Final = {"int": "N", "int range": "N", "list[int]": "N", "float": "X", "float range": "X"}
+_RANGE: Final = re.compile(r"(-?[\d.]+)<=?x<=?([\d.]+)")
+_LEAST: Final = re.compile(r"x>=(-?[\d.]+)")
+_SENTENCE: Final = re.compile(r"(.*?)\.(?=\s|$)", re.DOTALL)
+
+
+class PodiumCommand(TyperCommand):
+    """One command."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [str(self.options_metavar), *_usage(self, ctx)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        _write_parameters(self, ctx, formatter)
+
+
+class CommandGroup(TyperGroup):
+    """A command that has others."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [str(self.options_metavar), *_usage(self, ctx), self.subcommand_metavar]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        _write_parameters(self, ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in Heading}
+        for name, command in self.commands.items():
+            if not command.hidden:
+                heading = getattr(command, "rich_help_panel", None) or Heading.OTHERS
+                groups[heading].append((name, summary(command)))
+        width = max((len(name) for rows in groups.values() for name, _summary in rows), default=0)
+        for heading, rows in groups.items():
+            if not rows:
+                continue
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), text) for name, text in rows])
+
+
+class Commands(typer.Typer):
+    """Collects commands of these classes; `name` and `help` are those of the command that has them."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(cls=CommandGroup, rich_markup_mode=None, **settings)
+
+    def command(
+        self, name: str | None = None, *, cls: type[TyperCommand] | None = PodiumCommand, **settings: Any
+    ) -> Callable[[F], F]:
+        return super().command(name, cls=cls, **settings)
+
+
+def summary(command: Any) -> str:
+    """The first sentence of a command's help."""
+    text = " ".join((command.help or "").strip().partition("\n\n")[0].split())
+    found = _SENTENCE.match(text)
+    return found[1] if found else text
+
+
+def parameters(command: Any, ctx: Any) -> Iterator[tuple[Any, str, str]]:
+    """Each argument and option, with how it is written and what it means."""
+    for each in command.get_params(ctx):
+        record = each.get_help_record(ctx)
+        if record is not None:
+            written, meaning = record
+            if each.param_type_name == "argument":
+                written = _written(each)
+            yield each, _TYPE.sub(lambda found: _NUMBERS.get(found[1], found[1]), written), _in_words(meaning)
+
+
+def _in_words(meaning: str) -> str:
+    """
+    >>> _in_words("How many.  [default: 12; 0<=x<=100]"), _in_words("How many.  [x>=1]")
+    ('How many.  [default: 12; 0 to 100]', 'How many.  [at least 1]')
+    """
+    return _LEAST.sub(r"at least \1", _RANGE.sub(r"\1 to \2", meaning))
+
+
+def _usage(command: Any, ctx: Any) -> list[str]:
+    arguments = [each for each in command.get_params(ctx) if each.param_type_name == "argument"]
+    return [_written(each) if each.required else f"[{_written(each)}]" for each in arguments]
+
+
+def _written(argument: Any) -> str:
+    name = argument.metavar or argument.name
+    return f"{name}..." if argument.nargs != 1 else str(name)
+
+
+def _write_parameters(command: Any, ctx: Any, formatter: Any) -> None:
+    rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+    for each, written, meaning in parameters(command, ctx):
+        rows["Arguments" if each.param_type_name == "argument" else "Options"].append((written, meaning))
+    for heading, found in rows.items():
+        if found:
+            with formatter.section(heading):
+                formatter.write_dl(found)
