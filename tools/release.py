@@ -68,13 +68,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         release = checked(ROOT, given.version, datetime.now(UTC).strftime("%Y-%m-%d"))
-        for number, step in enumerate(steps(), 1):
-            print(f"{number}. {step.says.format(release=release)}", flush=True)
-            if not given.dry_run:
-                step.take(release)
     except ReleaseError as error:
         print(error, file=sys.stderr)
         return 2
+    before = _git(ROOT, "rev-parse", "HEAD")
+    for number, step in enumerate(steps(), 1):
+        print(f"{number}. {step.says.format(release=release)}", flush=True)
+        if given.dry_run:
+            continue
+        try:
+            step.take(release)
+        except ReleaseError as error:
+            print(f"{error}\nFix that, run git reset --hard {before[:12]}, and start again.", file=sys.stderr)
+            return 2
     if given.dry_run:
         print("Nothing was changed. DRY_RUN=no takes these steps.")
     else:

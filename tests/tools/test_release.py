@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import subprocess
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -77,6 +78,18 @@ def test_a_release_is_complete(clone: Path, capsys: pytest.CaptureFixture[str]) 
         found = yaml.safe_load(described)
         assert (found["version"], found["appVersion"]) == (NEXT, NEXT)
         assert "podium/values.yaml" in archive.getnames()
+
+
+def test_a_step_that_fails_says_how_to_go_back(
+    clone: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = git(clone, "rev-parse", "HEAD")
+    monkeypatch.setattr(sys, "executable", "false")  # what would build the packages
+    assert release.main([NEXT, "--no-dry-run"]) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == f"Fix that, run git reset --hard {before[:12]}, and start again."
+    git(clone, *last.removeprefix("Fix that, run git ").removesuffix(", and start again.").split())
+    assert (git(clone, "rev-parse", "HEAD"), git(clone, "status", "--porcelain"), git(clone, "tag")) == (before, "", "")
 
 
 @pytest.mark.parametrize(
