@@ -16,6 +16,10 @@ from aiohttp.http_exceptions import HttpProcessingError
 from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.http.server import ApiServer
 from podium.framework import SystemClock
+from podium.placement.qos.ledger import QosLedger
+from podium.placement.qos.table import controller_rows, slot_rows
+from podium.serving.qos_page import QosPage, QosSource
+from tests.builders import make_pod
 from tests.extender.questions import World, node
 from tests.extender.questions import served as served_extender
 from tests.fuzz.mutation import mutated
@@ -86,6 +90,21 @@ async def _endpoints() -> AsyncIterator[int]:
         yield int(url.rpartition(":")[2])
 
 
+@asynccontextmanager
+async def _qos() -> AsyncIterator[int]:
+    ledger = QosLedger()
+    pod = make_pod("a", metadata={"annotations": {"controller": "web\x1b[2J\n  b", "slo": "0.5"}})
+    ledger.observe(None, pod, 0.0)
+    page = QosPage(
+        QosSource(lambda: controller_rows(ledger, 9.0), lambda: slot_rows(ledger, 9.0), lambda: {"gini": 0.5}), port=0
+    )
+    assert await page.start() is None
+    try:
+        yield page.port
+    finally:
+        await page.stop()
+
+
 ENDPOINTS: dict[str, Endpoint] = {
     "the embedded API": Endpoint(
         _api,
@@ -135,6 +154,7 @@ ENDPOINTS: dict[str, Endpoint] = {
         [Sent("GET", path) for path in ("/metrics", "/healthz", "/readyz?verbose", "/livez/ping", "/configz")],
         "/healthz",
     ),
+    "the QoS page": Endpoint(_qos, [Sent("GET", path) for path in ("/", "/?layout=slots", "/report")], "/"),
 }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from podium.extender.responses import Body
 from podium.extender.routes import BIND, Endpoint
 from podium.extender.service import Reply
 from podium.serving.browser_guard import BrowserGuard, accepts_type
+from podium.serving.listener import Listener
 
 LONGEST_HEAD = 16 << 10
 SLOWEST_BODY = 30.0
@@ -117,6 +118,7 @@ class ExtenderConnection(asyncio.Protocol):
         open_ones: set[ExtenderConnection],
         heads: Heads,
         handed_over: Callable[[asyncio.Protocol, asyncio.Transport], None],
+        listener: Listener,
         *,
         needs_certificate: bool,
     ) -> None:
@@ -126,6 +128,7 @@ class ExtenderConnection(asyncio.Protocol):
         self._open_ones = open_ones
         self._heads = heads
         self._handed_over = handed_over
+        self._listener = listener
         self._needs_certificate = needs_certificate
         self._transport: asyncio.Transport
         self._loop = asyncio.get_running_loop()
@@ -137,7 +140,7 @@ class ExtenderConnection(asyncio.Protocol):
         self._reserved = 0
         """Bytes of requests on this connection that are in flight."""
         self._timer: asyncio.TimerHandle | None = None
-        self._busy = self._ending = self._unread = False
+        self._busy = self._ending = self._unread = self._asked = False
         self._quiet_since = self._loop.time()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -198,10 +201,14 @@ class ExtenderConnection(asyncio.Protocol):
             body = self._take_body()
             if self._endpoint.verb == BIND:
                 self._busy = True
+                self._listener.begins(self)
                 task = self._loop.create_task(self._handler.answer(self._endpoint, body))
                 task.add_done_callback(self._answer_later)
                 return
             self._send(self._handler.answer_now(self._endpoint, body))
+            if not self._asked:
+                self._asked = True
+                self._listener.ends(self)
 
     def _read_head(self) -> bool:
         """Whether the head has come and is a usual one, with the room for its body."""
@@ -271,6 +278,7 @@ class ExtenderConnection(asyncio.Protocol):
 
     def _answer_later(self, task: asyncio.Task[Reply]) -> None:
         self._busy = False
+        self._listener.ends(self)
         if not task.cancelled() and not self._transport.is_closing():
             self._send(task.result())
             if self._ending:

@@ -14,7 +14,7 @@ class InFlightLimits:
 
     def __init__(self, most_bytes: int, most_connections: int = 1000) -> None:
         self._most_bytes = most_bytes
-        self._most_connections = most_connections
+        self.most_connections = most_connections
         self.bytes = 0
         self.usual_connections = 0
         self.others: list[Callable[[], int]] = []
@@ -25,7 +25,7 @@ class InFlightLimits:
 
     @property
     def crowded(self) -> bool:
-        return self.usual_connections + sum(count() for count in self.others) > self._most_connections
+        return self.usual_connections + sum(count() for count in self.others) > self.most_connections
 
     @contextmanager
     def reserved(self, length: int) -> Iterator[Reservation]:

@@ -29,9 +29,12 @@ from podium.extender.service import Reply
 from podium.serving import ServingError
 from podium.serving.browser_guard import BrowserGuard, accepts_type
 from podium.serving.health import Check, Health, HealthResults
+from podium.serving.listener import Listener
 
 SWEEP = 5.0
 """Seconds between two looks at connections that have gone quiet."""
+FOR_HEALTH = 24
+"""Connections of a port beyond those that agents are asked over."""
 CHUNK = 64 << 10
 GRACE = 5.0
 """Seconds that answers under way get at the end."""
@@ -68,7 +71,7 @@ class ExtenderServer:
         }
         self._general = web.Server(self._handle, request_factory=self._request, access_log=None, lingering_time=LINGER)
         in_flight.others.append(lambda: len(self._general.connections))
-        self._listening: asyncio.Server | None = None
+        self._listener = Listener(self._connection, in_flight.most_connections + FOR_HEALTH)
         self._connections: set[ExtenderConnection] = set()
         self._guard = BrowserGuard(host)
         self._heads = Heads(self._guard)
@@ -78,20 +81,18 @@ class ExtenderServer:
 
     async def start(self) -> None:
         """Listen; raises ServingError where that cannot be done."""
-        loop = asyncio.get_running_loop()
         try:
-            self._listening = await loop.create_server(self._connection, self._host, self.port, ssl=self._tls)
+            await self._listener.start(self._host, self.port, self._tls)
         except OSError as problem:
             where = f"--bind-address {self._host} with port {self.port}"
             raise ServingError(f"{where} cannot be listened on: {problem.strerror or problem}") from None
-        self.port = self._listening.sockets[0].getsockname()[1]
-        self._sweeping = loop.call_later(SWEEP, self._sweep)
+        self.port = self._listener.port
+        self._sweeping = asyncio.get_running_loop().call_later(SWEEP, self._sweep)
 
     async def stop(self) -> None:
         if self._sweeping is not None:
             self._sweeping.cancel()
-        if self._listening is not None:
-            self._listening.close()
+        self._listener.stop()
         for connection in list(self._connections):
             connection.end()
         await self._general.shutdown(GRACE)
@@ -104,6 +105,7 @@ class ExtenderServer:
             self._connections,
             self._heads,
             self._handed_over,
+            self._listener,
             needs_certificate=self._needs_certificate,
         )
 
@@ -130,6 +132,7 @@ class ExtenderServer:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         self._silent.pop(request.protocol, None)
+        self._listener.ends(request.protocol)  # of the head: answering begins with the body
         path, headers = request.path, request.headers
         refusal = self._guard.refusal(headers.get("Host"), headers.get("Origin"), headers.get("Sec-Fetch-Site"))
         if refusal is not None:
@@ -171,7 +174,11 @@ class ExtenderServer:
             return Reply(408, error(f"the request did not come within {SLOWEST_BODY:.0f} seconds"))
         except (web.RequestPayloadError, ConnectionError, ValueError) as problem:
             return Reply(400, error(f"the request cannot be read: {problem}"))
-        return await self._handler.answer(endpoint, bytes(body))
+        self._listener.begins(request.protocol)
+        try:
+            return await self._handler.answer(endpoint, bytes(body))
+        finally:
+            self._listener.ends(request.protocol)
 
     def _other(self, request: web.BaseRequest, path: str) -> web.Response:
         show: Callable[[], web.Response] | None = None

@@ -27,12 +27,16 @@ from podium.placement.qos.table import (
     slots_text,
 )
 from podium.serving.browser_guard import FORBIDDEN, BrowserGuard
+from podium.serving.web_port import WebPort
 
 PORT: Final = 10000
 HOST: Final = "127.0.0.1"
 EVERY: Final = 2
 """Seconds after which a browser asks again."""
 GRACE: Final = 1.0
+IDLE_TIMEOUT: Final = 30.0
+"""Seconds in which a connection must bring the whole head of its next request, or it is closed."""
+MOST_CONNECTIONS: Final = 64
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Server": "podium"}
 
 
@@ -52,26 +56,23 @@ class QosPage:
         self._host = host
         self.port = port
         self._guard = BrowserGuard(host, own_pages=True)
-        self._runner: web.AppRunner | None = None
+        self._served: WebPort | None = None
 
     async def start(self) -> str | None:
         """Listen; what is wrong where that cannot be done."""
         app = web.Application()
         app.router.add_get("/{path:.*}", self._answer)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=GRACE, handle_signals=False)
-        await self._runner.setup()
+        self._served = WebPort(app, most=MOST_CONNECTIONS, idle_timeout=IDLE_TIMEOUT, grace=GRACE)
         try:
-            await web.TCPSite(self._runner, self._host, self.port).start()
+            self.port = await self._served.start(self._host, self.port)
         except OSError as error:
-            await self.stop()
             return f"the QoS page cannot be served on {self._host}:{self.port}: {error.strerror or error}"
-        self.port = self._runner.addresses[0][1]
         return None
 
     async def stop(self) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        if self._served is not None:
+            await self._served.stop()
+            self._served = None
 
     async def _answer(self, request: web.Request) -> web.Response:
         headers = request.headers

@@ -26,6 +26,7 @@ from podium.apiserver.http.warnings import warning_headers
 from podium.apiserver.messages import ApiRequest, ApiResponse
 from podium.apiserver.store.watcher import Watcher, WatchRequest
 from podium.serving.browser_guard import BrowserGuard
+from podium.serving.listener import Listener
 
 BODY_LIMIT: Final = 3 << 20
 """Bytes of the largest request body, as kube-apiserver has it."""
@@ -35,6 +36,10 @@ STALL_SECONDS: Final = 60.0
 """How long a client may leave an answer unread, or keep back the rest of a request's body."""
 IDLE_SECONDS: Final = 60.0
 """How long a connection may take to bring the whole head of its next request."""
+MOST_CONNECTIONS: Final = 4096
+"""Watches among them: every client has some."""
+GRACE: Final = 1.0
+"""Seconds that answers under way get at the end."""
 _PIECE: Final = 1 << 20
 _SHORTEST_WATCH: Final = 1800.0
 """A watch that names no end lasts between this and twice this."""
@@ -74,7 +79,8 @@ class ApiServer:
         self._idle_seconds = idle_seconds
         self._rng = rng or random.Random()
         self._watchers: set[Watcher] = set()
-        self._runner: web.ServerRunner | None = None
+        self._server: web.Server | None = None
+        self._listener: Listener | None = None
         self.port = port
 
     @property
@@ -94,22 +100,23 @@ class ApiServer:
             keepalive_timeout=self._idle_seconds,
             auto_decompress=False,  # As kube-apiserver, which takes a body as it comes.
         )
-        self._runner = web.ServerRunner(server, shutdown_timeout=1.0)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, self._host, self.port, ssl_context=self._tls)
+        listener = Listener(server, MOST_CONNECTIONS)
         try:
-            await site.start()
+            await listener.start(self._host, self.port, self._tls)
         except OSError as error:
-            await self._runner.cleanup()
             raise PortInUseError(f"nothing can listen on {self._host}:{self.port}: {_why(error)}") from None
-        self.port = self._runner.addresses[0][1]
+        self._listener, self._server = listener, server
+        self.port = listener.port
 
     async def stop(self) -> None:
         for watcher in tuple(self._watchers):
             watcher.close()
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        if self._listener is not None and self._server is not None:
+            self._listener.stop()
+            await asyncio.sleep(0)  # requests that are here already begin to be answered
+            self._server.pre_shutdown()
+            await self._server.shutdown(GRACE)
+            self._listener = self._server = None
 
     async def answer(self, http: web.BaseRequest) -> web.StreamResponse:
         """The answer to one HTTP request."""
@@ -122,6 +129,16 @@ class ApiServer:
             body = b"" if method in _WITHOUT_BODY or not http.body_exists else await self._body(http)
         except StatusError as error:
             return _written(failure(error))
+        if self._listener is None:
+            return await self._answer(http, body)
+        self._listener.begins(http.protocol)
+        try:
+            return await self._answer(http, body)
+        finally:
+            self._listener.ends(http.protocol)
+
+    async def _answer(self, http: web.BaseRequest, body: bytes) -> web.StreamResponse:
+        headers, method = http.headers, http.method
         found = self._handler.handle(
             ApiRequest(
                 method,

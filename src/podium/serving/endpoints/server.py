@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from importlib.metadata import version
 from typing import Any, Protocol
 
@@ -29,19 +29,20 @@ from podium.serving.endpoints.debug_pages import Page, flags_page, status_page
 from podium.serving.families import Collector
 from podium.serving.health import Check, Health, HealthAnswer, HealthResults
 from podium.serving.process_metrics import CONTENT_TYPE, ProcessMetrics
+from podium.serving.web_port import Handler, WebPort
 
 PORT = 10259
 LARGEST_REQUEST = 64 << 10
 IDLE_TIMEOUT = 32.0
 """Seconds in which a connection must bring the whole head of its next request, or it is closed: as long as
 kube-scheduler gives a head."""
+MOST_CONNECTIONS = 256
 GRACE = 1.0
 """Seconds that answers under way get at the end."""
 
 ON_EVERYTHING = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff", "Server": "podium"}
 """Headers of every answer; software and versions are not shown."""
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Resources = Callable[[], AsyncIterator[bytes]]
 
 
@@ -90,30 +91,22 @@ class EndpointServer:
         self._slis = CollectorRegistry()
         ProcessCollector(registry=self._slis)
         self._slis.register(Collector(results.families))
-        self._runner: web.AppRunner | None = None
+        self._served: WebPort | None = None
 
     async def start(self) -> None:
         """Listen; raises ServingError where that cannot be done."""
         await self._access.start()
-        self._runner = web.AppRunner(
-            self.application(),
-            access_log=None,
-            shutdown_timeout=GRACE,
-            handle_signals=False,
-            keepalive_timeout=self._idle_timeout,
-        )
-        await self._runner.setup()
+        self._served = WebPort(self.application(), most=MOST_CONNECTIONS, idle_timeout=self._idle_timeout, grace=GRACE)
         try:
-            await web.TCPSite(self._runner, self._host, self.port, ssl_context=self._tls).start()
+            self.port = await self._served.start(self._host, self.port, self._tls)
         except OSError as error:
             await self.stop()
             where = f"--bind-address {self._host} with --secure-port {self.port}"
             raise ServingError(f"{where} cannot be listened on: {error.strerror or error}") from None
-        self.port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
+        if self._served is not None:
+            await self._served.stop()
         await self._access.stop()
 
     def application(self) -> web.Application:
