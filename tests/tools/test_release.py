@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -25,16 +26,26 @@ def git(root: Path, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
 
 
+def state(root: Path) -> tuple[str, str, str]:
+    """The commit, what differs from it, and the tags."""
+    return git(root, "rev-parse", "HEAD"), git(root, "status", "--porcelain"), git(root, "tag")
+
+
 @pytest.fixture
-def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A clean clone of the last commit, with something to release."""
-    if not (ROOT / ".git").exists():
-        pytest.skip("the sources are not in a repository")
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small repository with what a release writes to, and something to release."""
     for role in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{role}_NAME", "a tester")
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "tester@example.com")
-    folder = tmp_path / "podium"
-    git(tmp_path, "clone", "--quiet", "--shared", "--no-tags", str(ROOT), str(folder))
+    for name in ("pyproject.toml", "CHANGELOG.md", "deploy/helm/podium/Chart.yaml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", ".")
+    return something_new(tmp_path, monkeypatch)
+
+
+def something_new(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     changelog = folder / "CHANGELOG.md"
     changelog.write_text(changelog.read_text().replace("## Unreleased\n", "## Unreleased\n\n- Something new.\n"))
     git(folder, "commit", "--quiet", "--all", "--message", "Something new")
@@ -43,17 +54,24 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_without_being_asked_to_it_only_says_the_steps(clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = git(clone, "rev-parse", "HEAD")
+def test_without_being_asked_to_it_only_says_the_steps(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = state(repository)
     assert release.main([NEXT]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"1. Write version {NEXT} instead of ")
     assert out.endswith("Nothing was changed. DRY_RUN=no takes these steps.\n")
-    assert (git(clone, "rev-parse", "HEAD"), git(clone, "status", "--porcelain"), git(clone, "tag")) == (before, "", "")
-    assert not (clone / "dist").exists()
+    assert state(repository) == before
+    assert not (repository / "dist").exists()
 
 
-def test_a_release_is_complete(clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_release_is_complete(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("the sources are not in a repository")
+    clone = repository / "clone"
+    git(repository, "clone", "--quiet", "--shared", "--no-tags", str(ROOT), str(clone))
+    something_new(clone, monkeypatch)
     assert release.main([NEXT, "--no-dry-run"]) == 0, capsys.readouterr().err
     commit = git(clone, "rev-parse", "HEAD")
     assert git(clone, "rev-parse", f"v{NEXT}^{{commit}}") == commit
@@ -81,15 +99,15 @@ def test_a_release_is_complete(clone: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_step_that_fails_says_how_to_go_back(
-    clone: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = git(clone, "rev-parse", "HEAD")
+    before = state(repository)
     monkeypatch.setattr(sys, "executable", "false")  # what would build the packages
     assert release.main([NEXT, "--no-dry-run"]) == 2
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last == f"Fix that, run git reset --hard {before[:12]}, and start again."
-    git(clone, *last.removeprefix("Fix that, run git ").removesuffix(", and start again.").split())
-    assert (git(clone, "rev-parse", "HEAD"), git(clone, "status", "--porcelain"), git(clone, "tag")) == (before, "", "")
+    assert last == f"Fix that, run git reset --hard {before[0][:12]}, and start again."
+    git(repository, *last.removeprefix("Fix that, run git ").removesuffix(", and start again.").split())
+    assert state(repository) == before
 
 
 @pytest.mark.parametrize(
@@ -107,9 +125,9 @@ def test_a_step_that_fails_says_how_to_go_back(
     ],
 )
 def test_what_stands_in_the_way_is_said_in_one_sentence(
-    version: str, prepare: str, problem: str, clone: Path, capsys: pytest.CaptureFixture[str]
+    version: str, prepare: str, problem: str, repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    subprocess.run(["sh", "-c", prepare], cwd=clone, check=True)
+    subprocess.run(["sh", "-c", prepare], cwd=repository, check=True)
     assert release.main([version, "--no-dry-run"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
