@@ -187,7 +187,7 @@ def test_a_cluster_ends_when_the_reader_of_its_lines_is_gone(tmp_path: Path) -> 
 
 
 def test_the_live_view_heeds_keys_and_gives_the_terminal_back(tmp_path: Path) -> None:
-    """In a terminal of 80 × 24, as a user sees it."""
+    """In a terminal of 80 × 24, as a user sees it; each line begins with its number."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ.update(XDG_STATE_HOME=str(tmp_path), TERM="xterm")
@@ -208,6 +208,8 @@ def test_the_live_view_heeds_keys_and_gives_the_terminal_back(tmp_path: Path) ->
         os.write(terminal, b"q/gpu-0\r?")
         seen = _read(terminal, r'1 node of 12, filter "gpu-0"(.|\n)*keys of the live view', "")
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
+        seen = _read(terminal, r"\n1\|── keys of the live view ─{90}(.|\n)*\n30\|", "")
+        assert all(f"\n{row}|" in seen for row in range(1, 31)), "what was on the terminal before is still there"
         os.write(terminal, b"qq")
         seen = _read(terminal, "nothing more is printed", "")
     except BaseException:
@@ -233,5 +235,5 @@ def _read(terminal: int, pattern: str, seen: str) -> str:
         except OSError:
             break
         text = more.decode(errors="replace").replace("\x1b[?1049l", LEFT)
-        seen += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", re.sub(r"\x1b\[\d+;1H", "\n", text))
+        seen += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", re.sub(r"\x1b\[(\d+);1H\x1b\[K", r"\n\1|", text))
     return seen

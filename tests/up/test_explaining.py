@@ -52,6 +52,9 @@ def test_a_pod_that_waits_at_permit_is_said_to_and_the_plugin_is_named(
         while not any(each["reason"] == "WaitingOnPermit" for each in call(events)["items"]):
             assert time.monotonic() < end, call(events)
             time.sleep(0.1)
+        up.wait_for(
+            r'held default/held at Permit: plugin "Hold" holds the pod for up to 15m0s before it goes to \w+-\d'
+        )
         asked = podium("explain", "held", "--kubeconfig", str(up.kubeconfig))
         first = asked.out.splitlines()[0]
         assert re.fullmatch(

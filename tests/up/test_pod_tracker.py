@@ -62,3 +62,11 @@ def test_what_was_there_before_is_counted_but_not_handed_over() -> None:
     decisions: list[PodDecision] = []
     later = PodTracker(cluster.api.store, lambda: 9.0, decisions.append)
     assert (later.pods, later.placed, decisions) == (1, 0, [])
+
+
+def test_a_pod_whose_plugin_failed_is_handed_over_and_counts_as_decided() -> None:
+    cluster = Cluster()
+    cluster.create("a")
+    cluster.status("a", {"conditions": [{**REFUSED, "reason": "SchedulerError", "message": "plugin T failed"}]})
+    assert cluster.decisions == [PodDecision("default/a", Verdict.FAILED, why="plugin T failed")]
+    assert (cluster.tracker.undecided, cluster.tracker.refused()) == (0, [])

@@ -149,7 +149,8 @@ def _heading(section: Section, picture: Picture, rows: Rows, browsing: Browsing)
             order = "" if browsing.sort is SortBy.NAME else f", by {browsing.sort.value}"
             return f"{counted(len(rows.nodes), 'node')}{filtered}{order}"
         case Section.WAITING:
-            return waiting_line(Counter(each.verdict for each in rows.waiting))
+            backing_off = 0 if browsing.needle else picture.engine.queue.backoff
+            return waiting_line(Counter(each.verdict for each in rows.waiting), backing_off)
         case Section.MESSAGES:
             return messages_line(rows.messages)
     return "last placed"

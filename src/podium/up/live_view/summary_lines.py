@@ -30,13 +30,14 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def waiting_line(verdicts: Mapping[Verdict, int]) -> str:
+def waiting_line(verdicts: Mapping[Verdict, int], backing_off: int = 0) -> str:
     """
-    >>> waiting_line({Verdict.REFUSED: 1, Verdict.HELD: 2}), waiting_line({})
-    ('waiting: 2 held at Permit, 1 fits nowhere', 'waiting: no pods')
+    >>> waiting_line({Verdict.REFUSED: 1, Verdict.HELD: 2}), waiting_line({Verdict.REFUSED: 3}, 2), waiting_line({})
+    ('waiting: 2 held at Permit, 1 fits nowhere', 'waiting: 3 fit nowhere (2 backing off)', 'waiting: no pods')
     """
     parts = [f"{number} {words[number > 1]}" for each, words in _STANDING.items() if (number := verdicts.get(each, 0))]
-    return f"waiting: {', '.join(parts) or 'no pods'}"
+    retried = f" ({backing_off} backing off)" if parts and backing_off else ""
+    return f"waiting: {', '.join(parts) or 'no pods'}{retried}"
 
 
 def messages_line(messages: Iterable[Message]) -> str:

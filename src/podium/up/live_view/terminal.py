@@ -46,7 +46,7 @@ class Terminal:
         self._keys = KeyReader()
         self._on_key = on_key
         self._on_change = on_change
-        self._shown: list[str] = []
+        self._shown: list[Text] = []
         self._size = Size(0, 0)
         self._keyboard = _open_keyboard(self._out.fileno())
         self._modes: list[Any] | None = None
@@ -55,7 +55,10 @@ class Terminal:
 
     @property
     def size(self) -> Size:
-        return Size(*shutil.get_terminal_size())
+        size = Size(0, 0)
+        with suppress(OSError):
+            size = Size(*os.get_terminal_size(self._out.fileno()))
+        return size if size.width and size.height else Size(*shutil.get_terminal_size())
 
     def enter(self) -> None:
         """Take the terminal, unless this process is in the background; that may be tried again."""
@@ -101,11 +104,11 @@ class Terminal:
         size = self.size
         before = self._shown if size == self._size else []
         self._size = size
-        self._shown = [self._codes(line, size.width) for line in lines[: size.height]]
+        self._shown = list(lines[: size.height])
         changed = [
-            f"\x1b[{row + 1};1H\x1b[K{codes}"
-            for row, codes in enumerate(self._shown)
-            if row >= len(before) or before[row] != codes
+            f"\x1b[{row + 1};1H\x1b[K{self._codes(line, size.width)}"
+            for row, line in enumerate(self._shown)
+            if row >= len(before) or before[row] != line
         ]
         if changed:
             self._write(f"{''.join(changed)}\x1b[{size.height};1H")
