@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from podium.framework import Cycle, PluginError
 from podium.placement.gpu.terms import GROUPS, TERMS
 from podium.plugins.learned import LearnedScore
 from podium.plugins.learned.network import NetworkWeights, PlacementNetwork
-from podium.plugins.learned.onnx_file import checked_onnx
+from podium.plugins.learned.onnx_file import checked_onnx, read_graph
 from podium.plugins.learned.policy_file import PolicyError, decoded, encoded
 from tests.builders import make_cluster, make_plugin
 from tests.plugins.ask import raw_scores
@@ -168,12 +169,105 @@ def test_graphs_with_more_than_a_policy_needs_are_refused() -> None:
         checked_onnx(model.SerializeToString(), "it")
 
 
+def varied(change: Callable[[Any, Any], None]) -> bytes:
+    """The graph of a policy with something changed; `change` gets onnx and the graph."""
+    onnx: Any = pytest.importorskip("onnx")
+    from podium.learning.onnx_export import onnx_bytes
+
+    model = onnx.load_from_string(onnx_bytes(network_policy(1)))
+    change(onnx, model.graph)
+    content: bytes = model.SerializeToString()
+    return content
+
+
+def chained(operator: str, count: int, inputs: Callable[[str], list[str]], **attributes: Any) -> Callable[..., None]:
+    """A chain of steps, each of which takes what the last has made."""
+
+    def change(onnx: Any, graph: Any) -> None:
+        last = "linear"
+        for at in range(count):
+            graph.node.append(onnx.helper.make_node(operator, inputs(last), [f"more{at}"], **attributes))
+            last = f"more{at}"
+
+    return change
+
+
+def crossed(onnx: Any, graph: Any) -> None:
+    """Every node times every node."""
+    graph.node.append(onnx.helper.make_node("Transpose", ["linear_score"], ["row"]))
+    graph.node.append(onnx.helper.make_node("MatMul", ["linear_score", "row"], ["square"]))
+
+
+def overlong(_: Any, graph: Any) -> None:
+    graph.initializer[0].dims[0] = 1 << 40
+
+
+def shadowing(_: Any, graph: Any) -> None:
+    graph.initializer[0].name = "nodes"
+
+
+def first_is(**changes: Any) -> Callable[[Any, Any], None]:
+    def change(_: Any, graph: Any) -> None:
+        for name, value in changes.items():
+            setattr(graph.node[0], name, value)
+
+    return change
+
+
+@needs_onnx
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (chained("Concat", 60, lambda last: [last, last], axis=1), "grows beyond what a policy needs"),
+        (chained("Concat", 60, lambda last: [last, last], axis=0), "grows beyond what a policy needs"),
+        (chained("Add", 600, lambda last: [last, last]), "has more than 500 steps"),
+        (chained("MatMul", 1, lambda last: [last, last]), "has a MatMul whose inputs do not fit"),
+        (chained("Unsqueeze", 5, lambda last: [last, "axis_terms"]), "has more than 4 dimensions in more2"),
+        (chained("Cast", 1, lambda last: [last], to=8), "has a Cast to something else than numbers"),
+        (crossed, "compares nodes with each other in square"),
+        (overlong, "has weights that are not as many as they should be: axis_nodes"),
+        (shadowing, "has weights in place of the input nodes"),
+        (first_is(op_type="Lo\x1b[2Jop"), r"uses the operator Lo\\x1b\[2Jop, which is refused"),
+        (first_is(op_type="x" * 9000), r"uses the operator x{60}, which is refused"),
+        (first_is(domain="com.microsoft"), "uses the operator Unsqueeze, which is refused"),
+        (lambda _, graph: graph.node[0].input.append("later"), "uses later before it is there"),
+        (lambda _, graph: graph.node[1].output.append("linear"), "has a Transpose with several results"),
+        (lambda _, graph: graph.node.pop(), "does not give one score for each node"),
+        (lambda _, graph: graph.node.append(graph.node[0]), "has two tensors called"),
+    ],
+)
+def test_a_graph_that_is_no_score_or_grows_is_refused_before_it_runs(
+    change: Callable[[Any, Any], None], sentence: str
+) -> None:
+    with pytest.raises(PolicyError, match=f"^it: {sentence}") as refused:
+        checked_onnx(varied(change), "it")
+    assert len(str(refused.value)) < 200
+
+
+@needs_onnx
+@pytest.mark.parametrize("key", [b"\x22", b"\xa2\x00", b"\xa2\x80\x80\x80\x00", b"\xa2\x80\x80\x80\x10"])
+def test_an_operator_is_seen_however_the_key_of_its_field_is_written(key: bytes) -> None:
+    step = key + b"\x04Loop"
+    graph = b"\x0a" + bytes([len(step)]) + step
+    with pytest.raises(PolicyError, match=r"it: (uses the operator Loop|is no ONNX file)"):
+        checked_onnx(b"\x3a" + bytes([len(graph)]) + graph, "it")
+
+
+@needs_onnx
+def test_what_runs_is_what_was_read() -> None:
+    content = varied(lambda _onnx, _graph: None)
+    unknown = b"\xa2\x7d\x03abc"  # a field that onnx does not know
+    assert read_graph(content + unknown, "it").content == read_graph(content, "it").content
+
+
+@needs_onnx
 @pytest.mark.parametrize("content", [b"", b"\xff" * 40, b"{}", b"\x3a\x7f", b"\x3a\x02\x0a\x09"])
 def test_what_is_no_graph_is_refused(content: bytes) -> None:
     with pytest.raises(PolicyError, match=r"it: (is no ONNX file|has no graph)"):
         checked_onnx(content, "it")
 
 
+@needs_onnx
 def test_the_metadata_of_a_graph_are_read() -> None:
     assert checked_onnx(b"\x3a\x07\x0a\x05\x22\x03Add\x72\x06\x0a\x01a\x12\x01b", "it") == {"a": "b"}
     with pytest.raises(PolicyError, match="uses the operator Adx"):

@@ -1,111 +1,105 @@
-"""Reads ONNX files without the package onnx, as far as is needed to refuse what no policy needs.
+"""Reads ONNX files with the package onnx, and refuses what no policy needs.
 
-A file is a sequence of fields (protocol buffers): a key that says number and kind, then a number or so many bytes.
+What runs is what was checked: the file is parsed once, fields that onnx does not know are dropped, and the runtime is
+given the parsed graph, written anew. A file can say the same thing in several ways, and readers differ in which of them
+they understand.
+
 Refused: operators other than those that `podium policy export` writes, functions, graphs within graphs, weights that
-lie in other files, more than 16 MB.
+lie in other files or are not as many as they say, tensors that grow beyond what scoring needs (`onnx_sizes`), files
+over 4 MB.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, Final, NamedTuple
 
-from podium.plugins.learned.policy_file import LARGEST, PolicyError
+from podium.kube.printable import printable
+from podium.plugins.learned.onnx_sizes import FLOAT, INT64, ITEM_BYTES, size_problems
+from podium.plugins.learned.policy_file import PolicyError
 
-OPERATORS = frozenset(
+OPERATORS: Final = frozenset(
     (
         "Add", "Cast", "Concat", "Div", "MatMul", "Max", "Mul", "ReduceMax", "ReduceSum", "Softsign", "Squeeze", "Sub",
         "Transpose", "Unsqueeze", "Where",
     )
 )  # fmt: skip
-MODEL_GRAPH, MODEL_PROPERTIES, MODEL_FUNCTIONS = 7, 14, 25
-GRAPH_NODES, GRAPH_CONSTANTS = 1, 5
-NODE_OPERATOR, NODE_ATTRIBUTES = 4, 5
-ATTRIBUTE_GRAPH, ATTRIBUTE_GRAPHS = 6, 11
-TENSOR_EXTERNAL, TENSOR_LOCATION = 13, 14
+LARGEST_GRAPH: Final = 4_000_000
+"""Bytes; that of the largest network that a policy may have is below one million."""
+DOMAINS: Final = ("", "ai.onnx")
+SHOWN: Final = 60
 
-Field = tuple[int, int | bytes]
+
+class OnnxGraph(NamedTuple):
+    """A graph that may be run: its metadata, and its text for the runtime."""
+
+    facts: dict[str, str]
+    content: bytes
+
+
+def read_graph(content: bytes, source: str) -> OnnxGraph:
+    """A graph that may be run; raises PolicyError."""
+    if len(content) > LARGEST_GRAPH:
+        raise PolicyError(f"{source}: is larger than {LARGEST_GRAPH:,} bytes; a policy is much smaller", "schema")
+    try:
+        onnx: Any = import_module("onnx")
+    except ImportError:
+        raise PolicyError('runtime "onnx": onnx is not installed; install podium[learn]') from None
+    try:
+        model = onnx.ModelProto.FromString(content)
+        model.DiscardUnknownFields()
+        problem = next(_problems(onnx, model), None)
+        facts = {pair.key: pair.value for pair in model.metadata_props}
+    except (import_module("google.protobuf.message").DecodeError, ValueError):
+        raise PolicyError(f"{source}: is no ONNX file", "schema") from None
+    if problem is not None:
+        raise PolicyError(f"{source}: {problem}", "schema")
+    return OnnxGraph(facts, model.SerializeToString())
 
 
 def checked_onnx(content: bytes, source: str) -> dict[str, str]:
-    """The metadata of a graph that may be used; raises PolicyError."""
-    if len(content) > LARGEST:
-        raise PolicyError(f"{source}: is larger than {LARGEST:,} bytes; a policy is much smaller", "schema")
-    try:
-        return _checked(content, source)
-    except (ValueError, IndexError, UnicodeDecodeError):
-        raise PolicyError(f"{source}: is no ONNX file", "schema") from None
+    """The metadata of a graph that may be run; raises PolicyError."""
+    return read_graph(content, source).facts
 
 
-def _checked(content: bytes, source: str) -> dict[str, str]:
-    facts: dict[str, str] = {}
-    graphs = 0
-    for number, value in _fields(content):
-        if number == MODEL_FUNCTIONS:
-            raise PolicyError(f"{source}: defines functions, which no policy needs", "schema")
-        if number == MODEL_GRAPH:
-            graphs += 1
-            _check_graph(_bytes(value), source)
-        elif number == MODEL_PROPERTIES:
-            pair = dict(_fields(_bytes(value)))
-            facts[_bytes(pair.get(1, b"")).decode()] = _bytes(pair.get(2, b"")).decode()
-    if graphs != 1:
-        raise PolicyError(f"{source}: has no graph", "schema")
-    return facts
+def _problems(onnx: Any, model: Any) -> Iterator[str]:
+    """What keeps a graph from being run, sentence by sentence; the first comes before anything is computed."""
+    graph = model.graph
+    if not model.HasField("graph"):
+        yield "has no graph"
+    if model.functions:
+        yield "defines functions, which no policy needs"
+    if model.training_info or graph.sparse_initializer:
+        yield "has parts that no policy needs: training, or sparse weights"
+    for step in graph.node:
+        if step.op_type not in OPERATORS or step.domain not in DOMAINS:
+            yield f"uses the operator {printable(step.op_type[:SHOWN])}, which is refused"
+        for attribute in step.attribute:
+            kinds = onnx.AttributeProto
+            if attribute.HasField("g") or attribute.graphs:
+                yield "has a graph within a graph, which is refused"
+            if attribute.type not in (kinds.INT, kinds.INTS) or attribute.ref_attr_name:
+                yield f"gives {step.op_type} an attribute that is no whole number, which is refused"
+    for constant in graph.initializer:
+        if constant.external_data or constant.data_location != onnx.TensorProto.DEFAULT:
+            yield "has weights in another file, which is refused"
+        if not _is_whole(constant):
+            yield f"has weights that are not as many as they should be: {printable(constant.name[:SHOWN])}"
+    yield from size_problems(graph)
 
 
-def _check_graph(graph: bytes, source: str) -> None:
-    for number, value in _fields(graph):
-        if number == GRAPH_NODES:
-            for at, each in _fields(_bytes(value)):
-                if at == NODE_OPERATOR and _bytes(each).decode() not in OPERATORS:
-                    raise PolicyError(
-                        f"{source}: uses the operator {_bytes(each).decode()}, which is refused", "schema"
-                    )
-                if at == NODE_ATTRIBUTES:
-                    inner = {kind for kind, _ in _fields(_bytes(each))}
-                    if inner & {ATTRIBUTE_GRAPH, ATTRIBUTE_GRAPHS}:
-                        raise PolicyError(f"{source}: has a graph within a graph, which is refused", "schema")
-        elif number == GRAPH_CONSTANTS:
-            for at, each in _fields(_bytes(value)):
-                if at == TENSOR_EXTERNAL or (at == TENSOR_LOCATION and each != 0):
-                    raise PolicyError(f"{source}: has weights in another file, which is refused", "schema")
-
-
-def _fields(content: bytes) -> Iterator[Field]:
-    """The fields of a message; raises ValueError or IndexError where it is none."""
-    at = 0
-    while at < len(content):
-        key, at = _varint(content, at)
-        kind = key & 7
-        if kind == 0:
-            value, at = _varint(content, at)
-            yield key >> 3, value
-            continue
-        length = {1: 8, 5: 4}.get(kind, 0)
-        if kind == 2:
-            length, at = _varint(content, at)
-        elif not length:
-            raise ValueError("no field")
-        if at + length > len(content):
-            raise ValueError("cut off")
-        yield key >> 3, content[at : at + length]
-        at += length
-
-
-def _varint(content: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = content[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-        if shift > 63:
-            raise ValueError("no number")
-
-
-def _bytes(value: int | bytes) -> bytes:
-    if isinstance(value, int):
-        raise ValueError("a number where bytes are expected")
-    return value
+def _is_whole(constant: Any) -> bool:
+    """Whether a constant has just the numbers that its shape says."""
+    if constant.data_type not in (FLOAT, INT64):
+        return False
+    numbers = 1
+    for width in constant.dims:
+        if not 0 < width <= LARGEST_GRAPH:
+            return False
+        numbers *= width
+    if constant.HasField("raw_data"):
+        given = len(constant.raw_data) / ITEM_BYTES[constant.data_type]
+    else:
+        given = len(constant.float_data if constant.data_type == FLOAT else constant.int64_data)
+    return bool(given == numbers)

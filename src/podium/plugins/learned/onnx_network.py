@@ -14,9 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.kube.printable import printable
 from podium.placement.gpu.terms import GROUPS, Floats
-from podium.plugins.learned.onnx_file import checked_onnx
+from podium.plugins.learned.onnx_file import LARGEST_GRAPH, read_graph
 from podium.plugins.learned.policy_file import PolicyError, PolicyFile
+
+SHOWN = 300
+"""Characters of what onnxruntime says."""
 
 
 class OnnxScore:
@@ -25,10 +29,11 @@ class OnnxScore:
     def __init__(self, path: Path, policy: PolicyFile) -> None:
         """Raises PolicyError."""
         try:
-            content = path.read_bytes()
+            with path.open("rb") as file:
+                given = file.read(LARGEST_GRAPH + 1)
         except OSError as error:
             raise PolicyError(f"{path}: cannot be read: {error.strerror}; podium policy export writes it") from None
-        facts = checked_onnx(content, str(path))
+        facts, content = read_graph(given, str(path))
         if facts.get("sha256") != policy.sha256:
             raise PolicyError(f"{path}: is not of this policy; podium policy export writes it again", "schema")
         try:
@@ -40,7 +45,8 @@ class OnnxScore:
         try:
             self._session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # the library does not say what it raises
-            raise PolicyError(f"{path}: onnxruntime refuses it: {error}", "schema") from None
+            why = printable(str(error)[:SHOWN])
+            raise PolicyError(f"{path}: onnxruntime refuses it: {why}", "schema") from None
         self._groups = np.eye(len(GROUPS), dtype=np.float32)
 
     def scores(self, terms: Floats, group: int, fitting: NDArray[np.bool_]) -> Floats:
