@@ -1,8 +1,9 @@
 """Compares profiles on a scenario, in virtual time (`podium simulate`)."""
 
+import shlex
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +18,7 @@ from podium.cli.files import writing
 from podium.cli.options import Output, OutputOption, PluginOption, chosen_output
 
 if TYPE_CHECKING:
+    from podium.simulator.comparison import Difference
     from podium.simulator.qos_page import SimulatedQosPage
     from podium.simulator.results import SimulationResults
     from podium.simulator.run import RunResult
@@ -79,12 +81,14 @@ def simulate(
 ) -> None:
     """Compare profiles on a scenario: pods arrive, wait, run and end in virtual time, decided by the same engine.
 
-    Results go to a folder: results.csv, waits.csv, unplaced.csv, results.parquet where pyarrow is installed, and
-    report.html. An interrupt leaves what is finished, and exit code 1.
+    Results go to a folder: results.csv, waits.csv, unplaced.csv, classes.csv (by shape, priority, namespace, label),
+    differences.csv (between profiles, paired by seed), results.parquet where pyarrow is installed, and report.html. An
+    interrupt leaves what is finished, and exit code 1.
 
     Example: podium simulate scenario.yaml --profiles default,packed --seeds 42-51 --workers 2
     """
     from podium.simulator import sweep
+    from podium.simulator.comparison import compare, detailed_rows
     from podium.simulator.schema import scenario_schema
 
     if schema:
@@ -106,11 +110,14 @@ def simulate(
     shown = workers == 1 and engine is SweepEngine.LOCAL and sweep.has_promises(loaded)
     with _qos_page(qos_port, shown) as page, _progress(planned, began) as bar:
         results = sweep.complete(planned, workers, engine.value, finished=bar.finished, progress=bar.arrived, page=page)
-    written = [] if folder is None else _write(results, folder)
+    differences = compare(results)
+    written = (
+        [] if folder is None else _write(results, differences, folder, _command(scenario, planned, data, sets, plugin))
+    )
     if printed is not Output.TABLE:
-        echo_data(list(results.rows()), printed)
+        echo_data(list(detailed_rows(results, differences)), printed)
     elif results.runs:
-        _print_summary(results, time.perf_counter() - began, written)
+        _print_results(results, differences, time.perf_counter() - began, written)
     if len(results.runs) < results.planned:
         echo(f"interrupted: {len(results.runs)} of {results.planned} runs are finished", err=True)
         raise typer.Exit(ANSWER_IS_NO)
@@ -153,36 +160,37 @@ def _folder(scenario: str, out: str | None, printed: Output) -> Path | None:
     return folder
 
 
-def _write(results: "SimulationResults", folder: Path) -> list[Path]:
+def _command(
+    scenario: str, planned: "Plan", data: str | None, sets: list[str] | None, plugins: list[str] | None
+) -> str:
+    """What to type for the same results."""
+    profiles = dict.fromkeys(job.contender.name for job in planned.jobs)
+    seeds = dict.fromkeys(str(job.seed) for job in planned.jobs)
+    words = ["podium", "simulate", scenario, "--profiles", ",".join(profiles), "--seeds", ",".join(seeds)]
+    for option, values in (("--data", [data] if data else []), ("--set", sets or []), ("--plugin", plugins or [])):
+        words += [word for value in values for word in (option, value)]
+    return shlex.join(words)
+
+
+def _write(results: "SimulationResults", differences: "Sequence[Difference]", folder: Path, command: str) -> list[Path]:
+    from podium.simulator.comparison import write_differences
     from podium.simulator.report import write_report
     from podium.simulator.results import has_parquet
 
     with writing(folder):
-        written = results.write_csv(folder)
+        written = [*results.write_csv(folder), write_differences(differences, folder / "differences.csv")]
         if has_parquet():
             written.append(results.write_parquet(folder))
-        return [*written, write_report(results, folder / "report.html")]
+        return [*written, write_report(results, folder / "report.html", command)]
 
 
-def _print_summary(results: "SimulationResults", seconds: float, written: list[Path]) -> None:
-    from podium.cli.console import console, print_table, table
-    from podium.simulator.report.page import number, words
-    from podium.simulator.summary import shown, summarise
+def _print_results(
+    results: "SimulationResults", differences: "Sequence[Difference]", seconds: float, written: list[Path]
+) -> None:
+    from podium.cli.simulation_tables import print_results
 
-    rows = summarise(results)
-    figures = shown(results, rows)
-    lines = table()
-    lines.add_column("profile", no_wrap=True)
-    several = any(row.at is not None for row in rows)
-    if several:
-        lines.add_column("arrived", justify="right")
-    for name in figures:
-        lines.add_column(words(name), justify="right")
-    for row in rows:
-        at = [f"{row.at} %"] if several else []
-        lines.add_row(row.profile, *at, *(number(row.figures.get(name)) for name in figures))
-    print_table(console(), lines, turn=True)
-    pods = sum(int(run.table[-1][1]) for run in results.runs if len(run.table))
+    print_results(results, differences)
+    pods = sum(int(run.table[-1][1]) for run in results.runs)
     echo(f"\n{_some(len(results.runs), 'run')}, {pods:,} pods in {seconds:.1f} s")
     if written:
         echo(f"report: {written[-1]}")

@@ -25,6 +25,7 @@ from podium.kube.extended_resources import created
 from podium.kube.meta import format_time
 from podium.kube.pod import ExtendedResourceRequestMapping
 from podium.simulator.distributions import Draw
+from podium.simulator.pod_classes import ClassCell, PodClasses
 from podium.simulator.pods import FOREVER, PodArrival
 from podium.simulator.qos_figures import QosFigures
 from podium.simulator.reasons import main_reason
@@ -42,6 +43,7 @@ class LivePod:
     __slots__ = (
         "arrival",
         "began",
+        "cell",
         "ends",
         "incarnation",
         "message",
@@ -53,8 +55,12 @@ class LivePod:
         "traits",
     )
 
-    def __init__(self, arrival: PodArrival, pod: Pod, since: float, remaining: float, incarnation: int) -> None:
+    def __init__(
+        self, arrival: PodArrival, cell: ClassCell, pod: Pod, since: float, remaining: float, incarnation: int
+    ) -> None:
         self.arrival = arrival
+        self.cell = cell
+        """Where the pod is counted with those of the same classes."""
         self.pod = pod
         self.since = since
         """When it came to the queue."""
@@ -95,6 +101,7 @@ class VirtualApi:
         self.dropped: Counter[str] = Counter()
         """Pods that were given up, by reason."""
         self.waits = WaitTimes()
+        self.classes = PodClasses()
         self._clock = clock
         self._timeline = timeline
         self._start_delay = start_delay
@@ -127,13 +134,17 @@ class VirtualApi:
                 self._qos.set_owner(owner)
         if arrival.until < FOREVER:
             self._timeline.plan(arrival.until, self._expire, arrival.name)
-        self._submit(arrival, arrival.lifetime, 0, traits)
+        cell = self.classes.of(arrival.template)
+        cell.arrived += 1
+        self._submit(arrival, cell, arrival.lifetime, 0, traits)
 
-    def _submit(self, arrival: PodArrival, remaining: float, incarnation: int, traits: tuple[float, ...]) -> None:
+    def _submit(
+        self, arrival: PodArrival, cell: ClassCell, remaining: float, incarnation: int, traits: tuple[float, ...]
+    ) -> None:
         now = self._clock.time
         name = arrival.name if not incarnation else f"{arrival.name}-r{incarnation}"
         pod = arrival.template.pod(name, self._clock.now())
-        live = self.live[pod.metadata.uid] = LivePod(arrival, pod, now, remaining, incarnation)
+        live = self.live[pod.metadata.uid] = LivePod(arrival, cell, pod, now, remaining, incarnation)
         live.traits = traits
         if arrival.until < FOREVER:
             self._bounded[arrival.name] = live
@@ -152,12 +163,14 @@ class VirtualApi:
         live = self._bounded.pop(name, None)
         if live is not None and self.live.get(live.pod.metadata.uid) is live:
             self.ended += 1
+            live.cell.ended += 1
             self._remove(live)
 
     def _end(self, live: LivePod) -> None:
         """The pod has run for its time; the end of one that was stopped in between comes later than planned."""
         if not live.suspended and self._clock.time >= live.ends and self.live.get(live.pod.metadata.uid) is live:
             self.ended += 1
+            live.cell.ended += 1
             tasks = live.arrival.tasks
             if tasks is None:
                 self._remove(live)
@@ -259,7 +272,10 @@ class VirtualApi:
                 live = self.live.get(pod.metadata.uid)
                 if live is not None:
                     self.placed += 1
-                    self.waits.add(self._clock.time - live.since)
+                    waited = self._clock.time - live.since
+                    self.waits.add(waited)
+                    live.cell.placed += 1
+                    live.cell.waits.add(waited)
                     self._confirm(live, node_name)
             self._bound.clear()
         while self._writes:
@@ -312,6 +328,7 @@ class VirtualApi:
     def _give_up(self, live: LivePod) -> None:
         if self.live.get(live.pod.metadata.uid) is live and not live.node_name:
             self.dropped[main_reason(live.message)] += 1
+            live.cell.dropped += 1
             self._remove(live)
 
     # Evictions
@@ -319,6 +336,9 @@ class VirtualApi:
     def _preempt(self, victims: Sequence[Pod], done: Callable[[str | None], None]) -> None:
         """The preemptor is let go before the last deletion, whose event then brings it back."""
         self.preempted += len(victims)
+        for victim in victims:
+            if victim.metadata.uid in self.live:
+                self.live[victim.metadata.uid].cell.preempted += 1
         for victim in victims[:-1]:
             self.evict_one(victim.metadata.uid)
         done(None)
@@ -346,16 +366,19 @@ class VirtualApi:
         """A pod is gone before its time; a new one comes for it, unless its work is lost."""
         live = self.live[uid]
         self.evictions += 1
+        live.cell.evictions += 1
         self._remove(live)
         if self._evicted == "lost":
             self.lost += 1
+            live.cell.lost += 1
             return
         remaining = live.arrival.lifetime
         if self._evicted == "resume" and live.node_name:
             ran = 0.0 if live.suspended else max(0.0, self._clock.time - live.began)
             remaining = max(0.0, live.remaining - ran)
         self.restarts += 1
-        self._submit(live.arrival, remaining, live.incarnation + 1, live.traits)
+        live.cell.restarts += 1
+        self._submit(live.arrival, live.cell, remaining, live.incarnation + 1, live.traits)
 
     def suspend(self, node_name: str) -> list[LivePod]:
         """The pods of a node stop, because it is out of reach."""

@@ -21,6 +21,24 @@ FOREVER = float("inf")
 OWNERS = {"ReplicaSet": ("replicasets.apps", "replicas"), "Job": ("jobs.batch", "parallelism")}
 """Kinds of owners: what plugins call them, and the field that says how many pods they want at a time."""
 
+OF_ONE_OWNER = frozenset(
+    (
+        "pod-template-hash",
+        "controller-revision-hash",
+        "controller-uid",
+        "job-name",
+        "batch.kubernetes.io/controller-uid",
+        "batch.kubernetes.io/job-name",
+        "batch.kubernetes.io/job-completion-index",
+        "apps.kubernetes.io/pod-index",
+        "statefulset.kubernetes.io/pod-name",
+    )
+)
+"""Labels that controllers write to tell their own pods apart."""
+
+PodClass = tuple[str, str]
+"""What pods are told apart by ("shape", "label app", …), and the value."""
+
 
 class PodOwner:
     """A ReplicaSet or a Job that pods belong to, as far as plugins read it."""
@@ -37,6 +55,7 @@ class PodTemplate:
 
     __slots__ = (
         "annotations",
+        "classes",
         "cpu",
         "gpu",
         "grace",
@@ -45,6 +64,7 @@ class PodTemplate:
         "namespace",
         "owner",
         "owner_references",
+        "shape",
         "spec",
     )
 
@@ -57,13 +77,17 @@ class PodTemplate:
         annotations: dict[str, str] | None = None,
         owner_references: tuple[OwnerReference, ...] = (),
         owner: PodOwner | None = None,
+        shape: str = "",
     ) -> None:
         self.spec = spec
+        self.shape = shape
         self.namespace = namespace
         self.labels = labels or {}
         self.annotations = annotations or {}
         self.owner_references = owner_references if owner is None else (owner.reference,)
         self.owner = owner
+        self.classes = self._classes()
+        """What results tell its pods apart by."""
         grace = spec.termination_grace_period_seconds
         self.grace = float(30 if grace is None else max(0, grace))
         requests = pod_requests(Pod(spec=spec))
@@ -72,6 +96,15 @@ class PodTemplate:
         self.memory = int(requests.get("memory", 0))
         self.gpu = _gpu(self.annotations)
         """Thousandths of a GPU, on all devices together."""
+
+    def _classes(self) -> tuple[PodClass, ...]:
+        spec = self.spec
+        found = [("shape", self.shape)] if self.shape else []
+        if spec.priority_class_name:
+            found.append(("priorityClassName", spec.priority_class_name))
+        found += [("priority", str(spec.priority or 0)), ("namespace", self.namespace)]
+        found += [(f"label {key}", value) for key, value in sorted(self.labels.items()) if key not in OF_ONE_OWNER]
+        return tuple(found)
 
     def pod(self, name: str, now: float) -> Pod:
         """A new pod, as the API server would hand it out."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from podium.simulator.errors import ScenarioError
 from podium.simulator.figures import COLUMNS, WHOLE_NUMBERS
+from podium.simulator.pod_classes import CLASS_FIGURES
 from podium.simulator.run import RunResult
 from podium.simulator.scenario import Scenario
 from podium.simulator.waits import bin_ends
@@ -30,8 +31,10 @@ DIGITS = 6
 class SimulationResults:
     """What came of all runs that are finished, in the order of profiles and seeds."""
 
-    def __init__(self, scenario: Scenario, runs: Sequence[RunResult], planned: int) -> None:
+    def __init__(self, scenario: Scenario, runs: Sequence[RunResult], planned: int, file: str = "") -> None:
         self.scenario = scenario
+        self.file = file
+        """Where the scenario stands; empty where it was made in Python."""
         self.runs = list(runs)
         self.planned = planned
         """How many runs there should be; fewer are here when the sweep was interrupted."""
@@ -61,7 +64,8 @@ class SimulationResults:
     # Files
 
     def write_csv(self, folder: Path) -> list[Path]:
-        """results.csv, waits.csv (how many pods waited how long) and unplaced.csv (pods without a node, by reason)."""
+        """results.csv, waits.csv (how many pods waited how long), unplaced.csv (pods without a node, by reason) and
+        classes.csv (figures by shape, priority, namespace and label)."""
         ends = bin_ends()
         waits = (
             (run.profile, run.seed, f"{ends[i]:.3f}", int(run.waits[i]))
@@ -71,11 +75,15 @@ class SimulationResults:
         unplaced = (
             (run.profile, run.seed, reason, number) for run in self.runs for reason, number in run.unplaced.items()
         )
+        classes = (
+            (run.profile, run.seed, *map(_text, each.to_data().values())) for run in self.runs for each in run.classes
+        )
         rows = ([_text(value) for value in row.values()] for row in self.rows())
         return [
-            _write(folder / "results.csv", list(self.columns), rows),
-            _write(folder / "waits.csv", ["profile", "seed", "wait_up_to_s", "pods"], waits),
-            _write(folder / "unplaced.csv", ["profile", "seed", "reason", "pods"], unplaced),
+            write_rows(folder / "results.csv", list(self.columns), rows),
+            write_rows(folder / "waits.csv", ["profile", "seed", "wait_up_to_s", "pods"], waits),
+            write_rows(folder / "unplaced.csv", ["profile", "seed", "reason", "pods"], unplaced),
+            write_rows(folder / "classes.csv", ["profile", "seed", "by", "class", *CLASS_FIGURES], classes),
         ]
 
     def write_parquet(self, folder: Path) -> Path:
@@ -124,7 +132,8 @@ def _text(value: Any) -> Any:
     return "" if value is None else value
 
 
-def _write(path: Path, names: Sequence[str], rows: Any) -> Path:
+def write_rows(path: Path, names: Sequence[str], rows: Iterable[Iterable[Any]]) -> Path:
+    """A CSV file."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(names)

@@ -27,6 +27,7 @@ from podium.simulator.scenario import (
     Scenario,
     UsageModel,
     Varying,
+    default_of,
 )
 from podium.simulator.seeds import parse_seeds
 
@@ -109,13 +110,8 @@ def _exactly_one(part: Any, names: Sequence[str], path: FieldPath) -> Iterator[M
 def _only_with(part: msgspec.Struct, condition: str, names: Collection[str], path: FieldPath) -> Iterator[Mistake]:
     """Fields that were given though nothing reads them."""
     for field in msgspec.structs.fields(part):
-        if field.name in names and getattr(part, field.name) != _default(field):
+        if field.name in names and getattr(part, field.name) != default_of(field):
             yield Mistake(path.child(field.encode_name), f"only {condition} has it; leave it out")
-
-
-def _default(field: msgspec.structs.FieldInfo) -> Any:
-    factory: Any = field.default_factory
-    return field.default if factory is msgspec.NODEFAULT else factory()
 
 
 def _check_group(group: NodeGroup, path: FieldPath) -> Iterator[Mistake]:

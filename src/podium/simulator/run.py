@@ -30,6 +30,7 @@ from podium.simulator.figures import COLUMNS, CheckpointFigures
 from podium.simulator.gpu_figures import GpuFigures
 from podium.simulator.nodes import gpu_capacity, scenario_nodes
 from podium.simulator.objects import set_objects
+from podium.simulator.pod_classes import ClassResult
 from podium.simulator.pods import PodArrival
 from podium.simulator.qos_figures import QosFigures
 from podium.simulator.qos_page import SimulatedQosPage
@@ -77,6 +78,7 @@ class RunResult(msgspec.Struct, frozen=True):
     """int64[bins]: how many pods waited how long."""
     notes: tuple[str, ...] = ()
     """What the reader should know of this run."""
+    classes: tuple[ClassResult, ...] = ()
 
 
 class SimulatedRun:
@@ -275,11 +277,16 @@ class SimulatedRun:
         api = self._api
         unplaced = Counter(api.dropped)
         for live in api.live.values():
-            if not live.node_name:
+            if live.node_name:
+                live.cell.running += 1
+            else:
+                live.cell.pending += 1
                 unplaced[main_reason(live.message)] += 1
         notes = [f"{message} ({number} times)" for message, number in self._reports.most_common(5)]
         if self._usage is not None:
             notes += [f"nothing measures {series}; it stays empty" for series in sorted(self._usage.unknown)]
+        if api.classes.untold:
+            notes.append(f"{api.classes.untold} pods are in no class: there are too many combinations of labels")
         if faults.happened:
             notes.append(f"faults of nodes: {faults.happened}")
         return RunResult(
@@ -289,4 +296,5 @@ class SimulatedRun:
             dict(sorted(unplaced.items(), key=lambda each: (-each[1], each[0]))),
             np.array(api.waits.counts, dtype=np.int64),
             tuple(notes),
+            api.classes.results(),
         )

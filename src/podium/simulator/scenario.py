@@ -29,6 +29,24 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     """Common to all parts of a scenario: camelCase in the file, nothing unknown, never changed."""
 
 
+def as_written(value: Any) -> Any:
+    """A scenario, or a part of one, as plain values without what is as it is by default."""
+    if isinstance(value, _Part):
+        fields = ((each, getattr(value, each.name)) for each in msgspec.structs.fields(value))
+        return {each.encode_name: as_written(found) for each, found in fields if found != default_of(each)}
+    if isinstance(value, (list, tuple)):
+        return [as_written(each) for each in value]
+    if isinstance(value, dict):
+        return {name: as_written(each) for name, each in value.items()}
+    return str(value) if isinstance(value, Duration) else value
+
+
+def default_of(field: msgspec.structs.FieldInfo) -> Any:
+    """What a field is where it is left out; NODEFAULT where it must be there."""
+    factory: Any = field.default_factory
+    return field.default if factory is msgspec.NODEFAULT else factory()
+
+
 class Distribution(_Part, frozen=True):
     """How an amount varies; exactly one field is set."""
 
@@ -68,6 +86,8 @@ class NodeGroup(_Part, frozen=True):
 class PodShape(_Part, frozen=True):
     """One sort of generated pod."""
 
+    name: str = ""
+    """What results call it; else `shapes[0]`, `shapes[1]`, …"""
     weight: Annotated[float, Meta(ge=0)] = 1.0
     requests: dict[str, Varying] = field(default_factory=dict)
     limits: dict[str, Varying] = field(default_factory=dict)

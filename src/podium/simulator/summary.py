@@ -42,6 +42,10 @@ USUAL = (
     *QOS_COLUMNS,
 )
 """Figures that a summary shows where the scenario names none, as far as they say something."""
+CLASSES_SHOWN = ("arrived", "pending", "wait_mean_s", "wait_p95_s")
+"""Figures of each class of pods that a summary shows."""
+MOST_CLASSES = 12
+"""Classes that a summary shows."""
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 """Student's t for 95 %, by degrees of freedom from 1 on; beyond, the normal value is close enough."""
 
@@ -69,11 +73,37 @@ def summarise(results: SimulationResults) -> list[SummaryRow]:
     for profile in results.profiles:
         runs = [run for run in results.runs if run.profile == profile]
         for at in percents(results.scenario):
-            values = [_values(run, at) for run in runs]
+            values = [values_of(run, at) for run in runs]
             known = {name: [each[name] for each in values if not math.isnan(each[name])] for name in values[0]}
             figures = {name: estimate(found) for name, found in known.items() if found}
             rows.append(SummaryRow(profile, at, figures))
     return rows
+
+
+def class_tables(results: SimulationResults) -> dict[str, dict[str, dict[str, dict[str, Estimate]]]]:
+    """By what pods are told apart ("shape", "label app"), by class and by profile: every figure over seeds.
+
+    What tells nothing apart is left out: a priority that all pods have, or a label that is on the pods of one shape.
+    """
+    values: dict[str, dict[str, dict[str, dict[str, list[float]]]]] = {}
+    for run in results.runs:
+        for of in run.classes:
+            figures = values.setdefault(of.by, {}).setdefault(of.name, {}).setdefault(run.profile, {})
+            for name, value in of.figures.items():
+                figures.setdefault(name, []).extend([] if math.isnan(value) else [value])
+    found, seen = {}, set()
+    for by, classes in values.items():
+        parts = tuple(sorted(repr(profiles) for profiles in classes.values()))
+        if len(classes) > 1 and parts not in seen:
+            seen.add(parts)
+            found[by] = {
+                name: {
+                    profile: {figure: estimate(numbers) for figure, numbers in figures.items() if numbers}
+                    for profile, figures in profiles.items()
+                }
+                for name, profiles in classes.items()
+            }
+    return found
 
 
 def shown(results: SimulationResults, rows: list[SummaryRow]) -> list[str]:
@@ -89,7 +119,7 @@ def percents(scenario: Scenario) -> list[int | None]:
     return list(scenario.summary_at)
 
 
-def _values(run: RunResult, at: int | None) -> dict[str, float]:
+def values_of(run: RunResult, at: int | None) -> dict[str, float]:
     """Every figure of a run as one number."""
     table = run.table
     unplaced = float(sum(run.unplaced.values()))

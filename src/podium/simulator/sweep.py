@@ -96,7 +96,9 @@ def complete(
             finished(len(runs), run)
     except KeyboardInterrupt:
         pass
-    return SimulationResults(planned.loaded.scenario, [runs[number] for number in sorted(runs)], len(planned.jobs))
+    scenario, source = planned.loaded.scenario, planned.loaded.source
+    file = source.file if planned.loaded.positions else ""
+    return SimulationResults(scenario, [runs[number] for number in sorted(runs)], len(planned.jobs), file)
 
 
 def load(

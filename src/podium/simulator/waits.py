@@ -35,6 +35,13 @@ class WaitTimes:
         self.longest = max(self.longest, seconds)
         self.counts[min(BINS - 1, 1 + int(math.log(seconds / SMALLEST) / GROWTH))] += 1
 
+    def add_all(self, others: WaitTimes) -> None:
+        """Pods that were counted elsewhere."""
+        self.number += others.number
+        self.total += others.total
+        self.longest = max(self.longest, others.longest)
+        self.counts = [mine + theirs for mine, theirs in zip(self.counts, others.counts, strict=True)]
+
     @property
     def mean(self) -> float:
         return self.total / self.number if self.number else math.nan

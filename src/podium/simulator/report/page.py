@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
 from podium.simulator.figures import COLUMNS
+from podium.simulator.report.figure_texts import words
 from podium.simulator.report.plots import Dot, Line, bar_chart, colour, dot_chart, line_chart
 from podium.simulator.report.style import SHEET
+from podium.simulator.report.tables import class_sections, difference_tables, summary_table
 from podium.simulator.results import SimulationResults
-from podium.simulator.summary import Estimate, SummaryRow, estimate, shown, summarise
+from podium.simulator.run import RunResult
+from podium.simulator.scenario import as_written
+from podium.simulator.summary import SummaryRow, estimate, shown, summarise
 from podium.simulator.waits import BINS, bin_ends
 
 COURSES = (
@@ -33,15 +38,19 @@ COURSES = (
 )
 MOST_POINTS = 300
 MOST_REASONS = 8
-UNITS = {"pct": "%", "s": " s"}
+MOST_NOTES = 20
+PODIUM = version("podium")
+WAITS_FROM = 1.0
+"""Seconds: shorter waits are not told apart, where there are long ones."""
 
 
-def write_report(results: SimulationResults, path: Path) -> Path:
-    path.write_text(render(results), encoding="utf-8")
+def write_report(results: SimulationResults, path: Path, command: str = "") -> Path:
+    """Writes the page; `command` is what makes the same results again."""
+    path.write_text(render(results, command), encoding="utf-8")
     return path
 
 
-def render(results: SimulationResults) -> str:
+def render(results: SimulationResults, command: str = "") -> str:
     """The whole page."""
     scenario = results.scenario
     title = escape(scenario.name or "Simulation")
@@ -57,12 +66,15 @@ def render(results: SimulationResults) -> str:
             f"<p>{_what_ran(results)}</p>",
             _legend(results.profiles),
             "<h2>Summary</h2><p>Mean over seeds; ± is half the 95 % confidence interval.</p>",
-            _table(rows, figures),
+            summary_table(rows, figures),
+            *difference_tables(results),
+            *class_sections(results),
             *_section("Profiles compared", _comparisons(results, rows, figures)),
             *_section("Over time" if not _by_demand(results) else "As demand arrives", _courses(results)),
             *_section("Waiting", _waits(results)),
             *_section("Pods without a node", _unplaced(results)),
             _notes(results),
+            _origin(results, command),
             "</body></html>",
         ]
     )
@@ -74,7 +86,10 @@ def _by_demand(results: SimulationResults) -> bool:
 
 def _what_ran(results: SimulationResults) -> str:
     seeds = list(dict.fromkeys(run.seed for run in results.runs))
-    text = f"{len(results.profiles)} profiles, seeds {', '.join(map(str, seeds[:12]))}{' …' if len(seeds) > 12 else ''}"
+    number_of = f"{len(results.profiles)} profile{'s' * (len(results.profiles) != 1)}"
+    text = f"{number_of}, {_seeds(seeds)}; Podium {version('podium')}"
+    if results.file:
+        text = f"{results.file}: {text}"
     if len(results.runs) < results.planned:
         text += f". Interrupted: {len(results.runs)} of {results.planned} runs are finished"
     return escape(f"{text}.")
@@ -94,40 +109,6 @@ def _section(title: str, plots: Iterator[str]) -> Iterator[str]:
 def _figure(title: str, plot: str, small: str = "") -> str:
     note = f"<small>{escape(small)}</small>" if small else ""
     return f"<figure><figcaption>{escape(title)}{note}</figcaption>{plot}</figure>"
-
-
-def words(figure: str) -> str:
-    """
-    >>> words("wait_p95_s"), words("cpu_allocation_pct")
-    ('wait p95, s', 'cpu allocation, %')
-    """
-    name, _, unit = figure.rpartition("_")
-    if unit == "pct":
-        return f"{name.replace('_', ' ')}, %"
-    if unit == "s":
-        return f"{name.replace('_', ' ')}, s"
-    return figure.replace("_", " ")
-
-
-def number(value: Estimate | None) -> str:
-    """A mean with its margin, in as many digits as make sense."""
-    if value is None:
-        return "–"
-    digits = 0 if abs(value.mean) >= 1000 else 2
-    margin = "" if math.isnan(value.margin) else f" ± {value.margin:,.{digits}f}"
-    return f"{value.mean:,.{digits}f}{margin}"
-
-
-def _table(rows: list[SummaryRow], figures: list[str]) -> str:
-    several = any(row.at is not None for row in rows)
-    head = ["profile", *(["arrived"] if several else []), *map(words, figures)]
-    lines = [
-        [row.profile, *([f"{row.at} %"] if several else []), *(number(row.figures.get(name)) for name in figures)]
-        for row in rows
-    ]
-    header = "".join(f"<th>{escape(name)}</th>" for name in head)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in lines)
-    return f'<div class="scroll"><table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _comparisons(results: SimulationResults, rows: list[SummaryRow], figures: list[str]) -> Iterator[str]:
@@ -160,25 +141,40 @@ def _courses(results: SimulationResults) -> Iterator[str]:
 
 
 def _course(results: SimulationResults, profile: str, number_: int, x_name: str, name: str, length: float) -> Line:
-    found: dict[float, list[float]] = defaultdict(list)
-    x_column, y_column = COLUMNS.index(x_name), COLUMNS.index(name)
-    for run in results.runs:
-        if run.profile == profile:
-            # The last row of a run by time is its end, at a moment that other seeds do not share.
-            table = run.table[:-1] if x_name == "time_s" and len(run.table) > 2 else run.table
-            for x, y in table[:, [x_column, y_column]].tolist():
-                if not math.isnan(y):
-                    found[x].append(y)
-    xs = sorted(found)
+    """The mean of a figure over all seeds. A run that is over counts on with its last value, so that what only grows
+    in each run only grows here, too."""
+    runs = [_known(run, x_name, name) for run in results.runs if run.profile == profile]
+    runs = [points for points in runs if points]
+    xs = sorted({x for points in runs for x in list(points)[: -1 if x_name == "time_s" and len(points) > 2 else None]})
     xs = xs[:: max(1, len(xs) // MOST_POINTS)]
+    courses = [_carried_on(points, xs) for points in runs]
+    at_x = [[y for y in ys if not math.isnan(y)] for ys in zip(*courses, strict=True)]
+    xs, at_x = [x for x, ys in zip(xs, at_x, strict=True) if ys], [ys for ys in at_x if ys]
     return Line(
         profile,
         number_,
         [x / length for x in xs],
-        [sum(found[x]) / len(found[x]) for x in xs],
-        [min(found[x]) for x in xs],
-        [max(found[x]) for x in xs],
+        [sum(ys) / len(ys) for ys in at_x],
+        [min(ys) for ys in at_x],
+        [max(ys) for ys in at_x],
     )
+
+
+def _known(run: RunResult, x_name: str, name: str) -> dict[float, float]:
+    """The values of a figure in one run. The last row by time is its end, at a moment that other seeds do not share."""
+    points = run.table[:, [COLUMNS.index(x_name), COLUMNS.index(name)]].tolist()
+    return {x: y for x, y in points if not math.isnan(y)}
+
+
+def _carried_on(points: dict[float, float], xs: Sequence[float]) -> list[float]:
+    """The value at each x, or the last before it; NaN before the first."""
+    known, found, i, y = sorted(points.items()), [], 0, math.nan
+    for x in xs:
+        while i < len(known) and known[i][0] <= x:
+            y = known[i][1]
+            i += 1
+        found.append(y)
+    return found
 
 
 def _time_unit(seconds: float) -> tuple[str, float]:
@@ -197,7 +193,8 @@ def _waits(results: SimulationResults) -> Iterator[str]:
         if not runs:
             continue
         last = max(int(np.flatnonzero(each)[-1]) for each in runs)
-        chosen = [0, *range(1, min(BINS, last + 2), 8), min(BINS - 1, last + 1)]
+        first = int(np.searchsorted(ends, WAITS_FROM)) if ends[last] > 10 * WAITS_FROM else 0
+        chosen = [first, *range(first + 1, min(BINS, last + 2), 8), min(BINS - 1, last + 1)]
         shares = np.array([100 * np.cumsum(each)[chosen] / each.sum() for each in runs])
         xs = [max(1e-3, float(ends[each])) for each in chosen]
         lines.append(
@@ -212,7 +209,9 @@ def _waits(results: SimulationResults) -> Iterator[str]:
         )
     if any(max(line.xs) > 1e-2 for line in lines):
         yield _figure(
-            "Pods placed within", line_chart(lines, "seconds of waiting", "%", log=True), "share of placed pods"
+            "Pods placed within",
+            line_chart(lines, "seconds of waiting", "%", log=True, zero=False),
+            "share of placed pods",
         )
 
 
@@ -235,8 +234,31 @@ def _unplaced(results: SimulationResults) -> Iterator[str]:
 
 
 def _notes(results: SimulationResults) -> str:
-    notes = dict.fromkeys(f"{run.profile}: {note}" for run in results.runs for note in run.notes)
-    if not notes:
+    seeds: dict[tuple[str, str], list[int]] = {}
+    for run in results.runs:
+        for note in run.notes:
+            seeds.setdefault((run.profile, note), []).append(run.seed)
+    if not seeds:
         return ""
-    items = "".join(f"<li>{escape(note)}</li>" for note in list(notes)[:20])
+    notes = [f"{profile}: {note} ({_seeds(of)})" for (profile, note), of in seeds.items()]
+    more = [f"and {len(notes) - MOST_NOTES} more"] if len(notes) > MOST_NOTES else []
+    items = "".join(f"<li>{escape(note)}</li>" for note in [*notes[:MOST_NOTES], *more])
     return f"<h2>Notes</h2><ul>{items}</ul>"
+
+
+def _seeds(numbers: list[int]) -> str:
+    shown = ", ".join(map(str, numbers[:12])) + (" …" if len(numbers) > 12 else "")
+    return f"seed {shown}" if len(numbers) == 1 else f"seeds {shown}"
+
+
+def _origin(results: SimulationResults, command: str) -> str:
+    """What makes the same results again: the version, the command, and the scenario as it ran."""
+    import yaml
+
+    written = yaml.safe_dump(as_written(results.scenario), sort_keys=False, allow_unicode=True, width=100)
+    told_command = f"<pre>{escape(command)}</pre>" if command else ""
+    name = f" <code>{escape(results.file)}</code>" if results.file else ""
+    return (
+        f"<h2>Where this comes from</h2><p>Podium {escape(version('podium'))}, scenario{name}.</p>{told_command}"
+        f"<details><summary>The scenario, as it ran</summary><pre>{escape(written)}</pre></details>"
+    )

@@ -14,6 +14,10 @@ from typing import NamedTuple
 WIDTH, HEIGHT = 520, 260
 LEFT, RIGHT, TOP, BOTTOM = 56, 14, 12, 34
 COLOURS = 8
+EDGE = 30
+"""Half the width of the longest number on an axis."""
+DASHES = ("", *(f' stroke-dasharray="{dash}"' for dash in ("9 6", "3 5", "14 4 3 4")))
+"""Of the lines of profiles: where two are equal, the one below shows between the dashes of the other."""
 
 Scale = Callable[[float], float]
 
@@ -56,11 +60,11 @@ def line_chart(lines: Sequence[Line], x_label: str, unit: str, *, log: bool = Fa
         points = [(x_of(x), y_of(y)) for x, y in zip(line.xs, line.ys, strict=True) if math.isfinite(y)]
         upper = [(x_of(x), y_of(y)) for x, y in zip(line.xs, line.high, strict=True) if math.isfinite(y)]
         lower = [(x_of(x), y_of(y)) for x, y in zip(line.xs, line.low, strict=True) if math.isfinite(y)]
-        paint = colour(line.colour)
+        paint, dashes = colour(line.colour), DASHES[line.colour % len(DASHES)]
         parts.append(f'<polygon points="{_points([*upper, *reversed(lower)])}" fill="{paint}" opacity="0.18"/>')
         parts.append(
             f'<polyline points="{_points(points)}" fill="none" stroke="{paint}" stroke-width="2"'
-            f' stroke-linejoin="round"><title>{escape(line.name)}</title></polyline>'
+            f' stroke-linejoin="round"{dashes}><title>{escape(line.name)}</title></polyline>'
         )
     return _svg(parts, HEIGHT)
 
@@ -75,7 +79,7 @@ def dot_chart(dots: Sequence[Dot], unit: str) -> str:
     x_of, ticks = _axis(low - pad, high + pad, left, WIDTH - RIGHT, count=4)
     parts = [
         f'<line class="grid" x1="{x_of(tick):.1f}" x2="{x_of(tick):.1f}" y1="{TOP}" y2="{height - BOTTOM}"/>'
-        f'<text x="{x_of(tick):.1f}" y="{height - 10}" text-anchor="middle">{_number(tick)}{unit}</text>'
+        f'<text x="{x_of(tick):.1f}" y="{height - 10}" text-anchor="{_anchor(x_of(tick))}">{_number(tick)}{unit}</text>'
         for tick in ticks
     ]
     for i, dot in enumerate(dots):
@@ -157,7 +161,8 @@ def _grid(y_of: Scale, ticks: Sequence[float], unit: str) -> str:
 
 def _x_axis(x_of: Scale, ticks: Sequence[float], label: str) -> str:
     labels = [
-        f'<text x="{x_of(tick):.1f}" y="{HEIGHT - 16}" text-anchor="middle">{_number(tick)}</text>' for tick in ticks
+        f'<text x="{x_of(tick):.1f}" y="{HEIGHT - 16}" text-anchor="{_anchor(x_of(tick))}">{_number(tick)}</text>'
+        for tick in ticks
     ]
     return "".join(labels) + f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 2}" text-anchor="end">{escape(label)}</text>'
 
@@ -177,7 +182,14 @@ def _number(value: float) -> str:
     """
     if abs(value) >= 1e6:
         return f"{value / 1e6:.3g}M"
-    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
+    if abs(value) >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.4g}" if abs(value) >= 10 else f"{value:.3g}"
+
+
+def _anchor(x: float) -> str:
+    """Where a text at x hangs, so that it stays in the frame."""
+    return "end" if x > WIDTH - EDGE else "middle"
 
 
 def _finite(value: float) -> float:

@@ -23,10 +23,10 @@ h2 {{ font-size: 1.1rem; margin: 2rem 0 .5rem; }}
 p {{ color: var(--soft); margin: .25rem 0 .75rem; max-width: 50rem; }}
 table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 14px; }}
 th, td {{ padding: .3rem .7rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }}
-th:first-child, td:first-child {{ text-align: left; }}
+.text {{ text-align: left; }}
 th {{ color: var(--soft); font-weight: 600; }}
 .scroll {{ overflow-x: auto; }}
-.plots {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(26rem, 1fr)); gap: 1.25rem; }}
+.plots {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(26rem, 1fr)); gap: 1.25rem; }}
 figure {{ margin: 0; background: var(--box); border-radius: 8px; padding: .8rem 1rem; }}
 figcaption {{ font-weight: 600; font-size: 14px; }}
 figcaption small {{ display: block; font-weight: 400; color: var(--soft); }}
@@ -36,5 +36,6 @@ svg .grid {{ stroke: var(--line); stroke-width: 1; }}
 svg .name {{ fill: var(--ink); }}
 .legend {{ display: flex; flex-wrap: wrap; gap: .2rem 1rem; margin: .5rem 0 1rem; font-size: 14px; }}
 .legend i {{ display: inline-block; width: .8rem; height: .8rem; border-radius: 3px; margin-right: .35rem; }}
+pre {{ overflow-x: auto; background: var(--box); border-radius: 8px; padding: .8rem 1rem; font-size: 13px; }}
 @media (max-width: 30rem) {{ .plots {{ grid-template-columns: 1fr; }} }}
 """

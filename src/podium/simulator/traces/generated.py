@@ -38,7 +38,7 @@ def arrivals(given: Generated, seed: int) -> Iterator[PodArrival]:
 
 
 def _templates(given: Generated, rng: np.random.Generator) -> Callable[[], PodTemplate]:
-    makers = [_maker(shape, given.namespace, rng) for shape in given.shapes]
+    makers = [_maker(shape, shape.name or f"shapes[{i}]", given.namespace, rng) for i, shape in enumerate(given.shapes)]
     if len(makers) == 1:
         return makers[0]
     weights = {str(i): shape.weight for i, shape in enumerate(given.shapes)}
@@ -50,7 +50,7 @@ def _templates(given: Generated, rng: np.random.Generator) -> Callable[[], PodTe
     return draw
 
 
-def _maker(shape: PodShape, namespace: str, rng: np.random.Generator) -> Callable[[], PodTemplate]:
+def _maker(shape: PodShape, called: str, namespace: str, rng: np.random.Generator) -> Callable[[], PodTemplate]:
     drawn = [
         (kind, name, sampler(amount, np.random.default_rng(rng.integers(2**63))))
         for kind in ("requests", "limits")
@@ -72,7 +72,7 @@ def _maker(shape: PodShape, namespace: str, rng: np.random.Generator) -> Callabl
             )
         except msgspec.ValidationError as error:
             raise ScenarioError(f"workload: the spec of a shape is not that of a pod: {error}") from None
-        return PodTemplate(spec, namespace=namespace, labels=shape.labels, annotations=shape.annotations)
+        return PodTemplate(spec, namespace=namespace, labels=shape.labels, annotations=shape.annotations, shape=called)
 
     if not drawn:
         only = make(())
