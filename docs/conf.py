@@ -12,11 +12,14 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 project = "Podium"
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx_copybutton"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_static", "tables"]
 
 myst_heading_anchors = 4
+
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
 
 html_theme = "furo"
 html_title = "Podium"

@@ -11,6 +11,8 @@ import pytest
 from docs.tables import ASKED_FOR, TABLES
 from docs.tables.metrics import SECTIONS, metrics
 
+import podium
+import podium.testing
 from podium.cli.plugin_groups import GROUPS
 from podium.plugins import IN_TREE
 
@@ -61,6 +63,20 @@ def test_the_tables_have_every_plugin_and_every_command() -> None:
     commands = TABLES["commands"]()
     for command in ("podium up", "podium annotate usage", "podium extender manifest"):
         assert f"\n## {command}\n" in commands
+
+
+def test_the_plugin_api_has_every_public_name_with_what_it_means() -> None:
+    page = TABLES["plugin-api"]()
+    parts = dict(re.findall(r"^### (\w+)\n(.*?)(?=^##|\Z)", page, re.MULTILINE | re.DOTALL))
+    assert set(podium.__all__) | set(podium.testing.__all__) <= {*parts, "Resource", "Action"}
+    for name, text in parts.items():
+        lines = [line for line in text.splitlines() if line and not line.startswith(("`", "|"))]
+        assert lines, f"{name} has neither docstring nor attributes"
+    assert '| `Resource.CONFIG_MAP` | `"configmaps"` |' in page
+    assert "| `Action.UPDATE_NODE_LABEL` | 8 |" in page
+    assert "`filter_node(cycle, node)" not in parts["Plugin"]
+    assert "filter_node(cycle, node)" in page
+    assert "`allocatable(resource: str) -> int` | What the node offers: cpu in thousandths" in parts["NodeInfo"]
 
 
 def test_a_metric_comes_with_its_type_labels_and_meaning() -> None:

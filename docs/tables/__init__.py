@@ -9,13 +9,14 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from docs.tables import commands, configuration, custom_resources, metrics, plugin_arguments
+from docs.tables import api, commands, configuration, custom_resources, metrics, plugin_arguments
 
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "commands": commands.page,
     "configuration": configuration.page,
     "custom-resources": custom_resources.page,
     "metrics": metrics.page,
+    "plugin-api": api.page,
     "plugin-arguments": plugin_arguments.page,
 }
 ASKED_FOR: Final = re.compile(r"^<!-- table: (\S+) -->$", re.MULTILINE)

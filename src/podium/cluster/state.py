@@ -66,6 +66,8 @@ A = TypeVar("A", bound=PodAccount)
 
 
 class Cluster:
+    """Nodes, pods and objects as the scheduler knows them; a node is a row of all columns."""
+
     def __init__(self) -> None:
         self.columns = ColumnSet()
         self.names: list[str] = []

@@ -48,10 +48,12 @@ class Nodes:
 
     @cached_property
     def rows(self) -> Rows:
+        """The number of each node: its place in the columns of `cluster`."""
         return np.arange(self.cluster.columns.rows) if self._rows is None else self._rows
 
     @property
     def names(self) -> Sequence[str]:
+        """The names of the nodes."""
         names = self.cluster.names
         return names if self._rows is None else [names[row] for row in self._rows.tolist()]
 
@@ -66,9 +68,11 @@ class Nodes:
     # Resources: cpu in thousandths, the rest in units
 
     def allocatable(self, resource: str) -> Amounts:
+        """What each node offers: cpu in thousandths, everything else in units."""
         return self.pick(self.cluster.resources.allocatable_of(resource))
 
     def requested(self, resource: str) -> Amounts:
+        """The sum of the requests of the pods on each node."""
         return self.pick(self.cluster.resources.requested_of(resource))
 
     def nonzero_requested(self, resource: str) -> Amounts:
@@ -81,10 +85,12 @@ class Nodes:
 
     @property
     def pod_count(self) -> Amounts:
+        """How many pods are on each node."""
         return self.pick(self.cluster.resources.pod_count)
 
     @property
     def allowed_pods(self) -> Amounts:
+        """How many pods each node takes."""
         return self.pick(self.cluster.resources.allowed_pods)
 
     # What the node objects say
@@ -94,10 +100,12 @@ class Nodes:
         return self.pick(self.cluster.labels.column(key).ids)
 
     def has_label(self, key: str) -> Mask:
+        """Which nodes carry a label, whatever its value."""
         present: Mask = self.label_ids(key) != 0
         return present
 
     def label_is(self, key: str, value: str) -> Mask:
+        """Which nodes carry a label with this value."""
         column = self.cluster.labels.column(key)
         equal: Mask = self.pick(column.ids) == column.id_of.get(value, -1)
         return equal
@@ -136,6 +144,7 @@ class Nodes:
 
     @property
     def unschedulable(self) -> Mask:
+        """Which nodes are cordoned."""
         return self.pick(self.cluster.unschedulable)
 
     def ask_taints(self, question: Callable[[tuple[Taint, ...]], Any], dtype: DTypeLike) -> NDArray[Any]:
@@ -154,6 +163,7 @@ class Nodes:
         return values.ask(question, dtype, self._rows)
 
     def annotations(self, key: str) -> list[str | None]:
+        """The annotation of each node; None where it has none."""
         nodes = self.cluster.nodes
         chosen = nodes if self._rows is None else [nodes[row] for row in self._rows.tolist()]
         return [None if node is None else node.annotations.get(key) for node in chosen]
@@ -170,24 +180,29 @@ class NodeInfo:
 
     @property
     def name(self) -> str:
+        """The name of the node."""
         return self._cluster.names[self.row]
 
     @property
     def node(self) -> Node:
+        """The Node object."""
         node = self._cluster.nodes[self.row]
         assert node is not None, "a cycle only looks at nodes that exist"
         return node
 
     @property
     def labels(self) -> dict[str, str]:
+        """The labels of the node."""
         return self.node.labels
 
     @property
     def annotations(self) -> dict[str, str]:
+        """The annotations of the node."""
         return self.node.annotations
 
     @property
     def placed(self) -> Iterable[PlacedPod]:
+        """The pods on the node, each with its row and whether it is assumed."""
         return self._cluster.pods_on[self.row].values()
 
     @property
@@ -196,12 +211,14 @@ class NodeInfo:
         return [placed.pod for placed in self.placed]
 
     def allocatable(self, resource: str) -> int:
+        """What the node offers: cpu in thousandths, everything else in units."""
         resources, number = self._cluster.resources, NUMBER.get(resource)
         if number is None:
             return resources.scarce_on(resource, self.row)[0]
         return int(resources.allocatable[number, self.row])
 
     def requested(self, resource: str) -> int:
+        """The sum of the requests of its pods."""
         resources, number = self._cluster.resources, NUMBER.get(resource)
         if number is None:
             return resources.scarce_on(resource, self.row)[1]
@@ -209,4 +226,5 @@ class NodeInfo:
 
     @property
     def allowed_pods(self) -> int:
+        """How many pods the node takes."""
         return int(self._cluster.resources.allowed_pods[self.row])

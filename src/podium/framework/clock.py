@@ -8,6 +8,8 @@ from typing import Protocol
 
 
 class Clock(Protocol):
+    """Says what time it is; tests and simulations move it."""
+
     def now(self) -> float:
         """Seconds since the epoch."""
 

@@ -34,9 +34,13 @@ class Cycle:
 
     def __init__(self, pod: Pod, cluster: Cluster) -> None:
         self.pod = pod
+        """The pod that is decided on."""
         self.cluster = cluster
+        """The state that the decision reads; `handle.cluster` is the same."""
         self.facts: PodFacts = cluster.facts.of(pod)
+        """What the pod asks for, computed once for equal pods."""
         self.data: dict[str, Any] = {}
+        """Notes between methods, under the name of the plugin."""
         self.skipped_filters: set[str] = set()
         self.skipped_scores: set[str] = set()
         self.pods_to_activate: dict[str, Pod] = {}

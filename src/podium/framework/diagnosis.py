@@ -233,10 +233,14 @@ class Diagnosis:
 
     def __init__(self, nodes: int, statuses: NodeStatuses, notes: dict[str, Any] | None = None) -> None:
         self.nodes = nodes
+        """How many nodes there are."""
         self.statuses = statuses
+        """Why each node was refused."""
         self.notes: dict[str, Any] = {} if notes is None else notes
         self.unschedulable_plugins: set[str] = set()
+        """The plugins that refused; their events wake the pod."""
         self.pending_plugins: set[str] = set()
+        """Those of them that wait for something outside the scheduler."""
         self.pre_filter_message = ""
         self.post_filter_message = ""
 
@@ -250,6 +254,7 @@ class Diagnosis:
 
     @property
     def message(self) -> str:
+        """The text of the event: "0/5 nodes are available: …"."""
         text = f"0/{self.nodes} nodes are available:"
         if self.pre_filter_message:
             text += f" {self.pre_filter_message}."

@@ -128,12 +128,16 @@ class Interest(NamedTuple):
     """An event that may undo a plugin's rejection; without a hint it always wakes the pod."""
 
     resource: str
+    """A name of `Resource`, or the "plural.group" of a custom resource."""
     action: Action
+    """What has to happen to it; several with `|`."""
     hint: Hint | None = None
+    """(waiting pod, object before, object after) → whether the pod may fit now."""
     by_signature: bool = False
     """The hint gives one answer for pods with one signature (they differ in name, times and conditions only), so it is
     asked once for all of them; but a change of a waiting pod itself is shown to that pod alone."""
     concerns: Concerns | None = None
+    """Files waiting pods by what they wait for, so that not every one is asked about."""
 
     @property
     def event(self) -> Event:

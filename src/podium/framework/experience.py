@@ -76,6 +76,8 @@ class PodOutcome(NamespacedObject, frozen=True, kw_only=True):
 
 
 class Learner(Protocol):
+    """Learns from what becomes of pods, and says what is to be kept of it."""
+
     def saw(self, pod: PodOutcome, now: float) -> bool:
         """A pod came or changed; whether there is something new to keep."""
 

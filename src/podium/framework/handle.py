@@ -141,26 +141,39 @@ class Handle:
         device_waits: DeviceWaits | None = None,
     ) -> None:
         self.cluster = cluster
+        """The state of the cluster: nodes, pods and objects. It is read only."""
         self.clock = clock
+        """The only time a plugin may use."""
         self.rng = rng
+        """The only chance a plugin may use."""
         self.nominator = nominator
+        """The pods that preemption makes room for."""
         self.waiting = waiting
+        """The pods that are held at Permit."""
         self.writer = writer
+        """Writes to the API server."""
         self.activate = activate
+        """Tries waiting pods again now."""
         self.resort = resort
         """Puts pods that wait in the queue where QueueSort has them now; for when their keys changed."""
         self.wake_at = wake_at
         """Has a pod tried again at a time when it is known that time will help it, if it is unschedulable then."""
         self.load = load
+        """Measured load; `podium.framework.load.follow` uses it."""
         self.experience = experience
+        """What becomes of pods; `podium.framework.experience.learn` uses it."""
         self.report = report
+        """Logs a sentence as a warning."""
         self.problems = ObjectProblems(report) if problems is None else problems
         """Where plugins say what is wrong with an object that they read."""
         self.timer = timer
+        """Measures how long plugins take."""
         self.on_failure = on_failure
         """Hears of every exception that a plugin raises."""
         self.scheduler_name = scheduler_name
+        """The name of the profile."""
         self.extenders = extenders
+        """The extenders of the configuration."""
         self.pre_binding: dict[str, Callable[[str], None]] = {} if pre_binding is None else pre_binding
         """Pods being prepared for binding, by uid: calling off what is under way, with the reason."""
         self.gates = gates

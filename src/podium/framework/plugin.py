@@ -131,7 +131,8 @@ class Plugin:
     looks_at: ClassVar[tuple[type, ...] | None] = None
     """With a scope of CLUSTER: the kinds that it reads, other than nodes and pods; None: it may be any."""
     resources: ClassVar[tuple[str, ...]] = ()
-    """Custom resources ("plural.group/version") the plugin reads from `cluster.objects.custom`."""
+    """Other kinds that it reads, as they are written: custom resources ("plural.group/version"), and "configmaps/v1",
+    "limitranges/v1", "resourcequotas/v1". They are watched; `cluster.objects.custom_store("plural.group")` has them."""
     prepares_in_parallel: ClassVar[bool] = False
     """Whether its PreBind may run together with that of its neighbours, where they allow that, too."""
     signs_pods: bool = True
@@ -149,7 +150,9 @@ class Plugin:
 
     def __init__(self, args: Any, handle: Handle) -> None:
         self.args = args
+        """The arguments, an instance of `Args`."""
         self.handle = handle
+        """The way to all that is outside the cycle."""
 
     def interests(self) -> Iterable[Interest] | None:
         """The events that may undo a rejection by this plugin; None: any event may."""

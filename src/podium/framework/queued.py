@@ -6,6 +6,8 @@ from podium.kube import Pod
 
 
 class QueuedPod:
+    """A pod in the queue, which QueueSort compares with others."""
+
     __slots__ = (
         "attempts",
         "backoff_expiration",
@@ -27,13 +29,16 @@ class QueuedPod:
 
     def __init__(self, pod: Pod, now: float, sequence: int = 0) -> None:
         self.pod = pod
+        """The pod as it was seen last."""
         self.key = pod.key
         self.timestamp = now
+        """When it entered the queue, or came back to it."""
         self.sequence = sequence
         """Taken with the timestamp: of two pods with the same one, the first to have got it is ahead."""
         self.queue = ""
         """The queue the pod is in (active, backoff, unschedulable); "" while it is being scheduled."""
         self.attempts = 0
+        """How often it has been tried."""
         self.began = 0.0
         """When the attempt under way began, by the time of the scheduler's timer."""
         self.unschedulable_count = 0

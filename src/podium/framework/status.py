@@ -13,6 +13,8 @@ import msgspec
 
 
 class Code(enum.IntEnum):
+    """The kinds of answers, with the numbers of kube-scheduler."""
+
     SUCCESS = 0
     ERROR = 1
     UNSCHEDULABLE = 2
@@ -36,8 +38,11 @@ class Status(msgspec.Struct, frozen=True):
     """
 
     code: Code
+    """What kind of answer it is."""
     reasons: tuple[str, ...] = ()
+    """Why, as the event shows it."""
     plugin: str = ""
+    """Whose answer it is; the runtime fills it in."""
 
     @staticmethod
     def unschedulable(*reasons: str) -> Status:
@@ -61,10 +66,12 @@ class Status(msgspec.Struct, frozen=True):
 
     @property
     def message(self) -> str:
+        """The reasons as one text."""
         return ", ".join(self.reasons)
 
     @property
     def rejected(self) -> bool:
+        """Whether it refuses the pod or the node."""
         return self.code in REJECTIONS
 
     def by(self, plugin: str) -> Status:
@@ -83,7 +90,9 @@ class Wait(NamedTuple):
     """Permit's third answer: hold the pod for at most this long."""
 
     seconds: float
+    """The longest wait; no wait is longer than 15 minutes."""
     reason: str = ""
+    """What the pod waits for, as the event shows it."""
 
 
 class Waits(dict[str, float]):

@@ -20,9 +20,13 @@ class WaitingPod:
 
     def __init__(self, pod: Pod, node_name: str, since: float, waits: dict[str, float]) -> None:
         self.pod = pod
+        """The pod that is held."""
         self.node_name = node_name
+        """The node that is reserved for it."""
         self.since = since
+        """When its wait began."""
         self.pending = {plugin: since + wait for plugin, wait in waits.items()}
+        """The plugins that hold it, each with the time at which it gives up."""
         self._waits = waits
         self.outcome: Status | None = None
         self.settled = False
@@ -78,6 +82,7 @@ class WaitingPods:
         return len(self._pods)
 
     def get(self, uid: str) -> WaitingPod | None:
+        """The pod that waits by this uid, if there is one."""
         return self._pods.get(uid)
 
     def add(self, pod: Pod, node_name: str, waits: dict[str, float], now: float) -> WaitingPod:

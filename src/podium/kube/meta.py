@@ -25,6 +25,8 @@ class Model(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults
 
 
 class OwnerReference(Model, frozen=True, kw_only=True):
+    """An object that owns another."""
+
     api_version: str = ""
     kind: str = ""
     name: str = ""
@@ -34,6 +36,8 @@ class OwnerReference(Model, frozen=True, kw_only=True):
 
 
 class ObjectMeta(Model, frozen=True, kw_only=True):
+    """Name, labels, annotations, owners and times of an object."""
+
     name: str = ""
     generate_name: str = ""
     namespace: str = ""
@@ -114,6 +118,8 @@ class LabelSelectorRequirement(Model, frozen=True, kw_only=True):
 
 
 class LabelSelector(Model, frozen=True, kw_only=True):
+    """Labels that an object must have."""
+
     match_labels: dict[str, str] = field(default_factory=dict)
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
 

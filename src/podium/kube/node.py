@@ -6,6 +6,8 @@ from podium.kube.meta import ClusterObject, Condition, Model, Resources
 
 
 class Taint(Model, frozen=True, kw_only=True):
+    """A taint of a node; pods without a toleration are kept away."""
+
     key: str = ""
     value: str = ""
     effect: str = ""
@@ -13,6 +15,8 @@ class Taint(Model, frozen=True, kw_only=True):
 
 
 class NodeSpec(Model, frozen=True, kw_only=True):
+    """What keeps pods away from a node."""
+
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
 
@@ -28,6 +32,8 @@ class NodeAddress(Model, frozen=True, kw_only=True):
 
 
 class NodeStatus(Model, frozen=True, kw_only=True):
+    """What a node offers, and the images it holds."""
+
     allocatable: Resources = field(default_factory=dict)
     capacity: Resources = field(default_factory=dict)
     images: tuple[ContainerImage, ...] = ()

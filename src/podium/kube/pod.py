@@ -70,6 +70,8 @@ class SecurityContext(Model, frozen=True, kw_only=True):
 
 
 class Container(Model, frozen=True, kw_only=True):
+    """A container of a pod: what scheduling reads of it."""
+
     name: str = ""
     image: str = ""
     ports: tuple[ContainerPort, ...] = ()
@@ -154,6 +156,8 @@ class SchedulingGroup(Model, frozen=True, kw_only=True):
 
 
 class PodSpec(Model, frozen=True, kw_only=True):
+    """What a pod asks for."""
+
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     resources: ResourceRequirements | None = None
@@ -208,6 +212,8 @@ class ExtendedResourceClaimStatus(Model, frozen=True, kw_only=True):
 
 
 class PodStatus(Model, frozen=True, kw_only=True):
+    """What has become of a pod."""
+
     phase: str = ""
     reason: str = ""
     message: str = ""
