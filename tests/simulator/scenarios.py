@@ -27,6 +27,28 @@ workload:
 checkpoints: {every: 30s}
 """
 
+COMPARED = """
+nodes: {count: 6, allocatable: {cpu: 4, memory: 8Gi}}
+workload:
+  generate:
+    count: 80
+    interval: {exponential: 5s}
+    lifetime: {exponential: 2m}
+    shapes:
+      - {name: web, weight: 4, requests: {cpu: 500m}}
+      - {name: batch, requests: {cpu: 3}}
+checkpoints: {every: 30s}
+seeds: 1-4
+profiles:
+- {name: default}
+- name: packed
+  profile:
+    pluginConfig:
+    - {name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}}
+- {name: the same}
+"""
+"""Two kinds of pods; packing lets the large ones wait less."""
+
 
 def needs(name: str) -> pytest.MarkDecorator:
     """Skip where a trace is not at hand."""

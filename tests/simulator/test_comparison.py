@@ -12,33 +12,12 @@ from podium.simulator import simulate
 from podium.simulator.comparison import Measured, compare, detailed_rows, told, write_differences
 from podium.simulator.results import SimulationResults
 from podium.simulator.summary import estimate
-from tests.simulator.scenarios import loaded
-
-TEXT = """
-nodes: {count: 6, allocatable: {cpu: 4, memory: 8Gi}}
-workload:
-  generate:
-    count: 80
-    interval: {exponential: 5s}
-    lifetime: {exponential: 2m}
-    shapes:
-      - {name: web, weight: 4, requests: {cpu: 500m}}
-      - {name: batch, requests: {cpu: 3}}
-checkpoints: {every: 30s}
-seeds: 1-4
-profiles:
-- {name: default}
-- name: packed
-  profile:
-    pluginConfig:
-    - {name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}}
-- {name: the same}
-"""
+from tests.simulator.scenarios import COMPARED, loaded
 
 
 @pytest.fixture(scope="module")
 def results() -> SimulationResults:
-    return simulate(loaded(TEXT))
+    return simulate(loaded(COMPARED))
 
 
 def test_a_difference_is_that_of_each_seed_with_its_interval(results: SimulationResults) -> None:
@@ -72,7 +51,7 @@ def test_what_differs_nowhere_is_not_shown(results: SimulationResults) -> None:
     assert Measured("wait_mean_s", None, "shape", "batch") in shown
     assert Measured("placed") not in shown
     assert set(shown[Measured("wait_mean_s")]) == {"packed", "the same"}
-    one = simulate(loaded(TEXT), seeds=7)
+    one = simulate(loaded(COMPARED), seeds=7)
     assert told(one, compare(one)) == {}
     assert all(math.isnan(each.estimate.margin) and not each.clear for each in compare(one))
 

@@ -17,16 +17,7 @@ from podium.simulator.reading import load_scenario
 from podium.simulator.report.page import _course, render
 from podium.simulator.run import RunResult
 from podium.simulator.waits import BINS
-from tests.simulator.scenarios import SMALL, loaded
-
-PROFILES = """
-profiles:
-- {name: default}
-- name: packed
-  profile:
-    pluginConfig:
-    - {name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}}
-"""
+from tests.simulator.scenarios import COMPARED, SMALL, loaded
 
 TEXT = (
     SMALL
@@ -131,13 +122,11 @@ def test_it_says_what_makes_the_same_results_again(tmp_path: Path) -> None:
 
 
 def test_profiles_are_compared_and_classes_told_apart(tmp_path: Path) -> None:
-    shapes = "[{name: web, requests: {cpu: 500m}}, {name: batch, requests: {cpu: 3, memory: 1Gi}}]"
-    small = SMALL.replace("count: 4", "count: 3").replace("[{requests: {cpu: 1, memory: 1Gi}}]", shapes)
-    shown = page(tmp_path, small + "seeds: 1-3\n" + PROFILES)
+    shown = page(tmp_path, COMPARED)
     assert "<h2>More than default</h2>" in shown
     assert re.search(r"<td class=\"text\">wait mean, s: shape batch</td><td>(\* )?[+-]\d", shown)
     assert "<h2>By shape</h2>" in shown
-    assert shown.count('<td class="text">batch</td>') == 2
+    assert shown.count('<td class="text">batch</td>') == 3
 
 
 def test_texts_stay_in_the_frame_and_equal_lines_can_be_told_apart(tmp_path: Path) -> None:
