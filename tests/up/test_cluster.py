@@ -210,7 +210,7 @@ def test_the_live_view_heeds_keys_and_gives_the_terminal_back(tmp_path: Path) ->
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
         seen = _read(terminal, r"\n1\|── keys of the live view ─{90}(.|\n)*\n30\|", "")
         assert all(f"\n{row}|" in seen for row in range(1, 31)), "what was on the terminal before is still there"
-        os.write(terminal, b"qq")
+        os.write(terminal, b"q\x03")
         seen = _read(terminal, "nothing more is printed", "")
     except BaseException:
         os.kill(pid, signal.SIGKILL)

@@ -1,6 +1,9 @@
 """The help of the live view: its keys, what its parts show, and how the cluster is reached."""
 
-from podium.up.live_view.page import Page, text_page
+from textwrap import fill
+
+from podium.kube.printable import printable_lines
+from podium.up.live_view.page import Page, rendered_page
 from podium.up.picture import Service
 
 KEYS = {
@@ -19,8 +22,12 @@ _WIDTH = max(map(len, KEYS)) + 2
 
 
 def help_page(service: Service) -> Page:
-    lines = [f"{key:<{_WIDTH}}{what}" for key, what in KEYS.items()]
-    return text_page("keys of the live view", "\n".join((*lines, "", *_PARTS, "", *_access(service))))
+    def render(width: int) -> str:
+        indented = " " * min(_WIDTH, width // 3)
+        keys = [fill(f"{key:<{_WIDTH}}{what}", width, subsequent_indent=indented) for key, what in KEYS.items()]
+        return printable_lines("\n".join((*keys, "", *_PARTS, "", *_access(service))))
+
+    return rendered_page("keys of the live view", render)
 
 
 _PARTS = (

@@ -30,8 +30,8 @@ from podium.up.screen import Camera
 
 REDRAWN: Final = 0.25
 """Seconds between two pictures."""
-_REST: Final = 9
-"""A picture that takes long is taken less often: between two, this many times as long as one took."""
+_REST, _LONGEST_REST = 9, 2.0
+"""A picture that takes long is taken less often: between two, this many times as long as one took, up to seconds."""
 
 Explain = Callable[[str, str, SchedulerConfig, Registry], Callable[[int], str]]
 """Explains a pod of the cluster of a kubeconfig, in a thread; what comes back makes the text for a width."""
@@ -70,20 +70,21 @@ class LiveScreen:
     async def run(self, camera: Camera) -> None:
         self._camera = camera
         self._terminal = terminal = Terminal(self._press, self._draw)
-        with self._everything_is_a_message():
-            try:
+        try:
+            with self._everything_is_a_message():
                 while not self._ended.is_set():
                     began = time.monotonic()
                     self._picture = await camera.picture()
                     self._draw()
-                    await self._wait(max(REDRAWN, _REST * (time.monotonic() - began)))
-            finally:
-                if self._asking is not None:
-                    self._asking.cancel()
-                terminal.close()
-                self._terminal = None
-        for text in self._messages.texts():
-            self.say(text)
+                    rest = min(_LONGEST_REST, _REST * (time.monotonic() - began))
+                    await self._wait(max(REDRAWN, rest))
+        finally:
+            if self._asking is not None:
+                self._asking.cancel()
+            terminal.close()
+            self._terminal = None
+            for text in self._messages.texts():
+                self.say(text)
 
     async def _wait(self, seconds: float) -> None:
         try:
