@@ -146,7 +146,7 @@ def test_agents_port_and_level_come_from_the_environment() -> None:
         code, rest = extender.stop()
     assert code == 0
     entries = [json.loads(line) for line in (*extender.lines, *rest)]
-    debug = next(entry for entry in entries if entry["level"] == "debug")
+    debug = next(entry for entry in entries if entry["level"] == "debug" and "agent" in entry)
     assert (debug["agent"], debug["verb"], debug["status"], debug["bytes"]) == (
         "congestion",
         "prioritize",

@@ -2,12 +2,14 @@
 
 import asyncio
 import random
+import socket
 from collections.abc import Awaitable, Callable
 
 import pytest
 from aiohttp import web
 
 from podium.client.informers import Informers, custom_kinds
+from podium.client.problem_reports import SharedOutage
 from podium.cluster import Cluster, NodeInfo
 from podium.framework import Action, Cycle, Interest, Plugin
 from podium.kube import Pod
@@ -134,3 +136,48 @@ def test_what_a_plugin_says_it_reads_is_watched() -> None:
             return 0
 
     assert custom_kinds([make_runtime(Cluster(), Reader)]) == {NAME, "gadgets.example.com", "configmaps"}
+
+
+def test_an_api_server_that_is_away_is_reported_once_for_all_kinds() -> None:
+    reports: list[str] = []
+
+    async def main() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]  # and free again: nothing answers there
+        async with new_client(f"http://127.0.0.1:{port}") as client:
+            informers = Informers(
+                client,
+                World("NodeName").intake,
+                custom=(),
+                changed=lambda: None,
+                rng=random.Random(1),
+                report=reports.append,
+            )
+            running = asyncio.create_task(informers.run())
+            async with asyncio.timeout(20):
+                while not all(each.problem for each in informers.by_kind.values()):
+                    await asyncio.sleep(0.01)
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+            assert len(informers.by_kind) > 10
+            assert "cannot be listed: " in str(informers.by_kind[Pod].problem)
+
+    asyncio.run(main())
+    (report,) = reports
+    assert report.startswith("the API server cannot be reached: ")
+
+
+def test_the_end_of_an_outage_is_reported_when_all_parts_are_served_again() -> None:
+    async def main() -> list[str]:
+        reports: list[str] = []
+        outage = SharedOutage(reports.append)
+        for part in ("pods", "nodes"):
+            outage.begin(part, "connection refused")
+        for part in ("pods", "nodes", "nodes"):
+            outage.end(part)
+        return reports
+
+    assert asyncio.run(main()) == [
+        "the API server cannot be reached: connection refused",
+        "the API server can be reached again",
+    ]

@@ -18,7 +18,7 @@ BLANK = node("blank")
 NODES = [QUIET, RISKY, BLANK]
 NAMES = ["quiet", "risky", "blank"]
 POD = make_pod(requests={"cpu": "500m"})
-OVERLOAD = "node(s) had a risk of cpu overload above 30%"
+OVERLOAD = "node(s) had a risk of cpu overload above 30 percent"
 ways = pytest.mark.parametrize(
     ("watched", "given"),
     [(NODES, {"names": NAMES}), (None, {"nodes": NODES}), ([], {"nodes": NODES})],

@@ -20,7 +20,7 @@ from tests.testbed import ApiError, ControlPlane
 from tests.testbed.ports import LOOPBACK
 
 Obj = dict[str, Any]
-RISK = "node(s) had a risk of cpu overload above 30%"
+RISK = "node(s) had a risk of cpu overload above 30 percent"
 
 
 def node(name: str, cpu: int, **annotations: str) -> Obj:

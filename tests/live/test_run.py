@@ -62,7 +62,7 @@ def test_flags_that_cannot_be_meant_are_told(tmp_path: Path) -> None:
         (["--leader-elect", "maybe"], '--leader-elect "maybe": write true or false'),
         (["--leader-elect-lease-duration", "soon"], '--leader-elect-lease-duration "soon"'),
         (["--leader-elect-lease-duration", "5s"], "must be greater than `RenewDeadline`"),
-        (["--log-level", "loud"], '--log-level "loud": write one of debug, info, warning, error'),
+        (["--log-level", "loud"], '--log-level "loud": write one of trace, debug, info, warning, error'),
         (["--tls-cert-file", "x.crt"], "--tls-cert-file is given without --tls-private-key-file"),
         (["--kubeconfig", str(tmp_path / "gone")], "gone"),
     ):

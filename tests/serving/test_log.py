@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp.http_exceptions import BadHttpMessage
 
-from podium.serving.log import FORMATS, LOG, PodiumHandler, set_up
+from podium.serving.log import FORMATS, LIBRARIES, LOG, TRACE, PodiumHandler, set_up
 
 SECRET = "pl4nted-s3cret"
 
@@ -18,6 +18,7 @@ SECRET = "pl4nted-s3cret"
 def written(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
     stream, root = io.StringIO(), logging.getLogger()
     before, level, propagate = list(root.handlers), LOG.level, LOG.propagate
+    levels = {name: logging.getLogger(name).level for name in ("", *LIBRARIES)}
     monkeypatch.setattr("sys.stderr", stream)
     set_up(request.param, "info")
     try:
@@ -25,6 +26,8 @@ def written(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     finally:
         root.handlers[:], LOG.handlers[:], LOG.propagate = before, [], propagate
         LOG.setLevel(level)
+        for name, before_level in levels.items():
+            logging.getLogger(name).setLevel(before_level)
 
 
 def lines(stream: io.StringIO) -> list[str]:
@@ -73,7 +76,31 @@ def test_a_malformed_request_is_not_quoted(written: io.StringIO, level: str, sho
     assert ("malformed request" in written.getvalue()) is shown
 
 
-def test_what_libraries_log_below_a_warning_is_left_out(written: io.StringIO) -> None:
-    logging.getLogger("some.library").info("chatter")
-    logging.getLogger("some.library").warning("worth reading")
+def test_what_libraries_of_podium_log_below_a_warning_is_left_out(written: io.StringIO) -> None:
+    logging.getLogger("aiohttp.server").info("chatter")
+    logging.getLogger("aiohttp.server").warning("worth reading")
     assert len(lines(written)) == 1
+
+
+def test_what_a_plugin_logs_is_shown_at_the_level_asked_for(
+    written: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr", written)
+    for level in ("trace", "debug", "info"):
+        set_up("text", level)
+        logging.getLogger("plugin.of.mine").info("at %s", level)
+        logging.getLogger("plugin.of.mine").debug("debug at %s", level)
+        logging.getLogger("plugin.of.mine").log(TRACE, "trace at %s", level)
+    shown = [line.split(maxsplit=3)[3] for line in written.getvalue().splitlines()]
+    assert shown == ["at trace", "debug at trace", "trace at trace", "at debug", "debug at debug", "at info"]
+
+
+def test_a_text_of_megabytes_is_cut_wherever_it_is_logged(written: io.StringIO) -> None:
+    long = "x" * 2_000_000
+    LOG.warning("binding failed: %s", long, extra={"fields": {"error": long}})
+    try:
+        raise ValueError(long)
+    except ValueError:
+        LOG.exception("it failed")
+    assert len(written.getvalue()) < 100_000
+    assert "characters)" in written.getvalue()

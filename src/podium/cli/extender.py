@@ -13,7 +13,7 @@ from podium.cli.log_options import LogFormatOption, check_choice
 from podium.cli.options import ContextOption, KubeconfigOption, PluginOption
 
 LEVELS = {
-    "trace": "debug",
+    "trace": "trace",
     "debug": "debug",
     "info": "info",
     "warning": "warning",
@@ -81,7 +81,7 @@ def extender(
     log_format: LogFormatOption = "text",
     log_level: Annotated[
         str | None,
-        typer.Option("--log-level", metavar="LEVEL", help="debug, info, warning or error; else $LOG_LEVEL, info."),
+        typer.Option("--log-level", metavar="LEVEL", help="trace, debug, info, warning, error; else $LOG_LEVEL, info."),
     ] = None,
 ) -> None:
     """Serve plugins to a stock kube-scheduler, as its extenders.

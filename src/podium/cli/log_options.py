@@ -7,7 +7,9 @@ import typer
 from podium.cli.errors import InputError
 
 LogFormatOption = Annotated[str, typer.Option("--log-format", metavar="text|json", help="How log lines look.")]
-LogLevelOption = Annotated[str, typer.Option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")]
+LogLevelOption = Annotated[
+    str, typer.Option("--log-level", metavar="LEVEL", help="trace, debug, info, warning or error.")
+]
 
 
 def set_up_log(form: str, level: str) -> None:

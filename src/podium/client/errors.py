@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from podium.kube.bounds import UNDECODABLE
+from podium.kube.printable import shortened
 
 
 class AccessError(Exception):
@@ -104,6 +105,7 @@ class ApiStatus(msgspec.Struct):
 
 _decode_status = msgspec.json.Decoder(ApiStatus).decode
 _QUOTED_BODY = 300
+LONGEST_REASON = 100
 _LARGEST_STATUS = 1 << 20
 """Bytes of a refusal that is read as a Status: what it says of a thousand objects fits."""
 
@@ -118,4 +120,5 @@ def refusal(status: int, body: bytes, retry_after: float | None = None) -> ApiEr
     details = decoded.details or {}
     if retry_after is None and isinstance(seconds := details.get("retryAfterSeconds"), int) and seconds > 0:
         retry_after = float(seconds)
-    return ApiError(status, decoded.reason or "", decoded.message or "", details, retry_after)
+    reason, message = shortened(decoded.reason or "", LONGEST_REASON), shortened(decoded.message or "")
+    return ApiError(status, reason, message, details, retry_after)

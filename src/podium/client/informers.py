@@ -18,6 +18,7 @@ from podium.client.client import Client
 from podium.client.discovery import NoSuchKindError, find_resource
 from podium.client.errors import ApiError, ClientError
 from podium.client.kinds import RESOURCES, WATCHED
+from podium.client.problem_reports import SharedOutage
 from podium.client.reflector import Reflector
 from podium.client.resource import ApiResource
 from podium.config.feature_gates import Gate
@@ -65,6 +66,7 @@ class Informers:
         self._follower = follower
         self._rng = rng
         self._report = report
+        self._outage = SharedOutage(report)
         self._custom = {name: asyncio.Event() for name in sorted(custom)}
         """Set when all of it is here, or when it is known why none is."""
         self.by_kind: dict[type, Reflector[Any]] = {
@@ -81,6 +83,7 @@ class Informers:
             on_delete=self._delete,
             report=self._report,
             rng=self._rng,
+            outage=self._outage,
             keep_raw=keep_raw,
         )
 
@@ -139,6 +142,7 @@ class Informers:
             on_delete=lambda item: moved(item, None),
             report=self._report,
             rng=self._rng,
+            outage=self._outage,
         )
         async with asyncio.TaskGroup() as group:
             group.create_task(reflector.run())

@@ -27,6 +27,10 @@ class ProblemReports:
         self.problem = problem
         self._reported = self.mention(problem) or self._reported
 
+    def note(self, problem: str) -> None:
+        """The same where another reports it."""
+        self.problem = problem
+
     def end(self, sentence: str) -> None:
         """Nothing is wrong any more; `sentence` says so, if the problem had been reported."""
         if self.problem is None:
@@ -42,6 +46,24 @@ class ProblemReports:
             return False
         self._report(sentence)
         return True
+
+
+class SharedOutage:
+    """A server that several parts of the process cannot reach: reported once for all of them."""
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._reports = ProblemReports(report)
+        self._cut_off: set[str] = set()
+
+    def begin(self, part: str, reason: str) -> None:
+        self._cut_off.add(part)
+        self._reports.begin(f"the API server cannot be reached: {reason}")
+
+    def end(self, part: str) -> None:
+        """A part is served again; the outage is over with the last of them."""
+        self._cut_off.discard(part)
+        if not self._cut_off:
+            self._reports.end("the API server can be reached again")
 
 
 def _now() -> float:

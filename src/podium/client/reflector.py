@@ -24,7 +24,7 @@ from podium.client.client import SILENT_WATCH, Client
 from podium.client.errors import AccessError, ApiError, ClientError, TimedOut, Unreachable
 from podium.client.lines import LONGEST_LINE, BrokenStream, LineSplitter
 from podium.client.listing import list_all
-from podium.client.problem_reports import ProblemReports
+from podium.client.problem_reports import ProblemReports, SharedOutage
 from podium.client.reading import ADDED, BOOKMARK, DELETED, MODIFIED, FoundObject, Reader
 from podium.client.replica import BATCH, Replica
 from podium.client.resource import ApiResource
@@ -64,6 +64,7 @@ class Reflector(Generic[T]):
         report: Callable[[str], None],
         rng: random.Random,
         keep_raw: bool = False,
+        outage: SharedOutage | None = None,
         backoff: Backoff | None = None,
         idle: float = SILENT_WATCH,
         longest_line: int = LONGEST_LINE,
@@ -81,6 +82,7 @@ class Reflector(Generic[T]):
             self._reader.identify, on_set=on_set, on_delete=on_delete, failed=self._report_failed_callback
         )
         self._reports = ProblemReports(report)
+        self._outage = outage
         self._backoff = backoff or Backoff(rng)
         self._idle = idle
         self._longest_line = longest_line
@@ -197,6 +199,8 @@ class Reflector(Generic[T]):
 
     def _is_well(self) -> None:
         self._well = True
+        if self._outage is not None:
+            self._outage.end(self.resource.name)
         self._reports.end(f"{self.resource.name} can be listed and watched again")
 
     # How to go on: each gives the seconds to wait.
@@ -214,7 +218,7 @@ class Reflector(Generic[T]):
 
     def _after_break(self, error: Unreachable) -> float:
         if not self._well:
-            return self._wait_after_problem(str(error))
+            return self._wait_after_problem(str(error), unreachable=True)
         if isinstance(error, TimedOut):
             self._version = ""
         return 0.0
@@ -232,9 +236,14 @@ class Reflector(Generic[T]):
             self._fruitless = 0
             self._version = ""
 
-    def _wait_after_problem(self, reason: str, retry_after: float | None = None) -> float:
+    def _wait_after_problem(self, reason: str, retry_after: float | None = None, *, unreachable: bool = False) -> float:
         doing = "watched" if self._version else "listed"
-        self._reports.begin(f"{self.resource.name} cannot be {doing}: {reason}")
+        problem = f"{self.resource.name} cannot be {doing}: {reason}"
+        if self._outage is not None and unreachable:
+            self._reports.note(problem)
+            self._outage.begin(self.resource.name, reason)
+        else:
+            self._reports.begin(problem)
         return retry_after or self._backoff.delay(asyncio.get_running_loop().time())
 
     # Reports about single objects.

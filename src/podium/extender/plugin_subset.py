@@ -2,11 +2,13 @@
 
 Plugins run the way the engine runs them (PreFilter and Filter; PreScore, Score and Normalize), on the nodes of the
 request alone. Where their answer about a node depends on that node only, and pods of the same signature come again,
-answers about all nodes are cached and only changed rows are computed again (`answer_cache`).
+answers about all nodes are cached and only changed rows are computed again (`answer_cache`). At log level debug plugins
+are asked every time, so that what they log is there for every request.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -24,6 +26,7 @@ from podium.framework import Cycle, PluginError, Status
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import Code
 from podium.kube import Pod
+from podium.serving.log import LOG
 
 
 class FilteredNodes(NamedTuple):
@@ -46,7 +49,7 @@ class FilterSubset:
     def filter_nodes(self, pod: Pod, rows: Rows) -> FilteredNodes:
         """Raises PluginError where a plugin fails."""
         cycle = Cycle(pod, self._cluster)
-        if self._cacheable and (answers := self._cache.of(cycle)) is not None:
+        if self._cacheable and not LOG.isEnabledFor(logging.DEBUG) and (answers := self._cache.of(cycle)) is not None:
             numbers = answers.pick(rows)
             passed = numbers == 0
             if np.count_nonzero(passed) == len(rows):
@@ -134,7 +137,7 @@ class ScoreSubset:
     def points(self, pod: Pod, rows: Rows) -> Points:
         """Raises PluginError where a plugin fails."""
         cycle = Cycle(pod, self._cluster)
-        if self._cacheable and (answers := self._cache.of(cycle)) is not None:
+        if self._cacheable and not LOG.isEnabledFor(logging.DEBUG) and (answers := self._cache.of(cycle)) is not None:
             return answers.pick(rows)
         if self._runtime.at(Point.PRE_FILTER):
             self._runtime.run_pre_filter(cycle)

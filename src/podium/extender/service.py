@@ -17,6 +17,7 @@ import numpy as np
 from podium.cluster import Cluster, Rows
 from podium.engine.scheduler import Scheduler
 from podium.extender.agents import Agent
+from podium.extender.answer_log import log_points, log_verdicts, logs_answers
 from podium.extender.assembly import BINDER, look_beyond_rows, may_see_images, runtime_of
 from podium.extender.nodes_by_name import NamedNodes, NodeNameLists
 from podium.extender.nodes_in_full import NodesInFull
@@ -122,6 +123,7 @@ class AgentService:
             return self._filter_in_full(pod, args.nodes)
         named = self._named(args)
         filtered = self._filtering.filter_nodes(pod, named.rows)
+        log_verdicts(pod, named.known, filtered)
         if not filtered.refused and not named.unknown:
             return all_names(named.text)
         refused = dict.fromkeys(named.unknown, NOT_KNOWN)
@@ -131,6 +133,7 @@ class AgentService:
     def _filter_in_full(self, pod: Pod, items: memoryview) -> Body:
         with self._context.in_full.placed(items) as given:
             filtered = self._filtering.filter_nodes(pod, given.rows)
+            log_verdicts(pod, given.names, filtered)
         if not filtered.refused:
             return all_nodes(items)
         passed = (text for text, fits in zip(given.texts, filtered.passed.tolist(), strict=True) if fits)
@@ -161,6 +164,7 @@ class AgentService:
         total = self._scoring[0].points(pod, rows)
         for scoring in self._scoring[1:]:
             total = total + scoring.points(pod, rows)
+        log_points(pod, [self._cluster.names[row] for row in rows.tolist()] if logs_answers() else (), total)
         return total
 
     def _named(self, args: ExtenderArgs) -> NamedNodes:

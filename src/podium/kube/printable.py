@@ -32,5 +32,18 @@ def printable_json(text: str) -> str:
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
+LONGEST = 4096
+"""Characters of one text from outside that are logged, shown or recorded."""
+
+
+def shortened(text: str, most: int = LONGEST) -> str:
+    """The text, or as much of it as anyone reads: what a server says may have megabytes.
+
+    >>> shortened("abcdefgh", 4), shortened("abcd", 4)
+    ('abcd … (8 characters)', 'abcd')
+    """
+    return text if len(text) <= most else f"{text[:most]} … ({len(text):,} characters)"
+
+
 def _escaped(found: re.Match[str]) -> str:
     return repr(found[0])[1:-1] if ord(found[0]) < 0x100 else f"\\u{ord(found[0]):04x}"

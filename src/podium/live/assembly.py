@@ -25,6 +25,7 @@ from podium.live.plugin_watchdog import PluginWatchdog
 from podium.live.process import SchedulerProcess, WatchingThread
 from podium.live.qos import serve_qos, show_qos
 from podium.live.shadow import Shadow, log_finding
+from podium.serving import address
 from podium.serving.election.blocked_loop import BlockedLoopRenewal
 from podium.serving.election.candidate import candidate
 from podium.serving.election.election import Election
@@ -195,6 +196,7 @@ async def serve_endpoints(
     )
     await server.start()
     stack.push_async_callback(server.stop)
+    LOG.info("serving health, metrics and configuration on https://%s", address(options.bind_address, server.port))
 
 
 async def serve_qos_page(process: SchedulerProcess, options: RunOptions, stack: AsyncExitStack) -> None:

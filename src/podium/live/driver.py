@@ -17,7 +17,7 @@ from podium.client import Client
 from podium.client.informers import Informers, custom_kinds, watched_kinds
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
-from podium.engine.scheduler import Scheduler
+from podium.engine.scheduler import UNSCHEDULABLE, Scheduler
 from podium.framework import Nomination, Status
 from podium.framework.clock import Clock
 from podium.framework.experience import Experience
@@ -28,6 +28,8 @@ from podium.framework.queued import QueuedPod
 from podium.framework.timer import UNTIMED
 from podium.framework.waiting import WaitingPod
 from podium.kube import Condition, Node, Pod, PodGroup, ResourceClaim
+from podium.kube.printable import shortened
+from podium.live.activity import Activity
 from podium.live.claim_writer import ClaimWriter
 from podium.live.extender_client.http_extender import build_extenders
 from podium.live.group_status import GroupStatuses
@@ -50,6 +52,8 @@ BURST = 16
 """Decisions in a row before the loop looks at anything else: about two milliseconds."""
 LONGEST_BURST = 0.01
 """Seconds after which it does so anyway: where preemption or extenders take long, the lease must not wait for many."""
+LONGEST_CONDITION = 32_768
+"""Characters of a pod's condition: what a plugin or an extender gives as its reason may be of any length."""
 MOST_BINDINGS = 64
 """Bindings under way at which deciding pauses; it goes on when half of them are done."""
 
@@ -81,6 +85,7 @@ class LiveScheduler:
         failures = WriteFailures(clock, LOG.warning)
         self.statuses = PodStatuses(client, clock, self._latest, self._learn, failures)
         self._shadow = shadow
+        self.activity = Activity()
         self.plugin_failures = FirstFailures(log_failure)
         self.writer = LiveWriter(
             client,
@@ -286,6 +291,8 @@ class LiveScheduler:
     # Outcomes
 
     def scheduled(self, pod: Pod, node_name: str) -> None:
+        self.activity.bound += 1
+        LOG.debug("pod %s is bound to node %s", pod.key, node_name)
         self._recorder.record(*scheduled(pod, node_name))
 
     def _waits(self, waiting: WaitingPod) -> None:
@@ -302,8 +309,11 @@ class LiveScheduler:
             self._recorder.record_on(regarding, None, WARNING, reason, "Scheduling", note, controller)
 
     def failed(self, pod: Pod, reason: str, message: str, nomination: Nomination | None) -> None:
+        message = shortened(message, LONGEST_CONDITION)
         self._recorder.record(*failed_scheduling(pod, message))
+        LOG.debug("pod %s: %s", pod.key, message)
         if reason:
+            self.activity.attempt_failed(pod.key, reason == UNSCHEDULABLE, message)
             self.statuses.write(pod, ("False", reason, message), nomination)
 
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from podium.client import Client, WatchedExperience
 from podium.config.resolved import SchedulerConfig
 from podium.framework.clock import Clock
+from podium.live.activity import EVERY
 from podium.live.driver import LiveScheduler
 from podium.live.metrics.registry import Metrics
 from podium.serving.election.election import Election, LeadershipLost
@@ -114,6 +115,7 @@ class SchedulerProcess:
                 leading = start(self.election.acquire())
                 await first_ended(tasks)
                 if not leading.done():
+                    LOG.info("stopped while another scheduler led")
                     return FINE
                 tasks.remove(leading)
                 self._client.guard = self.election.guard
@@ -121,6 +123,8 @@ class SchedulerProcess:
             if self.config.delay_cache_until_active:
                 start_caches()
             start(self._schedule())
+            if self._threads:
+                start(self._say_what_happens())
             try:
                 await first_ended(tasks)
             except LeadershipLost as loss:
@@ -129,6 +133,7 @@ class SchedulerProcess:
             LOG.info("stopping: finishing what is under way")
             self._stopping = True
             await self._finish()
+            LOG.info("%s", self.live.activity.last_line(self.live.engine.queue.pending()))
             return FINE
         finally:
             for thread in self._threads:
@@ -163,6 +168,13 @@ class SchedulerProcess:
         self._before_scheduling()
         LOG.info("podium runs: scheduling for %s", ", ".join(self.live.engine.profiles))
         await self.live.schedule()
+
+    async def _say_what_happens(self) -> None:
+        while True:
+            await asyncio.sleep(EVERY)
+            line = self.live.activity.take_line(self.live.engine.queue.pending())
+            if line is not None:
+                LOG.info("%s", line)
 
     async def _finish(self) -> None:
         """Finish bindings, write what is still to be written, and let the next leader begin at once."""

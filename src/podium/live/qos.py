@@ -16,6 +16,7 @@ from podium.live.metrics.registry import Metrics
 from podium.placement.qos.report import report_on
 from podium.placement.qos.table import QosRow, controller_rows, slot_rows
 from podium.plugins.qos_aware import QosAware
+from podium.serving import address
 from podium.serving.families import Reading
 from podium.serving.log import LOG
 from podium.serving.qos_page import QosPage, QosSource
@@ -59,6 +60,7 @@ async def serve_qos(engine: Scheduler, clock: Clock, host: str, port: int, stack
         LOG.warning("%s; give another port with --qos-port", problem)
         return None
     stack.push_async_callback(page.stop)
+    LOG.info("serving the QoS page on http://%s", address(host, page.port))
     return page
 
 

@@ -14,16 +14,24 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from podium.config.secrets import redacted
 from podium.framework.plugin_failures import PluginFailure
-from podium.kube.printable import printable, printable_json, printable_lines
+from podium.kube.printable import LONGEST, printable, printable_json, printable_lines, shortened
 
 LOG = logging.getLogger("podium")
 
 FORMATS = ("text", "json")
-LEVELS = ("debug", "info", "warning", "error")
+LEVELS = ("trace", "debug", "info", "warning", "error")
+TRACE = 5
+"""Below debug: a line for every node of every answer."""
+logging.addLevelName(TRACE, "TRACE")
+LIBRARIES = ("aiohttp", "asyncio", "concurrent", "jax", "matplotlib", "PIL", "ray")
+"""Libraries that Podium brings along: of what they log, only warnings concern its users."""
 
 
 def set_up(form: str, level: str) -> None:
-    """Send the log to standard error as `text` or `json`; what libraries log goes the same way, from warnings on."""
+    """Send the log to standard error as `text` or `json`.
+
+    What plugins log, by whatever logger, goes the same way at the same level; what `LIBRARIES` log, from warnings on.
+    """
     handler = PodiumHandler(sys.stderr)
     handler.setFormatter(_Json() if form == "json" else _Text("%(asctime)s %(levelname)-7s %(message)s"))
     handler.addFilter(_without_request)
@@ -31,6 +39,9 @@ def set_up(form: str, level: str) -> None:
     LOG.setLevel(level.upper())
     LOG.propagate = False
     root = logging.getLogger()
+    root.setLevel(level.upper())
+    for library in LIBRARIES:
+        logging.getLogger(library).setLevel(max(logging.WARNING, root.level))
     root.handlers[:] = [*(each for each in root.handlers if not isinstance(each, PodiumHandler)), handler]
 
 
@@ -38,6 +49,9 @@ def log_failure(failure: PluginFailure) -> None:
     """Log the first failure of its kind; all are counted in podium_plugin_failures_total."""
     error = None if failure.is_wrong_answer else (type(failure.error), failure.error, failure.frames)
     LOG.error("%s; later ones of this kind are only counted", failure, exc_info=error)
+
+
+LONGEST_TRACE = 8 * LONGEST
 
 
 class PodiumHandler(logging.StreamHandler[Any]):
@@ -77,25 +91,25 @@ class _Json(logging.Formatter):
         entry: dict[str, Any] = {
             "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
             "level": record.levelname.lower(),
-            "message": _without_surrogates(redacted(record.getMessage())),
+            "message": _safe_json(record.getMessage()),
         }
         if (finding := getattr(record, "shadow", None)) is not None:
             entry["shadow"] = finding
         for name, value in getattr(record, "fields", {}).items():
-            entry[name] = _without_surrogates(redacted(value)) if isinstance(value, str) else value
+            entry[name] = _safe_json(value) if isinstance(value, str) else value
         if record.exc_info:
-            entry["trace"] = _without_surrogates(redacted(self.formatException(record.exc_info)))
+            entry["trace"] = _safe_json(self.formatException(record.exc_info), LONGEST_TRACE)
         return printable_json(msgspec.json.encode(entry).decode())
 
 
-def _without_surrogates(text: str) -> str:
+def _safe_json(text: str, most: int = LONGEST) -> str:
     """JSON has no half characters; text from HTTP headers may."""
-    return text.encode(errors="backslashreplace").decode()
+    return redacted(shortened(text, most)).encode(errors="backslashreplace").decode()
 
 
 def _safe(text: str) -> str:
-    return printable(redacted(text))
+    return printable(redacted(shortened(text)))
 
 
 def _safe_lines(text: str) -> str:
-    return printable_lines(redacted(text))
+    return printable_lines(redacted(shortened(text, LONGEST_TRACE)))

@@ -134,7 +134,7 @@ def test_the_resource_that_is_worse_off_decides() -> None:
         pytest.approx(4.676e-7, rel=1e-3),
         pytest.approx(0.464883, abs=1e-6),
     ]
-    reason = "node(s) had a risk of memory overload above 30%"
+    reason = "node(s) had a risk of memory overload above 30 percent"
     assert refused(refusals(plugin, pod, cluster)) == {"n1": (Code.UNRESOLVABLE, (reason,))}
 
 
@@ -323,7 +323,7 @@ def test_the_table_is_logged_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> 
     finally:
         log.removeHandler(handler)
         log.setLevel(logging.NOTSET)
-    assert "cpu of node n1\n   x  density      cdf      mrl\n0.00" in said.getvalue()
+    assert "cpu of node n1:\n   x  density      cdf      mrl\n0.00" in said.getvalue()
     assert "memory of node" not in said.getvalue()
 
 

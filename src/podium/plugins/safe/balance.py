@@ -8,6 +8,7 @@ of the deviation, which tells small deviations apart better. A node of which not
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Hashable
 
 import numpy as np
@@ -17,11 +18,13 @@ from podium.framework import Cycle, Handle, Plugin, Scope, Scores
 from podium.framework.environment import filled
 from podium.kube import Pod
 from podium.plugins.safe.settings import BALANCE_VARIABLES, FORECAST_WEIGHT, SafeBalanceArgs, seconds, share
-from podium.plugins.safe.utilization import Utilization, demand_of, lowest
+from podium.plugins.safe.utilization import RESOURCES, Utilization, demand_of, lowest
 
 NAME = "SafeBalance"
 POINTS = 10
 """Points go from 0 to 10; each counts 10 in a score."""
+
+_log = logging.getLogger(__name__)
 
 
 class SafeBalance(Plugin):
@@ -42,4 +45,12 @@ class SafeBalance(Plugin):
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         mu, sigma = self._utilization.of(nodes, demand_of(cycle.pod))
         strain = (mu + np.sqrt(sigma)) / 2
+        if _log.isEnabledFor(logging.DEBUG):
+            for position, row in enumerate(nodes.rows.tolist()):
+                found = ", ".join(
+                    f"{resource} mu={mu[number, position]:.4f} sigma={sigma[number, position]:.4f} "
+                    f"strain={strain[number, position]:.4f}"
+                    for number, resource in enumerate(RESOURCES)
+                )
+                _log.debug("%s: pod %s on node %s: %s", NAME, cycle.pod.key, nodes.cluster.names[row], found)
         return POINTS * lowest(np.trunc(POINTS * (1 - strain) + 0.5))

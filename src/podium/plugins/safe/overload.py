@@ -35,7 +35,7 @@ from podium.plugins.safe.table import table
 from podium.plugins.safe.utilization import RESOURCES, Demand, Floats, Utilization, demand_of, lowest
 
 NAME = "SafeOverload"
-REASON = "node(s) had a risk of {} overload above {:g}%"
+REASON = "node(s) had a risk of {} overload above {:g} percent"
 POINTS = 10
 """Points go from 0 to 10; each counts 10 in a score."""
 
@@ -86,6 +86,8 @@ class SafeOverload(Plugin):
     def risks(self, cycle: Cycle, nodes: Nodes) -> Floats:
         """float64[resource, node]: the risk of cpu and of memory overload with the pod; NaN where nothing is known."""
         cluster, demand = nodes.cluster, demand_of(cycle.pod)
+        if _log.isEnabledFor(logging.DEBUG):
+            self._log_risks(cycle.pod.key, nodes, demand)
         wanted_for = (cluster, cluster.node_changes.version, self._utilization.age_mark(cluster), demand)
         if self._known_for != wanted_for:
             few = nodes.chosen is not None and 2 * len(nodes) < cluster.columns.rows
@@ -101,9 +103,23 @@ class SafeOverload(Plugin):
             self._log_tables(nodes, mu, sigma)
         return overload_risks(mu, sigma, self._threshold)
 
+    def _log_risks(self, pod: str, nodes: Nodes, demand: Demand) -> None:
+        """What a decision rests on, a line for each node."""
+        mu, sigma = self._utilization.of(nodes, demand)
+        risks = overload_risks(mu, sigma, self._threshold)
+        for position, row in enumerate(nodes.rows.tolist()):
+            found = ", ".join(
+                f"{resource} mu={mu[number, position]:.4f} sigma={sigma[number, position]:.4f} "
+                f"risk={risks[number, position]:.4f}"
+                for number, resource in enumerate(RESOURCES)
+            )
+            _log.debug("%s: pod %s on node %s: %s", NAME, pod, nodes.cluster.names[row], found)
+
     def _log_tables(self, nodes: Nodes, mu: Floats, sigma: Floats) -> None:
         for number, resource in enumerate(RESOURCES):
             for position, row in enumerate(nodes.rows.tolist()):
                 found = table(float(mu[number, position]), float(sigma[number, position]))
                 if found:
-                    _log.info("%s of node %s\n%s", resource, nodes.cluster.names[row], found)
+                    _log.info("%s of node %s:", resource, nodes.cluster.names[row])
+                    for line in found.splitlines():
+                        _log.info("%s", line)

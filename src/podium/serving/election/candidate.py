@@ -6,10 +6,13 @@ import uuid
 
 from podium.client import Client
 from podium.config.types import LeaderElection
+from podium.kube.printable import shortened
 from podium.serving.election.election import Election
 from podium.serving.environment import ProcessEnvironment
 from podium.serving.events.recorder import EventRecorder
 from podium.serving.log import LOG
+
+LONGEST_NAME = 300
 
 
 def candidate(
@@ -22,11 +25,23 @@ def candidate(
     server_in_process: bool = False,
 ) -> Election:
     """Its identity is the host name and a number of its own; `controller` is who its events are from."""
+    lease = f"lease {settings.resource_namespace}/{settings.resource_name}"
+    identity = f"{environment.hostname}_{uuid.UUID(int=environment.rng.getrandbits(128), version=4)}"
+
+    def say_who_leads(leader: str) -> None:
+        if leader == identity:
+            LOG.info("this process leads: it holds %s", lease)
+        elif leader:
+            LOG.info("%s is held by %s; waiting for it", lease, shortened(leader, LONGEST_NAME))
+        else:
+            LOG.info("%s is free", lease)
+
+    LOG.info("trying to acquire %s, as %s", lease, identity)
     return Election(
         client,
         namespace=settings.resource_namespace,
         name=settings.resource_name,
-        identity=f"{environment.hostname}_{uuid.UUID(int=environment.rng.getrandbits(128), version=4)}",
+        identity=identity,
         lease_duration=settings.lease_duration.seconds,
         renew_deadline=settings.renew_deadline.seconds,
         retry_period=settings.retry_period.seconds,
@@ -34,5 +49,6 @@ def candidate(
         rng=environment.rng,
         report=LOG.info,
         server_in_process=server_in_process,
+        on_leader=say_who_leads,
         on_event=lambda lease, note: recorder.record_election(lease, note, controller),
     )

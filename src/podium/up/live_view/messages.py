@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple, TextIO
 
 from podium.config.secrets import redacted
-from podium.kube.printable import printable, printable_lines
+from podium.kube.printable import printable, printable_lines, shortened
 
 MOST: Final = 100
 """Messages of each sort, trouble and others, that are kept."""
@@ -83,7 +83,7 @@ class MessageLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         whole = self.format(record)  # redacted and printable: the formatter sees to that
-        self._messages.add(whole, record.levelname.lower(), printable(redacted(record.getMessage())))
+        self._messages.add(whole, record.levelname.lower(), printable(redacted(shortened(record.getMessage()))))
 
 
 class PrintedLines:
