@@ -23,15 +23,18 @@ FACTS_PATH = Path(__file__).parents[2] / "src/podium/apiserver/schema/field_fact
 
 GROUP_VERSIONS = (
     "api/v1",
+    "apis/admissionregistration.k8s.io/v1",
     "apis/apiextensions.k8s.io/v1",
     "apis/apps/v1",
     "apis/authentication.k8s.io/v1",
     "apis/authorization.k8s.io/v1",
     "apis/autoscaling/v1",
+    "apis/autoscaling/v2",
     "apis/batch/v1",
     "apis/coordination.k8s.io/v1",
     "apis/discovery.k8s.io/v1",
     "apis/events.k8s.io/v1",
+    "apis/networking.k8s.io/v1",
     "apis/node.k8s.io/v1",
     "apis/policy/v1",
     "apis/rbac.authorization.k8s.io/v1",
@@ -167,6 +170,7 @@ def _go_packages() -> Iterator[tuple[str, Path]]:
     go_module = Path(__file__).parent / "kubernetes"
     for module, pattern in (
         ("k8s.io/api", "*/v1"),
+        ("k8s.io/api", "autoscaling/v2"),
         ("k8s.io/apimachinery", "pkg/apis/meta/v1"),
         ("k8s.io/apiextensions-apiserver", "pkg/apis/apiextensions/v1"),
     ):
@@ -192,7 +196,7 @@ def _spread(
         name, *options = tag.split(",")
         if name:
             pointer = go.startswith("*")
-            yield name, GoField(_printed(go), pointer, "omitempty" in options, "omitzero" in options, "")
+            yield name, GoField(_printed(go, package), pointer, "omitempty" in options, "omitzero" in options, "")
         elif "inline" in options:
             home = {"metav1": "meta/v1", "v1": "core/v1"}.get(go.rpartition(".")[0], package)
             struct = go.rpartition(".")[2]
@@ -201,13 +205,14 @@ def _spread(
                     yield inner, field._replace(embedded=".".join(filter(None, (struct, field.embedded))))
 
 
-def _printed(go: str) -> str:
+def _printed(go: str, package: str) -> str:
     """A Go type as encoding/json names it: no pointer in front, each name with its package's last word."""
     go = go.removeprefix("*").replace("[]byte", "[]uint8")
-    return re.sub(r"(?:\b(\w+)\.)?\b([A-Z]\w*)", lambda found: f"{_PACKAGES.get(found[1], found[1])}.{found[2]}", go)
+    names: dict[str | None, str] = {**_PACKAGES, None: package.rpartition("/")[2]}
+    return re.sub(r"(?:\b(\w+)\.)?\b([A-Z]\w*)", lambda found: f"{names.get(found[1], found[1])}.{found[2]}", go)
 
 
-_PACKAGES = {None: "v1", "metav1": "v1", "corev1": "v1", "apiv1": "v1"}
+_PACKAGES: dict[str | None, str] = {"metav1": "v1", "corev1": "v1", "apiv1": "v1"}
 
 
 def _compact(facts: object) -> str:

@@ -80,6 +80,7 @@ def _sources() -> Iterator[Path]:
     go_module = Path(__file__).parent / "kubernetes"
     for module, pattern in (
         ("k8s.io/api", "*/v1/generated.proto"),
+        ("k8s.io/api", "autoscaling/v2/generated.proto"),
         ("k8s.io/api", "scheduling/v1alpha2/generated.proto"),
         ("k8s.io/apimachinery", "pkg/**/generated.proto"),
         ("k8s.io/apiextensions-apiserver", "pkg/apis/apiextensions/v1/generated.proto"),

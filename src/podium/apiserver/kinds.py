@@ -235,6 +235,8 @@ BUILT_IN: Final[tuple[Kind, ...]] = (
     *(
         _inert("admissionregistration.k8s.io/v1", names, *parts, categories="api-extensions", cluster=True)
         for names, *parts in (
+            ("MutatingAdmissionPolicy mutatingadmissionpolicies",),
+            ("MutatingAdmissionPolicyBinding mutatingadmissionpolicybindings",),
             ("MutatingWebhookConfiguration mutatingwebhookconfigurations",),
             ("ValidatingAdmissionPolicy validatingadmissionpolicies", STATUS),
             ("ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings",),

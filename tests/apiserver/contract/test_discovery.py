@@ -7,22 +7,20 @@ from tests.apiserver.contract.session import Session
 
 # What the embedded API does not serve; docs/reference/embedded-api.md says so too.
 LEFT_OUT_GROUPS: Final = {
-    "admissionregistration.k8s.io",
     "apiregistration.k8s.io",
     "autoscaling",
     "certificates.k8s.io",
     "flowcontrol.apiserver.k8s.io",
-    "networking.k8s.io",
 }
 LEFT_OUT: Final = {
-    *("componentstatuses", "podtemplates", "nodes/proxy", "services/proxy", "serviceaccounts/token"),
+    *("componentstatuses", "nodes/proxy", "services/proxy", "serviceaccounts/token"),
     *("pods/attach", "pods/ephemeralcontainers", "pods/exec", "pods/log", "pods/portforward", "pods/proxy"),
-    *("cronjobs", "cronjobs/status"),
+    *("ipaddresses", "servicecidrs", "servicecidrs/status"),
 }
 GROUPS: Final = (
     *("apps", "batch", "policy", "events.k8s.io", "coordination.k8s.io", "scheduling.k8s.io", "storage.k8s.io"),
     *("rbac.authorization.k8s.io", "apiextensions.k8s.io", "node.k8s.io", "discovery.k8s.io", "resource.k8s.io"),
-    *("authentication.k8s.io", "authorization.k8s.io"),
+    *("authentication.k8s.io", "authorization.k8s.io", "networking.k8s.io", "admissionregistration.k8s.io"),
 )
 
 

@@ -17,6 +17,7 @@ from podium.apiserver.messages import ApiRequest, ApiResponse, Query, flag
 from podium.apiserver.presentation.discovery import Discovery, not_found_page
 from podium.apiserver.presentation.negotiation import negotiate
 from podium.apiserver.store.watcher import WatchRequest
+from podium.apiserver.writes.slow_checks import SlowCheck, Verdicts, known_verdicts
 
 _log = logging.getLogger(__name__)
 _encode = msgspec.json.Encoder().encode
@@ -30,9 +31,21 @@ class RequestHandler:
         self._discovery = Discovery(api.kinds, api.writable)
 
     def handle(self, request: ApiRequest) -> ApiResponse | WatchRequest:
-        """The answer to any request; never raises."""
+        """The answer to any request, however long its checks take; never raises."""
+        found = self.attempt(request, None)
+        assert not isinstance(found, SlowCheck)
+        return found
+
+    def attempt(self, request: ApiRequest, verdicts: Verdicts | None) -> ApiResponse | WatchRequest | SlowCheck:
+        """The answer, or a check that takes long: then nothing has changed, and the request is to be attempted again
+        with its verdict among `verdicts`."""
         try:
-            return self._discovery.answer(request) or _resource(self._api, request)
+            if found := self._discovery.answer(request):
+                return found
+            with known_verdicts(verdicts):
+                return _resource(self._api, request)
+        except SlowCheck as check:
+            return check
         except StatusError as error:
             return failure(error)
         except Exception as error:  # a mistake of ours is answered with 500, as Go's panics are

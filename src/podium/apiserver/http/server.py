@@ -22,6 +22,7 @@ from aiohttp import HttpVersion11, hdrs, web
 from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.errors import StatusError, too_large, too_slow
 from podium.apiserver.http.handler import RequestHandler, failure
+from podium.apiserver.http.slow_checker import SlowChecker
 from podium.apiserver.http.warnings import warning_headers
 from podium.apiserver.messages import ApiRequest, ApiResponse
 from podium.apiserver.store.watcher import Watcher, WatchRequest
@@ -81,6 +82,7 @@ class ApiServer:
         self._watchers: set[Watcher] = set()
         self._server: web.Server | None = None
         self._listener: Listener | None = None
+        self._checker = SlowChecker()
         self.port = port
 
     @property
@@ -107,8 +109,10 @@ class ApiServer:
             raise PortInUseError(f"nothing can listen on {self._host}:{self.port}: {_why(error)}") from None
         self._listener, self._server = listener, server
         self.port = listener.port
+        self._checker.start()
 
     async def stop(self) -> None:
+        self._checker.stop()
         for watcher in tuple(self._watchers):
             watcher.close()
         if self._listener is not None and self._server is not None:
@@ -139,16 +143,15 @@ class ApiServer:
 
     async def _answer(self, http: web.BaseRequest, body: bytes) -> web.StreamResponse:
         headers, method = http.headers, http.method
-        found = self._handler.handle(
-            ApiRequest(
-                method,
-                http.raw_path,
-                body,
-                headers.get(hdrs.CONTENT_TYPE, ""),
-                headers.get(hdrs.ACCEPT, ""),
-                headers.get(hdrs.USER_AGENT, ""),
-            )
+        request = ApiRequest(
+            method,
+            http.raw_path,
+            body,
+            headers.get(hdrs.CONTENT_TYPE, ""),
+            headers.get(hdrs.ACCEPT, ""),
+            headers.get(hdrs.USER_AGENT, ""),
         )
+        found = await self._checker.handled(self._handler, request)
         if isinstance(found, WatchRequest):
             return await self._watch(http, found)
         if method == "GET" and len(found.body) > GZIP_FROM:

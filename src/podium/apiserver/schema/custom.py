@@ -74,6 +74,7 @@ class CustomSchema:
         meta = struct_named(_OBJECT_META)
         assert meta is not None
         self._meta = meta
+        self._tree: tuple[RuleTree | None] | None = None
         self.root = FieldType(_with_object_fields(_for_fields(schema)))
 
     def take(self, obj: dict[str, Any], raw: bytes | None = None) -> list[str]:
@@ -132,9 +133,11 @@ class CustomSchema:
             return [*causes, _NOT_CHECKED]
         return [*causes, *self._rules.causes(new, old, before)[0]]
 
-    @cached_property
+    @property
     def _rules(self) -> RuleTree | None:
-        return rule_tree(self.openapi)
+        if self._tree is None:  # not cached_property, which has one lock for all threads
+            self._tree = (rule_tree(self.openapi),)
+        return self._tree[0]
 
     def _scale_problems(self, obj: dict[str, Any]) -> Iterator[Cause]:
         """The number of replicas must be one, where the kind can be scaled."""

@@ -20,6 +20,7 @@ from podium.apiserver.schema.rules.correlation import Correlated
 from podium.kube.json_object import JsonObject
 from podium.kube.quantity import QuantityError, parse
 from podium.kube.re2 import CostError, compile_pattern
+from podium.kube.time_limit import look_at_the_time
 
 Causes = Iterator[Cause]
 
@@ -34,6 +35,7 @@ def problems_of(value: Any, schema: JsonObject, path: str, before: Correlated | 
 
 
 def _problems(value: Any, schema: JsonObject, path: str, before: Correlated | None) -> Causes:
+    look_at_the_time()
     if value is None and schema.get("nullable"):
         yield from _enum(value, schema, path)
         return

@@ -22,6 +22,7 @@ from podium.kube.cel.values import (
     size_of,
 )
 from podium.kube.cel.words import words
+from podium.kube.time_limit import look_at_the_time
 
 INTERRUPTED: Final = "operation interrupted"
 ROUNDS_BETWEEN_LOOKS: Final = 100
@@ -80,6 +81,7 @@ class Meter:
     def look_at_the_time(self) -> None:
         """End the loop where the time is over. That is an error that `||` can absorb, so every round of every other
         loop looks from then on: all of them end."""
+        look_at_the_time()
         if self.interrupted or (self.expired is not None and self.expired()):
             self.interrupted = True
             self.rounds = 1

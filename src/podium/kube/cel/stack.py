@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextvars import copy_context
 from threading import Thread
 from typing import ParamSpec, TypeVar
 
@@ -37,7 +38,7 @@ def on_fresh_stack(work: Callable[_P, _T], *args: _P.args, **keywords: _P.kwargs
         except BaseException as error:  # whatever the work raises is raised again where it is waited for
             errors.append(error)
 
-    thread = Thread(target=run, name="deep", daemon=True)
+    thread = Thread(target=copy_context().run, args=(run,), name="deep", daemon=True)
     thread.start()
     thread.join()
     if errors:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from podium.kube.cel.conversions import to_duration, to_timestamp
 from podium.kube.cel.field_names import escaped, unescaped
@@ -18,21 +18,29 @@ from podium.kube.cel.metering import TOO_COSTLY, CancelledError
 from podium.kube.cel.schema_types import Schema, with_object_fields
 from podium.kube.cel.values import MISSING, CelError, MapValue, no_overload
 from podium.kube.json_equality import same_json
+from podium.kube.time_limit import look_at_the_time
 
 _GO_TYPES = {bool: "bool", int: "int64", float: "float64", str: "string", dict: "map[string]interface {}"}
+
+
+_LOOK_EVERY: Final = 10_000
 
 
 class Work:
     """How many elements may still be compared. Costs do not count what is below the first level of a list or
     map; this ends what would take too long all the same."""
 
-    __slots__ = ("left",)
+    __slots__ = ("_look_at", "left")
 
     def __init__(self, left: int) -> None:
         self.left = left
+        self._look_at = left - _LOOK_EVERY
 
     def spend(self, elements: int) -> None:
         self.left -= elements
+        if self.left < self._look_at:
+            self._look_at = self.left - _LOOK_EVERY
+            look_at_the_time()
         if self.left < 0:
             raise CancelledError(TOO_COSTLY)
 

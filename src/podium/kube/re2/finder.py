@@ -13,8 +13,11 @@ from podium.kube.re2 import characters
 from podium.kube.re2.characters import Ranges
 from podium.kube.re2.matcher import MAX_INSTRUCTIONS, MAX_WORK, CostError
 from podium.kube.re2.syntax import Alternation, Assertion, Characters, Concatenation, Node, PatternError, Repeat, parse
+from podium.kube.time_limit import look_at_the_time
 
 _LINE_END: Final = "\n"
+_LOOK_EVERY: Final = 1000
+"""After so many characters it is looked at whether the time is over."""
 
 
 class _Instruction(NamedTuple):
@@ -43,6 +46,8 @@ class Finder:
         ways: list[tuple[int, int]] = []
         work = 0
         for at in range(begin, len(text) + 1):
+            if at % _LOOK_EVERY == 0:
+                look_at_the_time()
             if found is None:
                 ways.append((self._start, at))
             if not ways:

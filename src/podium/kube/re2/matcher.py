@@ -10,17 +10,21 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import lru_cache
+from threading import Lock
 from typing import Final, NamedTuple
 
 from podium.kube.re2 import characters
 from podium.kube.re2.characters import Ranges
 from podium.kube.re2.syntax import Alternation, Assertion, Characters, Concatenation, Node, PatternError, parse
+from podium.kube.time_limit import look_at_the_time
 
 MAX_INSTRUCTIONS: Final = 10_000
 MAX_STATES: Final = 1_000
 MAX_CLASSES: Final = 100
 MAX_WORK: Final = 2_000_000
 """Instructions looked at in one search beyond what is remembered: a second or two."""
+_LOOK_EVERY: Final = 10_000
+"""After so much work it is looked at whether the time is over."""
 _LINE_END: Final = 10
 _END: Final = -1
 
@@ -73,11 +77,21 @@ class Pattern:
         self._boundaries = self._class_boundaries()
         self._first = _State(frozenset({self._start}), True, False, False)
         self._taking_of: dict[int, dict[int, int]] = {}
+        self._free = Lock()
+        """Held while a thread searches: what is found out on the way is remembered."""
         self._forget()
 
     def search(self, text: str) -> bool:
         """Whether the pattern matches somewhere in the text; CostError where that takes too long to find out."""
-        work = 0
+        if not self._free.acquire(blocking=False):  # another thread searches with it
+            return Pattern(self.pattern).search(text)
+        try:
+            return self._search(text)
+        finally:
+            self._free.release()
+
+    def _search(self, text: str) -> bool:
+        work = looked_at = 0
         number, following = 0, self._following
         class_of = self._class_of
         for character in text:
@@ -89,6 +103,9 @@ class Pattern:
                 found, cost = self._step(number, kind)
                 following = self._following
                 work += cost
+                if work - looked_at > _LOOK_EVERY:
+                    looked_at = work
+                    look_at_the_time()
                 if work > MAX_WORK:
                     raise CostError(
                         f"the pattern {self.pattern[:100]!r} takes too long to match {len(text)} characters"

@@ -17,6 +17,7 @@ from podium.kube.cel.evaluation import Program, ProgramError
 from podium.kube.cel.schema_types import MAX_REQUEST, DeclaredType, rule_environment, sizes_of
 from podium.kube.cel.types import CelType
 from podium.kube.json_object import JsonObject
+from podium.kube.time_limit import look_at_the_time
 
 MAX_CALL_COST: Final = 1_000_000
 """The most that one evaluation may cost."""
@@ -76,6 +77,7 @@ def max_cardinality(declared: DeclaredType) -> int:
 
 
 def _compiled(rule: JsonObject, schema: JsonObject, declared: DeclaredType, environment: Environment) -> CompiledRule:
+    look_at_the_time()
     found = CompiledRule(rule)
     if not rule.get("rule", "").strip():
         return found

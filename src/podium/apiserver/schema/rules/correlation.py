@@ -7,8 +7,7 @@ a list counts as changed or unchanged as a whole.
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from podium.kube.cel.schema_types import Schema
 from podium.kube.json_equality import same_json
@@ -24,6 +23,9 @@ class Correlated:
         self.old = old
         self._schema = schema
         self._children: dict[str | int, Correlated] = {}
+        # Not cached_property, which has one lock for all threads.
+        self._entries: dict[object, Any] | Literal[False] | None = False
+        self._unchanged: bool | None = None
 
     def key(self, name: str) -> Correlated | None:
         """The part under a name, where it was there before and the schema knows it."""
@@ -58,13 +60,20 @@ class Correlated:
         child = self._children[at] = Correlated(self.value[at], before, items)
         return child
 
-    @cached_property
+    @property
     def _old_entries(self) -> dict[object, Any] | None:
-        return old_entries(self.old, self._schema)
+        if self._entries is False:
+            self._entries = old_entries(self.old, self._schema)
+        return self._entries
 
-    @cached_property
+    @property
     def unchanged(self) -> bool:
         """Whether the part is what it was before, as far as the schema knows it."""
+        if self._unchanged is None:
+            self._unchanged = self._is_unchanged()
+        return self._unchanged
+
+    def _is_unchanged(self) -> bool:
         value, old = self.value, self.old
         if isinstance(value, list) and isinstance(old, list):
             if len(value) != len(old):

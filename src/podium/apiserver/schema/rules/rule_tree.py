@@ -22,6 +22,7 @@ from podium.kube.cel.schema_types import DeclaredType, Schema, declare, with_obj
 from podium.kube.cel.structured_values import Work, structured, without_schema
 from podium.kube.cel.values import NONE, CelError, some
 from podium.kube.json_object import JsonObject
+from podium.kube.time_limit import look_at_the_time
 
 BUDGET: Final = 10_000_000
 """The most that all rules may cost for one object."""
@@ -189,6 +190,7 @@ class _Run:
         values: _Values,
         ratchet: _Ratchet,
     ) -> None:
+        look_at_the_time()
         path, kind = place
         outcome, cost = program.cost([values.own, values.seen])
         if cost > self.budget:

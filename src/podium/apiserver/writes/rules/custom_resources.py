@@ -1,12 +1,13 @@
 """Prepares and validates CustomResourceDefinitions and the objects of the kinds that they define."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from podium.apiserver.schema.custom import CustomKind
 from podium.apiserver.schema.definitions import definition_causes, definition_update_causes
 from podium.apiserver.writes.context import WriteContext
 from podium.apiserver.writes.rules.rule import KindRules
+from podium.apiserver.writes.slow_checks import checked
 from podium.kube.json_object import JsonObject
 
 
@@ -27,9 +28,9 @@ def _next_definition(new: JsonObject, old: JsonObject, context: WriteContext) ->
 DEFINITION_RULES: Final = KindRules(
     prepare_for_create=_new_definition,
     prepare_for_update=_next_definition,
-    validate=definition_causes,
-    validate_update=definition_update_causes,
-    validate_status=definition_update_causes,
+    validate=partial(checked, definition_causes),
+    validate_update=partial(checked, definition_update_causes),
+    validate_status=partial(checked, definition_update_causes),
     generation=True,
     update_needs_version=True,
 )
@@ -39,9 +40,9 @@ DEFINITION_RULES: Final = KindRules(
 def rules_of_custom(kind: CustomKind) -> KindRules:
     """The rules of a custom kind are its schema's."""
     return KindRules(
-        validate=kind.schema.validate,
-        validate_update=kind.schema.validate_update,
-        validate_status=kind.schema.validate_status,
+        validate=partial(checked, kind.schema.validate),
+        validate_update=partial(checked, kind.schema.validate_update),
+        validate_status=partial(checked, kind.schema.validate_status),
         generation=True,
         update_needs_version=True,
     )
