@@ -85,6 +85,11 @@ def test_a_circle_keeps_the_order_in_which_workloads_are_written_and_is_reported
     assert order(result) == {"b": 1, "a": 2, "c": 3}
     assert result.problem is not None
     assert result.problem.note.startswith("workloads depend on each other in a circle (b → a → b)")
+    assert result.status is not None
+    assert result.status["message"] == result.problem.note
+    mended = reconcile(app_group([workload("b", "a"), workload("a")], status=result.status)).status
+    assert mended is not None
+    assert mended["message"] is None
 
 
 def test_an_unknown_algorithm_is_reported() -> None:
@@ -106,7 +111,7 @@ def test_an_unknown_algorithm_is_reported() -> None:
 )
 def test_a_group_that_cannot_be_read_keeps_its_order_and_is_reported(workloads: Any, why: str) -> None:
     result = reconcile(app_group(workloads, status={"topologyOrder": []}), "Running")
-    assert result.status == {"runningWorkloads": 1}
     assert result.problem is not None
+    assert result.status == {"runningWorkloads": 1, "message": result.problem.note}
     assert why in result.problem.note
     assert result.problem.type == "Warning"

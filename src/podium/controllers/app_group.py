@@ -2,7 +2,7 @@
 
 The order is that of `spec.topologySortingAlgorithm` over what workloads depend on; TopologicalSort reads it. Workloads
 that neither depend on others nor are depended on have no place in it. Where workloads depend on each other in a circle
-there is no such order: then it is that of `spec.workloads`, and an event says so.
+there is no such order: then it is that of `spec.workloads`, and `status.message` and an event name the circle.
 
 Differs from scheduler-plugins: workloads are found by their name, so that a selector that is not the name does not undo
 the order; the order follows the spec at once, not after 24 hours.
@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from podium.client import ApiResource
-from podium.controllers.controller import EventNote, ReconcileResult, Related, RelatedCollection, invalid
+from podium.controllers.controller import ReconcileResult, Related, RelatedCollection, invalid
 from podium.controllers.topological_order import ALGORITHMS, CycleError, sort
 from podium.framework.clock import Clock
 from podium.kube import Pod
@@ -26,6 +26,7 @@ from podium.placement.app_group import APP_GROUP_LABEL
 
 RECOMPUTED_AFTER: Final = 24 * 3600.0
 """Seconds after which `topologyCalculationTime` is written again."""
+_REMEMBERED: Final = 1000
 
 
 class WorkloadReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -128,16 +129,17 @@ class AppGroupController:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._orders: dict[tuple[str, int], tuple[list[JsonObject] | None, str]] = {}
 
     def reconcile(self, item: JsonObject, related: Related) -> ReconcileResult:
         before: dict[str, Any] = item.get("status") or {}
         running = sum(pod.status.phase == "Running" for pod in related["pods"])
         status: JsonObject = {} if before.get("runningWorkloads") == running else {"runningWorkloads": running}
-        stated: EventNote | None = None
-        try:
-            order, problem = topology_order(read_workloads(item))
-        except ValueError as error:
-            stated = invalid(f"{error}; the order of its workloads stays as it is")
+        order, problem = self._order(item)
+        if before.get("message", "") != problem:
+            status["message"] = problem or None
+        stated = invalid(problem) if problem else None
+        if order is None:
             return ReconcileResult(status=status or None, problem=stated)
         now = self._clock.now()
         computed = before.get("topologyCalculationTime")
@@ -145,6 +147,21 @@ class AppGroupController:
         if order != before.get("topologyOrder", []) or age >= RECOMPUTED_AFTER:
             status |= {"topologyOrder": order, "topologyCalculationTime": format_time(now)}
             age = 0.0
-        return ReconcileResult(
-            status=status or None, problem=invalid(problem) if problem else None, due=RECOMPUTED_AFTER - age
-        )
+        return ReconcileResult(status=status or None, problem=stated, due=RECOMPUTED_AFTER - age)
+
+    def _order(self, item: JsonObject) -> tuple[list[JsonObject] | None, str]:
+        """The order of the workloads, None where they cannot be read, and what is wrong with them. It is computed once
+        for each spec: an AppGroup with thousands of workloads is looked at whenever one of its pods changes."""
+        metadata = item["metadata"]
+        key = (metadata.get("uid", ""), metadata.get("generation", 0))
+        found = self._orders.get(key)
+        if found is None:
+            try:
+                found = topology_order(read_workloads(item))
+            except ValueError as error:
+                found = None, f"{error}; the order of its workloads stays as it is"
+            if len(self._orders) >= _REMEMBERED:
+                self._orders.clear()
+            if all(key):
+                self._orders[key] = found
+        return found

@@ -61,6 +61,8 @@ NAMED: Final = 3
 LABELS: Final = (REGION, SEGMENT, ZONE)
 
 TopologyKey = tuple[str, str, str]
+Place = tuple[str, str]
+"""A region and a zone."""
 
 
 class _Cost(msgspec.Struct, frozen=True):
@@ -104,35 +106,37 @@ def bandwidth_in_use(
 ) -> dict[Pair, str]:
     """What pods of AppGroups need between zones of a region, and between regions, by origin and destination."""
     location = {each.name: each for each in locations}
-    pods_at: dict[tuple[str, str], Counter[tuple[str, str, str]]] = {}
+    pods_at: dict[tuple[str, str], dict[str, Counter[Place]]] = {}
     for pod in pods:
         at, labels = location.get(pod.spec.node_name), pod.metadata.labels
         if at is not None and (at.region or at.zone) and not pod.finished:
-            group = pods_at.setdefault((pod.namespace, labels.get(APP_GROUP_LABEL, "")), Counter())
-            group[labels.get(WORKLOAD_LABEL, ""), at.region, at.zone] += 1
+            group = pods_at.setdefault((pod.namespace, labels.get(APP_GROUP_LABEL, "")), {})
+            group.setdefault(labels.get(WORKLOAD_LABEL, ""), Counter())[at.region, at.zone] += 1
     used: Counter[Pair] = Counter()
     for item in groups:
-        found = pods_at.get((item["metadata"].get("namespace", ""), item["metadata"]["name"]), Counter())
+        found = pods_at.get((item["metadata"].get("namespace", ""), item["metadata"]["name"]), {})
         try:
             workloads = read_workloads(item).workloads if found else ()
         except ValueError:
             continue  # its own controller says what is wrong with it
+        needed: Counter[Pair] = Counter()
         for each in workloads:
             for dependency in each.dependencies:
-                for pair, count in _pairs(found, each.workload.selector, dependency.workload.selector):
-                    used[pair] += count * parse(dependency.min_bandwidth)
+                ends = each.workload.selector, dependency.workload.selector
+                if ends[0] in found and ends[1] in found:
+                    needed[ends] += parse(dependency.min_bandwidth)
+        for (origin, destination), amount in needed.items():
+            for pair, count in _pairs(found[origin], found[destination]):
+                used[pair] += count * amount
     return {pair: format_nano(amount, binary=True) for pair, amount in used.items() if amount}
 
 
-def _pairs(found: Counter[tuple[str, str, str]], origin: str, destination: str) -> Iterable[tuple[Pair, int]]:
+def _pairs(origins: Counter[Place], destinations: Counter[Place]) -> Iterable[tuple[Pair, int]]:
     """The labels that pods of two workloads talk across, and how many pairs of pods do."""
-    for (selector, region, zone), count in found.items():
-        if selector != origin:
-            continue
-        for (other, other_region, other_zone), others in found.items():
-            if other != destination or (region, zone) == (other_region, other_zone):
-                continue
-            yield ((zone, other_zone) if region == other_region else (region, other_region)), count * others
+    for (region, zone), count in origins.items():
+        for (other_region, other_zone), others in destinations.items():
+            if (region, zone) != (other_region, other_zone):
+                yield ((zone, other_zone) if region == other_region else (region, other_region)), count * others
 
 
 class NetworkTopologyController:

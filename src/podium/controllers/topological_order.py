@@ -17,6 +17,9 @@ from typing import Final
 
 Graph = Mapping[str, Sequence[str]]
 
+SHOWN: Final = 8
+"""The most workloads of a circle that are named."""
+
 
 class CycleError(ValueError):
     """Workloads that depend on each other in a circle: no order has each before those it depends on."""
@@ -101,13 +104,26 @@ def sort(graph: Graph, algorithm: str) -> list[str]:
 
 
 def _circle(graph: Graph) -> str:
-    """One circle of the graph, in words."""
-    left = dict(graph)
-    while ends := [name for name, below in left.items() if not any(each in left for each in below)]:
-        for name in ends:
-            del left[name]
-    name = next(iter(left))
-    path = [name]
-    while (name := next(each for each in graph[name] if each in left)) not in path:
-        path.append(name)
-    return " → ".join([*path[path.index(name) :], name])
+    """One circle of the graph, in words; of a long one, its ends."""
+    above: dict[str, list[str]] = {name: [] for name in graph}
+    for name, dependencies in graph.items():
+        for each in dependencies:
+            above[each].append(name)
+    waiting_for = {name: len(dependencies) for name, dependencies in graph.items()}
+    ends = [name for name, count in waiting_for.items() if not count]
+    while ends:  # what is on no circle, and leads to none
+        name = ends.pop()
+        del waiting_for[name]
+        for each in above[name]:
+            waiting_for[each] -= 1
+            if not waiting_for[each]:
+                ends.append(each)
+    name = next(iter(waiting_for))
+    path: dict[str, None] = {}
+    while name not in path:
+        path[name] = None
+        name = next(each for each in graph[name] if each in waiting_for)
+    circle = [*list(path)[list(path).index(name) :], name]
+    if len(circle) > SHOWN:
+        circle = [*circle[: SHOWN - 2], f"… {len(circle) - SHOWN + 1} more", name]
+    return " → ".join(circle)
