@@ -7,7 +7,7 @@ from podium.kube import Node, ObjectMeta, OwnerReference, Pod, PodSpec, PodStatu
 from podium.kube.custom_object import CUSTOM_KINDS
 from podium.kube.decode import KINDS, decode_json
 from podium.kube.meta import format_time
-from podium.kube.storage import PersistentVolume, PersistentVolumeClaim
+from podium.kube.storage import PersistentVolume, PersistentVolumeClaim, default_class
 
 
 def test_an_empty_pod_has_the_defaults_of_the_api() -> None:
@@ -91,10 +91,30 @@ def test_the_old_class_annotation_wins_over_the_field(type_: type[PersistentVolu
     assert decode_json(type_, b"{}").storage_class_name == ""
 
 
-def test_a_storage_class_is_default_by_annotation() -> None:
-    annotations = {"storageclass.kubernetes.io/is-default-class": "true"}
-    assert StorageClass(metadata=ObjectMeta(annotations=annotations)).is_default
-    assert not StorageClass().is_default
+@pytest.mark.parametrize(
+    ("classes", "expected"),
+    [
+        ([], None),
+        ([("a", "", 1)], None),
+        ([("a", "storageclass.kubernetes.io", 1)], "a"),
+        ([("a", "storageclass.beta.kubernetes.io", 1), ("b", "storageclass.kubernetes.io", 0)], "a"),
+        ([("b", "storageclass.kubernetes.io", 1), ("a", "storageclass.beta.kubernetes.io", 1), ("c", "", 2)], "a"),
+    ],
+)
+def test_of_several_default_classes_the_newest_counts_then_the_first_by_name(
+    classes: list[tuple[str, str, int]], expected: str | None
+) -> None:
+    found = default_class(
+        StorageClass(
+            metadata=ObjectMeta(
+                name=name,
+                annotations={f"{domain}/is-default-class": "true"} if domain else {},
+                creation_timestamp=format_time(age),
+            )
+        )
+        for name, domain, age in classes
+    )
+    assert (found and found.name) == expected
 
 
 def test_times_are_epoch_seconds() -> None:

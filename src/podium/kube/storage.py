@@ -1,5 +1,7 @@
 """Types storage that outlives pods: persistent volumes, the claims bound to them, classes, what CSI drivers report."""
 
+from collections.abc import Iterable, Mapping
+
 from msgspec import field
 
 from podium.kube.affinity import NodeSelector
@@ -137,10 +139,18 @@ class StorageClass(ClusterObject, frozen=True, kw_only=True):
     volume_binding_mode: str | None = None
     allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
 
-    @property
-    def is_default(self) -> bool:
-        annotations = self.metadata.annotations
-        return "true" in (annotations.get(DEFAULT_CLASS_ANNOTATION), annotations.get(BETA_DEFAULT_CLASS_ANNOTATION))
+
+def is_default_class(annotations: Mapping[str, str]) -> bool:
+    """Whether a StorageClass with these annotations is a default one."""
+    return "true" in (annotations.get(DEFAULT_CLASS_ANNOTATION), annotations.get(BETA_DEFAULT_CLASS_ANNOTATION))
+
+
+def default_class(classes: Iterable[StorageClass]) -> StorageClass | None:
+    """The class of claims that name none: the newest of the default ones, of equally old ones the first by name."""
+    defaults = [each for each in classes if is_default_class(each.metadata.annotations)]
+    newest = max((each.metadata.creation_timestamp or "" for each in defaults), default="")
+    as_new = (each for each in defaults if (each.metadata.creation_timestamp or "") == newest)
+    return min(as_new, key=lambda each: each.name, default=None)
 
 
 class VolumeNodeResources(Model, frozen=True, kw_only=True):

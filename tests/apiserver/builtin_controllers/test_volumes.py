@@ -64,6 +64,28 @@ def test_a_claim_gets_the_smallest_volume_that_fits() -> None:
     in_embedded_cluster(story)
 
 
+def test_a_claim_from_before_gets_the_default_class_that_a_new_one_gets() -> None:
+    async def story(cluster: Embedded) -> None:
+        for name, annotations in (("before", {}), ("old", {"volume.beta.kubernetes.io/storage-class": "other"})):
+            made = claim(name)
+            del made["spec"]["storageClassName"]
+            made["metadata"]["annotations"] = annotations
+            cluster.create(made)
+        for name in ("b", "a"):
+            made = storage_class(name, "Immediate")
+            made["metadata"]["annotations"] = {"storageclass.beta.kubernetes.io/is-default-class": "true"}
+            cluster.create(made)
+        after = claim("after")
+        del after["spec"]["storageClassName"]
+        cluster.create(after)
+        await cluster.until(lambda: bound_to(cluster, "before") and bound_to(cluster, "after"))
+        claims = {each["metadata"]["name"]: each["spec"] for each in cluster.list("PersistentVolumeClaim")}
+        assert claims["before"]["storageClassName"] == claims["after"]["storageClassName"] == "a"
+        assert "storageClassName" not in claims["old"]
+
+    in_embedded_cluster(story)
+
+
 def test_a_volume_is_released_with_its_claim_and_kept_unless_it_was_made_here() -> None:
     async def story(cluster: Embedded) -> None:
         cluster.create(storage_class("local", "Immediate", default=True))

@@ -11,15 +11,16 @@ from podium.apiserver.builtin_controllers.context import ControllerContext, key_
 from podium.apiserver.builtin_controllers.ownership import selector_of
 from podium.apiserver.builtin_controllers.pods import Key
 from podium.apiserver.store.collection import ObjectChange
+from podium.kube.decode import decode_json
 from podium.kube.json_object import JsonObject
 from podium.kube.quantity import parse
+from podium.kube.storage import BETA_CLASS_ANNOTATION, StorageClass, default_class
 
 PROVISIONER = "podium.dev/local"
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
-DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 
 
 class Volumes:
@@ -88,14 +89,15 @@ class Volumes:
 
     def _classed(self, claim: JsonObject) -> tuple[JsonObject, JsonObject | None]:
         """The claim and its class; one that says nothing gets the default class, once there is one."""
-        name = claim["spec"].get("storageClassName")
+        annotations = claim["metadata"].get("annotations") or {}
+        name = annotations.get(BETA_CLASS_ANNOTATION, claim["spec"].get("storageClassName"))
         if name is None:
-            found = [each for each in self._context.list("StorageClass") if _is_default(each)]
-            if not found:
+            classes = self._context.api.store.items(self._context.kind("StorageClass"))
+            found = default_class(decode_json(StorageClass, each.raw) for each in classes)
+            if found is None:
                 return claim, None
-            newest = max(found, key=lambda each: (each["metadata"]["creationTimestamp"], each["metadata"]["name"]))
-            claim["spec"]["storageClassName"] = newest["metadata"]["name"]
-            return self._context.update("PersistentVolumeClaim", claim), newest
+            name = claim["spec"]["storageClassName"] = found.name
+            claim = self._context.update("PersistentVolumeClaim", claim)
         return claim, self._context.get("StorageClass", "", name) if name else None
 
     def _bind(self, claim: JsonObject, volume: JsonObject) -> None:
@@ -231,7 +233,3 @@ def best_volume(claim: JsonObject, volumes: list[JsonObject]) -> JsonObject | No
     return min(
         fitting, key=lambda each: (parse(each["spec"]["capacity"]["storage"]), each["metadata"]["name"]), default=None
     )
-
-
-def _is_default(storage_class: JsonObject) -> bool:
-    return (storage_class["metadata"].get("annotations") or {}).get(DEFAULT_CLASS) == "true"

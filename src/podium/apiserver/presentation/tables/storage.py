@@ -17,6 +17,7 @@ from podium.apiserver.presentation.tables.columns import (
 )
 from podium.apiserver.presentation.tables.formats import NONE, UNSET, age, quantity
 from podium.kube.json_object import JsonObject
+from podium.kube.storage import BETA_CLASS_ANNOTATION, is_default_class
 
 _CLASS: Final = TableColumn("StorageClass", "The class of storage.")
 _ATTRIBUTES: Final = TableColumn("VolumeAttributesClass", "The class of volume attributes.")
@@ -79,11 +80,6 @@ _SHORT_MODES: Final = (
     ("ReadWriteMany", "RWX"),
     ("ReadWriteOncePod", "RWOP"),
 )
-_OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
-_DEFAULT_CLASS: Final = (
-    "storageclass.kubernetes.io/is-default-class",
-    "storageclass.beta.kubernetes.io/is-default-class",
-)
 
 
 def _volume(obj: JsonObject, now: datetime) -> Cells:
@@ -131,7 +127,7 @@ def _modes(modes: Iterable[str] | None) -> str:
 
 def _class(obj: JsonObject) -> str:
     annotations = obj["metadata"].get("annotations") or {}
-    return str(annotations.get(_OLD_CLASS, (obj.get("spec") or {}).get("storageClassName") or ""))
+    return str(annotations.get(BETA_CLASS_ANNOTATION, (obj.get("spec") or {}).get("storageClassName") or ""))
 
 
 def _given(spec: JsonObject, field: str) -> Any:
@@ -140,7 +136,7 @@ def _given(spec: JsonObject, field: str) -> Any:
 
 def _storage_class(obj: JsonObject, now: datetime) -> Cells:
     annotations = obj["metadata"].get("annotations") or {}
-    default = any(annotations.get(key) == "true" for key in _DEFAULT_CLASS)
+    default = is_default_class(annotations)
     return [
         obj["metadata"]["name"] + " (default)" * default,
         obj.get("provisioner", ""),

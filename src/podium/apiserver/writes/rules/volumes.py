@@ -1,6 +1,6 @@
 """Prepares volumes and claims: both begin as Pending, and a claim that names no class gets the default one.
 
-Of several default classes the newest counts, of equally old ones the first by name. A claim that says "" wants none.
+A claim that says "" wants none.
 """
 
 from typing import Final
@@ -8,26 +8,20 @@ from typing import Final
 from podium.apiserver.kinds import built_in
 from podium.apiserver.writes.context import WriteContext
 from podium.apiserver.writes.rules.rule import KindRules
+from podium.kube.decode import decode_json
 from podium.kube.json_object import JsonObject
+from podium.kube.storage import BETA_CLASS_ANNOTATION, StorageClass, default_class
 
 STORAGE_CLASS: Final = built_in("storage.k8s.io/v1", "StorageClass")
-_DEFAULT: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
-_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 
 
 def _admit_claim(claim: JsonObject, context: WriteContext) -> None:
     spec = claim.setdefault("spec", {})
-    if "storageClassName" in spec or _CLASS_ANNOTATION in (claim["metadata"].get("annotations") or {}):
+    if "storageClassName" in spec or BETA_CLASS_ANNOTATION in (claim["metadata"].get("annotations") or {}):
         return
-    defaults = []
-    for stored in context.store.items(STORAGE_CLASS):
-        metadata = stored.decode()["metadata"]
-        annotations = metadata.get("annotations") or {}
-        if any(annotations.get(name) == "true" for name in _DEFAULT):
-            defaults.append((metadata["creationTimestamp"], metadata["name"]))
-    if defaults:
-        newest = max(created for created, _ in defaults)
-        spec["storageClassName"] = min(name for created, name in defaults if created == newest)
+    found = default_class(decode_json(StorageClass, stored.raw) for stored in context.store.items(STORAGE_CLASS))
+    if found is not None:
+        spec["storageClassName"] = found.name
 
 
 def _prepare_volume(obj: JsonObject, context: WriteContext) -> None:
