@@ -67,7 +67,7 @@ class EmbeddedServer:
             self.client.close()
         if self._process is not None:
             self._process.send_signal(signal.SIGTERM)
-            self._process.wait(10)
+            self._process.wait(60)
             if self._process.stdout is not None:
                 self._process.stdout.close()
             self._process = None

@@ -1,4 +1,4 @@
-"""Both servers, once for the whole suite: the real kube-apiserver and the embedded one."""
+"""The servers of the suite, once for all of it: the embedded API, alone and beside the real kube-apiserver."""
 
 from collections.abc import Iterator
 
@@ -10,8 +10,12 @@ from tests.apiserver.server import EmbeddedServer
 from tests.testbed import ControlPlane
 
 
-@pytest.fixture(scope="session")
-def servers(testbed_programs: None) -> Iterator[Servers]:
-    with ControlPlane(priority_admission=True) as plane, EmbeddedServer() as embedded:
-        real = Server(plane.server, token=plane.token, ca_path=plane.ca_path)
-        yield Servers(real, Server(embedded.server))
+@pytest.fixture(scope="session", params=["recorded", pytest.param("real", marks=pytest.mark.testbed)])
+def servers(request: pytest.FixtureRequest) -> Iterator[Servers]:
+    with EmbeddedServer() as embedded:
+        if request.param == "recorded":
+            yield Servers(None, Server(embedded.server))
+            return
+        request.getfixturevalue("testbed_programs")
+        with ControlPlane(priority_admission=True) as plane:
+            yield Servers(Server(plane.server, token=plane.token, ca_path=plane.ca_path), Server(embedded.server))
