@@ -1,6 +1,7 @@
 """Fixtures that give tests a real Kubernetes control plane, and the line that says when they could not.
 
-A control plane takes three seconds to start, so tests share one for the session and begin by emptying it.
+A control plane takes three seconds to start, so tests share one for the session and begin by emptying it. What uses a
+program built with Go is marked: `make test` leaves it out, `make integration` runs nothing else.
 """
 
 from collections.abc import Iterator
@@ -9,21 +10,32 @@ import pytest
 from hypothesis import settings
 
 from podium.engine.answer_cache.errors import UnexpectedErrors
+from tests.effort import examples
 from tests.testbed import ControlPlane, TestbedUnavailable
 from tests.testbed.availability import SKIP_PREFIX, skip_or_fail
 from tests.testbed.build import CHARTS, CONTROL_PLANE, MEASURED_LOAD, programs
 
-settings.register_profile("podium", deadline=None)  # how long an example takes says how busy the machine is
+settings.register_profile(
+    "podium", deadline=None, max_examples=examples(100)
+)  # how long an example takes says how busy the machine is
 settings.load_profile("podium")
 
 UnexpectedErrors.strict = True  # a mistake in the answer cache fails the test instead of becoming slowness
 
 
+BUILT = ("testbed_programs", "helm_program", "prometheus_programs")
+"""Fixtures that need programs built with Go, in the order in which `make integration` has them ready."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what uses the test bed, so that `-m "not testbed"` leaves it out and nobody has to remember to."""
+    """Marks what uses the test bed, so that `-m "not testbed"` leaves it out; what is built last comes last."""
+    ready = {}
     for item in items:
-        if "testbed_programs" in getattr(item, "fixturenames", ()):
+        needs = [BUILT.index(name) for name in getattr(item, "fixturenames", ()) if name in BUILT]
+        ready[item] = max(needs, default=0)
+        if needs:
             item.add_marker("testbed")
+    items.sort(key=ready.__getitem__)
 
 
 @pytest.fixture(scope="session")

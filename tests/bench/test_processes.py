@@ -57,6 +57,7 @@ def test_a_child_that_fails_says_why() -> None:
         measure(WorkloadRequest("No/such", {}))
 
 
+@pytest.mark.long
 def test_json_for_programs_and_comparison_with_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     podium("bench", "scheduler-perf", "--workload", "SchedulingBasic/*_10000Pods", "--nodes", "10", "--json")
     text = capsys.readouterr().out
@@ -69,6 +70,7 @@ def test_json_for_programs_and_comparison_with_it(tmp_path: Path, capsys: pytest
     assert "pods_per_s" in shown
 
 
+@pytest.mark.long
 def test_growth_measures_every_case_at_every_size(capsys: pytest.CaptureFixture[str]) -> None:
     podium("bench", "growth", "--nodes", "5", "--nodes", "10", "--pods", "5", "--json")
     found = msgspec.json.decode(capsys.readouterr().out)["workloads"]
@@ -76,6 +78,7 @@ def test_growth_measures_every_case_at_every_size(capsys: pytest.CaptureFixture[
     assert all([point["nodes"] for point in each["points"]] == [5, 10] for each in found)
 
 
+@pytest.mark.long
 def test_workloads_in_turns_are_the_same_workloads() -> None:
     small, large = (request_for(BASIC.at(20).with_sizes({"measured": pods})) for pods in (150, 420))
     found = measure_in_turns([small, large])
@@ -96,6 +99,7 @@ def test_waiting_for_a_turn_is_not_part_of_what_a_workload_took() -> None:
     assert found.pods / found.pods_per_s < 0.9
 
 
+@pytest.mark.long
 def test_of_workloads_in_turns_one_may_fail() -> None:
     with pytest.raises(WorkloadFailedError, match=r"^No/such: "):
         measure_in_turns([request_for(BASIC.at(10)), WorkloadRequest("No/such", {})])
@@ -119,6 +123,7 @@ def test_a_queue_without_its_plugin_is_sorted_by_priority() -> None:
     assert left.plugins[Point.QUEUE_SORT] == ("PrioritySort",)
 
 
+@pytest.mark.long
 def test_what_a_plugin_costs() -> None:
     found = measure_cost("ImageLocality", request_for(BASIC.at(10).with_sizes({"measured": 20})), rounds=2)
     assert (found.plugin, found.workload, found.nodes, len(found.rounds)) == ("ImageLocality", BASIC.name, 10, 2)
@@ -126,6 +131,7 @@ def test_what_a_plugin_costs() -> None:
     assert all(each.bare_us == each.with_us for each in found.rounds), "no configuration: it is the bare profile itself"
 
 
+@pytest.mark.long
 def test_what_a_plugin_costs_is_compared_with_the_bare_profile() -> None:
     config = (EXAMPLES / "qos-sort.yaml").read_text(), "qos-sort.yaml"
     request = request_for(BASIC.at(10).with_sizes({"measured": 20}), config)
@@ -134,6 +140,7 @@ def test_what_a_plugin_costs_is_compared_with_the_bare_profile() -> None:
     assert found.ratio_to_bare == round(found.with_us / found.bare_us, 3)
 
 
+@pytest.mark.long
 def test_the_cost_of_a_plugin_for_people(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     podium("bench", "cost", "ImageLocality", "--nodes", "10", "--rounds", "1")

@@ -10,6 +10,7 @@ from tests.cli.command import podium
 SAMPLE = "examples/simulate/azure-sample.yaml"
 
 
+@pytest.mark.long
 def test_generated_pods_that_stay_and_that_end_are_measured() -> None:
     heard: list[tuple[str, bool]] = []
     stay, end = measure_generated(5, 60, lambda text, done: heard.append((text, done)))
@@ -20,6 +21,7 @@ def test_generated_pods_that_stay_and_that_end_are_measured() -> None:
     assert msgspec.json.decode(to_json([stay], None))["workloads"][0]["placed"] == 60
 
 
+@pytest.mark.long
 def test_a_scenario_is_measured_by_profile_and_seed() -> None:
     result = podium("bench", "simulate", SAMPLE, "--seeds", "1-2", "--json")
     assert result.code == 0, result.err

@@ -32,7 +32,13 @@ def after(workload: Workload) -> WorkloadRun:
     return run
 
 
-@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
+EVERY_EIGHTH = [
+    pytest.param(workload, id=workload.name, marks=() if number % 8 == 0 else pytest.mark.long)
+    for number, workload in enumerate(WORKLOADS)
+]
+
+
+@pytest.mark.parametrize("workload", EVERY_EIGHTH)
 def test_every_measured_pod_is_scheduled(workload: Workload) -> None:
     # A tenth of the event workloads' pods tell as much as all.
     result = measured(workload.at(NODES if workload.grows else 4))

@@ -18,21 +18,22 @@ from podium.plugins import load_registry
 REGISTRY = load_registry()
 
 
-@pytest.mark.parametrize("first", range(1, 41, 4))
+@pytest.mark.parametrize("first", [1, *(pytest.param(first, marks=pytest.mark.long) for first in range(5, 41, 4))])
 def test_all_invariants_hold(first: int) -> None:
     for seed in range(first, first + 4):
         outcome = run_scenario(seed, None, REGISTRY)
         assert outcome.violations == [], reproduce(seed, None)
 
 
+@pytest.mark.parametrize("seed", [101, pytest.param(102, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_all_invariants_hold_with_each_workload(name: str) -> None:
-    for seed in (101, 102):
-        outcome = run_scenario(seed, WORKLOADS[name], REGISTRY)
-        assert outcome.violations == [], reproduce(seed, name)
-        assert outcome.bound > 0
+def test_all_invariants_hold_with_each_workload(name: str, seed: int) -> None:
+    outcome = run_scenario(seed, WORKLOADS[name], REGISTRY)
+    assert outcome.violations == [], reproduce(seed, name)
+    assert outcome.bound > 0
 
 
+@pytest.mark.long
 def test_a_few_seeds_have_every_kind_of_fault_and_check_every_invariant() -> None:
     summary = Summary()
     for outcome in run_seeds(range(201, 209), None, workers=2):
@@ -46,6 +47,7 @@ def test_a_few_seeds_have_every_kind_of_fault_and_check_every_invariant() -> Non
     assert all(summary.checked[each] > 300 for each in (ONE_BINDING, KNOWN_BOUND, NOT_OVERCOMMITTED, ONLY_THE_LEADER))
 
 
+@pytest.mark.long
 def test_a_seed_is_the_same_run_in_every_process_whatever_hashes_are() -> None:
     script = (
         "from podium.plugins import load_registry; from podium.chaos.scenario import run_scenario\n"

@@ -11,6 +11,7 @@ from tests.chaos.broken import VARIANTS, Variant
 MOST = 30
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.mistake)
 def test_a_mistake_is_found(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
     registry = load_registry()

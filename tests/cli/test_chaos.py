@@ -16,12 +16,14 @@ def test_seeds_that_hold_are_counted_with_invariants_and_faults() -> None:
     assert ran.out.splitlines()[-1].endswith(": all invariants hold")
 
 
+@pytest.mark.long
 def test_data_can_be_had_instead() -> None:
     data = json.loads(podium("chaos", "--seeds", "3", "--json").out)
     assert (data["seeds"], data["failures"]) == (1, [])
     assert data["invariants"]["no pod is lost"] == 1
 
 
+@pytest.mark.long
 def test_everything_that_happened_can_be_read() -> None:
     out = podium("chaos", "--seeds", "3", "-v").out
     assert out.startswith("seed 3, workload drawn\n")

@@ -188,6 +188,7 @@ def test_new_writes_a_package_whose_test_passes(folder: Path) -> None:
     assert "1 passed" in result.stdout
 
 
+@pytest.mark.long
 def test_the_test_that_new_writes_can_fail(folder: Path) -> None:
     podium("plugins", "new", "QuietNodes")
     plugin = folder / "quiet-nodes" / "src" / "quiet_nodes.py"
@@ -196,6 +197,7 @@ def test_the_test_that_new_writes_can_fail(folder: Path) -> None:
     assert subprocess.run(command, cwd=folder / "quiet-nodes", capture_output=True, check=False).returncode == 1
 
 
+@pytest.mark.long
 def test_new_writes_an_agent_that_installs_and_whose_test_passes(folder: Path) -> None:
     ran = podium("plugins", "new", "CalmNodes", "--agent")
     assert (ran.code, ran.err) == (0, "")

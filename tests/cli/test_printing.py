@@ -85,6 +85,7 @@ def test_other_commands_show_escapes(tmp_path: Path) -> None:
         assert "owned" in ran.out + ran.err, (arguments, ran)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

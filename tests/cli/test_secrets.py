@@ -4,6 +4,8 @@ import re
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.cli.test_extender import running
 from tests.serving.hostile_requests import PLANTED, send_hostile_requests
 from tests.up.up_process import PodiumUp
@@ -11,6 +13,7 @@ from tests.up.up_process import PodiumUp
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
+@pytest.mark.long
 def test_podium_up_prints_no_credentials_of_requests(tmp_path: Path) -> None:
     options = ("--port", "0", "--nodes", "1", "--workload", "none", "--log-level", "debug")
     with PodiumUp(*options, home=tmp_path) as up:
@@ -22,6 +25,7 @@ def test_podium_up_prints_no_credentials_of_requests(tmp_path: Path) -> None:
     assert not CONTROL.search(up.output)
 
 
+@pytest.mark.long
 def test_the_extender_prints_no_credentials_of_requests() -> None:
     for form in ("text", "json"):
         with running(

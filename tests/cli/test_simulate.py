@@ -107,6 +107,7 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 def test_an_interrupt_leaves_what_is_finished(scenario: Path) -> None:
     command = [sys.executable, "-m", "podium", "simulate", str(scenario), "--seeds", "1-2000", "--out", "part"]

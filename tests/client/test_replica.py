@@ -14,6 +14,7 @@ from podium.client.reading import Reader
 from podium.client.replica import Replica
 from tests.client.followers import Follower
 from tests.client.misbehaving import NODES, line, node
+from tests.effort import examples
 
 NAMES = st.sampled_from("abc")
 
@@ -106,11 +107,11 @@ class Server(RuleBasedStateMachine):
             self.replica.set(found)
 
 
-Server.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+Server.TestCase.settings = settings(max_examples=examples(100), stateful_step_count=40, deadline=None)
 TestAnyStory = Server.TestCase
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.integers(0, 2**32), st.booleans())
 def test_a_shuffled_and_doubled_history_leads_to_its_end(seed: int, keep_raw: bool) -> None:
     rng = random.Random(seed)

@@ -14,6 +14,7 @@ from podium.cluster import Cluster
 from podium.cluster.attached import UnusableVolumeError, may_attach
 from podium.kube import Pod, Volume
 from tests.builders import build, make_node
+from tests.effort import examples
 from tests.storage import (
     claim_volume,
     ephemeral_volume,
@@ -146,7 +147,7 @@ def build_plain(volume: Volume) -> dict[str, Any]:
     return plain
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(changes(), max_size=25))
 def test_the_kept_count_equals_counting_anew(script: list[tuple[str, Any]]) -> None:
     cluster = Cluster()

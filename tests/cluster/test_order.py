@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.cluster.order import PATCHES, NodeOrder
+from tests.effort import examples
 
 ZONE = "topology.kubernetes.io/zone"
 REGION = "topology.kubernetes.io/region"
@@ -37,7 +38,7 @@ def leave(zones: dict[int, list[int]], row: int) -> None:
             del zones[zone]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(STEPS)
 def test_zones_take_turns_after_any_changes(steps: list[tuple[str, int, int]]) -> None:
     order = NodeOrder()

@@ -12,6 +12,7 @@ from podium.cluster import Cluster, PlacedPod, PodQuery, QueryTerm
 from podium.kube import Node, Pod
 from podium.kube.selector import EVERYTHING, Requirement, Selector
 from tests.builders import make_node, make_pod
+from tests.effort import examples
 
 NAMES = ["n1", "n2", "n3", "n4"]
 ZONE = "topology.kubernetes.io/zone"
@@ -129,7 +130,7 @@ def make_pod_port(port: int) -> Any:
     return [HostPort("0.0.0.0", "TCP", port)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(steps, steps)
 def test_a_state_kept_up_to_date_equals_one_built_afresh(first: list[Any], second: list[Any]) -> None:
     kept = Cluster()
@@ -148,7 +149,7 @@ def test_a_state_kept_up_to_date_equals_one_built_afresh(first: list[Any], secon
     assert contents(kept) == contents(fresh)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(steps, st.lists(pods(), max_size=5, unique_by=lambda pod: pod.uid))
 def test_forgetting_undoes_assuming_exactly(first: list[Any], assumed: list[Pod]) -> None:
     cluster = Cluster()
@@ -163,7 +164,7 @@ def test_forgetting_undoes_assuming_exactly(first: list[Any], assumed: list[Pod]
     assert contents(cluster) == before
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(steps, pods())
 def test_a_dry_run_leaves_no_trace(first: list[Any], guest: Pod) -> None:
     cluster = Cluster()
@@ -203,7 +204,7 @@ class Ledger:
         self.rows[placed.row].remove(placed.pod.uid)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(steps, steps)
 def test_whoever_watches_pods_is_told_of_all_that_come_and_go(first: list[Any], second: list[Any]) -> None:
     cluster = Cluster()

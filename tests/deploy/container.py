@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from tests.testbed.build import cache_folder
 
 ROOT: Final = Path(__file__).parents[2]
-SUITE: Final = "bookworm"
+SUITE: Final = "trixie"
 PACKAGES: Final = {
     "base": ("python3", "ca-certificates", "libstdc++6"),
     "builder": ("python3", "ca-certificates", "libstdc++6", "python3-pip"),

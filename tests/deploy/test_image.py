@@ -1,11 +1,10 @@
 """The image: built without a daemon on a base of Debian packages, run without rights on a read-only file system.
 
-`make imagetest` runs this; it takes minutes, and is skipped elsewhere and where the programs for it are not installed.
+It takes minutes, and is skipped where the programs for it are not installed.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import time
@@ -16,7 +15,8 @@ import pytest
 
 from tests.deploy.container import ROOT, Containers, missing
 from tests.live.crowd import until
-from tests.testbed import ControlPlane
+from tests.testbed import ControlPlane, TestbedUnavailable
+from tests.testbed.availability import skip_or_fail
 from tests.testbed.connections import ConnectionPool
 from tests.testbed.objects import make_node, make_pod
 from tests.testbed.ports import LOOPBACK, free_port
@@ -26,13 +26,13 @@ MOST_ADDED = 150e6
 """Bytes that Podium and its packages may add to a base."""
 UNWANTED = ("cc", "gcc", "g++", "ld", "make", "pip", "pip3", "git", "curl")
 
-wanted = pytest.mark.skipif("PODIUM_TEST_IMAGE" not in os.environ, reason="make imagetest builds the image")
+wanted = pytest.mark.testbed
 
 
 @pytest.fixture(scope="module")
 def containers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containers]:
     if reason := missing():
-        pytest.skip(reason)
+        skip_or_fail(TestbedUnavailable("the image", reason))
     found = Containers(tmp_path_factory.mktemp("containers"))
     for name in ("base", "builder"):
         found.import_base(name)

@@ -20,6 +20,7 @@ from podium.framework.load import GivenLoad
 from podium.kube import Pod
 from podium.plugins.congestion import ANNOTATION
 from tests.builders import make_cluster, make_node, make_pod
+from tests.effort import examples
 from tests.extender.questions import Obj, World, args, as_object, node
 from tests.framework.runtimes import cycle_of, make_runtime
 
@@ -83,7 +84,7 @@ class Drive:
         return {"refused": refused, **{path: world.points(path, pod, names=NAMES) for path in PATHS}}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 2**32))
 def test_cached_answers_are_those_of_an_extender_started_now(seed: int) -> None:
     drive = Drive(seed)

@@ -13,6 +13,7 @@ from podium.extender.handler import ExtenderHandler
 from podium.extender.metrics import ExtenderMetrics
 from podium.extender.service import Reply
 from tests.builders import make_pod
+from tests.effort import examples
 from tests.extender.questions import LOOPBACK, MAX_BODY, World, args, decoded, node, served
 
 POD = json.loads(args(make_pod(requests={"cpu": "500m"})))["Pod"]
@@ -118,7 +119,7 @@ def check(path: str, reply: Reply) -> None:
         assert all(type(each["Score"]) is int and 0 <= each["Score"] <= 10 for each in answer)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(PATHS), broken() | st.binary(max_size=40), st.booleans())
 @example("/safe/filter", b'{"Pod":{},"Nodes":{"items":null},"NodeNames":null}', False)
 @example("/safe/filter", b'{"Pod":{"metadata":{"name":"\\ud800"}},"NodeNames":["a"]}', True)
@@ -126,7 +127,7 @@ def test_a_question_with_anything_wrong_gets_an_answer_that_makes_sense(path: st
     check(path, ask(path, body, watched=watched))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.sampled_from(PATHS[: len(AGENTS) + 4]), st.lists(st.tuples(annotated, amounts), max_size=4), asked_for)
 def test_no_annotation_and_no_amount_makes_a_score_that_is_none(
     path: str, nodes: list[tuple[dict[str, str], str]], asked: str
@@ -150,7 +151,7 @@ def test_no_annotation_and_no_amount_makes_a_score_that_is_none(
         assert sorted([*kept, *failed]) == names
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(
         st.binary(max_size=30) | st.sampled_from([b"POST /safe/filter HTTP/1.1\r\n", b"\r\n", b"Host: x\r\n"]),

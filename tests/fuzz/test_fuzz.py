@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.fuzz.endpoints import ENDPOINTS, run_attack
 from tests.fuzz.limits import cpu_limit
 from tests.fuzz.mutation import mutated
@@ -16,7 +17,7 @@ from tests.fuzz.readers import READERS
 
 LONG, SHORT = 60_000, 200
 """Characters. A quadratic reader takes over 20 s for the longer run, an exponential one never ends with the shorter."""
-FEW = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -42,13 +43,14 @@ def test_a_reader_reads_the_examples(name: str) -> None:
             assert name in ("kubeconfigs", "bench reports", "JSON patches", "selectors in queries", "protobuf")
 
 
+@pytest.mark.parametrize("parts", [2, pytest.param(30, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", READERS)
-def test_a_reader_takes_time_in_proportion(name: str) -> None:
+def test_a_reader_takes_time_in_proportion(name: str, parts: int) -> None:
     """A run of one character, after any part of an example: what backtracks never ends with some of these."""
     reader = READERS[name]
-    for seed in reader.seeds:
+    for seed in reader.seeds if parts > 2 else reader.seeds[:1]:
         for character in b" \t\n,.:(['\"\\=<@0a":
-            for end in {*range(0, len(seed), max(1, len(seed) // 30)), len(seed)}:
+            for end in {*range(0, len(seed), max(1, len(seed) // parts)), len(seed)}:
                 length = LONG if end in (0, len(seed) // 2, len(seed)) else SHORT
                 with cpu_limit(), suppress(*reader.errors):
                     reader.read(seed[:end] + bytes([character]) * length)

@@ -8,6 +8,7 @@ import pytest
 from podium.kube.extended_resources import wanted_device_resources, wanted_names
 from podium.kube.requests import fit_requests
 from tests.builders import make_pod
+from tests.effort import seeds
 
 NAMES = (
     "cpu",
@@ -24,7 +25,7 @@ def _requests(dice: random.Random) -> dict[str, str]:
     return {name: dice.choice("0112") for name in dice.sample(NAMES, dice.choice((0, 1, 2)))}
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", seeds(300))
 def test_they_are_those_that_the_sum_of_the_requests_names(seed: int) -> None:
     dice = random.Random(seed)
     spec: dict[str, Any] = {

@@ -18,6 +18,8 @@ from podium.learning.lists import find_list, find_nodes, node_specs, pod_spec
 from podium.placement.gpu.terms import GROUPS, TERMS
 from tests.learning.lists import write_lists
 
+pytestmark = pytest.mark.long  # compiling takes most of the time
+
 
 @pytest.fixture(scope="module")
 def env(tmp_path_factory: pytest.TempPathFactory) -> Any:

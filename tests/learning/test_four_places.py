@@ -26,6 +26,8 @@ from tests.plugins.ask import raw_scores
 from tests.plugins.gpu_share.gpu_worlds import gpu_node, gpu_pod
 from tests.plugins.learned.policies import random_policy, written
 
+pytestmark = pytest.mark.long  # compiling takes most of the time
+
 NODES = [("n1", 8, 96, "T4"), ("n2", 2, 32, "P100"), ("n3", 4, 16, "G2"), ("n4", 1, 8, "T4")]
 KNOWN = [
     {"cpu": 4, "gpuCount": 1, "gpuMilli": 500, "pods": 4},

@@ -24,6 +24,8 @@ from tests.learning.lists import write_lists
 from tests.plugins.learned.policies import policy, written
 from tests.simulator.scenarios import DATA, needs
 
+pytestmark = pytest.mark.long  # compiling takes most of the time
+
 WHOLE_GPU, SHARE = GpuRequest(1, 1000), GpuRequest(1, 600)
 
 

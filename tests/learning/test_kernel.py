@@ -17,6 +17,8 @@ from tests.learning.engine_decisions import engine_decisions, kernel_decisions
 from tests.learning.lists import write_lists
 from tests.plugins.learned.policies import network_policy, random_policy, written
 
+pytestmark = pytest.mark.long  # compiling takes most of the time
+
 SEED = 7
 
 

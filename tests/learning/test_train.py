@@ -19,6 +19,8 @@ from podium.placement.gpu.terms import GROUPS, MEANINGLESS, TERMS
 from podium.plugins.learned.policy_file import Calibration, decoded, encoded, path_of, read_policy
 from tests.learning.lists import write_lists
 
+pytestmark = pytest.mark.long  # compiling takes most of the time
+
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:

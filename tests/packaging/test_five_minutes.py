@@ -12,6 +12,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import pytest
+
 from tests.packaging.environment import clean_environment
 from tests.test_docs import FIVE_MINUTES, blocks, commands, matches
 
@@ -51,6 +53,7 @@ class Shell:
         self._process.communicate(timeout=60)
 
 
+@pytest.mark.long
 def test_the_page_can_be_followed_word_for_word(wheel: Path, dependencies: Path, tmp_path: Path) -> None:
     (tmp_path / wheel.name).write_bytes(wheel.read_bytes())
     python = tmp_path / "bin" / "python3"

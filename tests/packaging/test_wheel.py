@@ -64,6 +64,7 @@ def test_it_runs_without_the_checkout(repository: Path, installed: Path, tmp_pat
     assert "shop/web-4 fits" in explained.stdout, explained.stderr
 
 
+@pytest.mark.long
 def test_pytest_finds_the_fixture_of_the_wheel(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "test_default.py").write_text(
         "from podium.testing import node, pod\n"

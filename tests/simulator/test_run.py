@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.engine.scheduler import Scheduler
+from tests.effort import examples
 from tests.simulator.scenarios import SMALL, course, last, run_one
 
 ONE_NODE = """
@@ -153,7 +154,7 @@ FAULTS = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(
     seed=st.integers(0, 10_000),
     count=st.integers(1, 80),

@@ -12,6 +12,7 @@ from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.http.handler import RequestHandler
 from podium.apiserver.messages import ApiRequest, ApiResponse
 from podium.framework.clock import ManualClock
+from tests.effort import examples
 
 SCALARS = st.one_of(
     st.none(),
@@ -113,7 +114,7 @@ def filled() -> EmbeddedApi:
 API = filled()
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(METHODS, PATHS, st.one_of(st.just(""), QUERIES), BODIES)
 def test_any_json_anywhere(method_and_media: tuple[str, str], path: str, query: str, value: Any) -> None:
     method, media = method_and_media
@@ -135,7 +136,7 @@ def test_any_json_anywhere(method_and_media: tuple[str, str], path: str, query: 
         assert msgspec.json.decode(answer.body)["kind"] == "Status"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.binary(max_size=60), MEDIA, PATHS)
 def test_any_bytes_anywhere(body: bytes, media: str, path: str) -> None:
     for prefix in (b"", b"k8s\x00"):

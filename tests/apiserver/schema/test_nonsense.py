@@ -13,6 +13,7 @@ from podium.apiserver.schema.custom import custom_kinds
 from podium.apiserver.schema.definitions import definition_causes
 from tests.apiserver.schema.custom_cases import definition
 from tests.apiserver.schema.default_cases import OTHERS, PODS, WORKLOADS
+from tests.effort import examples
 
 NONSENSE: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, 0, -1, 1.5, 10**30, "", "x", "1", [], [None], ["x"], {}, {"x": None}, {"a": {}}]
@@ -44,7 +45,7 @@ def spoilt_objects(draw: st.DrawFn, objects: list[dict[str, Any]]) -> dict[str, 
     return obj
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(spoilt_objects([*PODS, *WORKLOADS, *OTHERS]))
 def test_a_built_in_object_is_taken_or_refused(obj: dict[str, Any]) -> None:
     schema = schema_of(built_in(obj["apiVersion"], obj["kind"]))
@@ -59,7 +60,7 @@ def test_a_built_in_object_is_taken_or_refused(obj: dict[str, Any]) -> None:
     assert again == found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(spoilt_objects([definition(), OTHERS[-1]]))
 def test_a_definition_is_taken_or_refused(crd: dict[str, Any]) -> None:
     schema = schema_of(built_in("apiextensions.k8s.io/v1", "CustomResourceDefinition"))
@@ -100,7 +101,7 @@ THING = {
 }
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(spoilt_objects([THING]))
 def test_a_custom_object_is_taken_or_refused(thing: dict[str, Any]) -> None:
     schema = next(custom_kinds(definition())).schema

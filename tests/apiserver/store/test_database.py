@@ -199,6 +199,7 @@ def test_a_file_of_the_first_format_is_read_and_gets_checksums(tmp_path: Path) -
     closed(third)
 
 
+@pytest.mark.long
 def test_a_second_process_is_told_that_the_file_is_in_use(tmp_path: Path) -> None:
     with (
         EmbeddedServer(data=tmp_path / "data"),
@@ -220,6 +221,7 @@ def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
         Database(tmp_path / "newer")
 
 
+@pytest.mark.long
 def test_a_kill_in_the_middle_of_load_loses_nothing_acknowledged(tmp_path: Path) -> None:
     """Several clients create until the server is gone; whatever they got an answer for must be there afterwards."""
     acknowledged: set[str] = set()

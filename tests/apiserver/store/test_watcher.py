@@ -17,6 +17,7 @@ from podium.apiserver.store.object_store import ObjectStore
 from podium.apiserver.store.selection import ALL, selection
 from podium.apiserver.store.watcher import INITIAL_EVENTS_END, Watcher, WatchRequest
 from podium.framework.clock import ManualClock
+from tests.effort import examples
 
 CONFIG_MAP = built_in("v1", "ConfigMap")
 
@@ -60,7 +61,7 @@ State = dict[str, tuple[str, int]]
 """What is stored at one moment: name → label and revision."""
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(STEPS)
 def test_any_interleaving_yields_the_history_from_where_the_watch_began(steps: list[tuple[str, Any, Any]]) -> None:
     store = ObjectStore()

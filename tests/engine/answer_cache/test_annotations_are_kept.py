@@ -17,6 +17,7 @@ from podium.framework.profile import ProfileRuntime
 from podium.kube import Node, Pod
 from podium.plugins.pigeon import PigeonHoling
 from tests.builders import make_handle, make_node, make_pod
+from tests.effort import examples
 from tests.engine.answer_cache.test_fast_is_slow import World, account
 from tests.framework.runtimes import setup
 
@@ -105,7 +106,7 @@ def compare(drive: Drive) -> int:
     return remembered
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 2**32))
 def test_kept_answers_follow_the_annotations(seed: int) -> None:
     drive = Drive(seed, *PLUGINS)

@@ -33,6 +33,7 @@ from podium.kube.devices import Allocation
 from podium.kube.pod import ExtendedResourceRequestMapping
 from podium.plugins import load_registry
 from tests.builders import build
+from tests.effort import examples
 from tests.engine.storage_worlds import change, first_storage, volumes_of, with_claims
 from tests.plugins.pod_worlds import NAMESPACES, random_labels, random_node, random_pod
 
@@ -403,7 +404,7 @@ def compare(drive: Drive) -> int:
     return remembered
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 2**32))
 def test_kept_answers_equal_answers_from_scratch_after_every_step(seed: int) -> None:
     drive = Drive(seed)
@@ -413,7 +414,7 @@ def test_kept_answers_equal_answers_from_scratch_after_every_step(seed: int) -> 
         compare(drive)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 2**32))
 def test_pods_that_share_kept_answers_are_told_apart_by_their_claims(seed: int) -> None:
     drive = Drive(seed, template_with_claims)

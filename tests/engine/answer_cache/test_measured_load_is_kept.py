@@ -29,6 +29,7 @@ from podium.kube import Node, Pod, parse_time
 from podium.kube.meta import format_time
 from podium.plugins import load_registry
 from tests.builders import build
+from tests.effort import examples
 from tests.engine.answer_cache.test_fast_is_slow import World, account
 from tests.plugins.loads import ADDRESS, set_load
 
@@ -208,7 +209,7 @@ def compare(drive: Drive) -> int:
     return remembered
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.integers(0, 2**32))
 def test_kept_answers_equal_those_of_a_scheduler_started_now(seed: int) -> None:
     drive = Drive(seed)

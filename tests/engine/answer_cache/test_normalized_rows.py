@@ -14,6 +14,7 @@ from podium.engine.sampling import Sampling
 from podium.framework import Cycle, Normalizer, Plugin, Scope, Scores
 from podium.kube import Pod
 from tests.builders import make_node, make_pod
+from tests.effort import examples
 from tests.engine.schedulers import World, on
 
 
@@ -78,7 +79,7 @@ def test_a_new_highest_score_leaves_the_answers_cached(plugin: type[Plugin]) -> 
     assert len(world.scheduler.answer_cache) == 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([Loaded, Empty]))
 def test_cached_scores_follow_the_highest(seed: int, plugin: type[Plugin]) -> None:
     rng = random.Random(seed)

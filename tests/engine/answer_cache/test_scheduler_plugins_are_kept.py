@@ -28,6 +28,7 @@ from podium.plugins import load_registry
 from podium.plugins.network_overhead import network_topology
 from podium.plugins.sy_sched.profiles import RESOURCE as SECCOMP_PROFILES
 from tests.builders import make_handle
+from tests.effort import examples
 from tests.engine.answer_cache.test_fast_is_slow import World, account
 from tests.network_worlds import PLACES, REGIONS, ZONES, located, make_app_group, make_topology, of_workload
 from tests.plugins.sy_sched.test_plugin import localhost, profile
@@ -198,7 +199,7 @@ def compare(drive: Drive) -> int:
     return cached
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 2**32))
 def test_cached_answers_follow_objects_pods_and_nodes(seed: int) -> None:
     drive = Drive(seed)

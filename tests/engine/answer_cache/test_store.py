@@ -23,6 +23,7 @@ from podium.framework import Cycle, Plugin, PluginError, Scope, Scores, Status, 
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Pod
 from tests.builders import make_cluster, make_node, make_pod
+from tests.effort import examples
 from tests.engine.schedulers import World
 from tests.framework.runtimes import answering, cycle_of, make_runtime
 from tests.storage import claim_volume, make_claim, make_csi_node, make_volume, pod_with
@@ -292,7 +293,7 @@ def test_a_plugin_that_raises_is_left_to_the_long_way_and_what_was_kept_is_dropp
 # Nothing is decided differently
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(["", "closed"]), st.integers(0, 1)), min_size=1, max_size=12),
     st.lists(st.integers(0, 30), min_size=1, max_size=4),
@@ -360,7 +361,7 @@ def test_scores_that_are_normalised_by_the_plugin_follow_the_pods_of_a_node() ->
     assert sorted(node for _pod, node in world.bound) == ["n0", "n0", "n1", "n1", "n2", "n2"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(["", "closed"]), st.integers(0, 1)), min_size=1, max_size=12),
     st.lists(st.integers(0, 30), min_size=1, max_size=4),

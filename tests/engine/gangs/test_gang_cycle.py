@@ -9,6 +9,7 @@ import pytest
 
 from podium.framework import Cycle, Plugin, Status
 from tests.builders import make_node, make_pod
+from tests.effort import seeds
 from tests.engine.schedulers import Launched, on
 from tests.framework.runtimes import answering
 from tests.gang_worlds import GangWorld, make_group, member, members
@@ -200,7 +201,7 @@ def test_a_binding_that_fails_brings_its_member_back_and_the_gang_is_completed_l
     assert sorted(world.bound) == [("pg-0", "n1"), ("pg-1", "n1")]
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", seeds(100))
 def test_two_gangs_that_need_60_percent_each_never_block_each_other(seed: int) -> None:
     rng = random.Random(seed)
     world = GangWorld(nodes=[make_node(f"n{i}", cpu=1) for i in range(10)])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from podium.kube import Node, Pod
 from tests.builders import make_node
 from tests.cluster.test_undo import contents
+from tests.effort import examples
 from tests.gang_worlds import GangWorld, make_group, member
 
 ANTI = {
@@ -40,7 +41,7 @@ def gangs(draw: st.DrawFn) -> list[Pod]:
     return pods
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(nodes(), gangs(), st.sampled_from([{}, {"podium.io/topology-key": "zone"}]), st.booleans())
 def test_a_dropped_gang_leaves_no_trace_and_a_bound_one_is_whole(
     there: list[Node], gang: list[Pod], annotations: dict[str, str], soft: bool

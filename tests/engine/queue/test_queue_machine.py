@@ -20,6 +20,7 @@ from podium.framework import Action, Event, Interest, QueuedPod, Resource
 from podium.framework.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT
 from podium.kube import Pod
 from tests.builders import make_pod
+from tests.effort import examples
 from tests.engine.queue.queues import NODE_ADD, NODE_LABEL, POD_GONE, ByKey, ByLess, World
 
 NAMES = [f"p{number}" for number in range(6)]
@@ -380,7 +381,7 @@ class ByLessStory(Story):
     sorter = ByLess()
 
 
-EFFORT = settings(max_examples=60, stateful_step_count=60, deadline=None)
+EFFORT = settings(max_examples=examples(60), stateful_step_count=60, deadline=None)
 
 TestQueueWithASortKey = ByKeyStory.TestCase
 TestQueueWithASortKey.settings = EFFORT

@@ -20,6 +20,7 @@ from podium.framework.preemption.rules import by_importance
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Pod, PodDisruptionBudget
 from tests.builders import build, make_cluster, make_node, make_pod
+from tests.effort import examples
 from tests.framework.runtimes import cycle_of, make_runtime
 
 WEB = {"matchLabels": {"app": "web"}}
@@ -191,7 +192,7 @@ class LooksAtPods(Plugin):
         return None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 10), st.sampled_from([1, 1, 2]), st.sampled_from(["n1", "n2"])), max_size=9),
     st.lists(st.tuples(st.integers(9, 11), st.integers(1, 2), st.sampled_from(["n1", "n2"])), max_size=2),
@@ -329,7 +330,7 @@ def test_the_search_ends_when_enough_is_found(states: str, offset: int, wanted: 
     assert trial.nodes == [chosen]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.sampled_from(["ok", "budget", "no"]), min_size=1, max_size=8),
     st.lists(st.tuples(st.integers(0, 7), st.integers(1, 8)), min_size=1, max_size=3),

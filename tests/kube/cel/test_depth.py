@@ -114,6 +114,7 @@ def test_work_on_a_fresh_stack_returns_and_raises() -> None:
     assert in_a_deep_call(lambda: (is_nearly_used(), on_fresh_stack(is_nearly_used))) == (True, False)
 
 
+@pytest.mark.long
 def test_a_macro_that_repeats_its_target_is_refused_before_it_fills_the_memory() -> None:
     with pytest.raises(DeviceSelectorError, match=r"optMap\(\) is applied to an expression too large to be repeated"):
         DeviceSelector("optional.of(1)" + ".optMap(x, x)" * 200 + ".hasValue()")

@@ -143,6 +143,7 @@ def test_any_text_is_a_selector_or_refused(text: str) -> None:
         DeviceSelector(text)
 
 
+@pytest.mark.long
 def test_generated_selectors_evaluate_or_say_why_not() -> None:
     outcomes = {"refused": 0, "error": 0, "value": 0}
     for expression in expressions(7, 400):

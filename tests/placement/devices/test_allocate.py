@@ -11,6 +11,7 @@ from podium.kube.meta import ObjectMeta
 from podium.kube.node import Node
 from podium.placement.devices import DeviceInventory, DeviceTally, allocate
 from podium.placement.devices.search import _Search
+from tests.effort import seeds
 from tests.placement.devices.worlds import (
     DRIVER,
     Obj,
@@ -312,7 +313,7 @@ def test_a_search_that_takes_too_long_ends() -> None:
         allocate(node, DeviceInventory([]).pools(node), [asked], classes, DeviceTally(), expired=lambda: True)
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", seeds(300))
 def test_what_is_found_keeps_the_rules(seed: int) -> None:
     world = random_world(seed)
     found = world.allocate()

@@ -24,6 +24,7 @@ from podium.placement.devices.preparation import never
 from podium.placement.devices.search import search
 from podium.placement.devices.uses import DeviceUses, uses_of
 from tests.builders import build, make_cluster, make_node
+from tests.effort import seeds
 from tests.placement.devices.worlds import (
     DRIVER,
     Obj,
@@ -275,7 +276,7 @@ def _plain(found: list[Allocation] | str | None) -> Any:
     return data
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", seeds(200))
 def test_a_node_sees_the_pools_of_all_slices_that_choose_it(seed: int) -> None:
     slices = [build(ResourceSlice, each) for each in _random_slices(random.Random(seed))]
     inventory = DeviceInventory(slices)
@@ -299,7 +300,7 @@ def _shown(pool: DevicePool) -> tuple[object, ...]:
     return pool.id, here, elsewhere, pool.counters, pool.incomplete, pool.invalid
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", seeds(200))
 def test_kept_answers_are_those_of_nodes_that_are_asked_by_themselves(seed: int) -> None:
     dice = random.Random(seed)
     cluster, uses = make(5, *_random_slices(dice))

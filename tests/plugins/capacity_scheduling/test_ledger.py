@@ -18,6 +18,7 @@ from podium.plugins.capacity_scheduling.amounts import QuotaAmounts
 from podium.plugins.capacity_scheduling.ledger import QuotaLedger
 from podium.plugins.capacity_scheduling.quota import RESOURCE
 from tests.builders import make_cluster, make_node
+from tests.effort import examples
 from tests.quota_worlds import QuotaWorld, make_quota, quota_pod
 
 NAMESPACES = ("q1", "q2", "none")
@@ -53,7 +54,7 @@ def sum_over_pods(cluster: Cluster, namespace: str) -> dict[str, int]:
     return {name: amount for name, amount in total.items() if amount}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(steps)
 def test_what_is_used_is_the_sum_over_placed_pods_after_any_sequence(sequence: list[Any]) -> None:
     cluster = make_cluster([make_node("n1"), make_node("n2")])
@@ -97,7 +98,7 @@ def _unusable(ledger: QuotaLedger) -> set[str]:
     return {namespace for namespace in NAMESPACES if ledger.unusable(namespace) is not None}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from(NAMESPACES), st.integers(1, 4), st.integers(0, 3), st.sampled_from(("n1", "n2"))),
@@ -147,7 +148,7 @@ def most_used(life: list[Any]) -> list[str]:
     return exceeded
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(lives)
 def test_no_quota_is_ever_exceeded(life: list[Any]) -> None:
     assert most_used(life) == []

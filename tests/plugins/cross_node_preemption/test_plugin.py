@@ -14,6 +14,7 @@ from podium.framework.preemption.search import Budgets
 from podium.kube import Node, Pod
 from podium.plugins.cross_node_preemption.args import CrossNodePreemptionArgs
 from tests.builders import make_node, make_pod
+from tests.effort import examples
 from tests.engine.schedulers import World
 from tests.framework.preemption.test_search import budget
 
@@ -223,7 +224,7 @@ def test_bounds_are_at_least_one(name: str) -> None:
 # Properties
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -17,6 +17,7 @@ from podium.placement.devices.search import search
 from podium.plugins.dynamic_resources import DynamicResources
 from podium.plugins.dynamic_resources.plugin import NAME
 from tests.builders import build, make_cluster, make_node, make_plugin, make_pod
+from tests.effort import seeds
 from tests.placement.devices import worlds
 from tests.placement.devices.worlds import device, random_world, slice_
 
@@ -151,7 +152,7 @@ def plain(found: Found) -> Any:
     return data
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", seeds(150))
 def test_nodes_answer_the_same_whether_answers_are_kept_or_not(seed: int) -> None:
     world = Changing(seed)
     for _ in range(8):

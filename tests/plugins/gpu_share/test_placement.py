@@ -17,6 +17,7 @@ from podium.placement.gpu.request import INDEX
 from podium.plugins.gpu_share import GpuShare
 from podium.plugins.gpu_share.plugin import NOT_ENOUGH, TOO_FEW, WRONG_MODEL
 from tests.builders import make_cluster, make_plugin
+from tests.effort import examples
 from tests.engine.schedulers import Launched, World, on
 from tests.plugins.ask import refusals
 from tests.plugins.gpu_share.gpu_worlds import POLICIES, REQUESTS, TYPICAL, gpu_node, gpu_pod
@@ -215,7 +216,7 @@ def test_preemption_makes_room_on_a_device() -> None:
 STEPS = st.lists(st.tuples(REQUESTS, st.sampled_from(["confirm", "assume", "fail", "delete"])), max_size=25)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.sampled_from(POLICIES), st.lists(st.integers(0, 4), min_size=1, max_size=4), STEPS)
 def test_devices_are_never_given_twice_and_a_restart_counts_the_same(
     policy: str, nodes: list[int], steps: list[tuple[tuple[int, int], str]]
@@ -247,7 +248,7 @@ def test_devices_are_never_given_twice_and_a_restart_counts_the_same(
     assert free(restarted) == free(world.cluster)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.tuples(REQUESTS, st.sampled_from(["0", "1", "0-1", None])), max_size=8), st.data())
 def test_a_dry_run_is_undone_exactly(pods: list[tuple[tuple[int, int], str | None]], data: st.DataObject) -> None:
     """Pods whose devices are known and pods whose devices are supposed, taken off and put back in any order."""

@@ -16,6 +16,7 @@ from podium.plugins import load_registry
 from podium.plugins.gpu_share import GpuBestFit, GpuClustering, GpuDotProd, GpuFGD, GpuPacking, fgd
 from podium.plugins.gpu_share.fgd import score_limits
 from tests.builders import make_cluster, make_plugin
+from tests.effort import examples
 from tests.engine.schedulers import World
 from tests.plugins.ask import raw_scores
 from tests.plugins.gpu_share.gpu_worlds import POLICIES, REQUESTS, SHARES, TYPICAL, gpu_node, gpu_pod
@@ -134,7 +135,7 @@ WORLDS = st.lists(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(WORLDS, REQUESTS, st.sampled_from([0, 1, 4, 200]), st.sampled_from(["", "T4"]))
 def test_one_node_and_many_get_the_same_answers(
     world: list[tuple[int, int, str, list[int]]], request_: tuple[int, int], cpu: int, models: str

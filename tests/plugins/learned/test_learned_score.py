@@ -20,6 +20,7 @@ from podium.plugins.learned.plugin import _wanted
 from podium.plugins.learned.policy_file import TrainedOn, encoded
 from podium.plugins.learned.row_scores import RowScores
 from tests.builders import make_cluster, make_plugin
+from tests.effort import examples
 from tests.engine.schedulers import World
 from tests.plugins.ask import raw_scores
 from tests.plugins.gpu_share.gpu_worlds import REQUESTS, TYPICAL, gpu_node, gpu_pod
@@ -72,7 +73,7 @@ def test_the_device_that_was_scored_is_the_device_that_is_reserved(tmp_path: Pat
     assert found.annotated["arrives"] == {"alibabacloud.com/gpu-index": "0"}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.plugins.ask import raw_scores, refusals
 from tests.zone_worlds import OVER_RESERVE, ZoneWorld, make_report, make_zone, zone_cluster, zone_plugin, zone_pod
 
@@ -140,7 +141,7 @@ FIELDS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(ANYTHING | FIELDS, st.sampled_from([{}, OVER_RESERVE, {"discardReservedNodes": True}]))
 def test_nothing_that_can_be_written_breaks_anything(report: Any, args: dict[str, Any]) -> None:
     cluster = zone_cluster({"n1": report})

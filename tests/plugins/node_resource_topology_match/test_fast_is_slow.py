@@ -13,6 +13,7 @@ from podium.engine.decide import decide
 from podium.engine.sampling import Sampling
 from podium.framework import Cycle
 from podium.kube import Pod
+from tests.effort import examples
 from tests.plugins.ask import raw_scores, refusals
 from tests.zone_worlds import (
     GPU,
@@ -74,7 +75,7 @@ def pods(draw: Any) -> Pod:
     return zone_pod(*made, init=init)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(reports(), min_size=1, max_size=6), pods(), st.sampled_from(STRATEGIES))
 def test_arrays_and_single_nodes_agree(drawn: list[dict[str, Any] | None], pod: Pod, strategy: str) -> None:
     cluster = zone_cluster({f"n{number}": report for number, report in enumerate(drawn)})
@@ -100,7 +101,7 @@ def decisions(world: ZoneWorld, pods: list[Pod], changes: Iterator[Any]) -> Iter
 
 
 @pytest.mark.parametrize("cache", CACHES, ids=["pass-through", "discard-reserved", "over-reserve"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
 def test_the_answer_cache_decides_as_a_fresh_decision(cache: dict[str, Any], data: st.DataObject) -> None:
     names = [f"n{number}" for number in range(5)]

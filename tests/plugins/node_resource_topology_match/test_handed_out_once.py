@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from podium.kube import Pod
 from podium.plugins.node_resource_topology_match.over_reserve import OverReserveCache
+from tests.effort import examples
 from tests.engine.schedulers import on
 from tests.zone_worlds import GPU, OVER_RESERVE, ZoneWorld, make_report, zone_pod
 
@@ -139,7 +140,7 @@ class Machine:
             self._hear_of_reports()
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.sampled_from(STEPS), max_size=120), st.integers(0, 1 << 32), st.booleans())
 def test_whatever_is_placed_the_kubelet_can_admit(steps: list[str], seed: int, with_foreign: bool) -> None:
     machine = Machine(seed, with_foreign=with_foreign)

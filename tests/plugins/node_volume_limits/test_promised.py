@@ -11,6 +11,7 @@ from podium.framework import Handle
 from podium.kube import Pod
 from podium.plugins.node_volume_limits.promised import PromisedVolumes
 from tests.builders import make_cluster, make_handle
+from tests.effort import examples
 from tests.storage import claim_volume, ephemeral_volume, make_claim, make_class, make_volume, owned_by, pod_with
 
 PODS = [
@@ -62,7 +63,7 @@ def apply(handle: Handle, what: str, thing: Any, detail: Any) -> None:
         store.discard(thing.key)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(STEPS)
 def test_following_changes_equals_looking_anew(steps: list[tuple[str, Any, Any]]) -> None:
     handle = make_handle(make_cluster([], objects=[make_class(provisioner="d")]))

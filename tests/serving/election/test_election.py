@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from podium.chaos.virtual_time import VirtualProcess, outside, run_virtually
 from podium.client import Client
 from podium.serving.election.election import Election, LeadershipLost, NotLeading
+from tests.effort import examples
 from tests.serving.election.lease_server import LeaseServer, Network
 
 LEASE, RENEW, RETRY = 15.0, 10.0, 2.0
@@ -428,7 +429,7 @@ def test_of_many_that_come_at_once_one_leads_and_a_lost_race_is_no_trouble() -> 
 pauses = st.lists(st.tuples(st.integers(0, 2), st.floats(0.0, 8.0), st.floats(0.0, 40.0)), max_size=25)
 
 
-@settings(max_examples=40, deadline=None, phases=[Phase.reuse, Phase.generate])  # to shrink takes minutes
+@settings(max_examples=examples(40), deadline=None, phases=[Phase.reuse, Phase.generate])  # to shrink takes minutes
 @given(
     seed=st.integers(0, 10_000),
     pauses=pauses,
