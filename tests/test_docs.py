@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.forked import folder_with_podium
+
 ROOT = Path(__file__).parent.parent
 PAGES = [
     "README.md",
@@ -63,7 +65,7 @@ class Reader:
         self.site = folder / "site"
         self.environment = {
             **os.environ,
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PATH": f"{folder_with_podium()}:{Path(sys.executable).parent}:{os.environ['PATH']}",
             "PYTHONPATH": str(self.site),
             "COLUMNS": "100",
             "PYTEST_ADDOPTS": "",  # options of this run are none of the reader's

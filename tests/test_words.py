@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,54 +22,58 @@ OLD_NAMES = re.compile(
 """Names that the glossary has better words for."""
 
 
-def name_of(path: Path) -> str:
-    return str(path.relative_to(SOURCE))
+@pytest.fixture(scope="module")
+def modules() -> dict[str, ast.Module]:
+    """Every module of the source, by its name."""
+    return {str(path.relative_to(SOURCE)): ast.parse(path.read_text()) for path in MODULES}
 
 
-def nodes(path: Path) -> Iterator[ast.AST]:
-    return ast.walk(ast.parse(path.read_text()))
+def test_a_module_opens_with_what_it_does(modules: dict[str, ast.Module]) -> None:
+    wrong = {}
+    for name, tree in modules.items():
+        first = (ast.get_docstring(tree) or "nothing").split()[0].strip(".,:;")
+        if first == "nothing" or not (first.endswith("s") or name.endswith("__init__.py")):
+            wrong[name] = first  # and not a verb in the present tense
+    assert wrong == {}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_a_module_opens_with_what_it_does(path: Path) -> None:
-    doc = ast.get_docstring(ast.parse(path.read_text()))
-    assert doc, "no docstring"
-    if path.name != "__init__.py":
-        first = doc.split()[0].strip(".,:;")
-        assert first.endswith("s"), f'opens with "{first}" and not with a verb in the present tense'
-
-
-def test_public_class_names_are_unique() -> None:
+def test_public_class_names_are_unique(modules: dict[str, ast.Module]) -> None:
     places: dict[str, list[str]] = defaultdict(list)
-    for path in MODULES:
-        for node in nodes(path):
+    for name, tree in modules.items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(name_of(path))
+                places[node.name].append(name)
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_words_that_need_a_second_reading_are_not_used(path: Path) -> None:
-    found = [
-        (node.lineno, match[0])
-        for node in nodes(path)
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        for match in VAGUE.finditer(node.value.value)
-    ]
-    comments = (line.partition(" # ")[2] for line in path.read_text().splitlines())
-    found += [(number, match[0]) for number, text in enumerate(comments, 1) for match in VAGUE.finditer(text)]
+def test_words_that_need_a_second_reading_are_not_used(modules: dict[str, ast.Module]) -> None:
+    found = []
+    for name, tree in modules.items():
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.Expr)
+                and isinstance(node.value, ast.Constant)
+                and isinstance(node.value.value, str)
+            ):
+                found += [f"{name}:{node.lineno}: {match[0]}" for match in VAGUE.finditer(node.value.value)]
+        comments = (line.partition(" # ")[2] for line in (SOURCE / name).read_text().splitlines())
+        for number, text in enumerate(comments, 1):
+            found += [f"{name}:{number}: {match[0]}" for match in VAGUE.finditer(text)]
     assert found == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_names_are_the_glossarys(path: Path) -> None:
+def test_names_are_the_glossarys(modules: dict[str, ast.Module]) -> None:
     found = []
-    for node in nodes(path):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            found.append((node.lineno, node.name))
-        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
-            found.append((node.lineno, node.id if isinstance(node, ast.Name) else node.attr))
-    assert [each for each in found if OLD_NAMES.search(each[1])] == []
+    for module, tree in modules.items():
+        for node in ast.walk(tree):
+            name = ""
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                name = node.name
+            elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+                name = node.id if isinstance(node, ast.Name) else node.attr
+            if OLD_NAMES.search(name):
+                found.append(f"{module}: {name}")
+    assert found == []
 
 
 BROAD = re.compile(r"except\b.*\b(Exception|BaseException)\b|except:")
@@ -83,7 +86,7 @@ def test_a_comment_says_what_a_broad_except_catches_and_why() -> None:
         lines = path.read_text().splitlines()
         for number, line in enumerate(lines):
             if BROAD.search(line) and " # " not in line and not lines[number - 1].lstrip().startswith("# "):
-                missing.append(f"{name_of(path)}:{number + 1}")
+                missing.append(f"{path.relative_to(SOURCE)}:{number + 1}")
     assert missing == []
 
 

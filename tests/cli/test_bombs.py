@@ -1,11 +1,10 @@
 """Small files that would exhaust memory or crash the process end in one sentence, in every command that reads files."""
 
-import resource
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.forked import forked
 
 ROOT = Path(__file__).parents[2]
 MEMORY = 4_000_000_000
@@ -48,15 +47,8 @@ def test_a_bomb_is_refused_in_one_sentence(command: tuple[str, ...], tmp_path: P
     for name, text in BOMBS.items():
         file = tmp_path / f"{name.replace(' ', '-')}.yaml"
         file.write_bytes(text.encode("utf-8", "surrogateescape"))
-        ran = subprocess.run(
-            [sys.executable, "-m", "podium", *(str(file) if word == "BOMB" else word for word in command)],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=SECONDS,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)),
-        )
+        words = (str(file) if word == "BOMB" else word for word in command)
+        ran = forked(*words, cwd=ROOT, memory=MEMORY, timeout=SECONDS)
         assert ran.returncode == 2, (name, ran.returncode, ran.stderr[-2000:])
         assert "Traceback" not in ran.stderr, (name, ran.stderr)
         assert len((ran.stdout + ran.stderr).splitlines()) == 1, (name, ran)
