@@ -10,6 +10,11 @@ VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 # Two at a time: each test process starts a control plane of its own, which needs about one core.
 WORKERS ?= 2
 
+# Tests to run, for a part of a lane: make unit TESTS=tests/kube
+TESTS ?=
+# In continuous integration: what becomes of tests that fail (see tests/second_try.py).
+SECOND_TRY ?=
+
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -17,10 +22,11 @@ READY := $(VENV)/.ready
 ENGINE ?= podman
 BASE ?= docker.io/library/python:3.13-slim
 
-.PHONY: help demo docs image imagetest test lint format testbed unit doctest parity cel fuzz lock clean release
+.PHONY: help demo docs image quick test integration lint format testbed unit doctest near real components \
+	python313 parity cel fuzz lock clean release
 
 help: ## Show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 demo: $(READY) ## A cluster in one process: see pods placed, and why one is not
 	@$(BIN)/python -m podium up --demo --port $(PORT)
@@ -32,10 +38,14 @@ image: ## Build the container image: make image ENGINE=podman BASE=docker.io/lib
 	$(ENGINE) build --file deploy/image/Containerfile --build-arg BASE=$(BASE) \
 		--build-arg COMMIT=$$(git rev-parse HEAD) --tag podium:$(VERSION) .
 
-imagetest: $(READY) ## Build an image on Debian packages, without a daemon, and try it (root, buildah, podman, mmdebstrap)
-	PODIUM_TEST_IMAGE=1 $(BIN)/pytest -s tests/deploy/test_image.py
+quick: $(READY) ## Check style, types and the tests of what changed since origin/main: a minute at most
+	@$(MAKE) --no-print-directory -j2 lint near
 
-test: lint testbed doctest unit ## Check style, types and layers, then run all tests
+test: $(READY) ## Run everything that needs only Python: style, types, layers, tests, pages, the wheel
+	@$(MAKE) --no-print-directory -j3 unit lint doctest
+
+integration: $(READY) ## Run the tests on real Kubernetes components, which are built once, and on Python 3.13
+	@$(MAKE) --no-print-directory -j2 testbed real
 
 lint: $(READY) ## Check style, types and layers
 	$(BIN)/ruff check
@@ -52,10 +62,24 @@ testbed: $(READY)
 	$(BIN)/python -m tests.testbed.build || [ "$$PODIUM_REQUIRE_TESTBED" != 1 ]
 
 doctest: $(READY)
-	$(BIN)/pytest --doctest-modules src
+	$(BIN)/python -m pytest $(SECOND_TRY) -o cache_dir=.pytest_cache/doctest --doctest-modules src
 
 unit: $(READY)
-	$(BIN)/pytest -n $(WORKERS)
+	$(BIN)/python -m pytest $(SECOND_TRY) -n $(WORKERS) -m "not testbed and not long" $(TESTS)
+
+near: $(READY)
+	@$(BIN)/python -m tools.quick
+
+# Python 3.13 needs no real component, so it has the time in which they are built.
+real: $(READY)
+	@$(MAKE) --no-print-directory python313
+	@$(MAKE) --no-print-directory components
+
+components: $(READY)
+	PODIUM_EXAMPLES=all $(BIN)/python -m pytest $(SECOND_TRY) -n $(WORKERS) -m "testbed or long" $(TESTS)
+
+python313: $(READY)
+	@WORKERS=$(WORKERS) SECOND_TRY='$(SECOND_TRY)' $(BIN)/python -m tools.python313 $(TESTS)
 
 parity: $(READY) ## Compare with the real kube-scheduler: make parity CASES=1000 SEED=1
 	$(BIN)/python -m tests.parity --cases $(CASES) --seed $(SEED)
