@@ -132,3 +132,4 @@ def test_the_live_view_goes_on_while_a_plugin_blocks(tmp_path: Path, arguments: 
         os.waitpid(pid, 0)
         os.close(terminal)
     assert len(clocks) > 3, f"the view stood still:\n{seen[-3000:]}"
+    assert "no answer from the scheduler for " in seen

@@ -19,10 +19,8 @@ def explain_for_view(
     """To be called in a thread: it asks the API. What comes back makes the text for a width."""
     try:
         explanation = _explained(pod, kubeconfig, config, registry)
-    except Exception as error:  # any that a command would end with one sentence for
-        sentence = sentence_for(error)
-        if sentence is None:
-            raise
+    except Exception as error:  # whatever it is, it stands on the page instead of the explanation
+        sentence = sentence_for(error) or f"{type(error).__name__}: {error}"
         return lambda _width: sentence
     return lambda width: text_of(explanation, width)
 

@@ -96,7 +96,9 @@ def up(
         bool,
         typer.Option("--reload", help="Take in changes of the files of --plugin and --config while it runs."),
     ] = False,
-    view: Annotated[bool, typer.Option("--view/--no-view", help="The live view, where there is a terminal.")] = True,
+    view: Annotated[
+        bool, typer.Option("--view/--no-view", help="The live view, where there is a terminal; ? in it shows its keys.")
+    ] = True,
     demo: Annotated[
         bool,
         typer.Option("--demo", help="Explain what could not be placed; then end, unless there is a terminal."),

@@ -24,7 +24,7 @@ def browsings() -> st.SearchStrategy[Browsing]:
     return drawn_from.map(lambda each: Browsing(each[0], each[1], sort=each[2], needle=each[3]))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=200)
 @given(
     st.integers(50, 250),
     st.integers(15, 60),
