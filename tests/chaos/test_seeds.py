@@ -11,7 +11,7 @@ from podium.chaos.calm import NO_POD_LOST, NOTHING_LEFT, SAME_CLUSTER
 from podium.chaos.invariants import KNOWN_BOUND, NOT_OVERCOMMITTED, NOTHING_BREAKS, ONE_BINDING, ONLY_THE_LEADER
 from podium.chaos.request_faults import EVENT_FAULTS, REQUEST_FAULTS
 from podium.chaos.scenario import run_scenario
-from podium.chaos.seeds import Summary, UnknownWorkloadError, check_workload, reproduce, run_seeds
+from podium.chaos.seeds import Summary, UnknownScenarioError, check_workload, reproduce, run_seeds
 from podium.chaos.workloads import WORKLOADS
 from podium.plugins import load_registry
 
@@ -73,7 +73,7 @@ def test_seeds_differ() -> None:
 
 
 def test_a_workload_that_is_not_there_is_refused_with_those_that_are() -> None:
-    with pytest.raises(UnknownWorkloadError, match='there is no workload "much": choose one of basic, '):
+    with pytest.raises(UnknownScenarioError, match='there is no workload "much": choose one of basic, '):
         check_workload("much")
 
 

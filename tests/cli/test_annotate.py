@@ -19,7 +19,7 @@ PROMETHEUS = ("--prometheus", "http://127.0.0.1:9")
         (("usage", *PROMETHEUS, "--tolerance", "-1"), "Invalid value for '--tolerance'"),
         (("allocation", "--interval", "-5s"), '--interval "-5s": write a length of time'),
         (("allocation", "--interval", "10m"), "--max-age 15m must be at least twice --interval 10m"),
-        (("allocation", "--log-level", "loud"), '--log-level "loud": write one of debug, info, warning, error'),
+        (("allocation", "--log-level", "loud"), '--log-level "loud": write one of trace, debug, info, warning, error'),
         (("allocation", "--kubeconfig", "/nowhere"), "/nowhere"),
     ],
 )

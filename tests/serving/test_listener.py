@@ -21,7 +21,7 @@ from podium.extender import server as extender_server
 from podium.serving import listener as listener_module
 from podium.serving import qos_page
 from podium.serving.endpoints import server as endpoint_server
-from podium.serving.listener import Listener
+from podium.serving.listener import BoundedListener
 from podium.serving.web_port import WebPort
 from tests.fuzz.endpoints import ENDPOINTS
 from tests.testbed.certificates import CertificateAuthority
@@ -76,7 +76,7 @@ async def status(port: int, path: str = "/healthz", tls: ssl.SSLContext | None =
 @asynccontextmanager
 async def served(
     answer: Callable[[web.Request], Coroutine[Any, Any, web.StreamResponse]], tls: ssl.SSLContext | None = None
-) -> AsyncIterator[Listener]:
+) -> AsyncIterator[BoundedListener]:
     app = web.Application()
     app.router.add_get("/{path:.*}", answer)
     port = WebPort(app, most=MOST, idle_timeout=30.0, grace=0.1)
@@ -205,7 +205,7 @@ def test_a_name_with_two_addresses_is_listened_on_at_both(run: Run) -> None:
             served_by.append(asyncio.Protocol())
             return served_by[-1]
 
-        port = Listener(protocol, MOST)
+        port = BoundedListener(protocol, MOST)
         await port.start("localhost", 0)
         for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
             with socket.socket(family) as client:
@@ -214,7 +214,7 @@ def test_a_name_with_two_addresses_is_listened_on_at_both(run: Run) -> None:
                     await until(lambda: bool(served_by))
                     served_by.clear()
         with pytest.raises(OSError, match="in use"):
-            await Listener(protocol, MOST).start("127.0.0.1", port.port)
+            await BoundedListener(protocol, MOST).start("127.0.0.1", port.port)
         port.stop()
         await until(lambda: port.connections == 0)
 

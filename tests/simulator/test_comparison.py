@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from podium.simulator import simulate
-from podium.simulator.comparison import Measured, compare, detailed_rows, told, write_differences
+from podium.simulator.comparison import Compared, compare, detailed_rows, shown_differences, write_differences
 from podium.simulator.results import SimulationResults
 from podium.simulator.summary import estimate
 from tests.simulator.scenarios import COMPARED, loaded
@@ -22,7 +22,7 @@ def results() -> SimulationResults:
 
 def test_a_difference_is_that_of_each_seed_with_its_interval(results: SimulationResults) -> None:
     found = {(each.profile, each.against, each.measured): each for each in compare(results)}
-    empty = found["packed", "default", Measured("empty_nodes")]
+    empty = found["packed", "default", Compared("empty_nodes")]
     assert list(empty.of_seeds) == [1, 2, 3, 4]
     assert empty.estimate == estimate(list(empty.of_seeds.values()))
     assert empty.clear
@@ -35,7 +35,7 @@ def test_a_difference_is_that_of_each_seed_with_its_interval(results: Simulation
 
 
 def test_waits_of_a_class_are_compared(results: SimulationResults) -> None:
-    wanted = Measured("wait_mean_s", None, "shape", "batch")
+    wanted = Compared("wait_mean_s", None, "shape", "batch")
     (batch,) = (each for each in compare(results) if (each.profile, each.measured) == ("packed", wanted))
     waits = {
         (run.profile, run.seed): of.figures["wait_mean_s"]
@@ -47,12 +47,12 @@ def test_waits_of_a_class_are_compared(results: SimulationResults) -> None:
 
 
 def test_what_differs_nowhere_is_not_shown(results: SimulationResults) -> None:
-    shown = told(results, compare(results))
-    assert Measured("wait_mean_s", None, "shape", "batch") in shown
-    assert Measured("placed") not in shown
-    assert set(shown[Measured("wait_mean_s")]) == {"packed", "the same"}
+    shown = shown_differences(results, compare(results))
+    assert Compared("wait_mean_s", None, "shape", "batch") in shown
+    assert Compared("placed") not in shown
+    assert set(shown[Compared("wait_mean_s")]) == {"packed", "the same"}
     one = simulate(loaded(COMPARED), seeds=7)
-    assert told(one, compare(one)) == {}
+    assert shown_differences(one, compare(one)) == {}
     assert all(math.isnan(each.estimate.margin) and not each.clear for each in compare(one))
 
 

@@ -143,7 +143,7 @@ def test_a_bad_workload_is_one_sentence(tmp_path: Path, manifest: str, sentence:
     [
         (("--workload", "nowhere"), "--workload nowhere: there is no such file or folder"),
         (("--speed", "0"), "--speed 0: write a number above 0, at most 1000"),
-        (("--log-level", "loud"), '--log-level "loud": write one of debug, info, warning, error'),
+        (("--log-level", "loud"), '--log-level "loud": write one of trace, debug, info, warning, error'),
         (("--data", "/dev/null"), "--data /dev/null cannot be opened: it is not a file"),
         (("--data", "/nowhere/cluster.db"), "--data /nowhere/cluster.db cannot be made: there is no folder /nowhere"),
     ],

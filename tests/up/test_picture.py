@@ -6,10 +6,10 @@ from typing import Any
 from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.kinds import NODE, POD
 from podium.framework.clock import ManualClock
-from podium.up.picture import EMPTY_ENGINE, Picture, Service, take_picture
-from podium.up.pod_tracker import PodDecision, PodTracker, Verdict
+from podium.up.picture import EMPTY_ENGINE, Picture, ServedAt, take_picture
+from podium.up.pod_tracker import PodDecision, PodTracker, PodVerdict
 
-HELD = PodDecision("default/b", Verdict.HELD, why='plugin "Siblings" holds the pod')
+HELD = PodDecision("default/b", PodVerdict.HELD, why='plugin "Siblings" holds the pod')
 
 
 def api_with(conditions: dict[str, str]) -> tuple[EmbeddedApi, PodTracker]:
@@ -25,7 +25,7 @@ def api_with(conditions: dict[str, str]) -> tuple[EmbeddedApi, PodTracker]:
 
 
 def picture_of(api: EmbeddedApi, tracker: PodTracker) -> Picture:
-    return take_picture(EMPTY_ENGINE._replace(held=[HELD]), tracker, api, Service("http://x", "kubeconfig", 1.0))
+    return take_picture(EMPTY_ENGINE._replace(held=[HELD]), tracker, api, ServedAt("http://x", "kubeconfig", 1.0))
 
 
 def test_pods_that_wait_are_sorted_by_how_urgent_they_are_and_those_held_say_so() -> None:
@@ -33,11 +33,11 @@ def test_pods_that_wait_are_sorted_by_how_urgent_they_are_and_those_held_say_so(
         *api_with({"a": "Unschedulable", "b": "", "c": "SchedulerError", "d": "", "e": "SchedulingGated"})
     )
     assert [(each.pod, each.verdict) for each in shown.waiting] == [
-        ("default/c", Verdict.FAILED),
-        ("default/b", Verdict.HELD),
-        ("default/a", Verdict.REFUSED),
-        ("default/e", Verdict.GATED),
-        ("default/d", Verdict.UNTRIED),
+        ("default/c", PodVerdict.FAILED),
+        ("default/b", PodVerdict.HELD),
+        ("default/a", PodVerdict.REFUSED),
+        ("default/e", PodVerdict.GATED),
+        ("default/d", PodVerdict.UNTRIED),
     ]
     assert (shown.waiting[0].why, shown.waiting[1].why) == ("why c", HELD.why)
 
@@ -47,7 +47,7 @@ def test_a_refusal_is_among_those_that_wait_and_not_among_placements() -> None:
     api.bind("default", "b", {"target": {"kind": "Node", "name": "n"}})
     shown = picture_of(api, tracker)
     assert [each.pod for each in shown.waiting] == ["default/a"]
-    assert shown.placed == [PodDecision("default/b", Verdict.PLACED, "n")]
+    assert shown.placed == [PodDecision("default/b", PodVerdict.PLACED, "n")]
 
 
 def test_nodes_of_the_api_are_there_before_the_scheduler_has_any() -> None:

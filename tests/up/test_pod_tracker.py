@@ -6,7 +6,7 @@ from typing import Any
 from podium.apiserver.api import EmbeddedApi
 from podium.apiserver.kinds import POD
 from podium.framework.clock import ManualClock
-from podium.up.pod_tracker import PodDecision, PodTracker, Verdict
+from podium.up.pod_tracker import PodDecision, PodTracker, PodVerdict
 
 REFUSED = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available"}
 
@@ -29,7 +29,7 @@ def test_a_pod_that_gets_a_node_is_a_decision() -> None:
     cluster.create("a")
     assert (cluster.tracker.pods, cluster.tracker.undecided, cluster.tracker.first_placed) == (1, 1, None)
     cluster.api.bind("default", "a", {"target": {"kind": "Node", "name": "n"}})
-    assert cluster.decisions == [PodDecision("default/a", Verdict.PLACED, "n")]
+    assert cluster.decisions == [PodDecision("default/a", PodVerdict.PLACED, "n")]
     assert (cluster.tracker.placed, cluster.tracker.undecided, cluster.tracker.first_placed) == (1, 0, 5.0)
 
 
@@ -38,7 +38,7 @@ def test_a_refusal_is_handed_over_again_only_when_the_reason_changes() -> None:
     cluster.create("a")
     for _ in range(2):
         cluster.status("a", {"conditions": [REFUSED]})
-    assert cluster.decisions == [PodDecision("default/a", Verdict.REFUSED, why="0/1 nodes are available")]
+    assert cluster.decisions == [PodDecision("default/a", PodVerdict.REFUSED, why="0/1 nodes are available")]
     assert [(each.pod, each.why) for each in cluster.tracker.refused()] == [("default/a", "0/1 nodes are available")]
     cluster.status("a", {"conditions": [{**REFUSED, "message": "0/2 nodes are available"}]})
     assert [each.why for each in cluster.decisions] == ["0/1 nodes are available", "0/2 nodes are available"]
@@ -68,5 +68,5 @@ def test_a_pod_whose_plugin_failed_is_handed_over_and_counts_as_decided() -> Non
     cluster = Cluster()
     cluster.create("a")
     cluster.status("a", {"conditions": [{**REFUSED, "reason": "SchedulerError", "message": "plugin T failed"}]})
-    assert cluster.decisions == [PodDecision("default/a", Verdict.FAILED, why="plugin T failed")]
+    assert cluster.decisions == [PodDecision("default/a", PodVerdict.FAILED, why="plugin T failed")]
     assert (cluster.tracker.undecided, cluster.tracker.refused()) == (0, [])

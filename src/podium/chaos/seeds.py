@@ -20,13 +20,13 @@ LAST_LINES = 30
 """Lines of the transcript that are shown of a seed that failed."""
 
 
-class UnknownWorkloadError(ValueError):
+class UnknownScenarioError(ValueError):
     """There is no workload of that name; the text says which there are."""
 
 
 def check_workload(name: str | None) -> None:
     if name is not None and name not in WORKLOADS:
-        raise UnknownWorkloadError(
+        raise UnknownScenarioError(
             f'there is no workload "{name}": choose one of {", ".join(WORKLOADS)}, or none for a mixture'
         )
 

@@ -46,13 +46,13 @@ def chaos(
     Example: podium chaos --seeds 1-100 --workers 2
     """
 
-    from podium.chaos.seeds import Summary, UnknownWorkloadError, check_workload, run_seeds
+    from podium.chaos.seeds import Summary, UnknownScenarioError, check_workload, run_seeds
 
     printed = chosen_output(output, json)
     chosen = given_seeds(seeds)
     try:
         check_workload(workload)
-    except UnknownWorkloadError as error:
+    except UnknownScenarioError as error:
         raise InputError(str(error)) from None
     summary = Summary()
     began = time.perf_counter()

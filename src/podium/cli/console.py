@@ -114,8 +114,12 @@ class PipeEnd:
         """Whether what is written still goes somewhere; a pipe tells that before anything is written."""
         if self._discards:
             return False
+        try:
+            number = self._stream.fileno()
+        except OSError:  # no file: a program that runs a command in its own process reads it
+            return True
         poll = select.poll()
-        poll.register(self._stream.fileno(), 0)
+        poll.register(number, 0)
         return not poll.poll(0)
 
     def write(self, text: str) -> int:

@@ -40,7 +40,7 @@ def blocks(rows: Table, width: int) -> list[Table]:
     columns = rows.columns
     if natural_width(rows) <= width:
         return [rows]
-    if least_width(rows) <= width or not any(map(_is_kept_whole, columns)):
+    if least_width(rows) <= width or not any(map(_stays_whole, columns)):
         return [_part(rows, columns)]
     needed = [_least(column) for column in columns]
     gap = _gap(rows)
@@ -71,14 +71,14 @@ def _gap(rows: Table) -> int:
     return -(-(natural_width(rows) - widest) // len(rows.columns))
 
 
-def _is_kept_whole(column: Column) -> bool:
+def _stays_whole(column: Column) -> bool:
     return column.no_wrap or column.justify == "right"
 
 
 def _least(column: Column) -> int:
     """The width that a column needs: all of it where it holds numbers, room for a few words where it holds texts."""
     widest = max(_width(cell) for cell in (column.header, *column.cells))
-    return widest if _is_kept_whole(column) else min(widest, max(LEAST_TEXT, column.min_width or 0))
+    return widest if _stays_whole(column) else min(widest, max(LEAST_TEXT, column.min_width or 0))
 
 
 def _width(cell: object) -> int:
@@ -90,7 +90,7 @@ def _part(rows: Table, columns: list[Column]) -> Table:
     """A table of some columns, in which only texts are wrapped."""
     part = _like(rows)
     for column in columns:
-        whole = _is_kept_whole(column)
+        whole = _stays_whole(column)
         part.add_column(
             column.header,
             justify=column.justify,

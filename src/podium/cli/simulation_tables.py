@@ -62,10 +62,10 @@ def _classes(results: "SimulationResults") -> "Iterator[Table]":
 
 def _differences(results: "SimulationResults", differences: "Sequence[Difference]") -> "Table | None":
     """What each profile has more than the first one."""
-    from podium.simulator.comparison import told
+    from podium.simulator.comparison import shown_differences
     from podium.simulator.report.figure_texts import difference, measured_words
 
-    found = told(results, differences)
+    found = shown_differences(results, differences)
     if not found:
         return None
     first, *others = results.profiles

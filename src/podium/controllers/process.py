@@ -72,6 +72,7 @@ class ControllerProcess:
             start(watch.run())
         try:
             if self.election is not None:
+                LOG.info("trying to acquire %s, as %s", self.election.where, self.election.identity)
                 leading = start(self.election.acquire())
                 await first_ended(tasks)
                 if not leading.done():

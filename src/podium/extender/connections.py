@@ -19,7 +19,7 @@ from podium.extender.responses import Body
 from podium.extender.routes import BIND, Endpoint
 from podium.extender.service import Reply
 from podium.serving.browser_guard import BrowserGuard, accepts_type
-from podium.serving.listener import Listener
+from podium.serving.listener import BoundedListener
 
 LONGEST_HEAD = 16 << 10
 SLOWEST_BODY = 30.0
@@ -118,7 +118,7 @@ class ExtenderConnection(asyncio.Protocol):
         open_ones: set[ExtenderConnection],
         heads: Heads,
         handed_over: Callable[[asyncio.Protocol, asyncio.Transport], None],
-        listener: Listener,
+        listener: BoundedListener,
         *,
         needs_certificate: bool,
     ) -> None:
@@ -140,7 +140,7 @@ class ExtenderConnection(asyncio.Protocol):
         self._reserved = 0
         """Bytes of requests on this connection that are in flight."""
         self._timer: asyncio.TimerHandle | None = None
-        self._busy = self._ending = self._unread = self._asked = False
+        self._busy = self._ending = self._unread = self._requested = False
         self._quiet_since = self._loop.time()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -206,8 +206,8 @@ class ExtenderConnection(asyncio.Protocol):
                 task.add_done_callback(self._answer_later)
                 return
             self._send(self._handler.answer_now(self._endpoint, body))
-            if not self._asked:
-                self._asked = True
+            if not self._requested:
+                self._requested = True
                 self._listener.ends(self)
 
     def _read_head(self) -> bool:

@@ -29,7 +29,7 @@ from podium.extender.service import Reply
 from podium.serving import ServingError
 from podium.serving.browser_guard import BrowserGuard, accepts_type
 from podium.serving.health import Check, Health, HealthResults
-from podium.serving.listener import Listener
+from podium.serving.listener import BoundedListener
 
 SWEEP = 5.0
 """Seconds between two looks at connections that have gone quiet."""
@@ -71,7 +71,7 @@ class ExtenderServer:
         }
         self._general = web.Server(self._handle, request_factory=self._request, access_log=None, lingering_time=LINGER)
         in_flight.others.append(lambda: len(self._general.connections))
-        self._listener = Listener(self._connection, in_flight.most_connections + FOR_HEALTH)
+        self._listener = BoundedListener(self._connection, in_flight.most_connections + FOR_HEALTH)
         self._connections: set[ExtenderConnection] = set()
         self._guard = BrowserGuard(host)
         self._heads = Heads(self._guard)

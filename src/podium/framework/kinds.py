@@ -2,7 +2,7 @@
 
 Kinds that scheduling itself depends on are typed, and every scheduler knows them. Any other is read as it was written:
 custom resources and other groups' objects by "plural.group", and of the core group the few in `CORE_KINDS`. A name that
-is none of these would be watched by nobody, so it is refused.
+is none of these would not be watched, so it is refused.
 """
 
 from __future__ import annotations

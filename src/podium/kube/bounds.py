@@ -15,8 +15,8 @@ UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 MOST_VALUES: Final = 8_000_000
-"""Values in an answer from outside, told by its commas: two bytes of JSON can become sixty of memory. A list of 50,000
-pods has fewer."""
+"""Values in an answer from outside, counted by its commas: two bytes of JSON can become sixty of memory. A list of
+50,000 pods has fewer."""
 
 
 class Bounds(NamedTuple):

@@ -112,6 +112,7 @@ class SchedulerProcess:
             if not self.config.delay_cache_until_active:
                 start_caches()
             if self.election is not None:
+                LOG.info("trying to acquire %s, as %s", self.election.where, self.election.identity)
                 leading = start(self.election.acquire())
                 await first_ended(tasks)
                 if not leading.done():

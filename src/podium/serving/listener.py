@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import Any
 
 MOST_FILES = 8192
-"""Open files that a process asks the system for; 1,024 are usual where nobody asks."""
+"""Open files that a process asks the system for; 1,024 are usual otherwise."""
 SPARE_FILES = 384
 """Open files for everything else: connections of its own, watches, databases, other ports."""
 SWEEP = 5.0
@@ -62,7 +62,7 @@ class _Accepted:
                 self.connected.shutdown(socket.SHUT_RDWR)
 
 
-class Listener:
+class BoundedListener:
     """The connections of one port; `new_protocol` serves each."""
 
     def __init__(self, new_protocol: Callable[[], asyncio.BaseProtocol], most: int) -> None:
@@ -127,7 +127,7 @@ class Listener:
                     self._close_least()
                     loop.remove_reader(listening)
                     loop.call_later(PAUSE, self._listen_again, listening)
-                return  # another time: nobody is there, or has left again
+                return  # another time: no one has connected, or has left again
             if len(self._open) >= self._most and not self._make_room():
                 connected.close()
                 continue

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from podium.serving.listener import Listener
+from podium.serving.listener import BoundedListener
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -29,13 +29,13 @@ class WebPort:
             auto_decompress=False,  # nothing here reads a body: none is unpacked
         )
         self._most = most
-        self.listener: Listener | None = None
+        self.listener: BoundedListener | None = None
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
         """Listen; the port, which is any free one for 0. Raises OSError."""
         await self._runner.setup()
         assert self._runner.server is not None
-        self.listener = Listener(self._runner.server, self._most)
+        self.listener = BoundedListener(self._runner.server, self._most)
         try:
             await self.listener.start(host, port, tls)
         except OSError:

@@ -46,7 +46,7 @@ DIFFERENCE_COLUMNS = (
 OF_CLASSES = ("wait_mean_s", "wait_p95_s", "pending")
 
 
-class Measured(NamedTuple):
+class Compared(NamedTuple):
     """What is compared: a figure, at a percent of demand where there are several, of one class or of all pods."""
 
     figure: str
@@ -58,7 +58,7 @@ class Measured(NamedTuple):
 class Difference(NamedTuple):
     """What a profile has more than another, paired by seed."""
 
-    measured: Measured
+    measured: Compared
     profile: str
     against: str
     of_seeds: dict[int, float]
@@ -86,8 +86,8 @@ def compare(results: SimulationResults) -> list[Difference]:
     ]
 
 
-def _pair(values: dict[tuple[str, int], dict[Measured, float]], profile: str, against: str) -> Iterator[Difference]:
-    paired: dict[Measured, dict[int, float]] = {}
+def _pair(values: dict[tuple[str, int], dict[Compared, float]], profile: str, against: str) -> Iterator[Difference]:
+    paired: dict[Compared, dict[int, float]] = {}
     for (name, seed), mine in values.items():
         theirs = values.get((against, seed), {}) if name == profile else {}
         for measured in mine.keys() & theirs.keys():
@@ -98,31 +98,33 @@ def _pair(values: dict[tuple[str, int], dict[Measured, float]], profile: str, ag
         yield Difference(measured, profile, against, of_seeds, estimate(list(of_seeds.values())))
 
 
-def _values(run: RunResult, results: SimulationResults) -> dict[Measured, float]:
+def _values(run: RunResult, results: SimulationResults) -> dict[Compared, float]:
     """Everything that is known of a run and may differ between profiles."""
-    found: dict[Measured, float] = {}
+    found: dict[Compared, float] = {}
     for at in percents(results.scenario):
         values = values_of(run, at)
-        found |= {Measured(name, at): values[name] for name in SUMMED_UP if name not in SAME}
+        found |= {Compared(name, at): values[name] for name in SUMMED_UP if name not in SAME}
     for of in run.classes:
-        found |= {Measured(name, None, of.by, of.name): of.figures[name] for name in OF_CLASSES}
+        found |= {Compared(name, None, of.by, of.name): of.figures[name] for name in OF_CLASSES}
     return {measured: value for measured, value in found.items() if not math.isnan(value)}
 
 
-def told(results: SimulationResults, differences: Sequence[Difference]) -> dict[Measured, dict[str, Difference]]:
+def shown_differences(
+    results: SimulationResults, differences: Sequence[Difference]
+) -> dict[Compared, dict[str, Difference]]:
     """What to show: by figure and profile how each differs from the first profile, as far as any does.
 
     With one seed there is nothing to show: a difference without an interval says nothing.
     """
     first = results.profiles[:1]
-    figures = [Measured(name, at) for name in shown(results, summarise(results)) for at in percents(results.scenario)]
+    figures = [Compared(name, at) for name in shown(results, summarise(results)) for at in percents(results.scenario)]
     figures += [
-        Measured(figure, None, by, name)
+        Compared(figure, None, by, name)
         for by, classes in class_tables(results).items()
         for name in list(classes)[:MOST_CLASSES]
         for figure in OF_CLASSES
     ]
-    found: dict[Measured, dict[str, Difference]] = {each: {} for each in figures}
+    found: dict[Compared, dict[str, Difference]] = {each: {} for each in figures}
     for each in differences:
         if each.measured in found and [each.against] == first and each.estimate.seeds > 1:
             found[each.measured][each.profile] = each

@@ -27,7 +27,7 @@ COUNTS = (
 )
 CLASS_FIGURES = (*COUNTS, "wait_mean_s", "wait_p50_s", "wait_p95_s", "wait_p99_s", "wait_max_s")
 MOST_CELLS = 500
-"""Combinations of classes that are told apart; pods of any other are counted in no class."""
+"""Combinations of classes that are kept apart; pods of any other are counted in no class."""
 
 
 class ClassCell:

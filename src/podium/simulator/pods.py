@@ -37,7 +37,7 @@ OF_ONE_OWNER = frozenset(
 """Labels that controllers write to tell their own pods apart."""
 
 PodClass = tuple[str, str]
-"""What pods are told apart by ("shape", "label app", …), and the value."""
+"""What distinguishes pods ("shape", "label app", …), and the value."""
 
 
 class PodOwner:

@@ -79,7 +79,7 @@ def load_scenario(text: str, file: str, *, data: str | None = None, sets: Sequen
     overrides = apply(value, sets)
     scenario, mistakes = decode(value, Scenario)
     wrong = [] if scenario is None else list(check(scenario))
-    found = [_mistake(file, document, each, overrides) for each in _told_once(mistakes, wrong)]
+    found = [_mistake(file, document, each, overrides) for each in _distinct(mistakes, wrong)]
     found += [
         f"{file}:{line}:{column}: {path}: it is already on line {first_line}; keep one"
         for path, _, (line, column), _, first_line in document.repeated
@@ -91,7 +91,7 @@ def load_scenario(text: str, file: str, *, data: str | None = None, sets: Sequen
     return LoadedScenario(scenario, Source(file, folders), positions)
 
 
-def _told_once(unfit: Sequence[Mistake], wrong: Sequence[Mistake]) -> Iterator[Mistake]:
+def _distinct(unfit: Sequence[Mistake], wrong: Sequence[Mistake]) -> Iterator[Mistake]:
     """What does not fit its type, and what is wrong beyond that, without what only follows from the first."""
     one_of = {each.path.steps: each.message for each in wrong if each.message.startswith(EXACTLY_ONE)}
     follows: set[tuple[Step, ...]] = set()

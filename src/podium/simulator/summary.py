@@ -81,7 +81,7 @@ def summarise(results: SimulationResults) -> list[SummaryRow]:
 
 
 def class_tables(results: SimulationResults) -> dict[str, dict[str, dict[str, dict[str, Estimate]]]]:
-    """By what pods are told apart ("shape", "label app"), by class and by profile: every figure over seeds.
+    """By what distinguishes pods ("shape", "label app"), by class and by profile: every figure over seeds.
 
     What tells nothing apart is left out: a priority that all pods have, or a label that is on the pods of one shape.
     """

@@ -23,7 +23,7 @@ from podium.telemetry.sample import SourceError
 
 CONNECTIONS = 8
 BYTES_PER_VALUE = 16
-"""Least bytes of an answer for each of its values, told by its commas: two bytes can become sixty of memory."""
+"""Least bytes of an answer for each of its values, counted by its commas: two bytes can become sixty of memory."""
 FEW_VALUES = 1000
 """Values that any answer may have."""
 

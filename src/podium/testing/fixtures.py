@@ -26,10 +26,10 @@ def podium_cluster(request: pytest.FixtureRequest) -> Callable[..., TrialCluster
     from podium.testing.trial_cluster import TrialCluster
 
     clusters = request.node.stash.setdefault(CLUSTERS, [])
-    return _kept_in(clusters, TrialCluster)
+    return _collected_in(clusters, TrialCluster)
 
 
-def _kept_in(made: list[T], make: Callable[P, T]) -> Callable[P, T]:
+def _collected_in(made: list[T], make: Callable[P, T]) -> Callable[P, T]:
     """`make`, with the parameters it has; what it makes is kept in the list."""
 
     def make_and_keep(*given: P.args, **named: P.kwargs) -> T:

@@ -42,7 +42,7 @@ from podium.up.errors import UpError
 from podium.up.kubeconfig import write_kubeconfig
 from podium.up.live_view.node_page import describe_node
 from podium.up.manifests import Manifest, sample_workload
-from podium.up.picture import Picture, Service, take_picture
+from podium.up.picture import Picture, ServedAt, take_picture
 from podium.up.pod_tracker import PodTracker
 from podium.up.process_age import process_age
 from podium.up.reload import Sources, take_in_changes
@@ -122,7 +122,7 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
                 stop.set()
 
         async def picture() -> Picture:
-            service = Service(server.url, str(kubeconfig), time.monotonic() - started)
+            service = ServedAt(server.url, str(kubeconfig), time.monotonic() - started)
             return take_picture(await scheduler.engine_picture(), tracker, api, service)
 
         def replace(new_config: SchedulerConfig, new_registry: Registry) -> None:

@@ -12,7 +12,7 @@ from podium.engine.queue.scheduling_queue import Pending
 from podium.engine.scheduler import Scheduler
 from podium.framework.gang import GangCount
 from podium.serving.events.recorder import waiting_on_permit
-from podium.up.pod_tracker import PodDecision, PodTracker, Verdict
+from podium.up.pod_tracker import PodDecision, PodTracker, PodVerdict
 from podium.up.quotas import QuotaUse, quotas_in_use
 
 ZONE: Final = "topology.kubernetes.io/zone"
@@ -46,7 +46,7 @@ class EnginePicture(NamedTuple):
 EMPTY_ENGINE: Final = EnginePicture([], Pending(0, 0, 0, 0), [], [])
 
 
-class Service(NamedTuple):
+class ServedAt(NamedTuple):
     """The cluster of `podium up` as its users reach it."""
 
     address: str
@@ -54,7 +54,7 @@ class Service(NamedTuple):
     uptime: float
 
 
-class PodCounts(NamedTuple):
+class PodTotals(NamedTuple):
     """Pods that are there, by phase, and how many got a node since the start."""
 
     total: int
@@ -66,8 +66,8 @@ class PodCounts(NamedTuple):
 class Picture(NamedTuple):
     """What the live view shows at one moment."""
 
-    service: Service
-    pods: PodCounts
+    service: ServedAt
+    pods: PodTotals
     engine: EnginePicture
     waiting: list[PodDecision]
     """The pods without a node, those that need attention first."""
@@ -85,10 +85,10 @@ def take_engine_picture(engine: Scheduler) -> EnginePicture:
 def take_held(engine: Scheduler) -> list[PodDecision]:
     """The pods that plugins hold at Permit; to be called on the scheduler's loop."""
     held = (each for each in engine.waiting if not each.settled)
-    return [PodDecision(each.pod.key, Verdict.HELD, why=waiting_on_permit(each).note) for each in held]
+    return [PodDecision(each.pod.key, PodVerdict.HELD, why=waiting_on_permit(each).note) for each in held]
 
 
-def take_picture(engine: EnginePicture, tracker: PodTracker, api: EmbeddedApi, service: Service) -> Picture:
+def take_picture(engine: EnginePicture, tracker: PodTracker, api: EmbeddedApi, service: ServedAt) -> Picture:
     """To be called on the API's loop, like all that has to do with the tracker."""
     if not engine.nodes:
         engine = engine._replace(nodes=_bars_without_figures(api))
@@ -96,15 +96,15 @@ def take_picture(engine: EnginePicture, tracker: PodTracker, api: EmbeddedApi, s
     waiting = [held.get(each.pod, each) for each in tracker.waiting()]
     return Picture(
         service,
-        PodCounts(tracker.pods, tracker.phases["Running"], tracker.phases["Succeeded"], tracker.placed),
+        PodTotals(tracker.pods, tracker.phases["Running"], tracker.phases["Succeeded"], tracker.placed),
         engine,
         sorted(waiting, key=lambda decision: _URGENCY[decision.verdict]),
-        [each for each in reversed(tracker.decisions) if each.verdict is Verdict.PLACED],
+        [each for each in reversed(tracker.decisions) if each.verdict is PodVerdict.PLACED],
         quotas_in_use(api),
     )
 
 
-_URGENCY: Final = {verdict: position for position, verdict in enumerate(Verdict)}
+_URGENCY: Final = {verdict: position for position, verdict in enumerate(PodVerdict)}
 
 
 def _gangs(engine: Scheduler) -> list[GangCount]:

@@ -18,7 +18,7 @@ from podium.apiserver.store.object_store import ObjectStore
 MOST_DECISIONS: Final = 200
 
 
-class Verdict(enum.Enum):
+class PodVerdict(enum.Enum):
     """How a pod stands with its scheduler, in the words of the live view; the most urgent first."""
 
     FAILED = "error"
@@ -33,7 +33,7 @@ class PodDecision(NamedTuple):
     """`node` is empty where the pod has none; then `why` says so in its scheduler's words."""
 
     pod: str
-    verdict: Verdict
+    verdict: PodVerdict
     node: str = ""
     why: str = ""
 
@@ -63,7 +63,7 @@ class _TrackedPod(NamedTuple):
     key: str
     node: str
     phase: str
-    verdict: Verdict
+    verdict: PodVerdict
     why: str
 
     @property
@@ -71,13 +71,13 @@ class _TrackedPod(NamedTuple):
         return not self.node and self.phase in ("", "Pending")
 
 
-_UNKNOWN: Final = _TrackedPod("", "", "", Verdict.UNTRIED, "")
-_SAID: Final = (Verdict.REFUSED, Verdict.FAILED)
+_UNKNOWN: Final = _TrackedPod("", "", "", PodVerdict.UNTRIED, "")
+_SAID: Final = (PodVerdict.REFUSED, PodVerdict.FAILED)
 """The verdicts that are decisions; the API itself says that a pod is gated."""
 _VERDICTS: Final = {
-    "Unschedulable": Verdict.REFUSED,
-    "SchedulerError": Verdict.FAILED,
-    "SchedulingGated": Verdict.GATED,
+    "Unschedulable": PodVerdict.REFUSED,
+    "SchedulerError": PodVerdict.FAILED,
+    "SchedulingGated": PodVerdict.GATED,
 }
 """By the reason of the condition PodScheduled."""
 _decoder: Final = msgspec.json.Decoder(_Pod)
@@ -104,7 +104,7 @@ class PodTracker:
     @property
     def undecided(self) -> int:
         """Pods without a node and without a reason for that yet."""
-        return sum(each.waits and each.verdict is Verdict.UNTRIED for each in self._pods.values())
+        return sum(each.waits and each.verdict is PodVerdict.UNTRIED for each in self._pods.values())
 
     @property
     def pods(self) -> int:
@@ -119,7 +119,7 @@ class PodTracker:
 
     def refused(self) -> list[PodDecision]:
         """The pods that no node takes, by name."""
-        return [each for each in self.waiting() if each.verdict is Verdict.REFUSED]
+        return [each for each in self.waiting() if each.verdict is PodVerdict.REFUSED]
 
     def _changed(self, change: ObjectChange) -> None:
         stored = change.new
@@ -132,7 +132,7 @@ class PodTracker:
             self.placed += 1
             if self.first_placed is None:
                 self.first_placed = self._now()
-            self._decided(PodDecision(pod.key, Verdict.PLACED, pod.node))
+            self._decided(PodDecision(pod.key, PodVerdict.PLACED, pod.node))
         elif pod.waits and pod.verdict in _SAID and (pod.verdict, pod.why) != (before.verdict, before.why):
             self._decided(PodDecision(pod.key, pod.verdict, why=pod.why))
 
@@ -150,8 +150,8 @@ class PodTracker:
 
 def _tracked(stored: Stored) -> _TrackedPod:
     decoded = _decoder.decode(stored.raw)
-    verdict, why = Verdict.UNTRIED, ""
+    verdict, why = PodVerdict.UNTRIED, ""
     for condition in decoded.status.conditions:
         if condition.type == "PodScheduled" and condition.status == "False":
-            verdict, why = _VERDICTS.get(condition.reason, Verdict.UNTRIED), condition.message
+            verdict, why = _VERDICTS.get(condition.reason, PodVerdict.UNTRIED), condition.message
     return _TrackedPod(f"{stored.namespace}/{stored.name}", decoded.spec.node_name, decoded.status.phase, verdict, why)

@@ -12,15 +12,15 @@ from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.kube.printable import printable, printable_lines
 from podium.up.picture import Picture
-from podium.up.pod_tracker import PodDecision, Verdict
+from podium.up.pod_tracker import PodDecision, PodVerdict
 
 _LOOK: Final = 0.25
 """Seconds between two looks at what no write to the API tells."""
 _LINES: Final = {
-    Verdict.PLACED: "placed {pod} on {node}",
-    Verdict.REFUSED: "no node for {pod}: {why}",
-    Verdict.FAILED: "error for {pod}: {why}",
-    Verdict.HELD: "held {pod} at Permit: {why}",
+    PodVerdict.PLACED: "placed {pod} on {node}",
+    PodVerdict.REFUSED: "no node for {pod}: {why}",
+    PodVerdict.FAILED: "error for {pod}: {why}",
+    PodVerdict.HELD: "held {pod} at Permit: {why}",
 }
 
 
@@ -79,7 +79,7 @@ class PlainScreen:
 def line(decision: PodDecision) -> str:
     """A decision where there is no terminal.
 
-    >>> line(PodDecision("shop/web", Verdict.PLACED, "node-1"))
+    >>> line(PodDecision("shop/web", PodVerdict.PLACED, "node-1"))
     'placed shop/web on node-1'
     """
     return _LINES[decision.verdict].format(**decision._asdict())

@@ -4,10 +4,10 @@ from podium.engine.queue.scheduling_queue import Pending
 from podium.framework.gang import GangCount
 from podium.up.live_view.browsing import Browsing
 from podium.up.live_view.frame import Size, draw
-from podium.up.live_view.messages import Message
+from podium.up.live_view.messages import ViewMessage
 from podium.up.live_view.rows import rows_of
-from podium.up.picture import EnginePicture, NodeBar, Picture, PodCounts, Service
-from podium.up.pod_tracker import PodDecision, Verdict
+from podium.up.picture import EnginePicture, NodeBar, Picture, PodTotals, ServedAt
+from podium.up.pod_tracker import PodDecision, PodVerdict
 from podium.up.quotas import QuotaUse
 
 CPU = 10**9
@@ -17,13 +17,13 @@ QUOTAS = [
     QuotaUse("team-b/quota", "cpu", CPU, 6 * CPU, 4 * CPU),
 ]
 WAITING = [
-    PodDecision("shop/bad", Verdict.FAILED, why='plugin "T" failed at Score: ZeroDivisionError: division by zero'),
-    PodDecision("shop/sib", Verdict.HELD, why='plugin "Siblings" holds the pod for up to 1m0s before it goes to n'),
-    PodDecision("shop/web", Verdict.REFUSED, why="0/3 nodes are available: " + "3 Insufficient cpu. " * 20),
-    PodDecision("shop/later", Verdict.GATED, why="Scheduling is blocked due to non-empty scheduling gates"),
-    PodDecision("shop/new", Verdict.UNTRIED),
+    PodDecision("shop/bad", PodVerdict.FAILED, why='plugin "T" failed at Score: ZeroDivisionError: division by zero'),
+    PodDecision("shop/sib", PodVerdict.HELD, why='plugin "Siblings" holds the pod for up to 1m0s before it goes to n'),
+    PodDecision("shop/web", PodVerdict.REFUSED, why="0/3 nodes are available: " + "3 Insufficient cpu. " * 20),
+    PodDecision("shop/later", PodVerdict.GATED, why="Scheduling is blocked due to non-empty scheduling gates"),
+    PodDecision("shop/new", PodVerdict.UNTRIED),
 ]
-TROUBLE = [Message("error", 'plugin "T" failed at Score for pod shop/bad (t.py:4): ZeroDivisionError', "", 3)]
+TROUBLE = [ViewMessage("error", 'plugin "T" failed at Score for pod shop/bad (t.py:4): ZeroDivisionError', "", 3)]
 
 
 def node(name: str, cpu: float | None = 0.5, *, cordoned: bool = False) -> NodeBar:
@@ -34,13 +34,13 @@ def node(name: str, cpu: float | None = 0.5, *, cordoned: bool = False) -> NodeB
 
 def picture(nodes: int = 12, *, decisions: int = 40, name: str = "worker-{}", silent: float = 0.0) -> Picture:
     engine = EnginePicture([node(name.format(n)) for n in range(nodes)], Pending(3, 2, 1, 0), GANGS, [], silent)
-    placed = [PodDecision(f"shop/web-{n}", Verdict.PLACED, "worker-1") for n in range(decisions)]
-    service = Service("http://127.0.0.1:7070", "/home/you/.local/state/podium/kubeconfig-7070", 75)
-    return Picture(service, PodCounts(1040, 1030, 4, 1044), engine, WAITING, placed, QUOTAS)
+    placed = [PodDecision(f"shop/web-{n}", PodVerdict.PLACED, "worker-1") for n in range(decisions)]
+    service = ServedAt("http://127.0.0.1:7070", "/home/you/.local/state/podium/kubeconfig-7070", 75)
+    return Picture(service, PodTotals(1040, 1030, 4, 1044), engine, WAITING, placed, QUOTAS)
 
 
 def drawn(
-    shown: Picture, size: Size, browsing: Browsing | None = None, messages: list[Message] | None = None
+    shown: Picture, size: Size, browsing: Browsing | None = None, messages: list[ViewMessage] | None = None
 ) -> list[str]:
     browsing = Browsing() if browsing is None else browsing
     rows = rows_of(shown, TROUBLE if messages is None else messages, browsing.sort, browsing.needle)

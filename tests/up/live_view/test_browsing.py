@@ -3,7 +3,7 @@
 import pytest
 
 from podium.up.live_view import keys
-from podium.up.live_view.browsing import Browsing, Wish, press
+from podium.up.live_view.browsing import Browsing, Effect, press
 from podium.up.live_view.keys import KeyReader
 from podium.up.live_view.page import text_page
 from podium.up.live_view.rows import Section, SortBy, rows_of
@@ -13,11 +13,11 @@ ROWS = rows_of(picture(3), TROUBLE, SortBy.NAME, "")
 LONG = text_page("t", "\n".join(map(str, range(100))))
 
 
-def after(*pressed: str, start: Browsing | None = None) -> tuple[Browsing, Wish]:
-    browsing, wish = Browsing() if start is None else start, Wish.NOTHING
+def after(*pressed: str, start: Browsing | None = None) -> tuple[Browsing, Effect]:
+    browsing, effect = Browsing() if start is None else start, Effect.NOTHING
     for key in pressed:
-        browsing, wish = press(browsing, key, ROWS, 20, 80)
-    return browsing, wish
+        browsing, effect = press(browsing, key, ROWS, 20, 80)
+    return browsing, effect
 
 
 @pytest.mark.parametrize(
@@ -36,8 +36,8 @@ def after(*pressed: str, start: Browsing | None = None) -> tuple[Browsing, Wish]
     ],
 )
 def test_the_selection_moves_through_the_lists(pressed: list[str], section: Section, name: str) -> None:
-    browsing, wish = after(*pressed)
-    assert (browsing.section, browsing.name, wish) == (section, name, Wish.NOTHING)
+    browsing, effect = after(*pressed)
+    assert (browsing.section, browsing.name, effect) == (section, name, Effect.NOTHING)
 
 
 def test_the_selection_stays_on_its_row_when_others_go() -> None:
@@ -48,16 +48,22 @@ def test_the_selection_stays_on_its_row_when_others_go() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pressed", "wish"),
-    [("q", Wish.END), (keys.END_OF_INPUT, Wish.END), ("?", Wish.HELP), (keys.ENTER, Wish.OPEN), ("x", Wish.NOTHING)],
+    ("pressed", "effect"),
+    [
+        ("q", Effect.END),
+        (keys.END_OF_INPUT, Effect.END),
+        ("?", Effect.HELP),
+        (keys.ENTER, Effect.OPEN),
+        ("x", Effect.NOTHING),
+    ],
 )
-def test_keys_ask_for_something(pressed: str, wish: Wish) -> None:
-    assert after(pressed)[1] is wish
+def test_keys_ask_for_something(pressed: str, effect: Effect) -> None:
+    assert after(pressed)[1] is effect
 
 
 def test_a_filter_is_typed_kept_and_cleared() -> None:
-    typing, wish = after("/", "q", "p", "x", keys.BACKSPACE)
-    assert (typing.needle, typing.typing, wish) == ("qp", True, Wish.NOTHING)
+    typing, effect = after("/", "q", "p", "x", keys.BACKSPACE)
+    assert (typing.needle, typing.typing, effect) == ("qp", True, Effect.NOTHING)
     kept, _ = after(keys.ENTER, start=typing)
     assert (kept.needle, kept.typing) == ("qp", False)
     assert after(keys.ESCAPE, start=kept)[0].needle == ""
@@ -81,8 +87,8 @@ def test_a_page_is_scrolled_to_its_end_and_no_further(pressed: list[str], top: i
 
 @pytest.mark.parametrize("key", [keys.ESCAPE, "q"])
 def test_a_page_is_left_without_ending_the_cluster(key: str) -> None:
-    browsing, wish = after(key, start=Browsing(page=LONG, top=5))
-    assert (browsing.page, browsing.top, wish) == (None, 0, Wish.NOTHING)
+    browsing, effect = after(key, start=Browsing(page=LONG, top=5))
+    assert (browsing.page, browsing.top, effect) == (None, 0, Effect.NOTHING)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from podium.apiserver.http.warnings import warning_headers
 from podium.apiserver.messages import ApiRequest, ApiResponse
 from podium.apiserver.store.watcher import Watcher, WatchRequest
 from podium.serving.browser_guard import BrowserGuard
-from podium.serving.listener import Listener
+from podium.serving.listener import BoundedListener
 
 BODY_LIMIT: Final = 3 << 20
 """Bytes of the largest request body, as kube-apiserver has it."""
@@ -81,7 +81,7 @@ class ApiServer:
         self._rng = rng or random.Random()
         self._watchers: set[Watcher] = set()
         self._server: web.Server | None = None
-        self._listener: Listener | None = None
+        self._listener: BoundedListener | None = None
         self._checker = SlowChecker()
         self.port = port
 
@@ -102,7 +102,7 @@ class ApiServer:
             keepalive_timeout=self._idle_seconds,
             auto_decompress=False,  # As kube-apiserver, which takes a body as it comes.
         )
-        listener = Listener(server, MOST_CONNECTIONS)
+        listener = BoundedListener(server, MOST_CONNECTIONS)
         try:
             await listener.start(self._host, self.port, self._tls)
         except OSError as error:

@@ -1,8 +1,8 @@
 """Reads ONNX files with the package onnx, and refuses what no policy needs.
 
 What runs is what was checked: the file is parsed once, fields that onnx does not know are dropped, and the runtime is
-given the parsed graph, written anew. A file can say the same thing in several ways, and readers differ in which of them
-they understand.
+given the parsed graph, written again. A file can say the same thing in several ways, and readers differ in which of
+them they understand.
 
 Refused: operators other than those that `podium policy export` writes, functions, graphs within graphs, weights that
 lie in other files or are not as many as they say, tensors that grow beyond what scoring needs (`onnx_sizes`), files

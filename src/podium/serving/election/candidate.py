@@ -36,7 +36,6 @@ def candidate(
         else:
             LOG.info("%s is free", lease)
 
-    LOG.info("trying to acquire %s, as %s", lease, identity)
     return Election(
         client,
         namespace=settings.resource_namespace,

@@ -86,7 +86,7 @@ class Election:
             )
         self.name = name
         self.identity = identity
-        self._where = f"lease {namespace}/{name}"
+        self.where = f"lease {namespace}/{name}"
         self._lock = LeaseLock(client, namespace, name, timeout=max(1.0, renew_deadline / 2))
         self._lease_duration = lease_duration
         self._renew_deadline = renew_deadline
@@ -122,7 +122,7 @@ class Election:
         server, which binds no pod twice.
         """
         if not self.leading():
-            raise NotLeading(f"not sent: this process does not hold {self._where}")
+            raise NotLeading(f"not sent: this process does not hold {self.where}")
 
     def unhealthy(self) -> str | None:
         """What the health check `leaderElection` says: a holder should have ended long before it fails."""
@@ -154,7 +154,7 @@ class Election:
                     self._set_problem("no answer in time")
                 self._notice_pause(due)
                 if not self._holding:
-                    raise LeadershipLost(f"{self._where} is held by {self.leader or 'no process'} now")
+                    raise LeadershipLost(f"{self.where} is held by {self.leader or 'no process'} now")
         finally:
             self._on_event(self._lock.reference, f"{self.identity} stopped leading")
 
@@ -199,7 +199,7 @@ class Election:
                     return
                 await self._lock.update(empty)
         except (ClientError, *UNDECODABLE) as error:
-            self._report(f"{self._where} was not released and must run out: {error}")
+            self._report(f"{self.where} was not released and must run out: {error}")
         else:
             self._see(empty)
 
@@ -221,11 +221,11 @@ class Election:
     def _why_lost(self) -> str:
         if self._paused:
             return (
-                f"{self._where} was not renewed in {self._renew_deadline:g} s: this process was paused for "
+                f"{self.where} was not renewed in {self._renew_deadline:g} s: this process was paused for "
                 f"{self._paused:.0f} s (stopped, suspended, or without CPU time)"
             )
         cause = f": {self._problem}" if self._problem else ""
-        return f"{self._where} was not renewed in {self._renew_deadline:g} s{cause}"
+        return f"{self.where} was not renewed in {self._renew_deadline:g} s{cause}"
 
     async def _try(self) -> bool:
         """One attempt to acquire or renew; whether it succeeded."""
@@ -298,7 +298,7 @@ class Election:
     def _set_problem(self, problem: str | None) -> None:
         """Report it once, until it is another."""
         if problem is not None and problem != self._problem:
-            self._report(f"{self._where}: {problem}")
+            self._report(f"{self.where}: {problem}")
         self._problem = problem
 
     def _forbidden(self, error: ApiError) -> str:

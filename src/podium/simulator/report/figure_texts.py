@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from podium.simulator.comparison import Difference, Measured
+from podium.simulator.comparison import Compared, Difference
 from podium.simulator.summary import CLASSES_SHOWN, Estimate
 
 
@@ -22,9 +22,9 @@ def words(figure: str) -> str:
     return figure.replace("_", " ")
 
 
-def measured_words(measured: Measured) -> str:
+def measured_words(measured: Compared) -> str:
     """
-    >>> measured_words(Measured("wait_mean_s", None, "label app", "web")), measured_words(Measured("placed", 50))
+    >>> measured_words(Compared("wait_mean_s", None, "label app", "web")), measured_words(Compared("placed", 50))
     ('wait mean, s: app web', 'placed, at 50 % arrived')
     """
     text = words(measured.figure)

@@ -41,7 +41,7 @@ MOST_REASONS = 8
 MOST_NOTES = 20
 PODIUM = version("podium")
 WAITS_FROM = 1.0
-"""Seconds: shorter waits are not told apart, where there are long ones."""
+"""Seconds: shorter waits look the same, where there are long ones."""
 
 
 def write_report(results: SimulationResults, path: Path, command: str = "") -> Path:
@@ -256,9 +256,9 @@ def _origin(results: SimulationResults, command: str) -> str:
     import yaml
 
     written = yaml.safe_dump(as_written(results.scenario), sort_keys=False, allow_unicode=True, width=100)
-    told_command = f"<pre>{escape(command)}</pre>" if command else ""
+    command_text = f"<pre>{escape(command)}</pre>" if command else ""
     name = f" <code>{escape(results.file)}</code>" if results.file else ""
     return (
-        f"<h2>Where this comes from</h2><p>Podium {escape(version('podium'))}, scenario{name}.</p>{told_command}"
+        f"<h2>Where this comes from</h2><p>Podium {escape(version('podium'))}, scenario{name}.</p>{command_text}"
         f"<details><summary>The scenario, as it ran</summary><pre>{escape(written)}</pre></details>"
     )

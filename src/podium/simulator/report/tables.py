@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from podium.simulator.comparison import compare, told
+from podium.simulator.comparison import compare, shown_differences
 from podium.simulator.report.figure_texts import class_cells, difference, measured_words, number, words
 from podium.simulator.results import SimulationResults
 from podium.simulator.summary import CLASSES_SHOWN, MOST_CLASSES, SummaryRow, class_tables
@@ -33,7 +33,7 @@ def table(head: list[str], lines: list[list[str]], texts: int = 1) -> str:
 
 
 def difference_tables(results: SimulationResults) -> Iterator[str]:
-    found = told(results, compare(results))
+    found = shown_differences(results, compare(results))
     if not found:
         return
     first, *others = results.profiles

@@ -1,4 +1,4 @@
-"""What the user of the live view looks at, and what each key changes of it."""
+"""Changes what the user of the live view looks at, key by key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STEP: Final = 10
 """Rows that PgUp and PgDn go, in a list."""
 
 
-class Wish(enum.Enum):
+class Effect(enum.Enum):
     """What a key asks of the screen."""
 
     NOTHING = "nothing"
@@ -46,31 +46,31 @@ class Browsing(NamedTuple):
         return max(0, min(found, len(rows) - 1))
 
 
-def press(browsing: Browsing, key: str, rows: Rows, body: int, width: int) -> tuple[Browsing, Wish]:
+def press(browsing: Browsing, key: str, rows: Rows, body: int, width: int) -> tuple[Browsing, Effect]:
     """`body` is how many lines of a page the terminal shows."""
     if key == keys.REDRAW:
-        return browsing, Wish.REDRAW
+        return browsing, Effect.REDRAW
     if browsing.typing:
-        return _type(browsing, key), Wish.NOTHING
+        return _type(browsing, key), Effect.NOTHING
     if browsing.page is not None:
-        return _on_page(browsing, key, len(browsing.page.lines(width)), body), Wish.NOTHING
+        return _on_page(browsing, key, len(browsing.page.lines(width)), body), Effect.NOTHING
     match key:
         case "q" | keys.END_OF_INPUT:
-            return browsing, Wish.END
+            return browsing, Effect.END
         case "?" | "h":
-            return browsing, Wish.HELP
+            return browsing, Effect.HELP
         case "/":
-            return browsing._replace(typing=True), Wish.NOTHING
+            return browsing._replace(typing=True), Effect.NOTHING
         case "s":
             sorts = list(SortBy)
-            return browsing._replace(sort=sorts[(sorts.index(browsing.sort) + 1) % len(sorts)]), Wish.NOTHING
+            return browsing._replace(sort=sorts[(sorts.index(browsing.sort) + 1) % len(sorts)]), Effect.NOTHING
         case keys.ESCAPE:
-            return browsing._replace(needle=""), Wish.NOTHING
+            return browsing._replace(needle=""), Effect.NOTHING
         case keys.ENTER:
-            return browsing, Wish.OPEN if rows.of(browsing.section) else Wish.NOTHING
+            return browsing, Effect.OPEN if rows.of(browsing.section) else Effect.NOTHING
         case keys.TAB | keys.BACK_TAB:
-            return _to_section(browsing, rows, 1 if key == keys.TAB else -1), Wish.NOTHING
-    return _move(browsing, key, rows), Wish.NOTHING
+            return _to_section(browsing, rows, 1 if key == keys.TAB else -1), Effect.NOTHING
+    return _move(browsing, key, rows), Effect.NOTHING
 
 
 def _type(browsing: Browsing, key: str) -> Browsing:

@@ -39,12 +39,12 @@ def sentence_in(text: str, width: int) -> str:
     text = printable(text)
     if cell_len(text) <= width:
         return text
-    kept = set_cell_size(text, max(0, width - 1)).rstrip("\0")
-    if text[len(kept) : len(kept) + 1] != " " and " " in kept:
-        kept = kept[: kept.rindex(" ") + 1]
-    elif _breaks_number(text, len(kept)):
-        kept = kept.rstrip(_DIGITS)
-    return f"{kept}{CUT}"[: max(0, width)] if width > 0 else ""
+    left = set_cell_size(text, max(0, width - 1)).rstrip("\0")
+    if text[len(left) : len(left) + 1] != " " and " " in left:
+        left = left[: left.rindex(" ") + 1]
+    elif _breaks_number(text, len(left)):
+        left = left.rstrip(_DIGITS)
+    return f"{left}{CUT}"[: max(0, width)] if width > 0 else ""
 
 
 def parts_in(parts: Sequence[tuple[int, str]], width: int, between: str = "  ") -> str:
@@ -53,10 +53,10 @@ def parts_in(parts: Sequence[tuple[int, str]], width: int, between: str = "  ") 
     >>> parts_in([(0, "podium up"), (2, "4 placed"), (1, "3 nodes")], 20)
     'podium up  3 nodes'
     """
-    kept = list(parts)
-    while kept and cell_len(between.join(text for _, text in kept)) > width:
-        kept.remove(max(kept, key=lambda part: part[0]))
-    return between.join(text for _, text in kept)
+    left = list(parts)
+    while left and cell_len(between.join(text for _, text in left)) > width:
+        left.remove(max(left, key=lambda part: part[0]))
+    return between.join(text for _, text in left)
 
 
 def _breaks_number(text: str, position: int) -> bool:

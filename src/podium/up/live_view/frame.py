@@ -17,13 +17,13 @@ from rich.text import Text
 from podium.kube.printable import printable
 from podium.up.live_view.browsing import Browsing
 from podium.up.live_view.cuts import name_in, parts_in, sentence_in
-from podium.up.live_view.messages import Message
+from podium.up.live_view.messages import ViewMessage
 from podium.up.live_view.nodes import MARK, columns_for, node_lines
 from podium.up.live_view.page import Page
 from podium.up.live_view.rows import Row, Rows, Section, SortBy
 from podium.up.live_view.summary_lines import clock, gang_line, messages_line, waiting_line
 from podium.up.picture import Picture
-from podium.up.pod_tracker import PodDecision, Verdict
+from podium.up.pod_tracker import PodDecision, PodVerdict
 from podium.up.quotas import quota_line
 from podium.up.screen import counted
 
@@ -31,14 +31,14 @@ PAGE_LINES: Final = 2
 """Lines around a page: its title and the keys."""
 _TALL: Final = 18
 """Lines from which on the kubeconfig has one."""
-_VERDICT: Final = len(Verdict.UNTRIED.value)
+_VERDICT: Final = len(PodVerdict.UNTRIED.value)
 _COLOURS: Final = {
-    Verdict.FAILED: "bold red",
-    Verdict.HELD: "yellow",
-    Verdict.REFUSED: "red",
-    Verdict.GATED: "dim",
-    Verdict.UNTRIED: "dim",
-    Verdict.PLACED: "green",
+    PodVerdict.FAILED: "bold red",
+    PodVerdict.HELD: "yellow",
+    PodVerdict.REFUSED: "red",
+    PodVerdict.GATED: "dim",
+    PodVerdict.UNTRIED: "dim",
+    PodVerdict.PLACED: "green",
 }
 _LEVELS: Final = {"critical": "bold red", "error": "bold red", "warning": "yellow"}
 
@@ -177,8 +177,8 @@ def _row(row: Row, width: int, *, marked: bool) -> Text:
         case PodDecision() as pod:
             node = name_in(pod.node, max(8, width // 3))
             name = name_in(pod.pod, max(8, width - len(f"{MARK}placed  on {node}")))
-            text.append("placed ", _COLOURS[Verdict.PLACED]).append(name, style).append(" on ", "dim").append(node)
-        case Message() as message:
+            text.append("placed ", _COLOURS[PodVerdict.PLACED]).append(name, style).append(" on ", "dim").append(node)
+        case ViewMessage() as message:
             level = f"{message.level}: " if message.level else ""
             times = f" (×{message.times})" if message.times > 1 else ""
             text.append(level, _LEVELS.get(message.level, ""))

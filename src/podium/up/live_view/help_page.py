@@ -1,10 +1,10 @@
-"""The help of the live view: its keys, what its parts show, and how the cluster is reached."""
+"""Writes the help of the live view: its keys, what its parts show, and how the cluster is reached."""
 
 from textwrap import fill
 
 from podium.kube.printable import printable_lines
 from podium.up.live_view.page import Page, rendered_page
-from podium.up.picture import Service
+from podium.up.picture import ServedAt
 
 KEYS = {
     "q, Ctrl-C": "end the cluster; on a page, q goes back",
@@ -21,7 +21,7 @@ KEYS = {
 _WIDTH = max(map(len, KEYS)) + 2
 
 
-def help_page(service: Service) -> Page:
+def help_page(service: ServedAt) -> Page:
     def render(width: int) -> str:
         indented = " " * min(_WIDTH, width // 3)
         keys = [fill(f"{key:<{_WIDTH}}{what}", width, subsequent_indent=indented) for key, what in KEYS.items()]
@@ -41,7 +41,7 @@ _PARTS = (
 )
 
 
-def _access(service: Service) -> tuple[str, ...]:
+def _access(service: ServedAt) -> tuple[str, ...]:
     return (
         "In another terminal:",
         f"  export KUBECONFIG={service.kubeconfig}",

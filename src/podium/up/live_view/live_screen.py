@@ -17,10 +17,10 @@ from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.kube.printable import printable, printable_lines
 from podium.serving.log import LOG
-from podium.up.live_view.browsing import Browsing, Wish, press
+from podium.up.live_view.browsing import Browsing, Effect, press
 from podium.up.live_view.frame import PAGE_LINES, draw
 from podium.up.live_view.help_page import help_page
-from podium.up.live_view.messages import Message, MessageLog, Messages, PrintedLines
+from podium.up.live_view.messages import MessageLog, Messages, PrintedLines, ViewMessage
 from podium.up.live_view.page import Page, rendered_page, text_page
 from podium.up.live_view.rows import Rows, rows_of
 from podium.up.live_view.terminal import Terminal
@@ -106,15 +106,15 @@ class LiveScreen:
         self._touched = True
         size = self._terminal.size
         rows = self._rows(self._picture)
-        self._browsing, wish = press(self._browsing, key, rows, size.height - PAGE_LINES, size.width)
-        match wish:
-            case Wish.END:
+        self._browsing, effect = press(self._browsing, key, rows, size.height - PAGE_LINES, size.width)
+        match effect:
+            case Effect.END:
                 self._ended.set()
-            case Wish.HELP:
+            case Effect.HELP:
                 self._open(help_page(self._picture.service))
-            case Wish.OPEN:
+            case Effect.OPEN:
                 self._open_row(rows)
-            case Wish.REDRAW:
+            case Effect.REDRAW:
                 self._terminal.forget()
         self._draw()
 
@@ -126,7 +126,7 @@ class LiveScreen:
                 self._open(text_page(f"node {node.name}", self._camera.describe_node(node.name)))
             case PodDecision() as pod:
                 self._open_explanation(pod)
-            case Message() as message:
+            case ViewMessage() as message:
                 self._open(text_page(message.level or "message", message.text))
 
     def _open_explanation(self, pod: PodDecision) -> None:

@@ -24,7 +24,7 @@ TROUBLE: Final = ("critical", "error", "warning")
 """Levels of the log, the worst first."""
 
 
-class Message(NamedTuple):
+class ViewMessage(NamedTuple):
     """`level` is that of the log in lower case, or empty for what is said or printed."""
 
     level: str
@@ -43,7 +43,7 @@ class Messages:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: dict[tuple[str, str], Message] = {}
+        self._messages: dict[tuple[str, str], ViewMessage] = {}
 
     def add(self, text: str, level: str = "", headline: str = "") -> None:
         text = printable_lines(text)[:LONGEST].strip("\n")
@@ -51,14 +51,14 @@ class Messages:
             return
         headline = headline or next(line for line in text.splitlines() if line.strip())
         with self._lock:
-            before = self._kept.pop((level, headline), None)
-            message = Message(level, headline, text, 1 if before is None else before.times + 1)
-            self._kept[level, headline] = message
-            alike = [key for key, each in self._kept.items() if each.is_trouble == message.is_trouble]
-            if len(alike) > MOST:
-                del self._kept[alike[0]]
+            before = self._messages.pop((level, headline), None)
+            message = ViewMessage(level, headline, text, 1 if before is None else before.times + 1)
+            self._messages[level, headline] = message
+            similar = [key for key, each in self._messages.items() if each.is_trouble == message.is_trouble]
+            if len(similar) > MOST:
+                del self._messages[similar[0]]
 
-    def newest_first(self) -> list[Message]:
+    def newest_first(self) -> list[ViewMessage]:
         """Trouble before all others."""
         newest = self._all()[::-1]
         return sorted(newest, key=lambda message: not message.is_trouble)
@@ -68,9 +68,9 @@ class Messages:
         for message in self._all():
             yield f"{message.text} (×{message.times})" if message.times > 1 else message.text
 
-    def _all(self) -> list[Message]:
+    def _all(self) -> list[ViewMessage]:
         with self._lock:
-            return list(self._kept.values())
+            return list(self._messages.values())
 
 
 class MessageLog(logging.Handler):

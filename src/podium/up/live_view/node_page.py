@@ -25,9 +25,9 @@ def describe_node(api: EmbeddedApi, name: str) -> str:
     node = decode_json(Node, stored.raw)
     pods = [decode_json(Pod, each.raw) for each in api.store.items(POD) if each.fields[_NODE_NAME] == name]
     pods = [pod for pod in pods if not pod.finished]
-    asked = {pod.key: pod_requests(pod) for pod in pods}
+    requested = {pod.key: pod_requests(pod) for pod in pods}
     used: Counter[str] = Counter()
-    for requests in asked.values():
+    for requests in requested.values():
         used.update(requests)
     used[PODS] = len(pods)
     lines = [*_facts(node), ""]
@@ -36,7 +36,7 @@ def describe_node(api: EmbeddedApi, name: str) -> str:
     lines += ["", counted(len(pods), "pod")]
     for pod in sorted(pods, key=lambda pod: pod.key):
         amounts = ", ".join(
-            f"{resource} {_amount(resource, each)}" for resource, each in asked[pod.key].items() if each
+            f"{resource} {_amount(resource, each)}" for resource, each in requested[pod.key].items() if each
         )
         lines.append(f"  {pod.key}  {pod.status.phase}  {amounts or 'asks for nothing'}")
     return "\n".join(map(printable, lines))

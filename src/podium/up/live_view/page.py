@@ -1,4 +1,4 @@
-"""A page of text that covers the view until it is left: an explanation, a node, a message, the help."""
+"""Draws a page of text that covers the view until it is left: an explanation, a node, a message, the help."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The rows of the live view, section by section: sorted as wished, and those that the filter lets through."""
+"""Lists the rows of the live view, section by section: sorted, and those that the filter lets through."""
 
 import enum
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeVar
 
-from podium.up.live_view.messages import Message
+from podium.up.live_view.messages import ViewMessage
 from podium.up.picture import NodeBar, Picture
 from podium.up.pod_tracker import PodDecision
 
@@ -28,7 +28,7 @@ class SortBy(enum.Enum):
 
 
 R = TypeVar("R")
-Row = NodeBar | PodDecision | Message
+Row = NodeBar | PodDecision | ViewMessage
 _AMOUNTS: Final[dict[SortBy, Callable[[NodeBar], float | None]]] = {
     SortBy.CPU: lambda node: node.cpu,
     SortBy.MEMORY: lambda node: node.memory,
@@ -41,7 +41,7 @@ class Rows(NamedTuple):
 
     nodes: list[NodeBar]
     waiting: list[PodDecision]
-    messages: list[Message]
+    messages: list[ViewMessage]
     placed: list[PodDecision]
     total: int
 
@@ -55,7 +55,7 @@ class Rows(NamedTuple):
         return found[section]
 
 
-def rows_of(picture: Picture, messages: list[Message], sort: SortBy, needle: str) -> Rows:
+def rows_of(picture: Picture, messages: list[ViewMessage], sort: SortBy, needle: str) -> Rows:
     """`needle` is looked for in everything that a row says; capitals do not count."""
     nodes = picture.engine.nodes
     if amount := _AMOUNTS.get(sort):
@@ -77,7 +77,7 @@ def name_of(row: Row) -> str:
             return row.name
         case PodDecision():
             return row.pod
-        case Message():
+        case ViewMessage():
             return row.headline
 
 

@@ -6,16 +6,16 @@ from typing import Final
 
 from podium.framework.gang import GangCount
 from podium.kube.printable import printable
-from podium.up.live_view.messages import TROUBLE, Message
-from podium.up.pod_tracker import Verdict
+from podium.up.live_view.messages import TROUBLE, ViewMessage
+from podium.up.pod_tracker import PodVerdict
 from podium.up.screen import counted
 
 _STANDING: Final = {
-    Verdict.FAILED: ("error", "errors"),
-    Verdict.HELD: ("held at Permit", "held at Permit"),
-    Verdict.REFUSED: ("fits nowhere", "fit nowhere"),
-    Verdict.GATED: ("gated", "gated"),
-    Verdict.UNTRIED: ("to be tried", "to be tried"),
+    PodVerdict.FAILED: ("error", "errors"),
+    PodVerdict.HELD: ("held at Permit", "held at Permit"),
+    PodVerdict.REFUSED: ("fits nowhere", "fit nowhere"),
+    PodVerdict.GATED: ("gated", "gated"),
+    PodVerdict.UNTRIED: ("to be tried", "to be tried"),
 }
 """For one pod, and for several."""
 
@@ -30,19 +30,21 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def waiting_line(verdicts: Mapping[Verdict, int], backing_off: int = 0) -> str:
+def waiting_line(verdicts: Mapping[PodVerdict, int], backing_off: int = 0) -> str:
     """
-    >>> waiting_line({Verdict.REFUSED: 1, Verdict.HELD: 2}), waiting_line({Verdict.REFUSED: 3}, 2), waiting_line({})
-    ('waiting: 2 held at Permit, 1 fits nowhere', 'waiting: 3 fit nowhere (2 backing off)', 'waiting: no pods')
+    >>> waiting_line({PodVerdict.REFUSED: 1, PodVerdict.HELD: 2}), waiting_line({PodVerdict.REFUSED: 3}, 2)
+    ('waiting: 2 held at Permit, 1 fits nowhere', 'waiting: 3 fit nowhere (2 backing off)')
+    >>> waiting_line({})
+    'waiting: no pods'
     """
     parts = [f"{number} {words[number > 1]}" for each, words in _STANDING.items() if (number := verdicts.get(each, 0))]
     retried = f" ({backing_off} backing off)" if parts and backing_off else ""
     return f"waiting: {', '.join(parts) or 'no pods'}{retried}"
 
 
-def messages_line(messages: Iterable[Message]) -> str:
+def messages_line(messages: Iterable[ViewMessage]) -> str:
     """
-    >>> messages_line([Message("error", "", ""), Message("warning", "", "", 3), Message("", "", "")])
+    >>> messages_line([ViewMessage("error", "", ""), ViewMessage("warning", "", "", 3), ViewMessage("", "", "")])
     'messages: 1 error, 3 warnings'
     """
     levels: Counter[str] = Counter()
