@@ -154,3 +154,31 @@ def test_input_that_cannot_be_meant_is_told(arguments: tuple[str, ...], sentence
     ran = podium("extender", "manifest", *arguments)
     assert (ran.code, ran.out) == (2, "")
     assert sentence in ran.err
+
+
+def test_arguments_of_plugins_reach_the_agents_as_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "metrics.yaml"
+    file.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles: [{pluginConfig: [{name: SafeOverload, args: {percentile: 20}}]}]\n"
+    )
+    objects = printed("--agents", "safe,congestion", "--config", str(file))
+    (config,) = (each for each in objects if each["kind"] == "ConfigMap")
+    (deployment,) = (each for each in objects if each["kind"] == "Deployment")
+    scheduler, *agents = deployment["spec"]["template"]["spec"]["containers"]
+    assert config["data"]["agents.yaml"] == file.read_text()
+    assert "--config=/etc/podium/scheduler.yaml" in scheduler["command"]
+    for agent in agents:
+        assert agent["args"][-2:] == ["--config", "/etc/podium/agents.yaml"]
+        assert {"name": "config", "mountPath": "/etc/podium", "readOnly": True} in agent["volumeMounts"]
+
+
+def test_arguments_that_cannot_be_used_are_refused_before_they_reach_a_cluster(tmp_path: Path) -> None:
+    file = tmp_path / "metrics.yaml"
+    file.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles: [{pluginConfig: [{name: SafeOverload, args: {percentil: 20}}]}]\n"
+    )
+    ran = podium("extender", "manifest", "--agents", "safe", "--config", str(file))
+    assert (ran.code, ran.out) == (2, "")
+    assert "did you mean percentile?" in ran.err

@@ -45,20 +45,31 @@ def manifest(
     whole_nodes: Annotated[
         bool, typer.Option("--whole-nodes", help="Have kube-scheduler send nodes as a whole, not by name.")
     ] = False,
+    config: Annotated[
+        str,
+        typer.Option(
+            "--config", metavar="FILE", help="A KubeSchedulerConfiguration with the plugins' arguments, for the agents."
+        ),
+    ] = "",
     plugin: PluginOption = None,
 ) -> None:
     """Print what runs agents beside a kube-scheduler of their own: rights, configuration, a Deployment, a test pod.
 
     Example: podium extender manifest --agents safe,congestion | kubectl apply -f -
     """
+    from podium.cli.files import read_text
     from podium.cli.registry import registry_with
     from podium.extender.agents import choose
+    from podium.extender.assembly import plugin_config
     from podium.manifests.extender import ExtenderSettings, name_of
     from podium.manifests.extender import manifest as objects_of
     from podium.manifests.objects import to_yaml
 
     registry = registry_with(plugin)
     chosen = choose(agent_names(agents, "say which agents"), registry)
+    text, source = read_text(config) if config else ("", "")
+    if config:
+        plugin_config(text, source, registry)
     settings = ExtenderSettings(
         name=name or "",
         namespace=namespace,
@@ -66,9 +77,11 @@ def manifest(
         scheduler_image=scheduler_image or ExtenderSettings().scheduler_image,
         variables=_variables(env or []),
         names_only=not whole_nodes,
+        agents_config=text,
     )
     check_scheduler_name("--name: the agents make", name_of(chosen, settings))
     given = {"--agents": agents, "--name": name, "--image": image, "--scheduler-image": scheduler_image}
+    given["--config"] = config
     options = [(option, value) for option, value in given.items() if value]
     options += [("--namespace", namespace)] if namespace != ExtenderSettings().namespace else []
     options += [("--env", each) for each in env or []]

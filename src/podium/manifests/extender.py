@@ -37,6 +37,8 @@ from podium.plugins.reward import settings as reward
 
 FIRST_PORT = 5401
 CONFIG_FILE = "scheduler.yaml"
+AGENTS_FILE = "agents.yaml"
+"""kube-scheduler's configuration, and that of the agents, where they have one."""
 ALONE, TOGETHER = 10, 1
 """Weights of an agent that is the only one, and of one among several."""
 
@@ -68,6 +70,8 @@ class ExtenderSettings(NamedTuple):
     """In addition to those above, and before them; for every agent's container."""
     names_only: bool = True
     """Whether kube-scheduler sends only the names of nodes, or nodes as a whole."""
+    agents_config: str = ""
+    """The text of a configuration with the plugins' arguments; empty: none."""
 
 
 def name_of(agents: Sequence[Agent], settings: ExtenderSettings) -> str:
@@ -84,6 +88,8 @@ def manifest(agents: Sequence[Agent], registry: Registry, settings: ExtenderSett
     """Every object, in the order in which they are to be applied."""
     name, namespace = name_of(agents, settings), settings.namespace
     files = {CONFIG_FILE: to_yaml([scheduler_config(agents, settings)])}
+    if settings.agents_config:
+        files[AGENTS_FILE] = settings.agents_config
     containers = [_scheduler(settings), *(_extender(agent, number, settings) for number, agent in enumerate(agents))]
     return [
         *process_rights(agents, registry, settings).objects(name, namespace),
@@ -184,12 +190,15 @@ def _extender(agent: Agent, number: int, settings: ExtenderSettings) -> JsonObje
     variables = {"HTTP_PORT": str(port), "LOG_LEVEL": "INFO", **VARIABLES.get(agent.name, {}), **settings.variables}
     if agent.name == "reward":
         variables.setdefault(reward.VARIABLES["namespace"], settings.namespace)
-    given = {
+    given: JsonObject = {
         "args": ["extender", "--agents", agent.name, "--bind-address", "0.0.0.0"],
         "env": [{"name": name, "value": value} for name, value in variables.items()],
         "ports": [{"name": f"extender-{number + 1}", "containerPort": port}],
         **probes(port, "/version", "/readyz"),
     }
+    if settings.agents_config:
+        given["args"] += ["--config", f"{CONFIG_FOLDER}/{AGENTS_FILE}"]
+        given["volumeMounts"] = [config_mount()]
     return container(f"extender-{number + 1}", settings.image, "extender", given)
 
 
