@@ -138,6 +138,15 @@ def test_the_examples_of_a_page_work(page: str) -> None:
             exec(compile(block.text, page, "exec"), {"__name__": "example"})  # noqa: S102  the example itself
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in ("CONTRIBUTING.md", "docs/changes.md")])
+def test_a_page_says_where_the_files_in_its_commands_come_from(page: str) -> None:
+    text = (ROOT / page).read_text()
+    typed = re.findall(r"^(?:\$ |    )(?:podium|kubectl|helm|make) .*", text, flags=re.MULTILINE)
+    assert "podium examples" in text or not any(re.search(r"\bexamples/", line) for line in typed)
+    assert "checkout" in text or not any("deploy/" in line or line.split()[0] == "make" for line in typed)
+    assert not any("src/" in line for line in typed if line.startswith("$ podium explain"))
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_the_links_of_a_page_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text()
