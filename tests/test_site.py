@@ -15,6 +15,7 @@ import podium
 import podium.testing
 from podium.cli.plugin_groups import GROUPS
 from podium.plugins import IN_TREE
+from podium.simulator.schema import scenario_schema
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -77,6 +78,19 @@ def test_the_plugin_api_has_every_public_name_with_what_it_means() -> None:
     assert "`filter_node(cycle, node)" not in parts["Plugin"]
     assert "filter_node(cycle, node)" in page
     assert "`allocatable(resource: str) -> int` | What the node offers: cpu in thousandths" in parts["NodeInfo"]
+
+
+def test_the_fields_of_a_scenario_come_with_their_values_and_what_they_mean() -> None:
+    page = TABLES["scenarios"]()
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| .*? \| (.*?) \|$", page, re.MULTILINE)
+    assert [name for name, _type, meaning in rows if not meaning] == []
+    types = {name: kind for name, kind, _meaning in rows}
+    assert types["unschedulable"] == "`drop`, `wait`"
+    assert types["evicted"] == "`lost`, `restart`, `resume`"
+    assert types["nodeOrder"] == "`given`, `shuffled`"
+    assert types["phases"] == "list of [object](#rewardsphases)"
+    written = scenario_schema()["$defs"]
+    assert {name for part in written if part != "Distribution" for name in written[part]["properties"]} == set(types)
 
 
 def test_a_metric_comes_with_its_type_labels_and_meaning() -> None:

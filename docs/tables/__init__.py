@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from docs.tables import api, commands, configuration, custom_resources, metrics, plugin_arguments
+from docs.tables import api, commands, configuration, custom_resources, metrics, plugin_arguments, scenarios
 
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "commands": commands.page,
@@ -18,6 +18,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "metrics": metrics.page,
     "plugin-api": api.page,
     "plugin-arguments": plugin_arguments.page,
+    "scenarios": scenarios.page,
 }
 ASKED_FOR: Final = re.compile(r"^<!-- table: (\S+) -->$", re.MULTILINE)
 

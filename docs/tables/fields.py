@@ -39,7 +39,7 @@ class Field(NamedTuple):
 
 def fields_of(struct: type[msgspec.Struct], prefix: str = "") -> Iterator[Field]:
     """The fields, and after a field that is a struct those of that struct, as `field.name` or `field[].name`."""
-    meanings = _meanings(struct)
+    meanings = meanings_of(struct)
     described = cast(types.StructType, types.type_info(struct))
     for about, field in zip(described.fields, msgspec.structs.fields(struct), strict=True):
         name = f"{prefix}{about.encode_name}"
@@ -102,7 +102,7 @@ def _default(field: msgspec.structs.FieldInfo) -> tuple[Any] | None:
     return (msgspec.to_builtins(value, enc_hook=encode_hook),)
 
 
-def _meanings(struct: type[msgspec.Struct]) -> dict[str, str]:
+def meanings_of(struct: type[msgspec.Struct]) -> dict[str, str]:
     """The text below each field, of the class and of those it derives from."""
     found: dict[str, str] = {}
     for each in reversed(struct.__mro__):

@@ -69,12 +69,17 @@ class NodeGroup(_Part, frozen=True):
     """Nodes of one origin: so many of a kind, the nodes in a kubectl dump, or those of a trace."""
 
     count: Positive | None = None
+    """How many nodes of this kind."""
     name: str = "node-{index}"
+    """Their names; `{index}` stands for the number of the node."""
     allocatable: dict[str, Amount] = field(default_factory=dict)
+    """What each offers: resource → quantity. 110 pods unless it says otherwise."""
     labels: dict[str, str] = field(default_factory=dict)
     """`{index}` stands for the node's number, `{zone}` for its number in turn below `zones`."""
     zones: Positive = 1
+    """How many zones. Without `labels`, nodes are labelled `topology.kubernetes.io/zone` with them in turn."""
     taints: list[dict[str, str]] = field(default_factory=list)
+    """As in the spec of a node: `key`, `value`, `effect`."""
     file: str | None = None
     """What `kubectl get nodes -o yaml` prints."""
     openb: str | None = None
@@ -89,11 +94,17 @@ class PodShape(_Part, frozen=True):
     name: str = ""
     """What results call it; else `shapes[0]`, `shapes[1]`, …"""
     weight: Annotated[float, Meta(ge=0)] = 1.0
+    """How often it is drawn, against the weights of the other shapes."""
     requests: dict[str, Varying] = field(default_factory=dict)
+    """Resource → what a pod asks for."""
     limits: dict[str, Varying] = field(default_factory=dict)
+    """Resource → limit."""
     priority: int = 0
+    """As in the spec of a pod."""
     labels: dict[str, str] = field(default_factory=dict)
+    """Of its pods."""
     annotations: dict[str, str] = field(default_factory=dict)
+    """Of its pods."""
     spec: dict[str, Any] = field(default_factory=dict)
     """Further fields of a pod's spec."""
 
@@ -102,7 +113,9 @@ class Generated(_Part, frozen=True):
     """Pods that are drawn."""
 
     count: Positive
+    """How many pods arrive in all."""
     start: Duration = field(default_factory=lambda: Duration.parse("0s"))
+    """When the first arrives."""
     interval: Varying = 0
     """Between one arrival and the next."""
     batch: Varying = 1
@@ -110,14 +123,18 @@ class Generated(_Part, frozen=True):
     lifetime: Varying | None = None
     """How long a pod runs; for ever where it is left out."""
     name: str = "pod"
+    """What names of pods begin with."""
     namespace: str = "default"
+    """Of the pods."""
     shapes: list[PodShape] = field(default_factory=lambda: [PodShape()])
+    """The shapes that pods are drawn from."""
 
 
 class OpenbPods(_Part, frozen=True):
     """A pod list of the openb trace, as the published experiments use it: shuffled, grown to a target, never ending."""
 
     list: str
+    """The CSV file."""
     target: Annotated[float, Meta(gt=0)] = 1.3
     """GPU demand to reach, as a share of the nodes' GPUs."""
     times: bool = False
@@ -132,7 +149,7 @@ class AzurePods(_Part, frozen=True):
     folder: str | None = None
     """Or the four upstream files: v1.dev.txt, v1.dev.c2100000.txt, flav_map.txt, v1.interval_map.txt."""
     lifetime: Literal["uniform", "min", "max"] = "uniform"
-    """Where in its bin a lifetime lies."""
+    """Where in its bin a lifetime lies: anywhere, at the shortest, or at the longest."""
     spread: bool = True
     """Batches arrive at a drawn moment of their five minutes; else all at its end."""
 
@@ -141,6 +158,7 @@ class BrokerPods(_Part, frozen=True):
     """A workload of the QoS broker: 12, 17 or 18 columns without a header."""
 
     file: str
+    """The CSV file."""
     priorities: dict[str, int] = field(
         default_factory=lambda: {"prod": 1000, "batch": 500, "free": 100, "lower": 50, "opportunistic": 0}
     )
@@ -151,29 +169,39 @@ class DumpedPods(_Part, frozen=True):
     """Pods of a kubectl dump. Those that have a node start there; others arrive."""
 
     file: str
+    """What `kubectl get pods -A -o yaml` prints."""
     lifetime: Varying | None = None
+    """How long a pod runs; for ever where it is left out."""
     arrive: Literal["together", "created"] = "together"
-    """All at the start, or as far apart as they were created."""
+    """All at the start (`together`), or as far apart as they were created (`created`)."""
 
 
 class PodSource(_Part, frozen=True):
     """Where pods come from; exactly one field is set."""
 
     generate: Generated | None = None
+    """Pods that are drawn."""
     openb: OpenbPods | None = None
+    """A pod list of the openb trace."""
     azure: AzurePods | None = None
+    """Virtual machines of the Azure trace."""
     broker: BrokerPods | None = None
+    """A workload of the QoS broker."""
     dump: DumpedPods | None = None
+    """Pods of a cluster."""
 
 
 class Fault(_Part, frozen=True):
     """Something that happens to nodes.
 
-    fail: the node is out of reach; its pods are replaced after `evictAfter`, or go on if it is back before.
-    drain: no new pods, and those there are evicted; `leave`: it does not come back. join: new nodes come.
+    - `fail`: the node is out of reach; its pods are replaced after `evictAfter`, or go on if it is back before.
+    - `drain`: the node takes no new pods, and those on it are evicted.
+    - `leave`: the same, and the node does not come back.
+    - `join`: new nodes come.
     """
 
     kind: Literal["fail", "drain", "leave", "join"]
+    """What happens, as above."""
     nodes: str = "*"
     """Names, as a pattern with * and ?."""
     count: Positive = 1
@@ -183,7 +211,9 @@ class Fault(_Part, frozen=True):
     every: Varying | None = None
     """Between one time and the next; once where it is left out."""
     lasts: Varying = "10m"
+    """Until the node is back, with `fail` and `drain`."""
     evict_after: Duration = field(default_factory=lambda: Duration.parse("5m"))
+    """With `fail`: how long pods stay on a node that is out of reach."""
     group: NodeGroup | None = None
     """The nodes that join."""
 
@@ -192,18 +222,23 @@ class UsageModel(_Part, frozen=True):
     """What pods really use, so that there is something to measure.
 
         use(t) = request · level · (1 + swing·(⅔·sin(2π(t/period + a)) + ⅓·sin(2π(4.7·t/period + b))))
-        within 0 and burst · request
 
-    Level, a and b are drawn for each pod. Network traffic goes by `network` bytes a second for each core that is used.
+    within 0 and `burst` times the request. Level, a and b are drawn for each pod, the same for every profile. Memory
+    goes by the level alone. Traffic is `network` bytes a second for each core that is used.
     """
 
     level: Varying = field(default_factory=lambda: Distribution(normal=(0.6, 0.25)))
+    """Share of its request that a pod uses in the mean."""
     swing: Varying = 0.4
+    """How far use goes up and down, as a share of the level."""
     period: Duration = field(default_factory=lambda: Duration.parse("1h"))
+    """Of the longer of the two waves."""
     burst: Annotated[float, Meta(gt=0)] = 2.0
+    """Most that a pod uses, as a multiple of its request."""
     unrequested: dict[str, Amount] = field(default_factory=lambda: {"cpu": "100m", "memory": "200Mi"})
     """What a pod counts as that requests nothing of a resource."""
     network: Varying = field(default_factory=lambda: Distribution(lognormal=(1_000_000, 1.0)))
+    """Bytes a second for each core that is used."""
     interval: Duration = field(default_factory=lambda: Duration.parse("1m"))
     """Between measurements."""
     window: Duration = field(default_factory=lambda: Duration.parse("15m"))
@@ -216,8 +251,11 @@ class RewardPhase(_Part, frozen=True):
     """What rewards lose from a time on."""
 
     at: Duration = field(default_factory=lambda: Duration.parse("0s"))
+    """When it begins."""
     cpu: Share = 0.0
+    """On a node whose CPU is full; on others by the square of its load."""
     memory: Share = 0.0
+    """On a node whose memory is full; on others by the square of its load."""
     network: Share = 0.0
     """On a node that is full; on others by the square of its load."""
     labels: dict[str, Share] = field(default_factory=dict)
@@ -225,7 +263,12 @@ class RewardPhase(_Part, frozen=True):
 
 
 class RewardRules(_Part, frozen=True):
-    """How pods fare on their nodes; each says so in its annotation podium.io/reward."""
+    """How pods fare on their nodes; each says so in its annotation podium.io/reward, from which OnlineScore learns.
+
+        reward = 1 − Σ cost · load² − cost of the node's labels + noise, within 0–1
+
+    Load is that of the last measurement.
+    """
 
     after: Varying = "1m"
     """From binding to the reward; a pod that ends before has none."""
@@ -241,15 +284,19 @@ class Contender(_Part, frozen=True):
     """One profile to compare: kube-scheduler's default, the fields of a profile, or a whole configuration file."""
 
     name: str
+    """What results call it."""
     profile: dict[str, Any] | None = None
-    """`typicalPods: workload` in the arguments of GpuFGD stands for the typical pods of the workload."""
+    """The fields of a profile. `typicalPods: workload` in the arguments of GpuFGD stands for the typical pods of the
+    workload, `knowledge: workload` in those of LearnedScore for all of its pods."""
     file: str | None = None
+    """A KubeSchedulerConfiguration."""
 
 
 class Checkpoints(_Part, frozen=True):
     """When figures are taken: by time, or by the GPU demand that has arrived."""
 
     every: Duration | None = None
+    """Virtual time between one row of figures and the next; five minutes where neither is given."""
     arrived_pct: Positive | None = None
     """At every so many whole percent, each the mean over the pods that arrived at that percent."""
 
@@ -258,33 +305,41 @@ class Scenario(_Part, frozen=True):
     """A cluster, what happens to it, and the profiles that are compared on it."""
 
     nodes: NodeGroup | list[NodeGroup]
+    """The nodes at the start: one group, or several."""
     workload: str | PodSource | list[PodSource]
-    """A text is the path of a CSV, whose columns tell the format."""
+    """Where pods come from: one source or several. A text is the path of a CSV, whose columns tell the format."""
     name: str = ""
+    """What the report is called."""
     description: str = ""
+    """A text for the report."""
     seeds: int | str | list[int] = 1
     """One (7), a range ("42-51") or several."""
     objects: list[str] = field(default_factory=list)
     """Files with what the cluster has beside nodes and pods: PodGroups, quotas, volumes, services, budgets."""
     profiles: list[Contender] = field(default_factory=lambda: [Contender(name="default")])
+    """The profiles that are compared, each on the same pods."""
     duration: Duration | None = None
-    """When to stop; without it, when no pod can arrive, start or end any more."""
+    """When to stop, counted from the first row where the workload is one of the QoS broker; without it, when no pod can
+    arrive, start or end any more."""
     node_order: Literal["given", "shuffled"] = "given"
-    """Which of equal nodes is first: as they are written, or in an order drawn from the seed."""
+    """Which of equal nodes is first: as they are written (`given`), or in an order drawn from the seed (`shuffled`)."""
     unschedulable: Literal["wait", "drop"] = "wait"
-    """Whether a pod that fits nowhere stays in the queue, or goes."""
+    """A pod that fits nowhere stays in the queue (`wait`) or goes (`drop`)."""
     evicted: Literal["restart", "resume", "lost"] = "restart"
-    """What becomes of a pod that is preempted or loses its node: a new one that runs all of its time, or the rest of
-    it, or none."""
+    """What comes for a pod that is preempted or loses its node: a new one that runs all of its time (`restart`), one
+    that runs the rest of it (`resume`), or none (`lost`)."""
     start_delay: Varying = 0
     """From binding to running."""
     decision: Duration = field(default_factory=lambda: Duration.parse("0s"))
     """Virtual time each decision takes."""
     faults: list[Fault] = field(default_factory=list)
+    """What happens to nodes."""
     usage: UsageModel | None = None
+    """What pods really use; without it, nothing is measured."""
     rewards: RewardRules | None = None
     """With `usage`: how pods fare."""
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    """When figures are taken."""
     summary: list[str] = field(default_factory=list)
     """Figures that the summary shows; where it is empty, those that vary."""
     summary_at: list[Positive] = field(default_factory=list)
