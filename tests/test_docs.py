@@ -26,8 +26,10 @@ PAGES = [
 ]
 FIVE_MINUTES = "docs/start.md"
 """The page whose commands begin with the wheel; tests/packaging follows it."""
-NEEDS = {"docs/tutorial/train-a-policy.md": "numba"}
+NEEDS = {"docs/tutorial/train-a-policy.md": "numba", "docs/how-to/gymnasium.md": "gymnasium"}
 """Pages whose commands need a package of an extra."""
+LONG = {"docs/how-to/gymnasium.md"}
+"""Pages whose commands take seconds of CPU; their subject has a test that is long, too."""
 BLOCK = re.compile(r"(?:<!-- (?P<mark>run|write: (?P<path>\S+)) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)```\n", re.DOTALL)
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)[^)]*\)")
 
@@ -116,7 +118,11 @@ def matches(expected: str, printed: str) -> bool:
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if page != FIVE_MINUTES and any(block.kind == "console" for block in blocks(page))],
+    [
+        pytest.param(page, marks=[pytest.mark.long] if page in LONG else [])
+        for page in PAGES
+        if page != FIVE_MINUTES and any(block.kind == "console" for block in blocks(page))
+    ],
 )
 def test_the_commands_of_a_page_print_what_it_says(page: str, tmp_path: Path) -> None:
     if page in NEEDS:
