@@ -171,3 +171,36 @@ def test_a_mistake_of_ours_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("podium.cli.registry.registry_with", broken)
     with pytest.raises(KeyError, match="ours"):
         podium("plugins")
+
+
+def usages(page: str) -> Iterator[tuple[str, str]]:
+    """Every line of usage on a page, with those it goes on in, and the words of the command it is of."""
+    for block in re.findall(r"(?:^    .*\n)+", page, re.MULTILINE):
+        for part in re.split(r"^    (?=podium )", block, flags=re.MULTILINE):
+            line = " ".join(part.split())
+            words = re.match(r"podium((?: [a-z][a-z0-9-]*)*)(?=$| )", line)
+            if words and "…" != line[-1]:
+                yield words[1].strip(), line
+
+
+def test_the_page_of_commands_has_every_option_and_no_other() -> None:
+    """`--tls-…` stands for all that begin so; a line of usage that ends in "…" leaves out the rest."""
+    page = (Path(__file__).parents[2] / "docs/reference/cli.md").read_text()
+    seen = 0
+    for name, line in usages(page):
+        command: Any = typer.main.get_command(app)
+        for word in name.split():
+            command = command.commands[word]
+        shown = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*…?", line))
+        groups = tuple(each.removesuffix("…") for each in shown if each.endswith("…"))
+        options = [
+            {*each.opts, *each.secondary_opts}
+            for each in command.params
+            if each.param_type_name == "option" and not each.hidden
+        ]
+        assert {each for each in shown if not each.endswith("…")} <= set().union(*options), name
+        for names in options:
+            in_a_group = any(option.startswith(groups) for option in names) if groups else False
+            assert names & shown or in_a_group or "--help" in names, (name, names)
+        seen += 1
+    assert seen > 30

@@ -184,7 +184,7 @@ def show_log(lines: "Iterable[bytes]", deadline: float = 0.005) -> list[str] | N
         echo(f"decided by {source}: {number}")
     if not nothing:
         echo(f"compared: {found.compared}, same best node {found.agreement:.1%}, rank correlation {found.tau:.2f}")
-        echo(f"the model took: median {_short(found.p50)}, 99th percentile {_short(found.p99)}")
+        echo(f"the model took: median {_time(found.p50)}, 99th percentile {_time(found.p99)}")
     wrong = []
     if found.compared < ENOUGH_DECISIONS:
         wrong.append(f"{found.compared} decisions are compared, {ENOUGH_DECISIONS:,} are wanted")
@@ -195,10 +195,10 @@ def show_log(lines: "Iterable[bytes]", deadline: float = 0.005) -> list[str] | N
     return None if nothing else wrong
 
 
-def _short(seconds: float) -> str:
+def _time(seconds: float) -> str:
     """A time of no seconds, in a unit in which it has digits.
 
-    >>> _short(0.0000032), _short(0.0012), _short(0.0)
+    >>> _time(0.0000032), _time(0.0012), _time(0.0)
     ('3.2 µs', '1.2 ms', '0 µs')
     """
     return f"{1e3 * seconds:.3g} ms" if seconds >= 0.001 else f"{1e6 * seconds:.3g} µs"
