@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import typer
+import yaml
 
+from podium.cli import app
 from tests.forked import folder_with_podium
 
 ROOT = Path(__file__).parent.parent
@@ -151,6 +154,20 @@ def test_a_page_says_where_the_files_in_its_commands_come_from(page: str) -> Non
     assert "podium examples" in text or not any(re.search(r"\bexamples/", line) for line in typed)
     assert "checkout" in text or not any("deploy/" in line or line.split()[0] == "make" for line in typed)
     assert not any("src/" in line for line in typed if line.startswith("$ podium explain"))
+
+
+def test_the_static_pod_runs_podium_with_options_that_it_has_and_is_probed_where_it_serves() -> None:
+    page = "docs/reference/coming-from-kube-scheduler.md"
+    (text,) = (block.text for block in blocks(page) if block.path == "kube-scheduler.yaml")
+    (container,) = yaml.safe_load(text)["spec"]["containers"]
+    name, *arguments = container["args"]
+    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    given = command.make_context(name, arguments).params
+    assert given["config"] == next(each["mountPath"] for each in container["volumeMounts"] if each["name"] == "config")
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        at = container[probe]["httpGet"]
+        assert (at["host"], at["port"]) == (given["bind_address"], given["secure_port"])
+        assert at["path"] in ("/livez", "/readyz")
 
 
 @pytest.mark.parametrize("page", PAGES)

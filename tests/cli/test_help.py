@@ -179,7 +179,7 @@ def usages(page: str) -> Iterator[tuple[str, str]]:
         for part in re.split(r"^    (?=podium )", block, flags=re.MULTILINE):
             line = " ".join(part.split())
             words = re.match(r"podium((?: [a-z][a-z0-9-]*)*)(?=$| )", line)
-            if words and "…" != line[-1]:
+            if words and line[-1] != "…":
                 yield words[1].strip(), line
 
 
