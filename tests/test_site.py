@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -50,6 +51,28 @@ def test_nothing_is_loaded_from_outside(site: Path) -> None:
 @pytest.mark.parametrize("stem", ["elasticquota", "podium_load_age_second", "leasedur", "maxnetworkcost"])
 def test_the_search_knows_what_the_code_says(site: Path, stem: str) -> None:
     assert stem in (site / "searchindex.js").read_text().lower()
+
+
+@pytest.mark.parametrize(
+    ("searched", "page"),
+    [
+        ("gymnasium", "how-to/gymnasium"),
+        ("queueing hint", "reference/plugin-contract"),
+        ("static pod", "reference/coming-from-kube-scheduler"),
+        ("kube-safe-scheduler", "reference/coming-from-kube-safe-scheduler"),
+        ("networktraffic tutorial", "reference/coming-from-network-traffic"),
+    ],
+)
+def test_what_is_searched_for_stands_in_a_title(site: Path, searched: str, page: str) -> None:
+    """The search lists pages first whose title, or that of a section, has the words."""
+    index = json.loads((site / "searchindex.js").read_text().removeprefix("Search.setIndex(").removesuffix(")"))
+    found = {
+        index["docnames"][number]
+        for title, places in index["alltitles"].items()
+        if searched in title.lower()
+        for number, _section in places
+    }
+    assert found == {page}
 
 
 def test_every_table_is_on_a_page() -> None:
