@@ -152,7 +152,9 @@ def test_a_page_says_where_the_files_in_its_commands_come_from(page: str) -> Non
     text = (ROOT / page).read_text()
     typed = re.findall(r"^(?:\$ |    )(?:podium|kubectl|helm|make) .*", text, flags=re.MULTILINE)
     assert "podium examples" in text or not any(re.search(r"\bexamples/", line) for line in typed)
-    assert "checkout" in text or not any(re.search(r"\bdeploy/[a-z]+/", line) or line.split()[0] == "make" for line in typed)
+    assert "checkout" in text or not any(
+        re.search(r"\bdeploy/[a-z]+/", line) or line.split()[0] == "make" for line in typed
+    )
     assert not any("src/" in line for line in typed if line.startswith("$ podium explain"))
 
 

@@ -123,6 +123,7 @@ def test_every_help_fits_a_narrow_terminal_and_is_in_words(command: list[str]) -
     text = podium(*command, "--help", columns=80).out
     assert podium("help", *command, columns=80).out == text
     assert not re.search(r"<\w+( range)?>|<list|[{}]|\[\[\w*\]|<=|\w\.\.\.$", text, re.M), text
+    assert not re.search(r"^  (-\w, )?--[a-z-]+ (str|int|float|path)\b", text, re.M), text
     assert max(map(len, text.splitlines())) <= 80
 
 

@@ -83,7 +83,7 @@ def up(
         float, typer.Option("--speed", metavar="X", help="Pods start, run and end X times as fast.")
     ] = 1.0,
     port: Annotated[
-        int, typer.Option("--port", metavar="P", min=0, max=65535, help="Where the API is served; 0: any free port.")
+        int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="Where the API is served; 0: any free port.")
     ] = 7070,
     data: Annotated[
         str | None,

@@ -16,14 +16,18 @@ def simulate(
     nodes: Annotated[int, typer.Option("--nodes", min=1, help="Nodes for generated pods.")] = 1000,
     pods: Annotated[int, typer.Option("--pods", min=1, help="How many pods are generated.")] = 100_000,
     profiles: Annotated[
-        str | None, typer.Option("--profiles", metavar="A,B", help="Profiles of the scenario to run; all without it.")
+        str | None, typer.Option("--profiles", metavar="A,B", help="Only these profiles of the scenario.")
     ] = None,
-    seeds: Annotated[str | None, typer.Option("--seeds", help='Seeds, as "42-51" or "1,5".')] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option("--seeds", metavar="A-B,C", help="Other seeds than the scenario's: 7, 42-51 or 1,5."),
+    ] = None,
     data: Annotated[
         str | None, typer.Option("--data", metavar="DIR", help="Where the files are that the scenario names.")
     ] = None,
     sets: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a value of the scenario.")
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override a value of the scenario. Repeatable."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print data instead of a table.")] = False,
     output: OutputOption = Output.TABLE,
