@@ -72,7 +72,7 @@ def test_json_for_programs_and_comparison_with_it(tmp_path: Path, capsys: pytest
 
 @pytest.mark.long
 def test_growth_measures_every_case_at_every_size(capsys: pytest.CaptureFixture[str]) -> None:
-    podium("bench", "growth", "--nodes", "5", "--nodes", "10", "--pods", "5", "--json")
+    podium("bench", "growth", "--nodes", "5,10", "--pods", "5", "--json")
     found = msgspec.json.decode(capsys.readouterr().out)["workloads"]
     assert [each["workload"] for each in found] == ["SchedulingBasic", "TopologySpreading", "AllDifferent"]
     assert all([point["nodes"] for point in each["points"]] == [5, 10] for each in found)
@@ -159,7 +159,8 @@ def test_the_cost_of_a_plugin_for_people(capsys: pytest.CaptureFixture[str], mon
         (("cost", "Peaks"), 'plugin "Peaks" is not enabled in the default profile'),
         (("cost", "Peaks", "--config", "CONFIG"), 'plugin "Peaks" is not enabled in '),
         (("cost", "ImageLocality", "--workload", "Nope"), 'no workload matches "Nope"'),
-        (("growth", "--nodes", "5"), "give --nodes twice"),
+        (("growth", "--nodes", "5"), "write --nodes 1000,5000"),
+        (("growth", "--nodes", "5,ten"), "write a number of nodes from 1 on"),
         (("growth", "--compare", "CONFIG"), "save one with podium bench growth --json"),
     ],
 )

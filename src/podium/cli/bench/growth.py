@@ -20,8 +20,8 @@ from podium.cli.progress import progress_bar
 
 def growth(
     nodes: Annotated[
-        list[int] | None,
-        typer.Option("--nodes", min=1, help="A size of cluster, repeatable; 1000, 5000 and 20000 if none is given."),
+        list[str] | None,
+        typer.Option("--nodes", metavar="N,M", help="Sizes of clusters. Repeatable.  [default: 1000,5000,20000]"),
     ] = None,
     pods: Annotated[int, typer.Option("--pods", min=1, help="How many pods are decided in each cluster.")] = 2000,
     config: ConfigOption = None,
@@ -32,7 +32,7 @@ def growth(
 ) -> None:
     """How the time per decision grows with the cluster: time = a × nodes^exponent.
 
-    Example: podium bench growth --nodes 500 --nodes 1000 --nodes 2000
+    Example: podium bench growth --nodes 500,1000,2000
     """
     from podium.bench.growth import CASES, NODES, measure_growth
     from podium.bench.processes import WorkloadFailedError
@@ -48,9 +48,9 @@ def growth(
     from podium.cli.files import read_text
 
     printed = chosen_output(output, json)
-    sizes = sorted(set(nodes or NODES))
+    sizes = sorted(set(_sizes(nodes) if nodes else NODES))
     if len(sizes) < 2:
-        raise InputError("an exponent needs at least two sizes of cluster: give --nodes twice")
+        raise InputError("an exponent needs at least two sizes of cluster: write --nodes 1000,5000")
     try:
         before = None if compare is None else load_growth(*read_text(compare))
     except NotARunError as error:
@@ -77,3 +77,15 @@ def growth(
         print_table(
             change_table(changes), "Since the saved run" if changes else "The saved run has none of these sizes"
         )
+
+
+def _sizes(given: list[str]) -> list[int]:
+    """
+    >>> _sizes(["500", "1000,2000"])
+    [500, 1000, 2000]
+    """
+    found = [each for text in given for each in text.split(",")]
+    for each in found:
+        if not (each.isdecimal() and len(each) < 8 and int(each)):
+            raise InputError(f'--nodes "{each}": write a number of nodes from 1 on, or several as 1000,5000')
+    return [int(each) for each in found]
