@@ -133,6 +133,7 @@ def test_the_address_comes_from_the_environment_too(monkeypatch: pytest.MonkeyPa
         ({}, []),
         ({"prometheusAddress": "http://p", "source": {"address": "http://q"}}, ["source.address"]),
         ({"prometheusAddress": "p"}, ["prometheusAddress"]),
+        ({"prometheusAddress": "http://p", "source": {"maxResponseBytes": 0}}, ["source.maxResponseBytes"]),
         ({"source": {"kind": "metrics-server"}}, ["source.kind"]),
         ({"metrics": []}, ["metrics"]),
         ({"metrics": [{"query": " ", "weight": 0}]}, ["metrics[0].query", "metrics[0].weight"]),

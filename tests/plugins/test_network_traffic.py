@@ -79,7 +79,9 @@ def test_one_query_asks_for_all_nodes(args: dict[str, Any], query: str | None) -
     ("args", "field"),
     [
         ({}, "prometheusAddress"),
-        ({"prometheusAddress": "nowhere"}, "source.address"),
+        ({"prometheusAddress": "localhost:9090"}, "prometheusAddress"),
+        ({"source": {"address": "localhost:9090"}}, "source.address"),
+        ({"prometheusAddress": ADDRESS, "source": {"maxResponseBytes": 0}}, "source.maxResponseBytes"),
         ({"prometheusAddress": ADDRESS, "timeRangeInMinutes": 0}, "timeRangeInMinutes"),
         ({"prometheusAddress": ADDRESS, "deviceRegex": "("}, "deviceRegex"),
         ({"prometheusAddress": ADDRESS, "nodeLabel": "a-b"}, "nodeLabel"),

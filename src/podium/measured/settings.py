@@ -9,7 +9,7 @@
       maxAge: 5m
 
 A plugin has a field of type `SourceSettings` in its Args and yields from `source.validate(path.child("source"))` in its
-own `validate`. Sources with equal settings are one source. What is secret is not shown when settings are printed; a
+own `validate`, or from `source_errors` where the address may also stand in a field `prometheusAddress`. Sources with equal settings are one source. What is secret is not shown when settings are printed; a
 file is better than a value in the configuration, because files are read again and can be rotated.
 """
 
@@ -21,6 +21,7 @@ from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
 from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
@@ -148,6 +149,21 @@ class SourceSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel", 
             yield FieldError.required(path.child(missing), "certFile and keyFile go together")
         if self.tls.ca_file and self.tls.insecure_skip_verify:
             yield FieldError.forbidden(path.child("caFile"), "with insecureSkipVerify nothing is verified")
+
+
+def at_address(prometheus_address: str | None, source: SourceSettings) -> SourceSettings:
+    """The source of a plugin whose arguments have `prometheusAddress` as a short form of `source.address`."""
+    return replace(source, address=prometheus_address) if prometheus_address else source
+
+
+def source_errors(prometheus_address: str | None, source: SourceSettings, path: FieldPath) -> Iterator[FieldError]:
+    """What is wrong with the source of such a plugin, each at the field in which it was written."""
+    at = path.child("source")
+    if prometheus_address and source.address:
+        yield FieldError.forbidden(at.child("address"), "prometheusAddress is set already")
+    for error in at_address(prometheus_address, source).validate(at):
+        of_address = prometheus_address and error.path == at.child("address")
+        yield FieldError(path.child("prometheusAddress"), error.body) if of_address else error
 
 
 def _camel(name: str) -> str:

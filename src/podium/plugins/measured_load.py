@@ -19,7 +19,6 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import msgspec
-from msgspec.structs import replace
 
 from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
@@ -30,7 +29,7 @@ from podium.measured.named_scores import NamedScorePlugin, NamedScores
 from podium.measured.promql import by, rate, selector
 from podium.measured.scaling import Better, Missing, where_missing
 from podium.measured.series import NodeMatch, Series
-from podium.measured.settings import SourceSettings
+from podium.measured.settings import SourceSettings, at_address, source_errors
 from podium.placement.rounding import rounded
 
 NAME = "MeasuredLoad"
@@ -106,14 +105,10 @@ class MeasuredLoadArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True
     missing: Missing = "neutral"
 
     def validate(self, path: FieldPath) -> Iterable[FieldError]:
-        if self.prometheus_address and self.source.address:
-            yield FieldError.forbidden(path.child("source", "address"), "prometheusAddress is set already")
         if self.source.kind != "prometheus":
             yield FieldError.invalid(path.child("source", "kind"), self.source.kind, "this plugin asks Prometheus")
         elif self.prometheus_address or self.source.address:
-            at = path.child("prometheusAddress") if self.prometheus_address else path.child("source")
-            for error in self.effective_source.validate(at):
-                yield FieldError(at, error.body) if self.prometheus_address else error
+            yield from source_errors(self.prometheus_address, self.source, path)
         if not self.metrics:
             yield FieldError.required(path.child("metrics"), "what to measure, or leave it out for the usual ones")
         for number, metric in enumerate(self.metrics):
@@ -121,7 +116,7 @@ class MeasuredLoadArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True
 
     @property
     def effective_source(self) -> SourceSettings:
-        return replace(self.source, address=self.prometheus_address) if self.prometheus_address else self.source
+        return at_address(self.prometheus_address, self.source)
 
 
 def shares(values: Mapping[str, float], metric: Metric) -> dict[str, float]:

@@ -19,7 +19,6 @@ from typing import Literal
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 
 from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
@@ -29,7 +28,7 @@ from podium.measured.named_scores import NamedScorePlugin, NamedScores
 from podium.measured.promql import by, over_time, rate, selector
 from podium.measured.scaling import Missing
 from podium.measured.series import NodeMatch, Series
-from podium.measured.settings import SourceSettings
+from podium.measured.settings import SourceSettings, at_address, source_errors
 
 NAME = "NetworkTraffic"
 DEFAULT_INTERFACE = "ens192"
@@ -53,12 +52,10 @@ class NetworkTrafficArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=Tr
     """How Prometheus is asked: credentials, TLS, intervals."""
 
     def validate(self, path: FieldPath) -> Iterable[FieldError]:
-        if self.prometheus_address and self.source.address:
-            yield FieldError.forbidden(path.child("source", "address"), "prometheusAddress is set already")
         if not self.prometheus_address and not self.source.address:
             yield FieldError.required(path.child("prometheusAddress"), "such as http://prometheus.monitoring:9090")
         else:
-            yield from self.effective_source.validate(path.child("source"))
+            yield from source_errors(self.prometheus_address, self.source, path)
         if self.source.kind != "prometheus":
             yield FieldError.invalid(path.child("source", "kind"), self.source.kind, "this plugin asks Prometheus")
         if self.time_range_in_minutes < 1:
@@ -77,7 +74,7 @@ class NetworkTrafficArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=Tr
 
     @property
     def effective_source(self) -> SourceSettings:
-        return replace(self.source, address=self.prometheus_address) if self.prometheus_address else self.source
+        return at_address(self.prometheus_address, self.source)
 
 
 def query_of(args: NetworkTrafficArgs) -> str:

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
-from msgspec.structs import replace
 
 from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
 from podium.measured.promql import rate, selector
 from podium.measured.series import Series
-from podium.measured.settings import SourceSettings
+from podium.measured.settings import SourceSettings, at_address, source_errors
 
 VARIABLES = {"prometheus_address": "PROMETHEUS_ADDRESS"}
 NAMESPACE, CONFIG_MAP = "kube-system", "podium-online-state"
@@ -98,12 +97,8 @@ class OnlineScoreArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True,
     """A file in which it does so, too."""
 
     def validate(self, path: FieldPath) -> Iterator[FieldError]:
-        if self.prometheus_address and self.source.address:
-            yield FieldError.forbidden(path.child("source", "address"), "prometheusAddress is set already")
-        elif self.prometheus_address or self.source.address or self.source.kind != "prometheus":
-            at = path.child("prometheusAddress") if self.prometheus_address else path.child("source")
-            for error in self.effective_source.validate(at):
-                yield FieldError(at, error.body) if self.prometheus_address else error
+        if self.prometheus_address or self.source.address or self.source.kind != "prometheus":
+            yield from source_errors(self.prometheus_address, self.source, path)
         if not 0 < len(self.metrics) <= MOST_METRICS:
             detail = f"must be between 1 and {MOST_METRICS} metrics"
             yield FieldError.invalid(path.child("metrics"), len(self.metrics), detail)
@@ -130,4 +125,4 @@ class OnlineScoreArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True,
 
     @property
     def effective_source(self) -> SourceSettings:
-        return replace(self.source, address=self.prometheus_address) if self.prometheus_address else self.source
+        return at_address(self.prometheus_address, self.source)
