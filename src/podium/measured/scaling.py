@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+import numpy.ma  # noqa: F401  np.median would import it in the middle of the first decision
+from numpy.typing import ArrayLike, NDArray
 
 from podium.framework.normalize import MAX_SCORE
 
@@ -59,5 +60,10 @@ def _rank_shares(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
 def where_missing(known: Mapping[str, int], rule: Missing) -> int:
     """The score of a node of which nothing is known: the median of the others, or an end of the scale."""
     if rule == "neutral":
-        return int(np.median(list(known.values()))) if known else 0
+        return int(median(list(known.values()))) if known else 0
     return MAX_SCORE if rule == "best" else 0
+
+
+def median(values: ArrayLike) -> float:
+    """numpy's median, with nothing left to import when it is first called."""
+    return float(np.median(values))

@@ -18,7 +18,6 @@ from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
-import numpy as np
 
 from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
@@ -26,7 +25,7 @@ from podium.framework import Handle, Normalizer
 from podium.framework.load import GenerationCounter, follow
 from podium.measured.named_scores import NamedScorePlugin, NamedScores
 from podium.measured.promql import by, over_time, rate, selector
-from podium.measured.scaling import Missing
+from podium.measured.scaling import Missing, median
 from podium.measured.series import NodeMatch, Series
 from podium.measured.settings import SourceSettings, at_address, source_errors
 
@@ -116,5 +115,5 @@ class NetworkTraffic(NamedScorePlugin):
         traffic = {name: min(max(value, 0.0), LARGEST) for name, value in self._readings.values.items()}
         known, rule, missing = list(traffic.values()), self.args.missing, 0.0
         if known and rule != "best":
-            missing = float(np.median(known)) if rule == "neutral" else max(known)
+            missing = median(known) if rule == "neutral" else max(known)
         return {name: int(each) for name, each in traffic.items()}, int(missing)

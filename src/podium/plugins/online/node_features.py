@@ -23,6 +23,7 @@ from podium.framework import Handle
 from podium.framework.load import GenerationCounter, follow
 from podium.kube import Pod
 from podium.measured.recent_pods import RecentPods
+from podium.measured.scaling import median
 from podium.plugins.online.args import OnlineScoreArgs
 from podium.plugins.online.bandit import Floats
 from podium.plugins.online.learner import MOST_CLASSES
@@ -92,7 +93,7 @@ class NodeFeatures:
         load: Floats = np.where(number > 0, total / np.maximum(number, 1), np.nan)
         present = load[self._cluster.present]
         present = present[~np.isnan(present)]
-        return load, float(np.median(present)) if len(present) else np.nan
+        return load, median(present) if len(present) else np.nan
 
     def recent(self, nodes: Nodes) -> Floats:
         """float64[nodes]: what recent pods add, as a share of cpu."""

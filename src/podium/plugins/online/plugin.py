@@ -30,6 +30,7 @@ from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, PluginError, Reso
 from podium.framework.environment import filled
 from podium.framework.experience import REWARD, ConfigMapName, learn
 from podium.kube import Pod
+from podium.measured.scaling import median
 from podium.placement.model_guard import ModelGuard
 from podium.plugins.online.args import VARIABLES, OnlineScoreArgs
 from podium.plugins.online.bandit import Floats, RewardModel, weighed
@@ -181,13 +182,13 @@ class OnlineScore(Plugin):
         moving = weights[self._features.moving]
         values = weighed(weights, features) + self.args.explore * deviation
         standing = values - weighed(moving, features[self._features.moving])
-        width, spread = float(np.median(deviation[present])), values[present]
+        width, spread = median(deviation[present]), values[present]
         low, high = float(spread.min()), float(spread.max())
         if not np.isfinite((low, high, width)).all():
             raise FloatingPointError("an expected reward is not a number")
         scale = (HIGH - LOW) / max(high - low, width, LEAST_SPREAD)
         offset = (HIGH + LOW) / 2 - scale * (low + high) / 2
-        standing[~present] = np.median(standing[present])
+        standing[~present] = median(standing[present])
         names, factors = tuple(self._cluster.names), tuple(moving.tolist())
         self.published[kind] = PublishedModel(model, offset, scale, standing, names, factors, width, now, measured)
         self._standing_of[kind] = self._nodes_version(), standing
@@ -214,7 +215,7 @@ class OnlineScore(Plugin):
             return standing
         published, names = self.published[kind], self._cluster.names
         standing = published.standing
-        usual = float(np.median(standing))
+        usual = median(standing)
         known = zip(names, published.names, strict=False)
         same = [new == old for new, old in known] + [False] * (len(names) - len(published.names))
         column = np.concatenate([standing, np.full(max(len(names) - len(standing), 0), usual)])[: len(names)]
