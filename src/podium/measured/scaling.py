@@ -10,12 +10,12 @@ what it is until the next measurement, and costs nothing in between. Where all v
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
-import numpy.ma  # noqa: F401  np.median would import it in the middle of the first decision
-from numpy.typing import ArrayLike, NDArray
+import numpy.ma  # np.median would import it in the middle of the first decision
+from numpy.typing import NDArray
 
 from podium.framework.normalize import MAX_SCORE
 
@@ -64,6 +64,6 @@ def where_missing(known: Mapping[str, int], rule: Missing) -> int:
     return MAX_SCORE if rule == "best" else 0
 
 
-def median(values: ArrayLike) -> float:
+def median(values: Sequence[float] | NDArray[np.float64]) -> float:
     """numpy's median, with nothing left to import when it is first called."""
     return float(np.median(values))

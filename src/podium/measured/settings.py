@@ -9,8 +9,9 @@
       maxAge: 5m
 
 A plugin has a field of type `SourceSettings` in its Args and yields from `source.validate(path.child("source"))` in its
-own `validate`, or from `source_errors` where the address may also stand in a field `prometheusAddress`. Sources with equal settings are one source. What is secret is not shown when settings are printed; a
-file is better than a value in the configuration, because files are read again and can be rotated.
+own `validate`, or from `source_errors` where the address may also stand in a field `prometheusAddress`. Sources with
+equal settings are one source. What is secret is not shown when settings are printed; a file is better than a value in
+the configuration, because files are read again and can be rotated.
 """
 
 from __future__ import annotations
