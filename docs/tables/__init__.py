@@ -9,12 +9,22 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from docs.tables import api, commands, configuration, custom_resources, metrics, plugin_arguments, scenarios
+from docs.tables import (
+    api,
+    commands,
+    configuration,
+    custom_resources,
+    kube_scheduler_flags,
+    metrics,
+    plugin_arguments,
+    scenarios,
+)
 
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "commands": commands.page,
     "configuration": configuration.page,
     "custom-resources": custom_resources.page,
+    "kube-scheduler-flags": kube_scheduler_flags.page,
     "metrics": metrics.page,
     "plugin-api": api.page,
     "plugin-arguments": plugin_arguments.page,

@@ -69,7 +69,7 @@ def podium(
 app.command(cls=up.UpCommand, rich_help_panel=Heading.TRY)(up.up)
 app.command(rich_help_panel=Heading.TRY)(explain.explain)
 app.command(rich_help_panel=Heading.TRY)(simulate.simulate)
-app.command(rich_help_panel=Heading.CLUSTER)(run.run)
+app.command(cls=run.RunCommand, rich_help_panel=Heading.CLUSTER)(run.run)
 app.command(rich_help_panel=Heading.CLUSTER)(check.check)
 app.add_typer(manifests.app, rich_help_panel=Heading.CLUSTER)
 app.add_typer(extender.app, rich_help_panel=Heading.CLUSTER)

@@ -1,9 +1,13 @@
 """Reads the options of `podium run` and schedules a real cluster."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from podium.cli.commands import PodiumCommand
+from podium.cli.console import echo
+from podium.cli.errors import InputError
 from podium.cli.event_loop import run_to_end
 from podium.cli.leader_options import (
     LeaderElectOption,
@@ -31,6 +35,30 @@ from podium.cli.serving_options import (
     TolerateLookupFailureOption,
     serving_options,
 )
+
+if TYPE_CHECKING:
+    from podium.config import SchedulerConfig
+
+APPLIED = "kube-scheduler's flags"
+
+
+class RunCommand(PodiumCommand):
+    """`podium run`, which reads kube-scheduler's flags, too."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        from podium.cli.kube_scheduler_flags import read_flags
+        from podium.cli.version import version_text
+
+        if ctx.resilient_parsing:  # a shell that completes
+            return super().parse_args(ctx, args)
+        found = read_flags(args)
+        if found.applied.get("version", "false") != "false":
+            echo(version_text())
+            raise typer.Exit
+        for warning in found.warnings:
+            echo(f"warning: {warning}", err=True)
+        ctx.meta[APPLIED] = found.applied
+        return super().parse_args(ctx, found.args)
 
 
 def run(
@@ -82,16 +110,21 @@ def run(
 
     Runs until a signal stops it (exit code 0) or loses its lease to another replica (1). Bad input ends with 2.
 
+    It reads kube-scheduler's other flags, too (--v, --profiling, --kube-api-qps and so on): some are applied, and the
+    others are ignored with a warning that says what to write instead.
+
     Example: podium run --config scheduler.yaml --kubeconfig ~/.kube/config
     """
     from podium.cli.configuration import read_config
     from podium.client import load_access
-    from podium.config.flags import with_leader_flags
+    from podium.config.flags import with_leader_flags, with_other_flags
     from podium.live.assembly import RunOptions
     from podium.live.run import run as run_scheduler
 
     set_up_log(log_format, log_level)
+    applied = typed.meta[APPLIED]
     flags = leader_flags(leader_elect, lease_duration, renew_deadline, retry_period, resource_namespace, resource_name)
+    flags["leader-elect-resource-lock"] = applied.get("leader-elect-resource-lock")
     serving = serving_options(
         typed,
         bind_address,
@@ -105,9 +138,24 @@ def run(
         authentication_skip_lookup,
         tolerate_lookup_failure,
         always_allow_paths,
+        applied.get("tls-min-version", ""),
     )
     written, registry = read_config(config, plugin, feature_gates)
-    settings = with_leader_flags(written, flags)
+    settings, warnings = with_other_flags(with_leader_flags(written, flags), applied, beside_file=config is not None)
+    for warning in warnings:
+        echo(f"warning: {warning}", err=True)
+    if file := applied.get("write-config-to"):
+        _write(settings, file)
+        return
     access = load_access(kubeconfig or settings.client_connection.kubeconfig or None, context=context, master=master)
     options = RunOptions(shadow=shadow, serving=serving, qos_address=qos_address, qos_port=qos_port)
     raise typer.Exit(run_to_end(run_scheduler(settings, registry, access, options)))
+
+
+def _write(settings: "SchedulerConfig", file: str) -> None:
+    from podium.config import to_yaml
+
+    try:
+        Path(file).write_text(to_yaml(settings), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"--write-config-to {file}: cannot be written: {error.strerror}") from None

@@ -64,10 +64,14 @@ def serving_options(
     authentication_skip_lookup: bool,
     tolerate_lookup_failure: str,
     always_allow_paths: str,
+    tls_min_version: str = "",
 ) -> "ServingOptions":
     """What was typed, checked."""
     from podium.serving.endpoints.options import ServingOptions
+    from podium.serving.tls import MIN_VERSIONS
 
+    if tls_min_version:
+        check_choice("--tls-min-version", tls_min_version, tuple(MIN_VERSIONS))
     check_choice("--authentication-tolerate-lookup-failure", tolerate_lookup_failure, ("true", "false"))
     return ServingOptions(
         bind_address,
@@ -82,6 +86,7 @@ def serving_options(
         tolerate_lookup_failure == "true",
         tuple(filter(None, always_allow_paths.split(","))),
         flags_in_force(typed),
+        tls_min_version,
     )
 
 

@@ -6,6 +6,9 @@ from podium.config.feature_gates import NO_GATES, Gates
 from podium.config.points import Point
 from podium.config.types import ClientConnection, ExtenderConfig, LeaderElection, Plugins
 
+POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION = 300.0
+"""Seconds a pod may be unschedulable before it is tried again, though nothing has woken it."""
+
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """One scheduler name and the plugins that decide for it."""
@@ -34,6 +37,7 @@ class SchedulerConfig(msgspec.Struct, frozen=True, kw_only=True):
     extenders: tuple[ExtenderConfig, ...]  # in the order of the file
     profiles: tuple[Profile, ...]
     gates: Gates = NO_GATES  # those of kube-scheduler's feature gates that are on
+    pod_max_in_unschedulable_seconds: float = POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION  # a flag sets it, no file
 
     @property
     def request_limits(self) -> tuple[float, int]:

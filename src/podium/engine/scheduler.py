@@ -150,6 +150,7 @@ class Scheduler:
             },
             initial_backoff=config.pod_initial_backoff_seconds,
             max_backoff=config.pod_max_backoff_seconds,
+            max_in_unschedulable=config.pod_max_in_unschedulable_seconds,
             timer=timer,
             on_failure=on_failure,
             report=report,

@@ -12,11 +12,19 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from podium.client import AccessError
 from podium.client.tls import load_authority, load_certificate
 from podium.serving.certificate import CertificateError, CertificatePair, CertificateSource
+
+MIN_VERSIONS: Final = {
+    "VersionTLS10": ssl.TLSVersion.TLSv1_2,
+    "VersionTLS11": ssl.TLSVersion.TLSv1_2,
+    "VersionTLS12": ssl.TLSVersion.TLSv1_2,
+    "VersionTLS13": ssl.TLSVersion.TLSv1_3,
+}
+"""By Go's names; versions that nobody should speak any more are not spoken."""
 
 
 class ServingTls:
@@ -28,15 +36,17 @@ class ServingTls:
         authorities: Callable[[], bytes],
         now: Callable[[], float],
         report: Callable[[str], None],
+        least: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2,
     ) -> None:
         self._source = source
         self._authorities = authorities
         self._now = now
         self._report = report
+        self._least = least
         self._known: tuple[CertificatePair, bytes] = (source.read(now()), authorities())
         self._failed: tuple[CertificatePair, bytes] | None = None
         try:
-            self._newest = _context(*self._known)
+            self._newest = _context(*self._known, least)
         except AccessError as error:
             raise CertificateError(str(error)) from None
         self.context: ssl.SSLContext = _StandIn(self._refreshed)
@@ -47,7 +57,7 @@ class ServingTls:
             wanted = (self._source.read(self._now()), self._authorities())
             if wanted not in (self._known, self._failed):
                 self._failed = wanted
-                self._newest, self._known = _context(*wanted), wanted
+                self._newest, self._known = _context(*wanted, self._least), wanted
         except (AccessError, CertificateError) as error:
             self._report(f"keeping the serving certificate in use: {error}")
         return self._newest
@@ -66,9 +76,9 @@ class _StandIn(ssl.SSLContext):
         return self._newest().wrap_bio(*args, **options)
 
 
-def _context(pair: CertificatePair, authorities: bytes) -> ssl.SSLContext:
+def _context(pair: CertificatePair, authorities: bytes, least: ssl.TLSVersion) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.minimum_version = least
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
     load_certificate(context, pair.certificate, pair.key, pair.origin)

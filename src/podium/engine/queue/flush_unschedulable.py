@@ -1,15 +1,12 @@
 """Decides when pods are flushed that nothing has woken: a hint may have missed something.
 
 kube-scheduler looks every thirty seconds for pods that have been unschedulable for more than five minutes
-(podMaxInUnschedulablePodsDuration) and gives them another chance.
+(`--pod-max-in-unschedulable-pods-duration`) and gives them another chance.
 """
 
 from __future__ import annotations
 
 import math
-
-POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION = 300.0
-"""Seconds a pod may be unschedulable before it is flushed."""
 
 FLUSH_EVERY = 30.0
 """Seconds between looks for such pods."""

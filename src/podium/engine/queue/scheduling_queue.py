@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from podium.config.resolved import POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION
 from podium.engine.changes import pod_events
-from podium.engine.queue.flush_unschedulable import POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION, UnschedulableFlush
+from podium.engine.queue.flush_unschedulable import UnschedulableFlush
 from podium.engine.queue.heap import Sorter
 from podium.engine.queue.in_flight import InFlight
 from podium.engine.queue.queueing_hints import Hints, HintsByProfile, Listeners, Strategy

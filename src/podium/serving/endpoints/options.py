@@ -15,7 +15,7 @@ from podium.serving.certificate import certificate_of
 from podium.serving.endpoints.access import ALWAYS_ALLOWED, DelegatedAccessControl
 from podium.serving.endpoints.client_certificates import ClientAuthorities
 from podium.serving.log import LOG
-from podium.serving.tls import ServingTls
+from podium.serving.tls import MIN_VERSIONS, ServingTls
 
 REVIEWS_PER_SECOND = 200
 """How often a second the API server is asked at most about requests to the endpoints."""
@@ -38,6 +38,7 @@ class ServingOptions(NamedTuple):
     authorization_always_allow_paths: tuple[str, ...] = tuple(ALWAYS_ALLOWED)
     flags: Mapping[str, str] | None = None
     """All that was typed, and the defaults of what was not, for `/flagz`."""
+    tls_min_version: str = ""
 
 
 class EndpointAccess(NamedTuple):
@@ -74,4 +75,6 @@ def build_endpoint_access(options: ServingOptions, access: Access) -> EndpointAc
     )
     source = certificate_of(options.tls_cert_file, options.tls_private_key_file, options.cert_dir)
     now: Callable[[], float] = asyncio.get_running_loop().time
-    return EndpointAccess(control, ServingTls(source, lambda: authorities.all(now()), now, LOG.warning), tuple(clients))
+    least = MIN_VERSIONS[options.tls_min_version or "VersionTLS12"]
+    tls = ServingTls(source, lambda: authorities.all(now()), now, LOG.warning, least)
+    return EndpointAccess(control, tls, tuple(clients))
