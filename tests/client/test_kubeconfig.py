@@ -218,6 +218,15 @@ def test_fields_nobody_knows_and_empty_ones_are_passed_over(tmp_path: Path) -> N
     assert load_access(str(path)).headers == ()
 
 
+def test_a_user_without_a_home_has_no_kubeconfig_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)  # as for the user of a container
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    with pytest.raises(AccessError, match="token is missing"):
+        load_access(service_account=tmp_path)
+
+
 def test_a_pod_finds_its_service_account(
     tmp_path: Path, authority: CertificateAuthority, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,7 +26,7 @@ SCHEDULING, APP_GROUP, TOPOLOGY = (
 
 
 def objects(*options: str) -> dict[str, dict[str, Any]]:
-    ran = podium("controller", "manifest", *options)
+    ran = podium("controller", "manifest", "--image", "podium:test", *options)
     assert (ran.code, ran.err) == (0, "")
     return {each["kind"]: each for each in yaml.safe_load_all(ran.out)}
 

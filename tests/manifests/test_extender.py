@@ -17,7 +17,7 @@ REGISTRY = load_registry()
 
 
 def printed(*arguments: str) -> list[dict[str, Any]]:
-    ran = podium("extender", "manifest", *arguments)
+    ran = podium("extender", "manifest", "--image", "podium:test", *arguments)
     assert (ran.code, ran.err) == (0, "")
     return list(yaml.safe_load_all(ran.out))
 

@@ -62,7 +62,7 @@ def emptied(plane: ControlPlane) -> Iterator[None]:
 
 
 def printed(*arguments: str) -> list[Object]:
-    ran = podium("manifest", *arguments)
+    ran = podium("manifest", *arguments, "--image", "podium:test")
     assert (ran.code, ran.err) == (0, "")
     return list(yaml.safe_load_all(ran.out))
 

@@ -1,5 +1,6 @@
 """The rights that `podium manifest run` gives are those that the plugins of the configuration declare."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,8 @@ import pytest
 import yaml
 
 from podium.config.load import load_config
-from podium.manifests.run import RunSettings, rights
+from podium.manifests.objects import IMAGE
+from podium.manifests.run import RunSettings, rights, without_kubeconfig
 from podium.plugins import load_registry
 from tests.cli.command import podium
 
@@ -204,6 +206,104 @@ def test_a_plugin_in_a_file_goes_into_the_config_map(tmp_path: Path) -> None:
     assert by_kind["ConfigMap"]["data"]["quiet.py"] == plugin.read_text()
     arguments = by_kind["Deployment"]["spec"]["template"]["spec"]["containers"][0]["args"]
     assert arguments[-1] == "--plugin=/etc/podium/quiet.py"
+
+
+TUTORIAL = f"""\
+# A copy of kubeadm's /etc/kubernetes/scheduler.conf is needed
+{HEAD}clientConnection:
+  kubeconfig: "/etc/kubernetes/scheduler.conf"  # not /etc/kubernetes/admin.conf, but /etc/kubernetes/scheduler.conf
+  qps: 70  # stays
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TUTORIAL,
+        TUTORIAL.replace('"', ""),
+        TUTORIAL.replace('"', "'"),
+        f"{HEAD}clientConnection: {{qps: 70, kubeconfig: /etc/kubernetes/scheduler.conf}}\n",
+        f"{HEAD}clientConnection: {{kubeconfig: /etc/kubernetes/scheduler.conf, qps: 70}}\n",
+        f"{HEAD}clientConnection:\n  qps: 70\n  kubeconfig: /etc/kubernetes/scheduler.conf",
+        f"{HEAD}clientConnection:\n  qps: 70\n  kubeconfig: >-\n    /etc/kubernetes/scheduler.conf\n",
+        f'{HEAD}clientConnection:\n  qps: 70\n  kubeconfig: "\\x2fetc/kubernetes/scheduler.conf"\n',
+        json.dumps(
+            {
+                "apiVersion": "kubescheduler.config.k8s.io/v1",
+                "kind": "KubeSchedulerConfiguration",
+                "clientConnection": {"kubeconfig": "/etc/kubernetes/scheduler.conf", "qps": 70},
+            }
+        ),
+    ],
+)
+def test_a_kubeconfig_of_the_original_is_left_out_and_said_to_be(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(text)
+    ran = podium("manifest", "run", "--config", str(file), "--image", "podium:test")
+    assert ran.code == 0
+    assert ran.err == (
+        f'warning: {file}: clientConnection.kubeconfig "/etc/kubernetes/scheduler.conf" is left empty: '
+        "a pod has no such file; it has its service account\n"
+    )
+    assert "kubernetes/scheduler.conf" not in ran.out
+    (config_map,) = (each for each in yaml.safe_load_all(ran.out) if each["kind"] == "ConfigMap")
+    config = load_config(config_map["data"]["scheduler.yaml"], "config", REGISTRY).config
+    assert (config.client_connection.kubeconfig, config.client_connection.qps) == ("", 70)
+    kept = [line for line in text.splitlines() if "scheduler.conf" not in line]
+    if "\n" in text and ">-" not in text and "x2f" not in text:  # written in the usual way
+        assert [each for each in kept if each not in config_map["data"]["scheduler.yaml"].splitlines()] == []
+
+
+def test_a_value_that_only_looks_like_the_kubeconfig_stays() -> None:
+    text = f"{HEAD}clientConnection: {{kubeconfig: mine}}\nprofiles: [{{schedulerName: mine}}]  # mine\n"
+    assert without_kubeconfig(text, "mine") == (
+        f'{HEAD}clientConnection: {{kubeconfig: ""}}\nprofiles: [{{schedulerName: mine}}]\n'
+    )
+
+
+def test_without_a_configuration_the_defaults_run(tmp_path: Path) -> None:
+    ran = podium("manifest", "run", "--image", "podium:test")
+    assert (ran.code, ran.err) == (0, "")
+    found = {each["kind"]: each for each in yaml.safe_load_all(ran.out)}
+    assert "ConfigMap" not in found
+    pod = found["Deployment"]["spec"]["template"]["spec"]
+    assert pod["containers"][0]["args"] == ["run", "--log-format=json"]
+    assert (
+        [each["name"] for each in pod["volumes"]]
+        == ["tmp"]
+        == [each["name"] for each in pod["containers"][0]["volumeMounts"]]
+    )
+    assert triples(list(found.values())) == triples(objects(tmp_path, ""))
+
+
+def test_without_a_configuration_plugins_in_files_are_mounted(tmp_path: Path) -> None:
+    plugin = tmp_path / "quiet.py"
+    plugin.write_text("from podium import Plugin\nclass Quiet(Plugin):\n    def score_node(self, c, n): return 0\n")
+    ran = podium("manifest", "run", "--plugin", str(plugin))
+    found = {each["kind"]: each for each in yaml.safe_load_all(ran.out)}
+    assert found["ConfigMap"]["data"].keys() == {"quiet.py"}
+    container = found["Deployment"]["spec"]["template"]["spec"]["containers"][0]
+    assert container["args"] == ["run", "--log-format=json", "--plugin=/etc/podium/quiet.py"]
+    assert container["volumeMounts"][0]["mountPath"] == "/etc/podium"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("manifest", "run"),
+        ("manifest", "extender", "--agents", "safe"),
+        ("manifest", "controller"),
+        ("manifest", "annotate", "usage"),
+    ],
+)
+def test_an_image_that_nobody_can_pull_is_said_to_be_one(command: tuple[str, ...]) -> None:
+    sentence = f"{IMAGE} is in no registry: build it (make image), push it, and name it with --image HOST/{IMAGE}"
+    ran = podium(*command)
+    assert (ran.code, ran.err) == (0, f"warning: the image {sentence}\n")
+    assert f"# The image {sentence}.\n" in ran.out
+    ran = podium(*command, "--image", "registry.example.com/podium:1")
+    assert (ran.code, ran.err) == (0, "")
+    assert "in no registry" not in ran.out
 
 
 def test_a_configuration_that_cannot_be_read_is_bad_input(tmp_path: Path) -> None:

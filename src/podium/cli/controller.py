@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podium.cli.commands import Commands
-from podium.cli.console import echo
 from podium.cli.event_loop import run_to_end
 from podium.cli.leader_options import (
     LeaderElectOption,
@@ -19,6 +18,7 @@ from podium.cli.leader_options import (
 from podium.cli.log_options import LogFormatOption, LogLevelOption, set_up_log
 from podium.cli.object_names import ImageOption, PlaceOption
 from podium.cli.options import ContextOption, KubeconfigOption
+from podium.cli.printed_manifest import print_manifest
 from podium.cli.serving_options import (
     ALWAYS_ALLOWED,
     AlwaysAllowPathsOption,
@@ -127,10 +127,9 @@ def manifest(
     Example: podium controller manifest --controllers podgroup,elasticquota | kubectl apply -f -
     """
     from podium.manifests.controller import manifest as objects_of
-    from podium.manifests.objects import IMAGE, to_yaml
+    from podium.manifests.objects import IMAGE
 
-    objects = objects_of(_chosen(controllers), namespace, image or IMAGE, monitored=service_monitor)
-    echo(to_yaml(objects), nl=False)
+    print_manifest(objects_of(_chosen(controllers), namespace, image or IMAGE, monitored=service_monitor), image)
 
 
 def _chosen(names: str) -> "list[Controller]":

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.console import echo
 from podium.cli.errors import InputError
 from podium.cli.object_names import (
     ImageOption,
@@ -16,6 +15,7 @@ from podium.cli.object_names import (
     checked_scheduler_name,
 )
 from podium.cli.options import PluginOption
+from podium.cli.printed_manifest import print_manifest
 
 
 def manifest(
@@ -63,7 +63,6 @@ def manifest(
     from podium.extender.assembly import plugin_config
     from podium.manifests.extender import ExtenderSettings, name_of
     from podium.manifests.extender import manifest as objects_of
-    from podium.manifests.objects import to_yaml
 
     registry = registry_with(plugin)
     chosen = choose(agent_names(agents, "say which agents"), registry)
@@ -86,8 +85,7 @@ def manifest(
     options += [("--namespace", namespace)] if namespace != ExtenderSettings().namespace else []
     options += [("--env", each) for each in env or []]
     words = [shlex.quote(word) for pair in options for word in pair] + (["--whole-nodes"] if whole_nodes else [])
-    echo(f"# podium extender manifest {' '.join(words)}")
-    echo(to_yaml(objects_of(chosen, registry, settings)), nl=False)
+    print_manifest(objects_of(chosen, registry, settings), image, f"podium extender manifest {' '.join(words)}")
 
 
 def agent_names(agents: str, request: str) -> list[str]:

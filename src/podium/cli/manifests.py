@@ -16,9 +16,16 @@ from podium.cli.console import echo
 from podium.cli.errors import InputError
 from podium.cli.object_names import ImageOption, NameOption, PlaceOption
 from podium.cli.options import FeatureGatesOption, PluginOption
+from podium.cli.printed_manifest import print_manifest
 
 ConfigOption = Annotated[
-    str, typer.Option("--config", metavar="FILE", help="The KubeSchedulerConfiguration that it runs with.")
+    str | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="The KubeSchedulerConfiguration that it runs with; else kube-scheduler's defaults with the plugins of "
+        "--plugin.",
+    ),
 ]
 ShadowOption = Annotated[bool, typer.Option("--shadow", help="Decide without binding, beside the scheduler in charge.")]
 MonitoredOption = Annotated[
@@ -33,7 +40,7 @@ app = Commands(name="manifest")
 @app.callback(invoke_without_command=True)
 def manifest(
     context: typer.Context,
-    config: ConfigOption = "",
+    config: ConfigOption = None,
     plugin: PluginOption = None,
     feature_gates: FeatureGatesOption = None,
     name: NameOption = "podium",
@@ -49,13 +56,13 @@ def manifest(
     if context.invoked_subcommand is not None:
         return
     if not config:
-        raise InputError("say what is to run: podium manifest run --config FILE, or extender, annotate, controller")
+        raise InputError("say what is to run: podium manifest run [--config FILE], or extender, annotate, controller")
     run(config, plugin, feature_gates, name, namespace, image, shadow, service_monitor)
 
 
 @app.command()
 def run(
-    config: ConfigOption,
+    config: ConfigOption = None,
     plugin: PluginOption = None,
     feature_gates: FeatureGatesOption = None,
     name: NameOption = "podium",
@@ -72,20 +79,27 @@ def run(
     """
     from podium.cli.configuration import gates_of
     from podium.cli.files import read_text
-    from podium.cli.registry import registry_with
-    from podium.config import load_config
-    from podium.manifests.objects import IMAGE, to_yaml
-    from podium.manifests.run import RunSettings
+    from podium.cli.registry import registry_and_named
+    from podium.config import default_config, load_config
+    from podium.manifests.objects import IMAGE
+    from podium.manifests.run import RunSettings, without_kubeconfig
     from podium.manifests.run import manifest as objects_of
 
-    registry = registry_with(plugin)
-    text, source = read_text(config)
-    resolved, warnings = load_config(text, source, registry, gates_of(feature_gates))
-    for warning in warnings:
-        echo(f"warning: {warning}", err=True)
+    registry, named = registry_and_named(plugin)
+    gates = gates_of(feature_gates)
+    text, resolved = None, default_config(registry, gates, beside=named)
+    if config is not None:
+        text, source = read_text(config)
+        resolved, warnings = load_config(text, source, registry, gates)
+        if path := resolved.client_connection.kubeconfig:
+            text = without_kubeconfig(text, path)
+            reason = "a pod has no such file; it has its service account"
+            echo(f'warning: {source}: clientConnection.kubeconfig "{path}" is left empty: {reason}', err=True)
+        for warning in warnings:
+            echo(f"warning: {warning}", err=True)
     options, files = _mounted(plugin or [])
     settings = RunSettings(name, namespace, image or IMAGE, shadow, service_monitor, options, files)
-    echo(to_yaml(objects_of(resolved, text, registry, settings)), nl=False)
+    print_manifest(objects_of(resolved, text, registry, settings), image)
 
 
 def _mounted(plugins: list[str]) -> tuple[list[str], dict[str, str]]:

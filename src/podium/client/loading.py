@@ -41,7 +41,7 @@ def load_access(
         if not existing:
             raise AccessError(f"$KUBECONFIG names {', '.join(map(str, listed))}, which does not exist")
         return _from_kubeconfig(existing, context, master)
-    usual = Path.home() / ".kube" / "config"
+    usual = Path(os.path.expanduser("~/.kube/config"))  # noqa: PTH111  Path's raises for a user without a home
     if usual.exists():
         return _from_kubeconfig([usual], context, master)
     if server := server_of_environment(os.environ):

@@ -7,16 +7,18 @@ where no profile is called default-scheduler and the configuration names no leas
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
+import yaml
 
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.config.types import LeaderElection
 from podium.kube.json_object import JsonObject
-from podium.manifests.objects import IMAGE
+from podium.manifests.objects import IMAGE, to_yaml
 from podium.manifests.plugin_rights import allow_plugins
 from podium.manifests.rights import Rights
 from podium.manifests.workload import (
@@ -52,19 +54,39 @@ class RunSettings(NamedTuple):
     """Files of CONFIG_FOLDER beside the configuration."""
 
 
-def manifest(config: SchedulerConfig, text: str, registry: Registry, settings: RunSettings) -> list[JsonObject]:
-    """Every object, in the order in which they are to be applied; `text` is the configuration as it was written."""
+def manifest(config: SchedulerConfig, text: str | None, registry: Registry, settings: RunSettings) -> list[JsonObject]:
+    """Every object, in the order in which they are to be applied.
+
+    `text` is the configuration as it was written; None: the process runs with the defaults.
+    """
     name, namespace = settings.name, settings.namespace
-    files = {CONFIG_FILE: text, **settings.files}
+    files = {**({} if text is None else {CONFIG_FILE: text}), **settings.files}
     replicas = 2 if settings.shadow or config.leader_election.leader_elect else 1
+    process = _container(config, settings, files)
     return [
         *rights(config, registry, settings),
-        config_map(name, namespace, files),
-        deployment(name, namespace, [_container(config, settings)], replicas=replicas, files=files, critical=True),
+        *([config_map(name, namespace, files)] if files else []),
+        deployment(name, namespace, [process], replicas=replicas, files=files or None, critical=True),
         disruption_budget(name, namespace),
         service(name, namespace, PORT),
         *([service_monitor(name, namespace)] if settings.monitored else []),
     ]
+
+
+def without_kubeconfig(text: str, path: str) -> str:
+    """A configuration without its kubeconfig, so that a pod uses its service account; comments that name the file go.
+
+    The rest stays as it was written. Only what names the file in an unusual way, over several lines or by an anchor,
+    is written again from its values.
+    """
+    named = re.escape(path)
+    text = re.sub(rf"""(\bkubeconfig["']?\s*:\s*)["']?{named}["']?([\s,}}]|$)""", r'\1""\2', text)
+    text = re.sub(rf"^[ \t]*#.*{named}.*\n|[ \t]+#.*{named}.*$", "", text, flags=re.MULTILINE)
+    values = yaml.safe_load(text)
+    if values["clientConnection"]["kubeconfig"]:
+        values["clientConnection"]["kubeconfig"] = ""
+        return to_yaml([values])
+    return text
 
 
 def rights(config: SchedulerConfig, registry: Registry, settings: RunSettings) -> list[JsonObject]:
@@ -95,9 +117,10 @@ def lease_of(config: SchedulerConfig, name: str) -> LeaderElection:
     return lease
 
 
-def _container(config: SchedulerConfig, settings: RunSettings) -> JsonObject:
+def _container(config: SchedulerConfig, settings: RunSettings, files: Mapping[str, str]) -> JsonObject:
     lease = lease_of(config, settings.name).resource_name
-    arguments = ["run", f"--config={CONFIG_FOLDER}/{CONFIG_FILE}", "--log-format=json"]
+    configured = [f"--config={CONFIG_FOLDER}/{CONFIG_FILE}"] if CONFIG_FILE in files else []
+    arguments = ["run", *configured, "--log-format=json"]
     if config.gates:
         arguments.append(f"--feature-gates={','.join(f'{gate}=true' for gate in sorted(config.gates))}")
     if settings.shadow:
@@ -109,6 +132,6 @@ def _container(config: SchedulerConfig, settings: RunSettings) -> JsonObject:
         "args": arguments,
         "ports": [{"name": "https", "containerPort": PORT}],
         **probes(PORT, "/livez", "/readyz", scheme="HTTPS"),
-        "volumeMounts": [config_mount()],
+        "volumeMounts": [config_mount()] if files else [],
     }
     return container("podium", settings.image, "run", given)

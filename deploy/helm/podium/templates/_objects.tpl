@@ -20,12 +20,19 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The configuration of the scheduler: as it was given, or made of mode, name and measuredLoad. */}}
+{{/* The configuration of the scheduler: as it was given, without a kubeconfig (podium.manifests.run says how), or made of mode, name and measuredLoad. */}}
 {{- define "podium.config" -}}
 {{- $values := .Values.scheduler -}}
 {{- if $values.config -}}
 {{- if $values.measuredLoad.enabled -}}{{- fail "scheduler.measuredLoad and scheduler.config: enable MeasuredLoad in the configuration instead" -}}{{- end -}}
-{{- $values.config -}}
+{{- $text := $values.config -}}
+{{- with (default dict (fromYaml $text).clientConnection).kubeconfig -}}
+{{- $named := regexQuoteMeta . -}}
+{{- $text = regexReplaceAll (printf "(\\bkubeconfig[\"']?\\s*:\\s*)[\"']?%s[\"']?([\\s,}]|$)" $named) $text "${1}\"\"${2}" -}}
+{{- $text = regexReplaceAll (printf "(?m)^[ \\t]*#.*%s.*\\n|[ \\t]+#.*%s.*$" $named $named) $text "" -}}
+{{- if (fromYaml $text).clientConnection.kubeconfig -}}{{- fail "scheduler.config: write clientConnection.kubeconfig: \"\": a pod has no such file; it has its service account" -}}{{- end -}}
+{{- end -}}
+{{- $text -}}
 {{- else -}}
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.console import echo
 from podium.cli.object_names import ImageOption, PlaceOption
+from podium.cli.printed_manifest import print_manifest
 
 
 class AnnotationSet(StrEnum):
@@ -29,7 +29,7 @@ def manifest(
     Example: podium annotate manifest usage --prometheus http://prometheus.monitoring:9090 | kubectl apply -f -
     """
     from podium.manifests.annotate import manifest as objects_of
-    from podium.manifests.objects import IMAGE, to_yaml
+    from podium.manifests.objects import IMAGE
 
     options = ["--prometheus", prometheus] if kind is AnnotationSet.USAGE else []
-    echo(to_yaml(objects_of(kind.value, options, namespace, image or IMAGE)), nl=False)
+    print_manifest(objects_of(kind.value, options, namespace, image or IMAGE), image)
