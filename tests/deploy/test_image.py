@@ -52,6 +52,14 @@ def test_it_says_what_it_is_on_a_read_only_file_system(containers: Containers, i
 
 
 @wanted
+def test_podium_is_on_its_path(containers: Containers, image: str) -> None:
+    """As for `kubectl exec … -- podium qos`."""
+    ran = containers.run(image, "qos", entrypoint="podium")
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("--url http://127.0.0.1:10000/: "), ran.stderr
+
+
+@wanted
 def test_it_runs_as_nobody_and_can_write_nowhere(containers: Containers, image: str) -> None:
     program = (
         "import os; print(os.getuid(), os.getgid()); "

@@ -16,6 +16,7 @@ from podium.cli import (
     bench,
     chaos,
     check,
+    clusters,
     completion,
     controller,
     crds,
@@ -67,6 +68,8 @@ def podium(
 
 
 app.command(cls=up.UpCommand, rich_help_panel=Heading.TRY)(up.up)
+app.command(rich_help_panel=Heading.TRY)(clusters.status)
+app.command(rich_help_panel=Heading.TRY)(clusters.down)
 app.command(rich_help_panel=Heading.TRY)(explain.explain)
 app.command(rich_help_panel=Heading.TRY)(simulate.simulate)
 app.command(cls=run.RunCommand, rich_help_panel=Heading.CLUSTER)(run.run)

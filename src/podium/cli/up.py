@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podium.cli.commands import PodiumCommand
+from podium.cli.console import echo
 from podium.cli.errors import InputError
 from podium.cli.event_loop import run_to_end
 from podium.cli.log_options import LogLevelOption, set_up_log
@@ -22,13 +23,15 @@ if TYPE_CHECKING:
     from podium.up.screen import Screen
 
 NO_WORKLOAD = "none"
+TYPED = "what was typed"
 DEFAULT_COUNT, MOST_DEVICES = 4, 1000
 
 
 class UpCommand(PodiumCommand):
-    """`podium up`, where --devices may stand alone."""
+    """`podium up`, where --devices may stand alone; what was typed is kept for a process in the background."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.meta[TYPED] = list(args)
         return super().parse_args(ctx, with_default_devices(args))
 
 
@@ -43,6 +46,7 @@ def with_default_devices(args: Sequence[str]) -> list[str]:
 
 
 def up(
+    context: typer.Context,
     nodes: Annotated[
         int | None,
         typer.Option(
@@ -103,7 +107,12 @@ def up(
         bool,
         typer.Option("--demo", help="Explain what could not be placed; then end, unless there is a terminal."),
     ] = False,
+    detach: Annotated[
+        bool,
+        typer.Option("-d", "--detach", help="In the background: podium status shows it, podium down ends it."),
+    ] = False,
     log_level: LogLevelOption = "warning",
+    ready_fd: Annotated[int | None, typer.Option("--ready-fd", hidden=True)] = None,
 ) -> None:
     """Start a cluster in this process: API, controllers, nodes, scheduler and a workload.
 
@@ -115,6 +124,8 @@ def up(
 
     Example: podium up --nodes 50 --workload manifests/
 
+    Example: podium up -d, podium status, podium down
+
     Example: podium up --devices, podium up --devices 8, podium up --devices devices.yaml
     """
     import sys
@@ -124,6 +135,11 @@ def up(
 
     if not 0 < speed <= 1000:
         raise InputError(f"--speed {speed:g}: write a number above 0, at most 1000")
+    if detach and demo:
+        raise InputError("--demo explains and ends, so it cannot be in the background: leave -d or --demo out")
+    if detach and ready_fd is None:
+        _start_in_background(context.meta[TYPED], port)
+        return
     set_up_log("text", log_level)
     settings, registry = read_config(config, plugin, feature_gates)
     terminal = sys.stdout.isatty()
@@ -140,8 +156,32 @@ def up(
         demo=demo,
         stays=not demo or terminal,
         sources=_sources(config, [*(plugin or ()), *_installed(settings, registry)], feature_gates) if reload else None,
+        ready_fd=ready_fd,
     )
     raise typer.Exit(_run(settings, registry, options, _screen(view)))
+
+
+def _start_in_background(typed: list[str], port: int) -> None:
+    from podium.up.background import StartFailedError, start_in_background
+    from podium.up.running_clusters import running_clusters
+
+    for each in running_clusters():
+        if each.port == port:
+            since = f"process {each.pid}, since {each.since}"
+            raise InputError(
+                f"--port {port}: podium up runs there already ({since}): use it, end it with podium down --port {port}, "
+                "or give another port"
+            )
+    try:
+        started, before = start_in_background(typed)
+    except StartFailedError as error:
+        echo(str(error) or "the process ended without a word", err=True)
+        raise typer.Exit(error.code) from None
+    if before:
+        echo(before, err=True)
+    echo(started.welcome)
+    echo(f"it runs in the background (process {started.cluster.pid}) and logs to {started.cluster.log}")
+    echo("podium status shows it, podium down ends it")
 
 
 def _manifests(workload: str | None) -> "list[Manifest] | None":

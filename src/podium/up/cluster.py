@@ -10,6 +10,7 @@ controllers, then the workload, then the scheduler. They stop in the reverse ord
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import time
 from collections.abc import Coroutine, Sequence
@@ -24,6 +25,7 @@ from podium.apiserver.http.server import ApiServer, PortInUseError
 from podium.apiserver.kinds import NODE, POD, WORKLOAD_KINDS
 from podium.apiserver.kubelets import DeviceShape, Kubelets
 from podium.apiserver.store.database import Database, DatabaseError
+from podium.apiserver.timestamps import timestamp
 from podium.client import Access
 from podium.config.feature_gates import Gate
 from podium.config.registry import Registry
@@ -36,6 +38,7 @@ from podium.serving.endpoints.options import ServingOptions
 from podium.serving.first_ended import first_ended
 from podium.serving.qos_page import PORT as QOS_PORT
 from podium.serving.signals import stop_on_signals
+from podium.up.background import log_of, say_ready
 from podium.up.creation import CreatedObjects, create, install_definitions
 from podium.up.demonstration import demonstrate
 from podium.up.errors import UpError
@@ -46,6 +49,7 @@ from podium.up.picture import Picture, ServedAt, take_picture
 from podium.up.pod_tracker import PodTracker
 from podium.up.process_age import process_age
 from podium.up.reload import Sources, take_in_changes
+from podium.up.running_clusters import RunningCluster, registered
 from podium.up.sample_nodes import SAMPLE_NODES, sample_shapes
 from podium.up.scheduler_thread import BuildScheduler, SchedulerThread
 from podium.up.screen import Camera, Screen, counted
@@ -73,6 +77,8 @@ class UpOptions(NamedTuple):
     """Whether a demonstration goes on after it has shown what there is to show."""
     sources: Sources | None = None
     """The files whose changes are taken in."""
+    ready_fd: int | None = None
+    """Of one in the background: where to say that it stands."""
 
 
 async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, screen: Screen) -> int:
@@ -103,7 +109,12 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
         created = create(api, workload)
         kubeconfig = write_kubeconfig(server.url, server.port)
         stack.callback(kubeconfig.unlink, missing_ok=True)
-        screen.say(_welcome(server.url, kubeconfig, api, created, devices, restored))
+        welcome = _welcome(server.url, kubeconfig, api, created, devices, restored)
+        screen.say(welcome)
+        since = timestamp(api.clock.now())
+        log = "" if options.ready_fd is None else log_of(kubeconfig, server.port)
+        cluster = RunningCluster(server.port, os.getpid(), since, server.url, str(kubeconfig), log)
+        stack.enter_context(registered(cluster))
         run_options = RunOptions(
             user_agent="podium-up",
             serving=ServingOptions(secure_port=0),
@@ -137,6 +148,8 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
             _say_first_placed(tracker, screen),
             controllers.run(asyncio.Event()),
         ]
+        if options.ready_fd is not None:
+            others.append(_say_ready(scheduler, options.ready_fd, cluster, welcome))
         if options.demo:
             others.append(show_demonstration())
         if options.sources is not None:
@@ -208,6 +221,11 @@ def _welcome(url: str, kubeconfig: Path, api: EmbeddedApi, created: CreatedObjec
             "kubectl get pods -A -o wide",
         )
     )
+
+
+async def _say_ready(scheduler: SchedulerThread, descriptor: int, cluster: RunningCluster, welcome: str) -> None:
+    await asyncio.wrap_future(scheduler.stands)
+    say_ready(descriptor, cluster, welcome)
 
 
 async def _say_first_placed(tracker: PodTracker, screen: Screen) -> None:

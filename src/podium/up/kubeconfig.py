@@ -22,17 +22,27 @@ def write_kubeconfig(server: str, port: int, folder: Path | None = None) -> Path
         "contexts": [{"name": _NAME, "context": {"cluster": _NAME, "user": _NAME}}],
         "current-context": _NAME,
     }
-    text = msgspec.json.format(msgspec.json.encode(content)) + b"\n"  # JSON is YAML
-    for target in [folder] if folder else [state_folder(), Path(tempfile.gettempdir()) / f"podium-{os.getuid()}"]:
+    path = (folder or writable_folder()) / f"kubeconfig-{port}"
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(content)) + b"\n")  # JSON is YAML
+    return path
+
+
+def writable_folder() -> Path:
+    """The first of the folders for state that can be written, made where it is missing; raises OSError without one."""
+    for folder in state_folders():
         try:
-            target.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path = target / f"kubeconfig-{port}"
-            path.write_bytes(text)
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            tempfile.TemporaryFile(dir=folder).close()
         except OSError as error:
             failure = error
         else:
-            return path
+            return folder
     raise failure
+
+
+def state_folders() -> list[Path]:
+    """The user's own folder for state; and one of temporary files, where that cannot be written."""
+    return [state_folder(), Path(tempfile.gettempdir()) / f"podium-{os.getuid()}"]
 
 
 def state_folder() -> Path:

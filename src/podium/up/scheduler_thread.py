@@ -50,6 +50,8 @@ class SchedulerThread:
         self._ending = False
         self._process: SchedulerProcess | None = None
         self._ended: Future[int] = Future()
+        self.stands: Future[None] = Future()
+        """Done once the first scheduler is built and serves its page."""
         self._picture = _Question(self, take_engine_picture, EMPTY_ENGINE)
         self._held: _Question[list[PodDecision]] = _Question(self, take_held, [])
 
@@ -122,6 +124,8 @@ class SchedulerThread:
             async with AsyncExitStack() as stack:
                 self._process = self._built(stack)
                 await serve_qos_page(self._process, self._options, stack)
+                if not self.stands.done():
+                    self.stands.set_result(None)
                 code = await self._process.run(self._stop)
             if self._next is None or self._ending:
                 return code
