@@ -167,10 +167,9 @@ def _start_in_background(typed: list[str], port: int) -> None:
 
     for each in running_clusters():
         if each.port == port:
-            since = f"process {each.pid}, since {each.since}"
             raise InputError(
-                f"--port {port}: podium up runs there already ({since}): use it, end it with podium down --port {port}, "
-                "or give another port"
+                f"--port {port}: podium up runs there since {each.since} (process {each.pid}): use that one, end it "
+                f"with podium down --port {port}, or give another port"
             )
     try:
         started, before = start_in_background(typed)

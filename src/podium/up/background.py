@@ -1,7 +1,7 @@
 """Starts `podium up` in the background, and waits until its scheduler stands or the start has failed.
 
 The new process is handed a pipe. It writes there what it is once all of it stands; where the pipe ends without a word,
-so has the process, and what it printed is the reason.
+so has the process, and its standard error says why.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -22,7 +23,7 @@ READY_OPTION: Final = "--ready-fd"
 
 
 class StartFailedError(Exception):
-    """The process ended with `code`; the text is what it printed."""
+    """The process ended with `code`; the text is what it said on standard error."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -38,38 +39,47 @@ class Started(msgspec.Struct):
 
 
 def start_in_background(arguments: Sequence[str]) -> tuple[Started, str]:
-    """Start `podium up` with these arguments; what it says of itself, and what it printed before, such as warnings."""
+    """Start `podium up` with these arguments; what it says of itself, and its standard error, such as warnings."""
     log = writable_folder() / f"up-new-{os.getpid()}.log"
     ready, to_child = os.pipe()
     command = [sys.executable, "-P", "-m", "podium", "up", *arguments, "--no-view", f"{READY_OPTION}={to_child}"]
-    with os.fdopen(ready) as told, os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
+    with (
+        os.fdopen(ready) as told,
+        os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out,
+        tempfile.TemporaryFile("w+", errors="replace") as errors,
+    ):
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL if sys.stdin.isatty() else None,
             stdout=out,
-            stderr=subprocess.STDOUT,
+            stderr=errors,
             pass_fds=(to_child,),
             start_new_session=True,
         )
         os.close(to_child)
         try:
             message = told.read()
-            if not message:
-                raise StartFailedError(process.wait(), log.read_text(errors="replace").strip())
-        except BaseException:  # also Ctrl-C: what was not said to run does not run
+            code = None if message else process.wait()
+        except BaseException:  # Ctrl-C: what was not said to run does not run
             process.terminate()
             process.wait()
             log.unlink()
             raise
+        errors.seek(0)
+        said = errors.read().strip()
+    if code is not None:
+        log.unlink()
+        raise StartFailedError(code, said)
     started = msgspec.json.decode(message, type=Started)
-    before = log.read_text(errors="replace").partition(started.welcome.partition("\n")[0])[0]
     log.rename(started.cluster.log)
     process.returncode = 0  # it goes on without this process
-    return started, before.strip()
+    return started, said
 
 
 def say_ready(descriptor: int, cluster: RunningCluster, welcome: str) -> None:
-    """Tell who started this process in the background that it stands."""
+    """Tell who started this process that it stands; what goes wrong from now on is in the log."""
+    sys.stderr.flush()
+    os.dup2(sys.stdout.fileno(), sys.stderr.fileno())
     with os.fdopen(descriptor, "wb") as pipe:
         pipe.write(msgspec.json.encode(Started(cluster, welcome)))
 
