@@ -14,6 +14,7 @@ from podium.manifests.chart import chart_files
 from tests.cli.command import podium
 from tests.deploy.helm import CHART, KUBERNETES, helm, templated
 from tests.manifests.deployed import granted
+from tests.up.up_process import PodiumUp
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "config"
@@ -133,6 +134,53 @@ def test_so_it_is_in_every_mode(text: str, values: str, options: tuple[str, ...]
     file.write_text(f"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n{text}")
     found = templated("--set-file", f"scheduler.config={file}", "--set", values)
     assert plain(found) == printed("run", "--config", str(file), *options)
+
+
+OLD = "/etc/kubernetes/scheduler.conf"
+
+
+@pytest.mark.parametrize(
+    "connection",
+    [
+        f"# as {OLD}\nclientConnection:\n  kubeconfig: '{OLD}'  # {OLD} of kubeadm\n  qps: 70  # stays\n",
+        f"clientConnection: {{kubeconfig: {OLD}, qps: 70}}\nleaderElection: {{leaderElect: false}}\n",
+        f'clientConnection: {{qps: 70, "kubeconfig": "{OLD}"}}\n',
+        "clientConnection: {kubeconfig: mine}\nprofiles: [{schedulerName: mine}]\n",
+    ],
+)
+def test_a_kubeconfig_of_the_original_is_left_out_the_same_way(connection: str, tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(f"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n{connection}")
+    found = plain(templated("--set-file", f"scheduler.config={file}"))
+    assert OLD not in str(found)
+    assert found == printed("run", "--config", str(file))
+
+
+def test_a_kubeconfig_in_an_unusual_form_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(f"clientConnection:\n  kubeconfig: >-\n    {OLD}\n")
+    ran = helm("template", "ours", str(CHART), "--kube-version", KUBERNETES, "--set-file", f"scheduler.config={file}")
+    assert ran.returncode != 0
+    assert 'scheduler.config: write clientConnection.kubeconfig: "": a pod has no such file' in ran.stderr
+
+
+def test_the_notes_say_what_was_left_out_and_that_the_image_is_in_no_registry(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(f"clientConnection: {{kubeconfig: {OLD}}}\n")
+
+    def notes(*options: str) -> str:
+        ran = helm("install", "ours", str(CHART), "--dry-run=client", *options, kubeconfig=up.kubeconfig, home=tmp_path)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout.partition("\nNOTES:\n")[2]
+
+    with PodiumUp("--port", "0", "--qos-port", "0", "--nodes", "0", "--workload", "none", home=tmp_path) as up:
+        first = notes("--set-file", f"scheduler.config={file}")
+        second = notes("--set", "image.repository=registry.lab/podium")
+    assert "clientConnection.kubeconfig in scheduler.config was left empty" in first
+    assert "name it with --set image.repository=HOST/podium" in first
+    assert "schedulerName: podium" in second
+    assert "left empty" not in second
+    assert "image.repository" not in second
 
 
 def test_a_plugin_in_a_file_is_mounted_the_same_way(tmp_path: Path) -> None:
