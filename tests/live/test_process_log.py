@@ -70,9 +70,40 @@ def test_it_says_whom_it_waits_for_that_it_leads_what_it_binds_and_how_it_ended(
         f"this process leads: it holds {lease}",
         "podium runs: scheduling for default-scheduler",
         "stopping: finishing what is under way",
-        "stopped: 1 pods bound since the start; left waiting: no pods",
+        "stopped: pods bound since the start 1; left waiting: no pods",
     ]
     assert "pod default/p1 is bound to node n1" in caplog.messages
+
+
+@pytest.mark.parametrize(("answers", "leader"), [(True, "other_1"), (False, "no scheduler that is known of")])
+def test_one_that_stops_while_it_waits_says_for_whom(
+    answers: bool, leader: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LOG, "propagate", True)
+
+    async def main() -> int:
+        stop = asyncio.Event()
+        api = EmbeddedApi(clock=SystemClock(), rng=random.Random(1), database=None, gated_kinds=())
+        server = ApiServer(api, host="127.0.0.1", port=0)
+        await server.start()
+        config, registry = setup(default=True, leaderElection={"retryPeriod": "0.1s"})
+        try:
+            async with Client(Access(server.url)) as client, AsyncExitStack() as stack, asyncio.timeout(60):
+                await client.post(LEASE, lease_of("other_1"))
+                if not answers:
+                    await server.stop()
+                process = build_process(config, registry, Access(server.url), RunOptions(), stack)
+                running = asyncio.create_task(process.run(stop))
+                await until(lambda: any("lease kube-system/kube-scheduler" in line for line in caplog.messages[1:]))
+                stop.set()
+                return await running
+        finally:
+            if answers:
+                await server.stop()
+
+    with caplog.at_level(logging.INFO, logger="podium"):
+        assert asyncio.run(main()) == 0
+    assert caplog.messages[-1] == f"stopped while {leader} led"
 
 
 def test_the_line_of_a_minute_says_what_happened_since_the_last_one() -> None:
@@ -85,12 +116,12 @@ def test_the_line_of_a_minute_says_what_happened_since_the_last_one() -> None:
     line = activity.take_line(some)
     assert line is not None
     assert line.startswith(
-        "the last minute: 3 pods bound, 1 attempts found no node, 1 failed; waiting now: 1 to be tried, 2 that fit "
+        "the last minute: pods bound 3, attempts without a node 1, failed 1; waiting now: 1 to be tried, 2 that fit "
         "nowhere; the last failure: pod shop/db: xxx"
     )
     assert len(line) < 600
     assert activity.take_line(some) is None
     activity.bound += 1
     assert activity.take_line(none) == (
-        "the last minute: 1 pods bound, 0 attempts found no node, 0 failed; waiting now: no pods"
+        "the last minute: pods bound 1, attempts without a node 0, failed 0; waiting now: no pods"
     )

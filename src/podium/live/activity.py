@@ -33,7 +33,7 @@ class Activity:
         bound = self.bound - self._bound_before
         if not (bound or self._unplaced or self._errors):
             return None
-        line = f"the last minute: {bound} pods bound, {self._unplaced} attempts found no node, {self._errors} failed"
+        line = f"the last minute: pods bound {bound}, attempts without a node {self._unplaced}, failed {self._errors}"
         line += f"; waiting now: {_counts(waiting)}"
         if self._last_error:
             line += f"; the last failure: {self._last_error}"
@@ -41,7 +41,7 @@ class Activity:
         return line
 
     def last_line(self, waiting: Pending) -> str:
-        return f"stopped: {self.bound} pods bound since the start; left waiting: {_counts(waiting)}"
+        return f"stopped: pods bound since the start {self.bound}; left waiting: {_counts(waiting)}"
 
 
 def _counts(waiting: Pending) -> str:

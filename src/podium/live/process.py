@@ -116,7 +116,7 @@ class SchedulerProcess:
                 leading = start(self.election.acquire())
                 await first_ended(tasks)
                 if not leading.done():
-                    LOG.info("stopped while another scheduler led")
+                    LOG.info("stopped while %s led", self.election.leader or "no scheduler that is known of")
                     return FINE
                 tasks.remove(leading)
                 self._client.guard = self.election.guard
