@@ -10,6 +10,7 @@ import yaml
 from podium.config.load import load_config
 from podium.manifests.objects import IMAGE
 from podium.manifests.run import RunSettings, rights, without_kubeconfig
+from podium.manifests.workload import CONFIG_FOLDER
 from podium.plugins import load_registry
 from tests.cli.command import podium
 
@@ -252,6 +253,24 @@ def test_a_kubeconfig_of_the_original_is_left_out_and_said_to_be(text: str, tmp_
     kept = [line for line in text.splitlines() if "scheduler.conf" not in line]
     if "\n" in text and ">-" not in text and "x2f" not in text:  # written in the usual way
         assert [each for each in kept if each not in config_map["data"]["scheduler.yaml"].splitlines()] == []
+
+
+def test_the_process_of_such_a_manifest_asks_with_its_service_account(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "given.yaml").write_text(TUTORIAL)
+    ran = podium("manifest", "run", "--config", str(tmp_path / "given.yaml"))
+    by_kind = {each["kind"]: each for each in yaml.safe_load_all(ran.out)}
+    for name, text in by_kind["ConfigMap"]["data"].items():
+        (tmp_path / name).write_text(text)
+    (container,) = by_kind["Deployment"]["spec"]["template"]["spec"]["containers"]
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")  # as in a pod, but for the token
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
+    started = podium(*(each.replace(CONFIG_FOLDER, str(tmp_path)) for each in container["args"]))
+    assert started.code == 2
+    assert "serviceaccount/token is missing: set automountServiceAccountToken: true" in started.err
 
 
 def test_a_value_that_only_looks_like_the_kubeconfig_stays() -> None:

@@ -29,7 +29,7 @@ def status(output: OutputOption = Output.TABLE) -> None:
     from podium.cli.console import console, echo_data, print_table, table
     from podium.up.running_clusters import running_clusters
 
-    found = asyncio.run(_asked(running_clusters()))
+    found = asyncio.run(_with_all_counts(running_clusters()))
     if output is not Output.TABLE:
         echo_data(found, output)
     elif not found:
@@ -47,7 +47,7 @@ def status(output: OutputOption = Output.TABLE) -> None:
 
 def down(
     port: Annotated[
-        int | None, typer.Option("--port", metavar="P", help="Which one, where several run.", min=1, max=65535)
+        int | None, typer.Option("--port", metavar="PORT", help="Which one, where several run.", min=1, max=65535)
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
 ) -> None:
@@ -85,7 +85,7 @@ def _chosen(running: "list[RunningCluster]", port: int | None, everything: bool)
     return chosen
 
 
-async def _asked(running: "list[RunningCluster]") -> list[dict[str, Any]]:
+async def _with_all_counts(running: "list[RunningCluster]") -> list[dict[str, Any]]:
     """Each with how many nodes and pods it has; None where it does not answer."""
     import asyncio
 

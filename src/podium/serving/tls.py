@@ -24,7 +24,7 @@ MIN_VERSIONS: Final = {
     "VersionTLS12": ssl.TLSVersion.TLSv1_2,
     "VersionTLS13": ssl.TLSVersion.TLSv1_3,
 }
-"""By Go's names; versions that nobody should speak any more are not spoken."""
+"""By Go's names. Versions before 1.2 are never spoken."""
 
 
 class ServingTls:

@@ -44,7 +44,7 @@ def start_in_background(arguments: Sequence[str]) -> tuple[Started, str]:
     ready, to_child = os.pipe()
     command = [sys.executable, "-P", "-m", "podium", "up", *arguments, "--no-view", f"{READY_OPTION}={to_child}"]
     with (
-        os.fdopen(ready) as told,
+        os.fdopen(ready) as answer,
         os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out,
         tempfile.TemporaryFile("w+", errors="replace") as errors,
     ):
@@ -58,7 +58,7 @@ def start_in_background(arguments: Sequence[str]) -> tuple[Started, str]:
         )
         os.close(to_child)
         try:
-            message = told.read()
+            message = answer.read()
             code = None if message else process.wait()
         except BaseException:  # Ctrl-C: what was not said to run does not run
             process.terminate()
@@ -66,14 +66,14 @@ def start_in_background(arguments: Sequence[str]) -> tuple[Started, str]:
             log.unlink()
             raise
         errors.seek(0)
-        said = errors.read().strip()
+        warnings = errors.read().strip()
     if code is not None:
         log.unlink()
-        raise StartFailedError(code, said)
+        raise StartFailedError(code, warnings)
     started = msgspec.json.decode(message, type=Started)
     log.rename(started.cluster.log)
     process.returncode = 0  # it goes on without this process
-    return started, said
+    return started, warnings
 
 
 def say_ready(descriptor: int, cluster: RunningCluster, welcome: str) -> None:

@@ -40,7 +40,7 @@ def registered(cluster: RunningCluster) -> Iterator[None]:
         fcntl.flock(file, fcntl.LOCK_EX)
         if os.fstat(file).st_nlink:
             break
-        os.close(file)  # somebody who looks removed what a killed process had left
+        os.close(file)  # another command removed it as what a killed process had left
     try:
         os.ftruncate(file, 0)
         os.write(file, msgspec.json.encode(cluster))
