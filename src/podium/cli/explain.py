@@ -98,9 +98,8 @@ def explain(
             echo(f"{failure}\n{failure.traceback()}", err=True)
     if held is not None:
         explanation.outcome, explanation.message = Outcome.WAITS, held
-    if explanation.outcome is Outcome.FAILED:
-        hint = "; -v shows where it failed" if traced and not verbose else ""
-        raise InputError(f"{explanation.pod} cannot be judged: {explanation.message}{hint}")
+    if traced and not verbose:
+        echo("-v shows where it failed", err=True)
     show(explanation, output)
     if explanation.outcome is not Outcome.FITS:
         raise typer.Exit(ANSWER_IS_NO)
