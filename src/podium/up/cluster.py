@@ -47,6 +47,7 @@ from podium.up.pod_tracker import PodTracker
 from podium.up.process_age import process_age
 from podium.up.reload import Sources, take_in_changes
 from podium.up.sample_nodes import SAMPLE_NODES, sample_shapes
+from podium.up.scheduler_pages import pages_of
 from podium.up.scheduler_thread import BuildScheduler, SchedulerThread
 from podium.up.screen import Camera, Screen, counted
 
@@ -115,6 +116,7 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
             return lambda connections: build_process(config, registry, Access(server.url), run_options, connections)
 
         scheduler = SchedulerThread(build_from(config, registry), run_options)
+        server.pages.update(pages_of(scheduler))
 
         async def show_demonstration() -> None:
             await demonstrate(api, tracker, screen, kubeconfig)
