@@ -28,6 +28,7 @@ from podium.cli import (
     plugins,
     policy,
     qos,
+    queue,
     run,
     shadow,
     simulate,
@@ -68,6 +69,7 @@ def podium(
 
 app.command(cls=up.UpCommand, rich_help_panel=Heading.TRY)(up.up)
 app.command(rich_help_panel=Heading.TRY)(explain.explain)
+app.command(rich_help_panel=Heading.TRY)(queue.queue)
 app.command(rich_help_panel=Heading.TRY)(simulate.simulate)
 app.command(rich_help_panel=Heading.CLUSTER)(run.run)
 app.command(rich_help_panel=Heading.CLUSTER)(check.check)

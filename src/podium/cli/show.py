@@ -1,8 +1,8 @@
 """Prints an explanation for people, or as data.
 
 The verdict comes first: in a pipe in one line, so that it can be searched for, on a terminal wrapped between words.
-Then the nodes that were rejected, grouped by reason, and the podium: the best three nodes with each plugin's share. Names are shortened,
-numbers never are. Without a terminal there is no colour.
+Then the nodes that were rejected, grouped by reason, and the podium: the best three nodes with each plugin's share.
+Names are shortened, numbers never are. Without a terminal there is no colour.
 """
 
 import re

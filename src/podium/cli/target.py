@@ -150,9 +150,7 @@ def _only_one(given: "dict[str, Pod]", known: "dict[str, Pod]", namespace: str) 
     if given:
         raise InputError(f"say which pod: the file given with -f holds {_some(list(given))}")
     pending = [
-        key
-        for key, pod in known.items()
-        if not pod.node_name and not pod.finished and namespace in ("", pod.namespace)
+        key for key, pod in known.items() if not pod.node_name and not pod.finished and namespace in ("", pod.namespace)
     ]
     if not pending:
         raise InputError(f"say which pod: {'NAME' if namespace else 'NAMESPACE/POD'}; none waits for a node")

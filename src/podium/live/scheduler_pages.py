@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 from itertools import islice
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from podium.config import to_dict
@@ -48,8 +49,9 @@ def read_question(query: Mapping[str, str]) -> QueueQuestion:
     return QueueQuestion(query.get("namespace", ""), int(limit) if limit.isdecimal() and len(limit) < 10 else MOST)
 
 
-def configuration_page(process: SchedulerProcess) -> dict[str, Any]:
-    """The configuration without secrets, as kube-scheduler's /configz has it, and what Podium adds."""
+def configuration_page(process: SchedulerProcess, *, explains: bool = False) -> dict[str, Any]:
+    """The configuration without secrets, as kube-scheduler's /configz has it, and what Podium adds; `explains` says
+    whether pods are explained at /explainz."""
     config = process.config
     plugins = {
         name: _file_of(type(plugin))
@@ -62,12 +64,14 @@ def configuration_page(process: SchedulerProcess) -> dict[str, Any]:
         "leads": process.leads(),
         "featureGates": sorted(config.gates),
         "plugins": plugins,
+        "explains": explains,
     }
     return {"componentconfig": without_secrets(to_dict(config)), "podium": ours}
 
 
 def _file_of(plugin: type[Plugin]) -> str:
-    return getattr(sys.modules.get(plugin.__module__), "__file__", None) or plugin.__module__
+    file = getattr(sys.modules.get(plugin.__module__), "__file__", None)
+    return str(Path(file).absolute()) if file else plugin.__module__
 
 
 def queue_page(process: SchedulerProcess, question: QueueQuestion) -> dict[str, Any]:

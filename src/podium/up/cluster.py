@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -74,6 +74,8 @@ class UpOptions(NamedTuple):
     """Whether a demonstration goes on after it has shown what there is to show."""
     sources: Sources | None = None
     """The files whose changes are taken in."""
+    explain: Callable[[str, str, SchedulerConfig, Registry], bytes] | None = None
+    """Explains a pod, or all that wait, with the kubeconfig; in a thread."""
 
 
 async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, screen: Screen) -> int:
@@ -116,7 +118,13 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
             return lambda connections: build_process(config, registry, Access(server.url), run_options, connections)
 
         scheduler = SchedulerThread(build_from(config, registry), run_options)
-        server.pages.update(pages_of(scheduler))
+        explain = options.explain
+
+        def explain_pods(pod: str) -> bytes:
+            assert explain is not None
+            return explain(pod, str(kubeconfig), config, registry)
+
+        server.pages.update(pages_of(scheduler, explain_pods if explain else None))
 
         async def show_demonstration() -> None:
             await demonstrate(api, tracker, screen, kubeconfig)

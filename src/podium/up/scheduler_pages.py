@@ -1,7 +1,8 @@
 """Serves the scheduler's pages on the port of the API, which is the one address that users of `podium up` know.
 
-They are those that `podium run` serves on its own port. The scheduler has a loop of its own: where a plugin holds it
-up, the answer is a refusal that says so.
+They are those that `podium run` serves on its own port, and one more: this process explains pods to a `podium explain`
+that lacks the scheduler's plugins. The scheduler has a loop of its own: where a plugin holds it up, the answer is a
+refusal that says so.
 """
 
 from __future__ import annotations
@@ -24,8 +25,13 @@ PATIENCE: Final = 5.0
 """Seconds that a request waits for the scheduler."""
 
 
-def pages_of(scheduler: SchedulerThread, patience: float = PATIENCE) -> dict[str, Page]:
-    """The pages by path."""
+ExplainPods = Callable[[str], bytes]
+"""Explains a pod ("namespace/name"), or all that wait (""); called in a thread. Raises ValueError with a sentence."""
+
+
+def pages_of(scheduler: SchedulerThread, explain: ExplainPods | None, patience: float = PATIENCE) -> dict[str, Page]:
+    """The pages by path; `/explainz` is there where something explains."""
+    one_at_a_time = asyncio.Lock()
 
     async def answer(take: Callable[[SchedulerProcess], dict[str, Any] | None]) -> ApiResponse:
         asked = asyncio.wrap_future(scheduler.ask_process(take, None))
@@ -39,9 +45,18 @@ def pages_of(scheduler: SchedulerThread, patience: float = PATIENCE) -> dict[str
         return await answer(lambda process: queue_page(process, read_question(query)))
 
     async def configuration(_query: Query) -> ApiResponse:
-        return await answer(configuration_page)
+        return await answer(lambda process: configuration_page(process, explains=explain is not None))
 
-    return {"/configz": configuration, "/queuez": queue}
+    async def explanation(query: Query) -> ApiResponse:
+        assert explain is not None
+        async with one_at_a_time:
+            try:
+                return ApiResponse(200, await asyncio.to_thread(explain, query.get("pod", "")))
+            except ValueError as error:
+                return failure(StatusError(400, "BadRequest", str(error), {}))
+
+    pages: dict[str, Page] = {"/configz": configuration, "/queuez": queue}
+    return pages if explain is None else {**pages, "/explainz": explanation}
 
 
 def _unavailable(message: str) -> ApiResponse:

@@ -1,0 +1,253 @@
+"""Answers `podium explain`: reads a dump or asks the live cluster, and judges one pod or all that wait.
+
+A live pod is judged with what the scheduler in charge runs with, where that can be read. What is not known here is a
+warning of the answer: plugins, extenders, measured load, and a scheduler that said something else.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from podium.cli.console import echo
+from podium.cli.errors import InputError
+from podium.cli.live_cluster import HOW_TO_DUMP, ask_cluster, cluster_access, scheduler_access
+from podium.cli.target import Target, find_pod, target_of
+from podium.engine.explain import Explanation, Outcome, explain, explain_waiting
+from podium.framework.plugin_failures import FirstFailures
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from podium.cli.configuration import Configured
+    from podium.client import Access
+    from podium.framework.load import LoadSource
+    from podium.framework.plugin_failures import PluginFailure
+    from podium.kube import KubeObject, Pod
+    from podium.live.last_event import PodEvent
+
+NAMED = 3
+"""Series that are named in a warning."""
+
+
+class Question(NamedTuple):
+    """The options of `podium explain`."""
+
+    pod: str | None
+    every: bool
+    namespace: str | None
+    more: list[str]
+    configured: "Configured"
+    config_given: bool
+    scheduler: str | None
+    parity: bool
+    verbose: bool
+
+
+@dataclass
+class Answer:
+    """One explanation, or one for each pod that waits."""
+
+    explanations: list[Explanation]
+    standing: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """How the pods stand in their scheduler's queue, where it can be read."""
+    asides: list[str] = field(default_factory=list)
+    """For standard error."""
+
+    @property
+    def fits(self) -> bool:
+        return all(each.outcome is Outcome.FITS for each in self.explanations)
+
+    def to_compare(self) -> list[Any]:
+        """What makes an answer another one."""
+        return [(each.to_data(), each.outcome) for each in self.explanations]
+
+
+def of_files(question: Question, files: list[str]) -> Answer:
+    """Judge on a dump."""
+    from podium.framework.load import GivenLoad
+
+    target = _target(question, "default")
+    known = _read_files(files, question.more, question.verbose)
+    objects, given = _with_given(question, known, "the files")
+    load = GivenLoad()
+    answer = _judged(question, objects, given, target, question.configured, load, "the files")
+    if load.followed:
+        series = sorted({str(getattr(each, "query", each)) for each in load.followed})
+        named = ", ".join(series[:NAMED]) + (f" and {len(series) - NAMED} more" if len(series) > NAMED else "")
+        _warn(answer, f"measured load was not fetched ({named}): plugins judge as if there was none; leave out --from")
+    return answer
+
+
+def of_cluster(question: Question, kubeconfig: str | None, context: str | None) -> Answer:
+    """Judge on the live cluster, with what its scheduler runs with."""
+    from podium.cli.in_charge import in_charge_at
+
+    settings, registry = question.configured
+    access = cluster_access(kubeconfig or settings.client_connection.kubeconfig or None, context)
+    at = scheduler_access(kubeconfig, context, question.scheduler) if question.scheduler else access
+    found = None
+    if not question.config_given:
+        found = in_charge_at(at, registry, settings.gates, named=question.scheduler is not None)
+    configured = question.configured if found is None else question.configured._replace(settings=found.settings)
+    target = _target(question, access.namespace)
+
+    def choose(objects: "Sequence[KubeObject]") -> "Pod | None":
+        if question.more or question.every:
+            return None
+        return find_pod(target, objects, (), "the cluster", namespace=question.namespace or "")[0]
+
+    told: list[str] = []
+    known, load, last = ask_cluster(access, configured.settings, registry, choose, told.append)
+    objects, given = _with_given(question, known, "the cluster")
+    answer = _judged(question, objects, given, target, configured, load, "the cluster")
+    answer.asides = [*told, *answer.asides]
+    missing = {} if found is None else found.missing
+    if missing and found is not None and found.explains and not question.more:
+        _ask_scheduler(at, answer, "" if question.every else answer.explanations[0].pod)
+    elif missing:
+        _warn(answer, _missing(missing))
+    if question.every:
+        answer.standing = _standing(at, answer, question.namespace or "")
+    if last is not None and not question.more:
+        _compare(answer.explanations[0], last, known_to_differ=found is None or bool(missing))
+    return answer
+
+
+def _ask_scheduler(at: "Access", answer: Answer, pod: str) -> None:
+    """Take over what the scheduler itself says, of one pod or of all that wait: it has the plugins."""
+    import msgspec
+
+    from podium.cli.in_charge import NoAnswerError, ask
+
+    try:
+        said = msgspec.convert(ask(at, "/explainz", {"pod": pod} if pod else None), list[Explanation])
+    except (NoAnswerError, msgspec.ValidationError) as error:
+        _warn(answer, f"its scheduler cannot explain it, so it was judged without its plugins: {error}")
+        return
+    here = {each.pod for each in answer.explanations}
+    answer.explanations = [each for each in said if each.pod in here] or answer.explanations
+
+
+def _standing(at: "Access", answer: Answer, namespace: str) -> dict[str, dict[str, Any]]:
+    """How pods stand in the queue; those held at Permit are said to be so."""
+    from podium.cli.in_charge import NoAnswerError
+    from podium.cli.queue import ask_queue
+
+    try:
+        page = ask_queue(at, namespace, limit=len(answer.explanations) + 1000)
+    except NoAnswerError:
+        answer.asides.append("attempts and next tries are not known: no scheduler shows its queue (--scheduler URL)")
+        return {}
+    standing = {each["pod"]: each for each in page["pods"]}
+    for explanation in answer.explanations:
+        held = standing.get(explanation.pod, {}).get("message")
+        if held:
+            explanation.outcome, explanation.message = Outcome.WAITS, held
+    return standing
+
+
+def _missing(missing: dict[str, str]) -> str:
+    plugins = ", ".join(missing)
+    files = sorted({each for each in missing.values() if each})
+    how = " ".join(f"--plugin {each}" for each in files) or "--plugin"
+    return f"its scheduler runs with {plugins}, without which it was judged here: give {how}"
+
+
+def _compare(explanation: Explanation, last: "PodEvent", *, known_to_differ: bool) -> None:
+    """Take over that a plugin holds the pod, which only its scheduler knows, and say where that decided otherwise."""
+    if last.held is not None:
+        explanation.outcome, explanation.message = Outcome.WAITS, last.held
+    elif last.failed is not None and explanation.outcome is Outcome.FITS and not known_to_differ:
+        explanation.warnings.append(f"at its last attempt its scheduler said: {last.failed}")
+    elif last.failed is not None and last.failed != explanation.message and known_to_differ:
+        how = "give --config and --plugin as it has them, or --scheduler URL"
+        explanation.warnings.append(f"its scheduler decided otherwise: {last.failed}; {how}")
+
+
+def _warn(answer: Answer, warning: str) -> None:
+    for explanation in answer.explanations:
+        explanation.warnings.append(warning)
+
+
+def _target(question: Question, namespace: str) -> Target | None:
+    if question.pod is None:
+        return None
+    return target_of(question.pod, question.namespace or namespace, given=question.namespace is not None)
+
+
+def _judged(
+    question: Question,
+    objects: "list[KubeObject]",
+    given: "list[KubeObject]",
+    target: Target | None,
+    configured: "Configured",
+    load: "LoadSource",
+    origin: str,
+) -> Answer:
+    settings, registry = configured
+    failures: list[PluginFailure] = []
+    first = FirstFailures(failures.append)
+    asides = []
+    if question.every:
+        explanations = [
+            each
+            for each in explain_waiting(
+                objects, settings, registry, load=load, parity=question.parity, on_failure=first
+            )
+            if question.namespace in (None, each.pod.partition("/")[0])
+        ]
+    else:
+        pod, aside = find_pod(target, objects, given, origin, namespace=question.namespace or "")
+        asides += [aside] if aside else []
+        explanations = [explain(objects, pod, settings, registry, load=load, parity=question.parity, on_failure=first)]
+    traced = [each for each in failures if each.traceback()]
+    if question.verbose:
+        asides += [f"{each}\n{each.traceback()}" for each in traced]
+    elif traced:
+        asides.append("-v shows where it failed")
+    answer = Answer(explanations, asides=asides)
+    if settings.extenders:
+        _warn(answer, f"extenders were not asked: {', '.join(each.url_prefix for each in settings.extenders)}")
+    return answer
+
+
+def _read_files(files: list[str], more: list[str], verbose: bool) -> "list[KubeObject]":
+    from podium.cli.files import STDIN, read_objects
+
+    if [*files, *more].count(STDIN) > 1:
+        raise InputError('standard input can be read only once: give "-" once')
+    objects, skipped = read_objects(files)
+    if not objects:
+        raise InputError(f"{', '.join(files)}: no objects that scheduling knows; try {HOW_TO_DUMP}")
+    _print_skipped(skipped, verbose)
+    return objects
+
+
+def _with_given(
+    question: Question, objects: "list[KubeObject]", origin: str
+) -> "tuple[list[KubeObject], list[KubeObject]]":
+    """All objects, those given with -f last, and those alone."""
+    from podium.cli.files import read_objects
+    from podium.kube.admission import as_admitted
+    from podium.kube.claim_templates import with_claims_made
+
+    more = question.more
+    given, skipped = read_objects(more)
+    objects, given = as_admitted(objects, given, origin), as_admitted(given, objects, origin)
+    given = with_claims_made(given, objects)
+    _print_skipped(skipped, question.verbose)
+    if more and question.pod is None and not given and skipped:
+        raise InputError(f"{', '.join(more)}: no pod in it, only {', '.join(sorted(skipped))}; give the Pod itself")
+    return [*objects, *given], given
+
+
+def _print_skipped(skipped: "Counter[str]", verbose: bool) -> None:
+    from podium.kube import readable_version
+
+    for kind, count in sorted(skipped.items()):
+        version = readable_version(kind)
+        if version is not None:
+            echo(f"{count} {kind} left out: only {version} is read; dump them in that version", err=True)
+    if verbose and skipped:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(skipped.items()))
+        echo(f"skipped {skipped.total()} objects that scheduling has no use for: {kinds}", err=True)
