@@ -12,7 +12,7 @@ from podium.cli.console import echo
 from podium.cli.errors import InputError
 from podium.cli.live_cluster import HOW_TO_DUMP, ask_cluster, cluster_access, scheduler_access
 from podium.cli.target import Target, find_pod, target_of
-from podium.engine.explain import Explanation, Outcome, explain, explain_waiting
+from podium.engine.explain import Explanation, Outcome, UnknownProfileError, explain, explain_waiting
 from podium.framework.plugin_failures import FirstFailures
 
 if TYPE_CHECKING:
@@ -99,17 +99,23 @@ def of_cluster(question: Question, kubeconfig: str | None, context: str | None) 
     told: list[str] = []
     known, load, last = ask_cluster(access, configured.settings, registry, choose, told.append)
     objects, given = _with_given(question, known, "the cluster")
-    answer = _judged(question, objects, given, target, configured, load, "the cluster")
+    try:
+        answer = _judged(question, objects, given, target, configured, load, "the cluster")
+    except UnknownProfileError as error:
+        raise InputError(f"{error}; give that of its scheduler with --config, or --scheduler URL") from None
     answer.asides = [*told, *answer.asides]
-    missing = {} if found is None else found.missing
-    if missing and found is not None and found.explains and not question.more:
+    unknown = {} if found is None else found.missing
+    asked = bool(unknown) and found is not None and found.explains and not question.more
+    if asked:
         _ask_scheduler(at, answer, "" if question.every else answer.explanations[0].pod)
-    elif missing:
-        _warn(answer, _missing(missing))
     if question.every:
         answer.standing = _standing(at, answer, question.namespace or "")
-    if last is not None and not question.more:
-        _compare(answer.explanations[0], last, known_to_differ=found is None or bool(missing))
+    said = None if question.more else last
+    advice = _advice(unknown) if unknown and not asked else ""
+    if advice and (said is None or said.failed in (None, answer.explanations[0].message)):
+        _warn(answer, f"not its scheduler's answer: {advice}")
+    if said is not None:
+        _compare(answer.explanations[0], said, advice or ("" if found is not None else _HOW))
     return answer
 
 
@@ -146,22 +152,26 @@ def _standing(at: "Access", answer: Answer, namespace: str) -> dict[str, dict[st
     return standing
 
 
-def _missing(missing: dict[str, str]) -> str:
-    plugins = ", ".join(missing)
+_HOW = "give --config and --plugin as it has them, or --scheduler URL"
+
+
+def _advice(missing: dict[str, str]) -> str:
     files = sorted({each for each in missing.values() if each})
     how = " ".join(f"--plugin {each}" for each in files) or "--plugin"
-    return f"its scheduler runs with {plugins}, without which it was judged here: give {how}"
+    return f"it runs with {', '.join(missing)}, without which the pod was judged here: give {how}"
 
 
-def _compare(explanation: Explanation, last: "PodEvent", *, known_to_differ: bool) -> None:
-    """Take over that a plugin holds the pod, which only its scheduler knows, and say where that decided otherwise."""
+def _compare(explanation: Explanation, last: "PodEvent", advice: str) -> None:
+    """Take over that a plugin holds the pod, which only its scheduler knows, and say where that decided otherwise.
+
+    `advice` says how to judge as it does; without any, this was done, and only the cluster may have changed.
+    """
     if last.held is not None:
         explanation.outcome, explanation.message = Outcome.WAITS, last.held
-    elif last.failed is not None and explanation.outcome is Outcome.FITS and not known_to_differ:
+    elif last.failed is not None and advice and last.failed != explanation.message:
+        explanation.warnings.append(f"its scheduler decided otherwise: {last.failed} ({advice})")
+    elif last.failed is not None and explanation.outcome is Outcome.FITS:
         explanation.warnings.append(f"at its last attempt its scheduler said: {last.failed}")
-    elif last.failed is not None and last.failed != explanation.message and known_to_differ:
-        how = "give --config and --plugin as it has them, or --scheduler URL"
-        explanation.warnings.append(f"its scheduler decided otherwise: {last.failed}; {how}")
 
 
 def _warn(answer: Answer, warning: str) -> None:

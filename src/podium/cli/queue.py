@@ -75,6 +75,8 @@ def _show(page: Mapping[str, Any]) -> None:
         ", ".join(f"{count} {_STATES.get(state, state)}" for state, count in counts.items() if count) or "no pod waits"
     )
     if not pods:
+        if sum(counts.values()):
+            echo("none of them in this namespace")
         return
     rows = table()
     rows.add_column("#", justify="right", no_wrap=True)
@@ -83,7 +85,7 @@ def _show(page: Mapping[str, Any]) -> None:
     rows.add_column("tries", justify="right", no_wrap=True)
     rows.add_column("waits", justify="right", no_wrap=True)
     rows.add_column("next try", no_wrap=True)
-    rows.add_column("wakes when", overflow="fold")
+    rows.add_column("kept out by", overflow="fold")
     for each in pods:
         waited = max(0.0, (now - datetime.fromisoformat(each["since"])).total_seconds())
         rows.add_row(
@@ -93,10 +95,11 @@ def _show(page: Mapping[str, Any]) -> None:
             UNKNOWN if each["attempts"] is None else str(each["attempts"]),
             span(waited),
             in_words(each["nextTry"], now),
-            each["message"] or "; ".join(map(_wakes, each["waitsFor"])),
+            ", ".join(cause["plugin"] for cause in each["waitsFor"]),
         )
     echo()
     print_table(console(), rows)
+    _show_events(pods)
     left = sum(counts.values()) - len(pods)
     if left > 0 and len(pods) >= SHOWN:
         echo(f"{left} more; --limit shows more of them")
@@ -111,7 +114,15 @@ _STATES = {
 }
 
 
-def _wakes(cause: Mapping[str, Any]) -> str:
-    """One plugin, and what has to happen before it is asked again."""
-    events = cause["events"]
-    return f"{cause['plugin']} ({'; '.join(events)})" if events else cause["plugin"]
+def _show_events(pods: list[dict[str, Any]]) -> None:
+    """What has to happen before a plugin is asked again: the same for all its pods."""
+    events = {cause["plugin"]: cause["events"] for each in pods for cause in each["waitsFor"] if cause["events"]}
+    if not events:
+        return
+    rows = table("What would wake them")
+    rows.add_column("plugin", overflow="fold")
+    rows.add_column("when this happens", overflow="fold")
+    for plugin in sorted(events):
+        rows.add_row(plugin, "; ".join(events[plugin]))
+    echo()
+    print_table(console(), rows)

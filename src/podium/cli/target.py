@@ -104,6 +104,9 @@ def find_pod(
     what = f"{(target.kind or POD).lower()} {target.key}"
     if target.kind not in ("", POD):
         raise InputError(f"{what} has no pods in {origin}")
+    others = _members(target._replace(kind=""), known.values(), [*cluster, *more])
+    if others:
+        raise InputError(f"{what} is not in {origin}; {target.key} has {len(others)} pods: leave out the type")
     raise InputError(f"{what} is not in {origin}{_advice(target, known, origin)}")
 
 

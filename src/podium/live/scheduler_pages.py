@@ -75,12 +75,16 @@ def _file_of(plugin: type[Plugin]) -> str:
 
 
 def queue_page(process: SchedulerProcess, question: QueueQuestion) -> dict[str, Any]:
+    """The pods that wait for this process."""
+    return queue_of(process.live.engine, process.clock.now(), question, leads=process.leads())
+
+
+def queue_of(engine: Scheduler, now: float, question: QueueQuestion, *, leads: bool) -> dict[str, Any]:
     """The pods that wait: those to be tried in their order, those held at Permit, then those that wait for events."""
-    engine, now = process.live.engine, process.clock.now()
     counts = engine.queue.pending()._asdict() | {PERMIT: len(engine.waiting)}
     return {
         "time": micro_time(now),
-        "leads": process.leads(),
+        "leads": leads,
         "schedulers": list(engine.profiles),
         "counts": counts,
         "pods": list(islice(_pods(engine, question.namespace), question.limit)),
