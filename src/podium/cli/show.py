@@ -117,7 +117,9 @@ def rejections(nodes: Iterable[NodeAnswer], nominated: str = "") -> list[tuple[s
 
 
 def _show_tables(explanation: Explanation, out: "Console") -> None:
-    say(out, verdict(explanation), "bold green" if explanation.outcome is Outcome.FITS else "bold red")
+    said = verdict(explanation)
+    for line in said.splitlines() if explanation.outcome is Outcome.FAILED else (said,):  # an error may show a source
+        say(out, line, "bold green" if explanation.outcome is Outcome.FITS else "bold red")
     for warning in explanation.warnings:
         say(out, f"warning: {warning}", "yellow")
     for line in device_lines(explanation):
