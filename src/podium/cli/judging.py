@@ -140,7 +140,7 @@ def _standing(at: "Access", answer: Answer, namespace: str) -> dict[str, dict[st
     from podium.cli.queue import ask_queue
 
     try:
-        page = ask_queue(at, namespace, limit=len(answer.explanations) + 1000)
+        page = ask_queue(at, namespace, limit=10_000)
     except NoAnswerError:
         answer.asides.append("attempts and next tries are not known: no scheduler shows its queue (--scheduler URL)")
         return {}

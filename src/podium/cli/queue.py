@@ -20,7 +20,7 @@ def queue(
     namespace: Annotated[
         str | None, typer.Option("-n", "--namespace", metavar="NAME", help="Only pods of this namespace.")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, max=100_000, help="Pods at most.")] = SHOWN,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, max=10_000, help="Pods at most.")] = SHOWN,
     scheduler: SchedulerOption = None,
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,

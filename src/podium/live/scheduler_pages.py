@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from podium.config import to_dict
 from podium.config.secrets import without_secrets
@@ -30,8 +30,8 @@ from podium.plugins import IN_TREE
 from podium.serving.events.event_object import micro_time
 from podium.serving.events.recorder import waiting_on_permit
 
-MOST: Final = 500
-"""Pods that are shown where no other number is asked for."""
+USUAL, MOST = 500, 10_000
+"""Pods that are shown where no number is asked for, and at most."""
 GATED, PERMIT = "gated", "permit"
 
 
@@ -40,13 +40,14 @@ class QueueQuestion(NamedTuple):
 
     namespace: str = ""
     """Empty: all of them."""
-    limit: int = MOST
+    limit: int = USUAL
 
 
 def read_question(query: Mapping[str, str]) -> QueueQuestion:
     """The parameters `namespace` and `limit`; a limit that is no number is as if it was not there."""
     limit = query.get("limit", "")
-    return QueueQuestion(query.get("namespace", ""), int(limit) if limit.isdecimal() and len(limit) < 10 else MOST)
+    shown = min(int(limit), MOST) if limit.isdecimal() and len(limit) < 10 else USUAL
+    return QueueQuestion(query.get("namespace", ""), shown)
 
 
 def configuration_page(process: SchedulerProcess, *, explains: bool = False) -> dict[str, Any]:
@@ -92,7 +93,7 @@ def queue_of(engine: Scheduler, now: float, question: QueueQuestion, *, leads: b
 
 
 def _pods(engine: Scheduler, namespace: str) -> Iterator[dict[str, Any]]:
-    queue = engine.queue
+    queue, events = engine.queue, _EventTexts()
     waiting: dict[str, list[QueuedPod]] = {}
     for queued in queue:
         waiting.setdefault(queued.queue, []).append(queued)
@@ -100,17 +101,17 @@ def _pods(engine: Scheduler, namespace: str) -> Iterator[dict[str, Any]]:
     ordered = [*waiting.pop(ACTIVE, ()), *backing_off]
     for position, queued in enumerate(ordered, 1):
         if namespace in ("", queued.pod.namespace):
-            yield _queued(engine, queued, position)
+            yield _queued(engine, queued, position, events)
     for held in engine.waiting:
         if not held.settled and namespace in ("", held.pod.namespace):
             yield _held(held)
     others = [queued for parked in waiting.values() for queued in parked]
     for queued in sorted(others, key=lambda each: (each.gated, each.initial_attempt or each.timestamp, each.sequence)):
         if namespace in ("", queued.pod.namespace):
-            yield _queued(engine, queued, None)
+            yield _queued(engine, queued, None, events)
 
 
-def _queued(engine: Scheduler, queued: QueuedPod, position: int | None) -> dict[str, Any]:
+def _queued(engine: Scheduler, queued: QueuedPod, position: int | None, events: _EventTexts) -> dict[str, Any]:
     next_try = engine.queue.next_try(queued)
     return {
         "position": position,
@@ -120,7 +121,7 @@ def _queued(engine: Scheduler, queued: QueuedPod, position: int | None) -> dict[
         "since": micro_time(queued.initial_attempt or queued.timestamp),
         "nextTry": None if next_try is None else micro_time(next_try),
         "waitsFor": [
-            {"plugin": plugin, "events": _events(interests)}
+            {"plugin": plugin, "events": events.of(interests)}
             for plugin, interests in engine.queue.waits_for(queued).items()
         ],
         "message": None,
@@ -145,9 +146,19 @@ def _named(key: str, scheduler: str, priority: int) -> dict[str, Any]:
     return {"pod": key, "scheduler": scheduler, "priority": priority}
 
 
-def _events(interests: Iterable[Interest]) -> list[str]:
-    """Each kind with what has to happen to it: "Node: Add, UpdateNodeTaint"."""
-    by_kind: dict[str, Action] = {}
-    for each in interests:
-        by_kind[each.resource] = by_kind.get(each.resource, Action(0)) | each.action
-    return [f"{kind}: {', '.join(labels(action))}" for kind, action in sorted(by_kind.items())]
+class _EventTexts:
+    """What plugins wait for, put together once for each: many pods wait for the same."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, list[str]] = {}
+
+    def of(self, interests: Sequence[Interest]) -> list[str]:
+        """Each kind with what has to happen to it: "Node: Add, UpdateNodeTaint"."""
+        known = self._known.get(id(interests))
+        if known is None:
+            by_kind: dict[str, Action] = {}
+            for each in interests:
+                by_kind[each.resource] = by_kind.get(each.resource, Action(0)) | each.action
+            known = [f"{kind}: {', '.join(labels(action))}" for kind, action in sorted(by_kind.items())]
+            self._known[id(interests)] = known
+        return known
