@@ -62,7 +62,7 @@ def wait_until_refused(up: PodiumUp, name: str) -> None:
         time.sleep(0.1)
 
 
-def test_in_podium_up_the_scheduler_with_its_plugins_answers(up: PodiumUp) -> None:
+def test_in_podium_up_the_scheduler_with_its_plugins_answers(up: PodiumUp, tmp_path: Path) -> None:
     call(up.url + PODS, "POST", wants_gpu("g1"))
     wait_until_refused(up, "g1")
     kubeconfig = ("--kubeconfig", str(up.kubeconfig))
@@ -76,8 +76,11 @@ def test_in_podium_up_the_scheduler_with_its_plugins_answers(up: PodiumUp) -> No
     assert (entry["pod"], entry["selected"], entry["queue"]) == ("default/g1", None, "unschedulable")
     assert entry["attempts"] >= 1
     assert entry["message"].startswith(SAID)
-    not_created = podium("explain", "free", *kubeconfig)
-    assert not_created.out.startswith("default/free fits: ")
+    other = tmp_path / "other.py"
+    other.write_text(PLUGIN.replace("GpuMemory", "Other").replace(WORD, "other"))
+    tried = podium("explain", "g1", *kubeconfig, "--plugin", str(other))
+    assert tried.out.startswith("default/g1 fits nowhere: 0/2 nodes are available: 2 other.")
+    assert f"warning: its scheduler decided otherwise: {SAID}" in tried.out
 
     queue = json.loads(podium("queue", *kubeconfig, "-o", "json").out)
     assert [each["pod"] for each in queue["pods"]] == ["default/g1"]

@@ -17,7 +17,7 @@ from podium.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from podium.cli.judging import Answer, Question
+    from podium.cli.judging import Explained, ExplainOptions
 
 
 LOOK_EVERY = 2.0
@@ -87,7 +87,8 @@ def explain(
     Example: podium explain -A
     """
     from podium.cli.configuration import read_config
-    from podium.cli.judging import Question, of_cluster, of_files
+    from podium.cli.judging import ExplainOptions, enabled_in, of_cluster, of_files
+    from podium.config import default_config
 
     if cluster and (kubeconfig or context or scheduler):
         other = "--scheduler names a running scheduler" if scheduler else "--kubeconfig a live cluster"
@@ -99,29 +100,32 @@ def explain(
     if scheduler and config:
         raise InputError("--scheduler reads the configuration of a running scheduler: leave out --config")
     configured = read_config(config, plugin, feature_gates)
-    question = Question(pod, every, namespace, more or [], configured, config is not None, scheduler, parity, verbose)
+    tried = enabled_in(configured.settings) - enabled_in(default_config(configured.registry)) if plugin else frozenset()
+    options = ExplainOptions(
+        pod, every, namespace, more or [], configured, config is not None, tried, scheduler, parity, verbose
+    )
     if watch:
-        _watch(question, kubeconfig, context, output)
+        _watch(options, kubeconfig, context, output)
         return
-    answer = of_files(question, cluster) if cluster else of_cluster(question, kubeconfig, context)
-    _print(question, answer, output)
+    answer = of_files(options, cluster) if cluster else of_cluster(options, kubeconfig, context)
+    _print(options, answer, output)
     if not answer.fits:
         raise typer.Exit(ANSWER_IS_NO)
 
 
-def _print(question: "Question", answer: "Answer", output: Output) -> None:
+def _print(options: "ExplainOptions", answer: "Explained", output: Output) -> None:
     from podium.cli.show import show
     from podium.cli.waiting_table import show_waiting
 
     for note in answer.asides:
         echo(note, err=True)
-    if question.every:
+    if options.every:
         show_waiting(answer.explanations, answer.standing, output)
     else:
         show(answer.explanations[0], output)
 
 
-def _watch(question: "Question", kubeconfig: str | None, context: str | None, output: Output) -> None:
+def _watch(options: "ExplainOptions", kubeconfig: str | None, context: str | None, output: Output) -> None:
     """Ask again and again, at most half of the time; what is said only once stands on standard error."""
     import time
 
@@ -133,7 +137,7 @@ def _watch(question: "Question", kubeconfig: str | None, context: str | None, ou
         while has_reader():
             began = time.monotonic()
             try:
-                answer = of_cluster(question, kubeconfig, context)
+                answer = of_cluster(options, kubeconfig, context)
                 now: object = answer.to_compare()
             except Exception as error:  # the pod may come back, and so may the API; what has no sentence is raised
                 sentence = sentence_for(error)
@@ -146,7 +150,7 @@ def _watch(question: "Question", kubeconfig: str | None, context: str | None, ou
                 if answer is None:
                     echo(str(now), err=True)
                 else:
-                    _print(question, answer, output)
+                    _print(options, answer, output)
             before = now
             time.sleep(max(LOOK_EVERY, time.monotonic() - began))
     except KeyboardInterrupt:

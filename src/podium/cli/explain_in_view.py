@@ -49,14 +49,14 @@ def _explained(pod: str, kubeconfig: str, config: "SchedulerConfig", registry: "
     def choose(objects: "Sequence[KubeObject]") -> Pod | None:
         return find_pod(target_of(pod, "default"), objects, (), "the cluster")[0] if pod else None
 
-    told: list[str] = []
-    objects, load, last = ask_cluster(cluster_access(kubeconfig, None), config, registry, choose, told.append)
+    withheld: list[str] = []
+    objects, load, last = ask_cluster(cluster_access(kubeconfig, None), config, registry, choose, withheld.append)
     if not pod:
         return explain_waiting(objects, config, registry, load=load)
     chosen = choose(objects)
     assert chosen is not None
     explanation = explain(objects, chosen, config, registry, load=load)
-    explanation.warnings += told
+    explanation.warnings += withheld
     if last is not None and last.held is not None:
         explanation.outcome, explanation.message = Outcome.WAITS, last.held
     return [explanation]

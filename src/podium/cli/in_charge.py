@@ -49,8 +49,8 @@ class NoAnswerError(Exception):
 
 
 def ask(access: "Access", path: str, parameters: Mapping[str, str] | None = None) -> Any:
-    """The JSON document at a path; raises NoAnswerError."""
-    from podium.client import ApiError, Client, ClientError
+    """The JSON document at a path; raises NoAnswerError, and ClientError where nothing answers at all."""
+    from podium.client import ApiError, Client
     from podium.kube.bounds import UNDECODABLE
 
     async def get() -> bytes:
@@ -63,8 +63,6 @@ def ask(access: "Access", path: str, parameters: Mapping[str, str] | None = None
         if error.not_found:
             raise NoAnswerError(f"{access.server}{path} is no page of a scheduler") from None
         raise NoAnswerError(str(error)) from None
-    except ClientError as error:
-        raise NoAnswerError(str(error)) from None
     except UNDECODABLE as error:
         raise NoAnswerError(f"{access.server}{path} cannot be read: {error}") from None
 
@@ -72,11 +70,15 @@ def ask(access: "Access", path: str, parameters: Mapping[str, str] | None = None
 def in_charge_at(access: "Access", registry: "Registry", gates: "Gates", *, named: bool) -> InCharge | None:
     """What the scheduler at an address runs with; None where none answers or another one leads. One that was `named`
     with --scheduler has to answer."""
+    from podium.client import ClientError
+
     try:
         page = msgspec.convert(ask(access, "/configz"), _Page)
-    except (NoAnswerError, msgspec.ValidationError) as error:
+    except (NoAnswerError, msgspec.ValidationError, ClientError) as error:
         if named:
             raise InputError(f"--scheduler {access.server}: {error}") from None
+        if isinstance(error, ClientError):
+            raise
         return None
     ours = page.podium
     if not named and (ours is None or not ours.leads):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from podium.cli.console import echo
 from podium.cli.errors import InputError
 from podium.cli.live_cluster import HOW_TO_DUMP, ask_cluster, cluster_access, scheduler_access
-from podium.cli.target import Target, find_pod, target_of
+from podium.cli.target import NamedPod, find_pod, target_of
 from podium.engine.explain import Explanation, Outcome, UnknownProfileError, explain, explain_waiting
 from podium.framework.plugin_failures import FirstFailures
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from podium.cli.configuration import Configured
     from podium.client import Access
+    from podium.config import SchedulerConfig
     from podium.framework.load import LoadSource
     from podium.framework.plugin_failures import PluginFailure
     from podium.kube import KubeObject, Pod
@@ -29,7 +30,7 @@ NAMED = 3
 """Series that are named in a warning."""
 
 
-class Question(NamedTuple):
+class ExplainOptions(NamedTuple):
     """The options of `podium explain`."""
 
     pod: str | None
@@ -38,13 +39,15 @@ class Question(NamedTuple):
     more: list[str]
     configured: "Configured"
     config_given: bool
+    tried: frozenset[str]
+    """Plugins of --plugin that are enabled beside the default ones."""
     scheduler: str | None
     parity: bool
     verbose: bool
 
 
 @dataclass
-class Answer:
+class Explained:
     """One explanation, or one for each pod that waits."""
 
     explanations: list[Explanation]
@@ -62,15 +65,15 @@ class Answer:
         return [(each.to_data(), each.outcome) for each in self.explanations]
 
 
-def of_files(question: Question, files: list[str]) -> Answer:
+def of_files(options: ExplainOptions, files: list[str]) -> Explained:
     """Judge on a dump."""
     from podium.framework.load import GivenLoad
 
-    target = _target(question, "default")
-    known = _read_files(files, question.more, question.verbose)
-    objects, given = _with_given(question, known, "the files")
+    target = _target(options, "default")
+    known = _read_files(files, options.more, options.verbose)
+    objects, given = _with_given(options, known, "the files")
     load = GivenLoad()
-    answer = _judged(question, objects, given, target, question.configured, load, "the files")
+    answer = _judged(options, objects, given, target, options.configured, load, "the files")
     if load.followed:
         series = sorted({str(getattr(each, "query", each)) for each in load.followed})
         named = ", ".join(series[:NAMED]) + (f" and {len(series) - NAMED} more" if len(series) > NAMED else "")
@@ -78,63 +81,70 @@ def of_files(question: Question, files: list[str]) -> Answer:
     return answer
 
 
-def of_cluster(question: Question, kubeconfig: str | None, context: str | None) -> Answer:
+def of_cluster(options: ExplainOptions, kubeconfig: str | None, context: str | None) -> Explained:
     """Judge on the live cluster, with what its scheduler runs with."""
     from podium.cli.in_charge import in_charge_at
 
-    settings, registry = question.configured
+    settings, registry = options.configured
     access = cluster_access(kubeconfig or settings.client_connection.kubeconfig or None, context)
-    at = scheduler_access(kubeconfig, context, question.scheduler) if question.scheduler else access
+    at = scheduler_access(kubeconfig, context, options.scheduler) if options.scheduler else access
     found = None
-    if not question.config_given:
-        found = in_charge_at(at, registry, settings.gates, named=question.scheduler is not None)
-    configured = question.configured if found is None else question.configured._replace(settings=found.settings)
-    target = _target(question, access.namespace)
+    if not options.config_given:
+        found = in_charge_at(at, registry, settings.gates, named=options.scheduler is not None)
+        if found is not None and not options.tried <= enabled_in(found.settings):
+            found = None  # the question is what a plugin would do that the scheduler does not run with
+    configured = options.configured if found is None else options.configured._replace(settings=found.settings)
+    target = _target(options, access.namespace)
 
     def choose(objects: "Sequence[KubeObject]") -> "Pod | None":
-        if question.more or question.every:
+        if options.more or options.every:
             return None
-        return find_pod(target, objects, (), "the cluster", namespace=question.namespace or "")[0]
+        return find_pod(target, objects, (), "the cluster", namespace=options.namespace or "")[0]
 
-    told: list[str] = []
-    known, load, last = ask_cluster(access, configured.settings, registry, choose, told.append)
-    objects, given = _with_given(question, known, "the cluster")
+    withheld: list[str] = []
+    known, load, last = ask_cluster(access, configured.settings, registry, choose, withheld.append)
+    objects, given = _with_given(options, known, "the cluster")
     try:
-        answer = _judged(question, objects, given, target, configured, load, "the cluster")
+        answer = _judged(options, objects, given, target, configured, load, "the cluster")
     except UnknownProfileError as error:
         raise InputError(f"{error}; give that of its scheduler with --config, or --scheduler URL") from None
-    answer.asides = [*told, *answer.asides]
+    answer.asides = [*withheld, *answer.asides]
     unknown = {} if found is None else found.missing
-    asked = bool(unknown) and found is not None and found.explains and not question.more
-    if asked:
-        _ask_scheduler(at, answer, "" if question.every else answer.explanations[0].pod)
-    if question.every:
-        answer.standing = _standing(at, answer, question.namespace or "")
-    said = None if question.more else last
-    advice = _advice(unknown) if unknown and not asked else ""
-    if advice and (said is None or said.failed in (None, answer.explanations[0].message)):
+    from_scheduler = bool(unknown) and found is not None and found.explains and not options.more
+    if from_scheduler:
+        _ask_scheduler(at, answer, "" if options.every else answer.explanations[0].pod)
+    if options.every:
+        answer.standing = _standing(at, answer, options.namespace or "")
+    event = None if options.more else last
+    advice = _advice(unknown) if unknown and not from_scheduler else ""
+    if advice and (event is None or event.failed in (None, answer.explanations[0].message)):
         _warn(answer, f"not its scheduler's answer: {advice}")
-    if said is not None:
-        _compare(answer.explanations[0], said, advice or ("" if found is not None else _HOW))
+    if event is not None:
+        _compare(answer.explanations[0], event, advice or ("" if found is not None else _HOW))
     return answer
 
 
-def _ask_scheduler(at: "Access", answer: Answer, pod: str) -> None:
+def enabled_in(settings: "SchedulerConfig") -> frozenset[str]:
+    """The plugins that profiles enable."""
+    return frozenset(name for profile in settings.profiles for names in profile.plugins.values() for name in names)
+
+
+def _ask_scheduler(at: "Access", answer: Explained, pod: str) -> None:
     """Take over what the scheduler itself says, of one pod or of all that wait: it has the plugins."""
     import msgspec
 
     from podium.cli.in_charge import NoAnswerError, ask
 
     try:
-        said = msgspec.convert(ask(at, "/explainz", {"pod": pod} if pod else None), list[Explanation])
+        found = msgspec.convert(ask(at, "/explainz", {"pod": pod} if pod else None), list[Explanation])
     except (NoAnswerError, msgspec.ValidationError) as error:
         _warn(answer, f"its scheduler cannot explain it, so it was judged without its plugins: {error}")
         return
     here = {each.pod for each in answer.explanations}
-    answer.explanations = [each for each in said if each.pod in here] or answer.explanations
+    answer.explanations = [each for each in found if each.pod in here] or answer.explanations
 
 
-def _standing(at: "Access", answer: Answer, namespace: str) -> dict[str, dict[str, Any]]:
+def _standing(at: "Access", answer: Explained, namespace: str) -> dict[str, dict[str, Any]]:
     """How pods stand in the queue; those held at Permit are said to be so."""
     from podium.cli.in_charge import NoAnswerError
     from podium.cli.queue import ask_queue
@@ -174,51 +184,62 @@ def _compare(explanation: Explanation, last: "PodEvent", advice: str) -> None:
         explanation.warnings.append(f"at its last attempt its scheduler said: {last.failed}")
 
 
-def _warn(answer: Answer, warning: str) -> None:
+def _warn(answer: Explained, warning: str) -> None:
     for explanation in answer.explanations:
         explanation.warnings.append(warning)
 
 
-def _target(question: Question, namespace: str) -> Target | None:
-    if question.pod is None:
+def _target(options: ExplainOptions, namespace: str) -> NamedPod | None:
+    if options.pod is None:
         return None
-    return target_of(question.pod, question.namespace or namespace, given=question.namespace is not None)
+    return target_of(options.pod, options.namespace or namespace, given=options.namespace is not None)
 
 
 def _judged(
-    question: Question,
+    options: ExplainOptions,
     objects: "list[KubeObject]",
     given: "list[KubeObject]",
-    target: Target | None,
+    target: NamedPod | None,
     configured: "Configured",
     load: "LoadSource",
     origin: str,
-) -> Answer:
+) -> Explained:
     settings, registry = configured
     failures: list[PluginFailure] = []
     first = FirstFailures(failures.append)
     asides = []
-    if question.every:
+    if options.every:
         explanations = [
             each
-            for each in explain_waiting(
-                objects, settings, registry, load=load, parity=question.parity, on_failure=first
-            )
-            if question.namespace in (None, each.pod.partition("/")[0])
+            for each in explain_waiting(objects, settings, registry, load=load, parity=options.parity, on_failure=first)
+            if options.namespace in (None, each.pod.partition("/")[0])
         ]
+        asides += _others(objects, settings)
     else:
-        pod, aside = find_pod(target, objects, given, origin, namespace=question.namespace or "")
+        pod, aside = find_pod(target, objects, given, origin, namespace=options.namespace or "")
         asides += [aside] if aside else []
-        explanations = [explain(objects, pod, settings, registry, load=load, parity=question.parity, on_failure=first)]
+        explanations = [explain(objects, pod, settings, registry, load=load, parity=options.parity, on_failure=first)]
     traced = [each for each in failures if each.traceback()]
-    if question.verbose:
+    if options.verbose:
         asides += [f"{each}\n{each.traceback()}" for each in traced]
     elif traced:
         asides.append("-v shows where it failed")
-    answer = Answer(explanations, asides=asides)
+    answer = Explained(explanations, asides=asides)
     if settings.extenders:
         _warn(answer, f"extenders were not asked: {', '.join(each.url_prefix for each in settings.extenders)}")
     return answer
+
+
+def _others(objects: "list[KubeObject]", settings: "SchedulerConfig") -> list[str]:
+    """Which pods that wait are not judged: those of schedulers that the configuration does not have."""
+    from podium.kube import Pod
+
+    waiting = [each for each in objects if isinstance(each, Pod) and not each.node_name and not each.finished]
+    others = [pod.spec.scheduler_name for pod in waiting if settings.profile(pod.spec.scheduler_name) is None]
+    if not others:
+        return []
+    pods = "1 pod waits" if len(others) == 1 else f"{len(others)} pods wait"
+    return [f"left out: {pods} for another scheduler ({', '.join(sorted(set(others)))})"]
 
 
 def _read_files(files: list[str], more: list[str], verbose: bool) -> "list[KubeObject]":
@@ -234,19 +255,19 @@ def _read_files(files: list[str], more: list[str], verbose: bool) -> "list[KubeO
 
 
 def _with_given(
-    question: Question, objects: "list[KubeObject]", origin: str
+    options: ExplainOptions, objects: "list[KubeObject]", origin: str
 ) -> "tuple[list[KubeObject], list[KubeObject]]":
     """All objects, those given with -f last, and those alone."""
     from podium.cli.files import read_objects
     from podium.kube.admission import as_admitted
     from podium.kube.claim_templates import with_claims_made
 
-    more = question.more
+    more = options.more
     given, skipped = read_objects(more)
     objects, given = as_admitted(objects, given, origin), as_admitted(given, objects, origin)
     given = with_claims_made(given, objects)
-    _print_skipped(skipped, question.verbose)
-    if more and question.pod is None and not given and skipped:
+    _print_skipped(skipped, options.verbose)
+    if more and options.pod is None and not given and skipped:
         raise InputError(f"{', '.join(more)}: no pod in it, only {', '.join(sorted(skipped))}; give the Pod itself")
     return [*objects, *given], given
 

@@ -37,11 +37,12 @@ def queue(
     """
     from podium.cli.in_charge import NoAnswerError
     from podium.cli.live_cluster import cluster_access, scheduler_access
+    from podium.client import ClientError
 
     at = scheduler_access(kubeconfig, context, scheduler) if scheduler else cluster_access(kubeconfig, context)
     try:
         page = ask_queue(at, namespace or "", limit)
-    except NoAnswerError as error:
+    except (NoAnswerError, ClientError) as error:
         raise InputError(f"no scheduler shows its queue: {error}{'' if scheduler else _HOW}") from None
     if output is not Output.TABLE:
         echo_data(page, output)
@@ -56,7 +57,7 @@ _HOW = (
 
 
 def ask_queue(at: "Access", namespace: str, limit: int) -> dict[str, Any]:
-    """The page /queuez; raises NoAnswerError."""
+    """The page /queuez; raises NoAnswerError or ClientError."""
     from podium.cli.in_charge import NoAnswerError, ask
 
     page = ask(at, "/queuez", {"limit": str(limit), **({"namespace": namespace} if namespace else {})})

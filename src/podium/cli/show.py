@@ -117,8 +117,10 @@ def rejections(nodes: Iterable[NodeAnswer], nominated: str = "") -> list[tuple[s
 
 
 def _show_tables(explanation: Explanation, out: "Console") -> None:
-    said = verdict(explanation)
-    for line in said.splitlines() if explanation.outcome is Outcome.FAILED else (said,):  # an error may show a source
+    answer = verdict(explanation)
+    for line in (
+        answer.splitlines() if explanation.outcome is Outcome.FAILED else (answer,)
+    ):  # an error may show a source
         say(out, line, "bold green" if explanation.outcome is Outcome.FITS else "bold red")
     for warning in explanation.warnings:
         say(out, f"warning: {warning}", "yellow")

@@ -37,7 +37,7 @@ _STEM: Final = {"Deployment": re.compile(r"-[a-z0-9]+$"), "CronJob": re.compile(
 _OWNED: Final = {"Deployment": "ReplicaSet", "CronJob": "Job"}
 
 
-class Target(NamedTuple):
+class NamedPod(NamedTuple):
     """What was named. Without a kind it is a pod, or else a workload of any kind."""
 
     namespace: str
@@ -49,22 +49,22 @@ class Target(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
-def target_of(name: str, namespace: str, *, given: bool = False) -> Target:
+def target_of(name: str, namespace: str, *, given: bool = False) -> NamedPod:
     """What was typed; `namespace` counts for a name without one, and `given` says that -n named it.
 
     >>> target_of("web", "shop"), target_of("shop/web", "default"), target_of("deploy/web", "shop", given=True)
-    (Target(namespace='shop', name='web', kind=''), Target(namespace='shop', name='web', kind=''), \
-Target(namespace='shop', name='web', kind='Deployment'))
+    (NamedPod(namespace='shop', name='web', kind=''), NamedPod(namespace='shop', name='web', kind=''), \
+NamedPod(namespace='shop', name='web', kind='Deployment'))
     """
     first, slash, rest = name.partition("/")
     if not slash:
-        return Target(namespace, name)
+        return NamedPod(namespace, name)
     kind = _kind(first)
     if kind is not None:
-        return Target(namespace, rest, kind)
+        return NamedPod(namespace, rest, kind)
     if given and first != namespace:
         raise InputError(f"{name} is not in the namespace {namespace}: give one of them")
-    return Target(first, rest)
+    return NamedPod(first, rest)
 
 
 def _kind(word: str) -> str | None:
@@ -77,7 +77,7 @@ def _kind(word: str) -> str | None:
 
 
 def find_pod(
-    target: Target | None,
+    target: NamedPod | None,
     cluster: "Sequence[KubeObject]",
     more: "Sequence[KubeObject]" = (),
     origin: str = "the files",
@@ -110,7 +110,7 @@ def find_pod(
     raise InputError(f"{what} is not in {origin}{_advice(target, known, origin)}")
 
 
-def _members(target: Target, pods: "Iterable[Pod]", objects: "Iterable[KubeObject]") -> "list[Pod]":
+def _members(target: NamedPod, pods: "Iterable[Pod]", objects: "Iterable[KubeObject]") -> "list[Pod]":
     """The pods of a workload, by their controllers' names."""
     from podium.kube import ReplicaSet
 
@@ -138,7 +138,7 @@ def _members(target: Target, pods: "Iterable[Pod]", objects: "Iterable[KubeObjec
     return [pod for pod in pods if belongs(pod) and not pod.finished]
 
 
-def _one_of(target: Target, members: "list[Pod]") -> "tuple[Pod, str]":
+def _one_of(target: NamedPod, members: "list[Pod]") -> "tuple[Pod, str]":
     waiting = [pod for pod in members if not pod.node_name]
     chosen = (waiting or members)[0]
     if len(members) == 1:
@@ -161,7 +161,7 @@ def _only_one(given: "dict[str, Pod]", known: "dict[str, Pod]", namespace: str) 
     raise InputError(f"say which pod: {_some(pending)} {wait} for a node, and -A is for all that wait")
 
 
-def _advice(target: Target, known: "dict[str, Pod]", origin: str) -> str:
+def _advice(target: NamedPod, known: "dict[str, Pod]", origin: str) -> str:
     """Names that may have been meant: close ones of the namespace, and the very name in others."""
     here = {pod.metadata.name: key for key, pod in known.items() if pod.namespace == target.namespace}
     elsewhere = [key for key, pod in known.items() if pod.metadata.name == target.name]

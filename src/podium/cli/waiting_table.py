@@ -35,8 +35,8 @@ def show_waiting(
     for each in explanations:
         known = standing.get(each.pod, {})
         attempts = known.get("attempts")
-        said = verdict(each).removeprefix(f"{each.pod} ")
-        rows.add_row(each.pod, said, UNKNOWN if attempts is None else str(attempts), in_words(known.get("nextTry")))
+        words = verdict(each).removeprefix(f"{each.pod} ")
+        rows.add_row(each.pod, words, UNKNOWN if attempts is None else str(attempts), in_words(known.get("nextTry")))
     print_table(console(), rows)
 
 

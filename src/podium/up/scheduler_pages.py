@@ -34,9 +34,9 @@ def pages_of(scheduler: SchedulerThread, explain: ExplainPods | None, patience: 
     one_at_a_time = asyncio.Lock()
 
     async def answer(take: Callable[[SchedulerProcess], dict[str, Any] | None]) -> ApiResponse:
-        asked = asyncio.wrap_future(scheduler.ask_process(take, None))
+        pending = asyncio.wrap_future(scheduler.ask_process(take, None))
         try:
-            found = await asyncio.wait_for(asked, patience)
+            found = await asyncio.wait_for(pending, patience)
         except TimeoutError:
             return _unavailable("the scheduler does not answer: a plugin holds it up")
         return _unavailable("the scheduler starts") if found is None else ApiResponse(200, msgspec.json.encode(found))
