@@ -1,7 +1,8 @@
 """Asks the scheduler in charge what it runs with, which pods wait for it, and, in `podium up`, what it says of a pod.
 
-`podium up` answers on the port of its API; any other scheduler on a port of its own, which `--scheduler` names. That
-of a stock kube-scheduler has its configuration, too. Where no scheduler answers, nothing is known.
+`podium up` answers on the port of its API, `podium run` on a port of its own, which `--scheduler` names. A stock
+kube-scheduler shows its configuration in a form of its own, which is not read. Where no scheduler answers, nothing is
+known.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ class _Ours(msgspec.Struct, rename="camel"):
 
 class _Page(msgspec.Struct):
     componentconfig: dict[str, Any]
-    podium: _Ours | None = None
+    podium: _Ours
 
 
 class InCharge(NamedTuple):
@@ -73,33 +74,39 @@ def in_charge_at(access: "Access", registry: "Registry", gates: "Gates", *, name
     from podium.client import ClientError
 
     try:
-        page = msgspec.convert(ask(access, "/configz"), _Page)
-    except (NoAnswerError, msgspec.ValidationError, ClientError) as error:
+        page = _page(ask(access, "/configz"))
+        if not named and not page.podium.leads:
+            return None
+        return read_in_charge(page.componentconfig, page.podium, registry, gates)
+    except (NoAnswerError, ClientError) as error:
         if named:
-            raise InputError(f"--scheduler {access.server}: {error}") from None
+            raise InputError(f"--scheduler {access.server}: {error}; give its configuration with --config") from None
         if isinstance(error, ClientError):
             raise
         return None
-    ours = page.podium
-    if not named and (ours is None or not ours.leads):
-        return None
-    return read_in_charge(page.componentconfig, ours or _Ours(), registry, gates)
 
 
-def read_in_charge(written: dict[str, Any], ours: _Ours, registry: "Registry", gates: "Gates") -> InCharge | None:
-    """The configuration without the plugins that are not known here; None where it cannot be used here."""
+def _page(answer: Any) -> _Page:
+    try:
+        return msgspec.convert(answer, _Page)
+    except msgspec.ValidationError:
+        raise NoAnswerError("its /configz is not that of a Podium") from None
+
+
+def read_in_charge(written: dict[str, Any], ours: _Ours, registry: "Registry", gates: "Gates") -> InCharge:
+    """The configuration without the plugins that are not known here; raises NoAnswerError where it cannot be used."""
     from podium.config import ConfigError, load_config
     from podium.config.feature_gates import Gate
 
-    try:
-        missing = _take_out_unknown(written, ours, registry)
-    except (AttributeError, KeyError, TypeError):  # it is no configuration: anything may have answered
-        return None
     on = gates or frozenset(gate for gate in Gate if gate in ours.feature_gates)
     try:
-        settings = load_config(json.dumps(written), "/configz", registry, on).config
-    except ConfigError:
-        return None
+        missing = _take_out_unknown(written, ours, registry)
+        settings = load_config(json.dumps(written), "its configuration", registry, on).config
+    except ConfigError as error:
+        problem = error.problems[0]
+        raise NoAnswerError(f"its configuration cannot be used here: {problem.path}: {problem.message}") from None
+    except (AttributeError, KeyError, TypeError) as error:  # it is no configuration: anything may have answered
+        raise NoAnswerError(f"its configuration cannot be read: {type(error).__name__}") from None
     return InCharge(settings, missing, ours.explains)
 
 
