@@ -18,7 +18,7 @@ from podium.client.reading import Reader
 from podium.client.session import SLICE
 from podium.framework.clock import SystemClock
 from podium.framework.experience import ConfigMapName
-from podium.live.permit_events import permit_wait
+from podium.live.last_event import last_event
 from podium.plugins.reward.rewards import Rewards
 from podium.plugins.reward.settings import RewardBiasArgs
 from tests.builders import make_pod
@@ -173,7 +173,7 @@ def test_something_else_than_what_was_asked_for_is_said_in_a_sentence(run: Run, 
     async def main() -> None:
         async with serving(handler) as url, new_client(url) as client:
             with pytest.raises(ClientError, match="events cannot be read"):
-                await permit_wait(client, make_pod("a", metadata={"uid": "u"}))
+                await last_event(client, make_pod("a", metadata={"uid": "u"}))
             experience = WatchedExperience(
                 client, clock=SystemClock(), rng=random.Random(1), report=said.append, may_write=lambda: True
             )

@@ -29,6 +29,7 @@ from podium.cli import (
     plugins,
     policy,
     qos,
+    queue,
     run,
     shadow,
     simulate,
@@ -71,6 +72,7 @@ app.command(cls=up.UpCommand, rich_help_panel=Heading.TRY)(up.up)
 app.command(rich_help_panel=Heading.TRY)(clusters.status)
 app.command(rich_help_panel=Heading.TRY)(clusters.down)
 app.command(rich_help_panel=Heading.TRY)(explain.explain)
+app.command(rich_help_panel=Heading.TRY)(queue.queue)
 app.command(rich_help_panel=Heading.TRY)(simulate.simulate)
 app.command(cls=run.RunCommand, rich_help_panel=Heading.CLUSTER)(run.run)
 app.command(rich_help_panel=Heading.CLUSTER)(check.check)

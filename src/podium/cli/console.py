@@ -48,17 +48,17 @@ def echo_data(value: Any, output: Output) -> None:
 
 
 def say(out: "Console", sentence: str, style: str) -> None:
-    """Print one line that is never wrapped."""
+    """Print a sentence: on a terminal wrapped between words, elsewhere in one line, so that it can be searched for."""
     from podium.kube.printable import printable
 
-    out.print(printable(sentence), style=style, soft_wrap=True)
+    out.print(printable(sentence), style=style, soft_wrap=not out.is_terminal)
 
 
 def console(pipe_width: int = PIPE_WIDTH) -> "Console":
     """Standard output: as wide as the terminal, or as `COLUMNS` says, or wide enough for a table in a pipe."""
     from rich.console import Console
 
-    out = Console(highlight=False, markup=False)
+    out = Console(highlight=False, markup=False, emoji=False)
     if not out.is_terminal and "COLUMNS" not in os.environ:
         out.width = pipe_width
     return out

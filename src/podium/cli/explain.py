@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podium.cli.console import echo
-from podium.cli.errors import ANSWER_IS_NO, InputError
+from podium.cli.errors import ANSWER_IS_NO, InputError, sentence_for
 from podium.cli.options import (
     ContextOption,
     FeatureGatesOption,
@@ -13,20 +13,32 @@ from podium.cli.options import (
     NamespaceOption,
     Output,
     PluginOption,
+    SchedulerOption,
 )
 
 if TYPE_CHECKING:
-    from collections import Counter
+    from podium.cli.judging import Explained, ExplainOptions
 
-    from podium.framework.plugin_failures import PluginFailure
-    from podium.kube import KubeObject, Pod
+
+LOOK_EVERY = 2.0
+"""Seconds between two looks of -w."""
 
 
 def explain(
     pod: Annotated[
         str | None,
-        typer.Argument(metavar="[NAMESPACE/]POD", help="The pod; may be left out when -f holds exactly one."),
+        typer.Argument(
+            metavar="[[NAMESPACE|TYPE]/]NAME",
+            help="The pod, or a workload (deploy/web); may be left out when -f holds exactly one pod.",
+        ),
     ] = None,
+    every: Annotated[
+        bool,
+        typer.Option("-A", "--all", help="All pods that wait for a node, with -n those of one namespace."),
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("-w", "--watch", help="Print again when the answer changes, until Ctrl-C.")
+    ] = False,
     cluster: Annotated[
         list[str] | None,
         typer.Option(
@@ -48,11 +60,13 @@ def explain(
         typer.Option(
             "--config",
             metavar="FILE",
-            help="A KubeSchedulerConfiguration; else kube-scheduler's defaults with the plugins of --plugin.",
+            help="A KubeSchedulerConfiguration; else that of the scheduler in charge where it can be read, else "
+            "kube-scheduler's defaults with the plugins of --plugin.",
         ),
     ] = None,
     plugin: PluginOption = None,
     feature_gates: FeatureGatesOption = None,
+    scheduler: SchedulerOption = None,
     parity: Annotated[
         bool, typer.Option("--parity", help="Stop looking for nodes where kube-scheduler would (from 100 nodes on).")
     ] = False,
@@ -64,85 +78,80 @@ def explain(
     """Say where a pod would go and why, or why it goes nowhere.
 
     Asks the live cluster, unless --from names a dump. Nothing is changed anywhere. Exits 0 when the pod fits, 1 when it
-    does not or when a plugin holds it, 2 when there is no answer.
+    does not, when a plugin holds it or when the decision ends in an error, 2 when nothing can be asked.
 
     Example: podium explain default/web
+
+    Example: podium explain deploy/web -n shop
+
+    Example: podium explain -A
     """
     from podium.cli.configuration import read_config
-    from podium.cli.live_cluster import ask_cluster, cluster_access
-    from podium.cli.show import show
-    from podium.cli.target import check_namespace, pod_key
-    from podium.engine.explain import Outcome
-    from podium.engine.explain import explain as judge
-    from podium.framework.plugin_failures import FirstFailures
+    from podium.cli.judging import ExplainOptions, enabled_in, of_cluster, of_files
+    from podium.config import default_config
 
-    if cluster and (kubeconfig or context):
-        raise InputError("--from is a dump and --kubeconfig a live cluster: give one of them")
-    check_namespace(pod, namespace)
-    settings, registry = read_config(config, plugin, feature_gates)
-    load = held = None
-    if cluster:
-        known = _read_files(cluster, more or [], verbose)
-        key = pod_key(pod, namespace or "default")
-    else:
-        access = cluster_access(kubeconfig or settings.client_connection.kubeconfig or None, context)
-        key = pod_key(pod, namespace or access.namespace)
-        known, load, held = ask_cluster(access, settings, registry, None if more else key)
-    objects, target = _with_given(key, known, more or [], verbose, "the files" if cluster else "the cluster")
-    failures: list[PluginFailure] = []
-    on_failure = FirstFailures(failures.append)
-    explanation = judge(objects, target, settings, registry, load=load, parity=parity, on_failure=on_failure)
-    traced = [each for each in failures if each.traceback()]
-    if verbose:
-        for failure in traced:
-            echo(f"{failure}\n{failure.traceback()}", err=True)
-    if held is not None:
-        explanation.outcome, explanation.message = Outcome.WAITS, held
-    if explanation.outcome is Outcome.FAILED:
-        hint = "; -v shows where it failed" if traced and not verbose else ""
-        raise InputError(f"{explanation.pod} cannot be judged: {explanation.message}{hint}")
-    show(explanation, output)
-    if explanation.outcome is not Outcome.FITS:
+    if cluster and (kubeconfig or context or scheduler):
+        other = "--scheduler names a running scheduler" if scheduler else "--kubeconfig a live cluster"
+        raise InputError(f"--from is a dump and {other}: give one of them")
+    if every and (pod or more):
+        raise InputError("-A is for all pods that wait: give no pod and no -f")
+    if watch and (cluster or more):
+        raise InputError("-w watches the live cluster: leave out --from and -f")
+    if scheduler and config:
+        raise InputError("--scheduler reads the configuration of a running scheduler: leave out --config")
+    configured = read_config(config, plugin, feature_gates)
+    tried = enabled_in(configured.settings) - enabled_in(default_config(configured.registry)) if plugin else frozenset()
+    options = ExplainOptions(
+        pod, every, namespace, more or [], configured, config is not None, tried, scheduler, parity, verbose
+    )
+    if watch:
+        _watch(options, kubeconfig, context, output)
+        return
+    answer = of_files(options, cluster) if cluster else of_cluster(options, kubeconfig, context)
+    _print(options, answer, output)
+    if not answer.fits:
         raise typer.Exit(ANSWER_IS_NO)
 
 
-def _read_files(files: list[str], more: list[str], verbose: bool) -> "list[KubeObject]":
-    from podium.cli.files import STDIN, read_objects
-    from podium.cli.live_cluster import HOW_TO_DUMP
+def _print(options: "ExplainOptions", answer: "Explained", output: Output) -> None:
+    from podium.cli.show import show
+    from podium.cli.waiting_table import show_waiting
 
-    if [*files, *more].count(STDIN) > 1:
-        raise InputError('standard input can be read only once: give "-" once')
-    objects, skipped = read_objects(files)
-    if not objects:
-        raise InputError(f"{', '.join(files)}: no objects that scheduling knows; try {HOW_TO_DUMP}")
-    _print_skipped(skipped, verbose)
-    return objects
-
-
-def _with_given(
-    pod: str | None, objects: "list[KubeObject]", more: list[str], verbose: bool, origin: str
-) -> "tuple[list[KubeObject], Pod]":
-    from podium.cli.files import read_objects
-    from podium.cli.target import find_pod
-    from podium.kube.admission import as_admitted
-    from podium.kube.claim_templates import with_claims_made
-
-    given, skipped = read_objects(more)
-    objects, given = as_admitted(objects, given, origin), as_admitted(given, objects, origin)
-    given = with_claims_made(given, objects)
-    _print_skipped(skipped, verbose)
-    if more and pod is None and not given and skipped:
-        raise InputError(f"{', '.join(more)}: no pod in it, only {', '.join(sorted(skipped))}; give the Pod itself")
-    return [*objects, *given], find_pod(pod, objects, given, origin)
+    for note in answer.asides:
+        echo(note, err=True)
+    if options.every:
+        show_waiting(answer.explanations, answer.standing, output)
+    else:
+        show(answer.explanations[0], output)
 
 
-def _print_skipped(skipped: "Counter[str]", verbose: bool) -> None:
-    from podium.kube import readable_version
+def _watch(options: "ExplainOptions", kubeconfig: str | None, context: str | None, output: Output) -> None:
+    """Ask again and again, at most half of the time; what is said only once stands on standard error."""
+    import time
 
-    for kind, count in sorted(skipped.items()):
-        version = readable_version(kind)
-        if version is not None:
-            echo(f"{count} {kind} left out: only {version} is read; dump them in that version", err=True)
-    if verbose and skipped:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(skipped.items()))
-        echo(f"skipped {skipped.total()} objects that scheduling has no use for: {kinds}", err=True)
+    from podium.cli.console import has_reader
+    from podium.cli.judging import of_cluster
+
+    before: object = None
+    try:
+        while has_reader():
+            began = time.monotonic()
+            try:
+                answer = of_cluster(options, kubeconfig, context)
+                now: object = answer.to_compare()
+            except Exception as error:  # the pod may come back, and so may the API; what has no sentence is raised
+                sentence = sentence_for(error)
+                if sentence is None or before is None:
+                    raise
+                answer, now = None, sentence
+            if now != before:
+                if before is not None and output is Output.TABLE:
+                    echo(time.strftime("\n%H:%M:%S"))
+                if answer is None:
+                    echo(str(now), err=True)
+                else:
+                    _print(options, answer, output)
+            before = now
+            time.sleep(max(LOOK_EVERY, time.monotonic() - began))
+    except KeyboardInterrupt:
+        return

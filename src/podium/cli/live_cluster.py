@@ -1,27 +1,32 @@
 """Asks a live cluster for all that an explanation needs."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from podium.cli.console import echo
 from podium.cli.errors import InputError
 
 if TYPE_CHECKING:
     from podium.client import Access
     from podium.config import Registry, SchedulerConfig
     from podium.framework import Plugin
-    from podium.kube import KubeObject
+    from podium.kube import KubeObject, Pod
+    from podium.live.last_event import PodEvent
     from podium.telemetry import Telemetry
 
 HOW_TO_DUMP = "kubectl get nodes,pods -A -o json > cluster.json"
 
 
 class LiveCluster(NamedTuple):
-    """The objects that scheduling reads, the load that plugins measure, and what holds the pod at Permit."""
+    """The objects that scheduling reads, the load that plugins measure, and what was said last of the pod."""
 
     objects: "list[KubeObject]"
     load: "Telemetry"
-    held: str | None
+    last: "PodEvent | None"
+
+
+Choose = Callable[[Sequence["KubeObject"]], "Pod | None"]
+"""Finds the pod whose events count; None where none do."""
 
 
 def cluster_access(kubeconfig: str | None, context: str | None) -> "Access":
@@ -34,31 +39,48 @@ def cluster_access(kubeconfig: str | None, context: str | None) -> "Access":
         raise InputError(f"{error}; or ask about a dump: --from cluster.json, made with {HOW_TO_DUMP}") from None
 
 
-def ask_cluster(access: "Access", config: "SchedulerConfig", registry: "Registry", pod_key: str | None) -> LiveCluster:
-    """Raises ClientError where the API server cannot be asked; what it withholds is printed and left out."""
-    found = asyncio.run(_ask(access, config, registry, pod_key))
+def scheduler_access(kubeconfig: str | None, context: str | None, url: str) -> "Access":
+    """How a scheduler's own port is reached: as the user of the kubeconfig. On this machine any certificate will do, as
+    of a forwarded port; elsewhere it has to be one that the cluster's authority signed, before a token is sent."""
+    from yarl import URL
+
+    from podium.client import AccessError, load_access
+    from podium.serving.browser_guard import is_loopback
+
+    try:
+        host = URL(url).host or ""
+        return load_access(
+            kubeconfig, context=context, master=url, any_certificate=host == "localhost" or is_loopback(host)
+        )
+    except (AccessError, ValueError) as error:
+        raise InputError(f"--scheduler {url}: {error}") from None
+
+
+def ask_cluster(
+    access: "Access", config: "SchedulerConfig", registry: "Registry", choose: Choose, tell: Callable[[str], None]
+) -> LiveCluster:
+    """Raises ClientError where the API server cannot be asked; `tell` hears what it withholds."""
+    found = asyncio.run(_ask(access, config, registry, choose, tell))
     for series, problem in found.load.problems.items():
-        _warn(f"judged without {series.query}: {problem}")
+        tell(f"judged without {series.query}: {problem}")
     return found
 
 
-async def _ask(access: "Access", config: "SchedulerConfig", registry: "Registry", pod_key: str | None) -> LiveCluster:
+async def _ask(
+    access: "Access", config: "SchedulerConfig", registry: "Registry", choose: Choose, tell: Callable[[str], None]
+) -> LiveCluster:
     from podium.client import Client
-    from podium.kube import Node, Pod
+    from podium.kube import Node
+    from podium.live.last_event import last_event
     from podium.live.measure_once import measure
-    from podium.live.permit_events import permit_wait
     from podium.live.snapshot import fetch_custom_objects, fetch_objects
 
     async with Client(access) as client:
-        objects = await fetch_objects(client, _warn, config.gates)
+        objects = await fetch_objects(client, tell, config.gates)
         enabled = {name for profile in config.profiles for names in profile.plugins.values() for name in names}
         plugins = [cast("type[Plugin]", registry[name]) for name in sorted(enabled)]
-        objects += await fetch_custom_objects(client, plugins, _warn)
+        objects += await fetch_custom_objects(client, plugins, tell)
         nodes = [each for each in objects if isinstance(each, Node)]
-        pod = next((each for each in objects if isinstance(each, Pod) and each.key == pod_key), None)
-        held = None if pod is None else await permit_wait(client, pod)
-        return LiveCluster(objects, await measure(config, registry, nodes, client), held)
-
-
-def _warn(sentence: str) -> None:
-    echo(sentence, err=True)
+        pod = choose(objects)
+        last = None if pod is None else await last_event(client, pod)
+        return LiveCluster(objects, await measure(config, registry, nodes, client), last)

@@ -42,6 +42,16 @@ NamespaceOption = Annotated[
     typer.Option("-n", "--namespace", metavar="NAME", help="Of a pod named without one; else that of the context."),
 ]
 
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="URL",
+        help="Where a scheduler serves /configz, such as https://127.0.0.1:10259 of kubectl port-forward; else "
+        "podium up is asked.",
+    ),
+]
+
 
 class Output(StrEnum):
     """How an answer is printed."""

@@ -1,8 +1,8 @@
 """Prints an explanation for people, or as data.
 
-The verdict comes first, in one line that is never wrapped, so that it can be searched for. Then the nodes that were
-rejected, grouped by reason, and the podium: the best three nodes with each plugin's share. Names are shortened,
-numbers never are. Without a terminal there is no colour.
+The verdict comes first: in a pipe in one line, so that it can be searched for, on a terminal wrapped between words.
+Then the nodes that were rejected, grouped by reason, and the podium: the best three nodes with each plugin's share.
+Names are shortened, numbers never are. Without a terminal there is no colour.
 """
 
 import re
@@ -43,7 +43,7 @@ def text_of(explanation: Explanation, width: int) -> str:
 
     from rich.console import Console
 
-    out = Console(file=StringIO(), width=width, force_terminal=True, highlight=False, markup=False)
+    out = Console(file=StringIO(), width=width, force_terminal=True, highlight=False, markup=False, emoji=False)
     _show_tables(explanation, out)
     return out.file.getvalue() if isinstance(out.file, StringIO) else ""
 
@@ -55,6 +55,8 @@ def verdict(explanation: Explanation) -> str:
         return f"{pod} is held back: {explanation.message}"
     if explanation.outcome is Outcome.WAITS:
         return f"{pod} waits at Permit: {explanation.message}"
+    if explanation.outcome is Outcome.FAILED:
+        return f"{pod} cannot be judged: {explanation.message}"
     if explanation.outcome is Outcome.GANG_WAITS:
         return f"{pod} would fit on {explanation.selected}, but waits for its gang"
     if explanation.selected is None:
@@ -102,19 +104,26 @@ def podium(explanation: Explanation) -> list[NodeAnswer]:
     return scored[:BEST]
 
 
-def rejections(nodes: Iterable[NodeAnswer]) -> list[tuple[str, str, list[str]]]:
+def rejections(nodes: Iterable[NodeAnswer], nominated: str = "") -> list[tuple[str, str, list[str]]]:
     """(plugin, reason, node names) of the nodes rejected, the most frequent first."""
+    unseen = f"not looked at: {nominated} is set aside for the pod and takes it" if nominated else NOT_LOOKED_AT
     groups: dict[tuple[str, str], list[str]] = {}
     for node in nodes:
         if not node.feasible:
-            reason = ", ".join(node.reasons) or NOT_LOOKED_AT
+            reason = ", ".join(node.reasons) or unseen
             groups.setdefault((node.plugin or "-", reason), []).append(node.name)
     found = [(plugin, reason, sorted(names)) for (plugin, reason), names in groups.items()]
     return sorted(found, key=lambda group: -len(group[2]))
 
 
 def _show_tables(explanation: Explanation, out: "Console") -> None:
-    say(out, verdict(explanation), "bold green" if explanation.outcome is Outcome.FITS else "bold red")
+    answer = verdict(explanation)
+    for line in (
+        answer.splitlines() if explanation.outcome is Outcome.FAILED else (answer,)
+    ):  # an error may show a source
+        say(out, line, "bold green" if explanation.outcome is Outcome.FITS else "bold red")
+    for warning in explanation.warnings:
+        say(out, f"warning: {warning}", "yellow")
     for line in device_lines(explanation):
         say(out, line, "green")
     for note in explanation.notes:
@@ -131,7 +140,7 @@ def _show_tables(explanation: Explanation, out: "Console") -> None:
         if gang.remedies and not explanation.remedies:
             out.print()
             print_table(out, _remedy_table(gang.remedies))
-    rejected = rejections(explanation.nodes)
+    rejected = rejections(explanation.nodes, explanation.nominated)
     if rejected:
         out.print()
         print_table(out, _rejection_table(rejected))

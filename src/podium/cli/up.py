@@ -131,6 +131,7 @@ def up(
     import sys
 
     from podium.cli.configuration import read_config
+    from podium.cli.explain_in_view import explain_for_api
     from podium.up.cluster import UpOptions
 
     if not 0 < speed <= 1000:
@@ -157,6 +158,7 @@ def up(
         stays=not demo or terminal,
         sources=_sources(config, [*(plugin or ()), *_installed(settings, registry)], feature_gates) if reload else None,
         ready_fd=ready_fd,
+        explain=explain_for_api,
     )
     raise typer.Exit(_run(settings, registry, options, _screen(view)))
 

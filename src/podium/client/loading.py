@@ -29,33 +29,36 @@ def load_access(
     *,
     context: str | None = None,
     master: str | None = None,
+    any_certificate: bool = False,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Access:
     """The access that `kubeconfig` gives; without it, the files of $KUBECONFIG, or ~/.kube/config, or a pod's service
-    account. `context` is one of the kubeconfig's, `master` a server to ask instead of the one named there."""
+    account. `context` is one of the kubeconfig's, `master` a server to ask instead of the one named there, which may
+    show `any_certificate`."""
     if kubeconfig is not None:
-        return _from_kubeconfig([Path(kubeconfig)], context, master)
+        return _from_kubeconfig([Path(kubeconfig)], context, master, any_certificate)
     listed = [Path(name) for name in os.environ.get("KUBECONFIG", "").split(os.pathsep) if name]
     if listed:
         existing = [file for file in listed if file.exists()]
         if not existing:
             raise AccessError(f"$KUBECONFIG names {', '.join(map(str, listed))}, which does not exist")
-        return _from_kubeconfig(existing, context, master)
+        return _from_kubeconfig(existing, context, master, any_certificate)
     usual = Path(os.path.expanduser("~/.kube/config"))  # noqa: PTH111  Path's raises for a user without a home
     if usual.exists():
-        return _from_kubeconfig([usual], context, master)
+        return _from_kubeconfig([usual], context, master, any_certificate)
     if server := server_of_environment(os.environ):
-        return _from_service_account(master or server, service_account)
+        return _from_service_account(master or server, service_account, any_certificate)
     if master:
         url = _server_url(master, "https", EntryLocation(Path("--master")))
-        return Access(str(url), proxy=proxy_from_environment(url, os.environ))
+        trust = Trust(insecure=any_certificate)
+        return Access(str(url), trust=trust, proxy=proxy_from_environment(url, os.environ))
     raise AccessError(
         f"no cluster was named: give --kubeconfig FILE, set $KUBECONFIG, or write {usual}; "
         "inside a pod, the service account's token must be mounted"
     )
 
 
-def _from_service_account(server: str, folder: Path) -> Access:
+def _from_service_account(server: str, folder: Path, any_certificate: bool) -> Access:
     url = _server_url(server, "https", EntryLocation(folder))
     token = folder / "token"
     if not token.exists():
@@ -63,7 +66,9 @@ def _from_service_account(server: str, folder: Path) -> Access:
     credentials = FileCredentials(Identity(origin="the service account"), token=RotatedFile(token))
     access = Access(
         server,
-        trust=Trust(file=RotatedFile(folder / "ca.crt"), origin="the service account: ca.crt"),
+        trust=Trust(insecure=True)
+        if any_certificate
+        else Trust(file=RotatedFile(folder / "ca.crt"), origin="the service account: ca.crt"),
         credentials=credentials,
         namespace=pod_namespace(os.environ, folder),
         proxy=proxy_from_environment(url, os.environ),
@@ -72,7 +77,7 @@ def _from_service_account(server: str, folder: Path) -> Access:
     return access
 
 
-def _from_kubeconfig(files: list[Path], name: str | None, master: str | None) -> Access:
+def _from_kubeconfig(files: list[Path], name: str | None, master: str | None, any_certificate: bool) -> Access:
     context, cluster, cluster_location, user, user_location = select(files, name)
     secured = bool(cluster.certificate_authority or cluster.certificate_authority_data or user.client_certificate)
     scheme = "https" if secured or cluster.insecure_skip_tls_verify or user.client_certificate_data else "http"
@@ -82,7 +87,7 @@ def _from_kubeconfig(files: list[Path], name: str | None, master: str | None) ->
         else _server_of(cluster, scheme, cluster_location)
     )
     proxy = _proxy(cluster, cluster_location) or proxy_from_environment(url, os.environ)
-    trust = _trust(cluster, cluster_location)
+    trust = Trust(insecure=True) if any_certificate else _trust(cluster, cluster_location)
     credentials: FixedCredentials | FileCredentials | ExecCredentials
     if url.scheme == "http":
         credentials = FixedCredentials(Identity())

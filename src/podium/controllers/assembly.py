@@ -119,7 +119,7 @@ async def _serve_endpoints(
     election = {} if process.election is None else {"leaderElection": process.election.unhealthy}
     server = EndpointServer(
         process.metrics,
-        lambda: {"controllers": [each.controller.name for each in process.reconcilers]},
+        lambda: {"componentconfig": {"controllers": [each.controller.name for each in process.reconcilers]}},
         allowed.control,
         healthz=election,
         readyz={**election, "shutdown": process.shutting_down, "informer-sync": process.not_synced},

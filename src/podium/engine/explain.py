@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from podium.cluster import Cluster
 from podium.config.load import default_config
 from podium.config.registry import Registry
-from podium.config.resolved import SchedulerConfig
+from podium.config.resolved import Profile, SchedulerConfig
 from podium.engine.decide import NO_NODES, Decision, decide, make_room
 from podium.engine.gangs.explain_gang import GangExplanation, explain_gang
 from podium.engine.sampling import Sampling
@@ -72,7 +72,7 @@ class Outcome(enum.Enum):
     HELD = "the pod may not enter the queue yet"
     WAITS = "the pod has a node, but a plugin holds it at Permit"
     GANG_WAITS = "the pod has a node, but too few of its gang have one"
-    FAILED = "a plugin failed, so there is no answer"
+    FAILED = "the decision ended in an error"
 
 
 @dataclass
@@ -93,15 +93,20 @@ class Explanation:
     """How the pod's gang stands, where it belongs to one."""
     notes: list[str] = field(default_factory=list)
     """What plugins that rejected the pod add for people."""
+    warnings: list[str] = field(default_factory=list)
+    """Why the scheduler in charge may decide differently: what was not known here."""
+    nominated: str = ""
+    """The node that is set aside for the pod, where it was judged alone because it takes the pod."""
 
     def to_data(self) -> dict[str, Any]:
         """Plain data for JSON or YAML."""
         data = asdict(self)
-        del data["preemption_ties"], data["outcome"]
+        del data["preemption_ties"], data["outcome"], data["nominated"]
         if self.gang is None:
             del data["gang"]
-        if not self.notes:
-            del data["notes"]
+        for name in ("notes", "warnings"):
+            if not data[name]:
+                del data[name]
         for node in data["nodes"]:
             if node["devices"] is None:
                 del node["devices"]
@@ -129,18 +134,58 @@ def explain(
     """
     registry = load_registry() if registry is None else registry
     config = default_config(registry) if config is None else config
+    unbound = as_unbound(_with_uid(pod))
+    profile = profile_of(unbound, config)
+    handle = handle_for_trial(objects, unbound, config, clock, load, on_failure)
+    return _judge(ProfileRuntime(profile, registry, handle), unbound, config, parity=parity, closely=True)
+
+
+def explain_waiting(
+    objects: Sequence[Any],
+    config: SchedulerConfig,
+    registry: Registry,
+    *,
+    load: LoadSource | None = None,
+    parity: bool = False,
+    on_failure: OnPluginFailure = ignore_failure,
+) -> list[Explanation]:
+    """Judge every pod that waits for a node, each as if it were tried now; what would unblock it is not looked for.
+
+    Pods of other schedulers are left out.
+    """
+    handle = handle_for_trial(objects, None, config, None, load, on_failure)
+    runtimes = {each.scheduler_name: ProfileRuntime(each, registry, handle) for each in config.profiles}
+    waiting = sorted(handle.cluster.objects.pending_pods, key=lambda pod: pod.key)
+    return [
+        _judge(runtimes[pod.spec.scheduler_name], pod, config, parity=parity, closely=False)
+        for pod in waiting
+        if pod.spec.scheduler_name in runtimes and not pod.terminating
+    ]
+
+
+def profile_of(pod: Pod, config: SchedulerConfig) -> Profile:
+    """The profile that the pod asks for; raises UnknownProfileError."""
     profile = config.profile(pod.spec.scheduler_name)
     if profile is None:
         known = ", ".join(f'"{each.scheduler_name}"' for each in config.profiles)
         raise UnknownProfileError(
             f'pod {pod.key} asks for scheduler "{pod.spec.scheduler_name}", but the configuration only has {known}'
         )
-    served = {each.scheduler_name for each in config.profiles}
-    unbound = as_unbound(_with_uid(pod))
+    return profile
+
+
+def handle_for_trial(
+    objects: Iterable[Any],
+    pod: Pod | None,
+    config: SchedulerConfig,
+    clock: Clock | None = None,
+    load: LoadSource | None = None,
+    on_failure: OnPluginFailure = ignore_failure,
+) -> Handle:
+    """What plugins need to judge pods of the cluster that the objects describe, with writes that do not happen."""
     nominator = Nominator()
-    cluster = build_cluster(objects, unbound, served, nominator)
-    handle = Handle(
-        cluster,
+    return Handle(
+        build_cluster(objects, pod, {each.scheduler_name for each in config.profiles}, nominator),
         clock or SystemClock(),
         random.Random(0),
         nominator,
@@ -151,19 +196,21 @@ def explain(
         on_failure=on_failure,
         gates=config.gates,
     )
-    runtime = ProfileRuntime(profile, registry, handle)
+
+
+def _judge(runtime: ProfileRuntime, pod: Pod, config: SchedulerConfig, *, parity: bool, closely: bool) -> Explanation:
     sampling = Sampling(config.percentage_of_nodes_to_score, parity)
-    explanation = explain_in(runtime, unbound, sampling)
-    explained = (Outcome.FITS, Outcome.FITS_NOWHERE, *((Outcome.HELD,) if unbound.spec.scheduling_group else ()))
-    if explanation.outcome in explained and len(cluster.order.rows):
-        explanation.gang = gang = explain_gang(runtime, unbound, sampling)
+    explanation = explain_in(runtime, pod, sampling, closely=closely)
+    explained = (Outcome.FITS, Outcome.FITS_NOWHERE, *((Outcome.HELD,) if pod.spec.scheduling_group else ()))
+    if explanation.outcome in explained and len(runtime.handle.cluster.order.rows):
+        explanation.gang = gang = explain_gang(runtime, pod, sampling)
         if gang is not None and not gang.starts and explanation.outcome is Outcome.FITS:
             explanation.outcome = Outcome.GANG_WAITS
     return explanation
 
 
-def explain_in(runtime: ProfileRuntime, pod: Pod, sampling: Sampling) -> Explanation:
-    """Judge a pod in a running profile whose writer writes nothing."""
+def explain_in(runtime: ProfileRuntime, pod: Pod, sampling: Sampling, *, closely: bool = True) -> Explanation:
+    """Judge a pod in a running profile whose writer writes nothing; `closely` looks for what would unblock it."""
     cluster = runtime.handle.cluster
 
     def verdict(outcome: Outcome, message: str | None = None, nodes: Sequence[NodeAnswer] = ()) -> Explanation:
@@ -184,6 +231,8 @@ def explain_in(runtime: ProfileRuntime, pod: Pod, sampling: Sampling) -> Explana
     if decision.row is not None:
         explanation = verdict(Outcome.FITS, nodes=answers)
         explanation.selected = cluster.names[decision.row]
+        if explanation.selected == pod.status.nominated_node_name and decision.search.refusals is None:
+            explanation.nominated = explanation.selected
         return explanation
     diagnosis = decision.search.diagnosis()
     notes = _notes(runtime, pod, diagnosis)
@@ -194,7 +243,7 @@ def explain_in(runtime: ProfileRuntime, pod: Pod, sampling: Sampling) -> Explana
     if evictions:
         explanation.preemption = evictions[0]
         explanation.preemption_ties = evictions
-    else:
+    elif closely:
         explanation.remedies = remedies(runtime, pod, sampling)
     return explanation
 
@@ -215,7 +264,7 @@ def as_unbound(pod: Pod) -> Pod:
     return replace(pod, spec=replace(pod.spec, node_name=""), status=replace(pod.status, nominated_node_name=""))
 
 
-def build_cluster(objects: Iterable[Any], pod: Pod, served: set[str], nominator: Nominator) -> Cluster:
+def build_cluster(objects: Iterable[Any], pod: Pod | None, served: set[str], nominator: Nominator) -> Cluster:
     """A cluster with everything in the objects, the pod without a node; nodes keep the order they come in."""
     cluster = Cluster()
     pods: list[Pod] = []
@@ -223,7 +272,7 @@ def build_cluster(objects: Iterable[Any], pod: Pod, served: set[str], nominator:
         if isinstance(each, Node):
             cluster.set_node(each)
         elif isinstance(each, Pod):
-            if each.key != pod.key and not each.finished:
+            if not each.finished and (pod is None or each.key != pod.key):
                 pods.append(_with_uid(each))
         elif isinstance(each, CustomObject):
             cluster.objects.custom_store(each.resource).set(each.key, each.data)
@@ -231,7 +280,8 @@ def build_cluster(objects: Iterable[Any], pod: Pod, served: set[str], nominator:
             store = cluster.objects.store_of(type(each))
             if store is not None:
                 store.set(each.key, each)
-    cluster.objects.pending_pods.set(pod.key, pod)
+    if pod is not None:
+        cluster.objects.pending_pods.set(pod.key, pod)
     for each in pods:
         if each.node_name:
             cluster.set_pod(each)

@@ -4,7 +4,10 @@ The pod is judged again by the same plugins, each time with one of its demands d
 nodes included, without its node selector, its pod (anti-)affinity, its spread constraints, its host ports or its
 requests. Where no single one is enough, two at a time are tried. A node that would then take the pod says what it
 takes in its own words: the taint, the label, the amounts that are missing. Nothing is tried that the pod does not ask
-for, and nothing is changed.
+for.
+
+A pod without requests gets by every quota, too. So amounts are tried once more before they are named: the node gets
+them, the pod asks for all it asks for, and who still refuses it is named beside them. Then the node is as it was.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -54,34 +57,69 @@ def remedies(runtime: ProfileRuntime, pod: Pod, sampling: Sampling) -> list[Reme
     """The nodes that are closest to taking the pod, the one that lacks least first; none where nothing known helps."""
     demands = [demand for demand in _DEMANDS if demand.without(pod.spec) != pod.spec]
     for size in range(1, _TOGETHER + 1):
-        found = [
-            remedy for tried in combinations(demands, size) for remedy in _with_dropped(runtime, pod, sampling, tried)
-        ]
+        found = [each for tried in combinations(demands, size) for each in _with_dropped(runtime, pod, sampling, tried)]
         if found:
-            found.sort(key=lambda each: (each[0], each[1].node))
-            return [remedy for _, remedy in found[:MOST]]
+            found.sort(key=lambda each: (each.distance, each.remedy.node))
+            whole = (_tried_whole(runtime, pod, sampling, each) for each in found[:MOST])
+            return [remedy for remedy in whole if remedy is not None]
     return []
+
+
+class _Found(NamedTuple):
+    distance: float
+    remedy: Remedy
+    row: int
+    dropped: Sequence[_Demand]
 
 
 def _with_dropped(
     runtime: ProfileRuntime, pod: Pod, sampling: Sampling, dropped: Sequence[_Demand]
-) -> Iterable[tuple[float, Remedy]]:
+) -> Iterable[_Found]:
     """How far each node is from taking the pod that would take it without these demands."""
-    cluster, spec = runtime.handle.cluster, pod.spec
-    for demand in dropped:
-        spec = demand.without(spec)
-    # To all that goes by uid, a pod that asks for less is another one.
-    names = "".join(str(_DEMANDS.index(demand)) for demand in dropped)
-    lighter = replace(pod, spec=spec, metadata=replace(pod.metadata, uid=f"{pod.uid}-without-{names}"))
+    cluster = runtime.handle.cluster
     try:
-        feasible = decide(runtime, Cycle(lighter, cluster), sampling).search.feasible
+        feasible = decide(runtime, Cycle(_without(pod, dropped), cluster), sampling).search.feasible
     except PluginError:
         return
     for row in feasible.tolist():
         changes = [demand.change(cluster, pod, row) for demand in dropped]
         # A demand that this node has no quarrel with is not what kept the pod away.
         if all(changes):
-            yield _distance(cluster, pod, row), Remedy(cluster.names[row], [each for each in changes if each])
+            remedy = Remedy(cluster.names[row], [each for each in changes if each])
+            yield _Found(_distance(cluster, pod, row), remedy, row, dropped)
+
+
+def _without(pod: Pod, dropped: Iterable[_Demand], name: str = "without") -> Pod:
+    """The pod as it would be; to all that goes by uid, a pod that asks for less is another one."""
+    spec = pod.spec
+    for demand in dropped:
+        spec = demand.without(spec)
+    numbers = "".join(str(_DEMANDS.index(demand)) for demand in dropped)
+    return replace(pod, spec=spec, metadata=replace(pod.metadata, uid=f"{pod.uid}-{name}-{numbers}"))
+
+
+def _tried_whole(runtime: ProfileRuntime, pod: Pod, sampling: Sampling, found: _Found) -> Remedy | None:
+    """The remedy, with what else refuses the pod on a node that has the amounts; None where a plugin fails."""
+    cluster, row = runtime.handle.cluster, found.row
+    node = cluster.nodes[row]
+    if _REQUESTS not in found.dropped or node is None:
+        return found.remedy
+    others = _without(pod, [each for each in found.dropped if each is not _REQUESTS], "with-room-and-without")
+    amounts = {
+        name: f"{has + missing}m" if name == "cpu" else has + missing
+        for name, (_wanted, missing, has) in _shortages(cluster, pod, row).items()
+    }
+    cluster.set_node(replace(node, status=replace(node.status, allocatable={**node.status.allocatable, **amounts})))
+    try:
+        search = decide(runtime, Cycle(others, cluster), sampling).search
+    except PluginError:
+        return None
+    finally:
+        cluster.set_node(node)
+    refusal = search.statuses().get(row)
+    if row in search.feasible or not refusal.plugin:  # one that was not looked at has a status without a plugin
+        return found.remedy
+    return Remedy(found.remedy.node, [*found.remedy.changes, f"the consent of {refusal.plugin} ({refusal.message})"])
 
 
 def _distance(cluster: Cluster, pod: Pod, row: int) -> float:
@@ -174,10 +212,11 @@ def _without_requests(spec: PodSpec) -> PodSpec:
     return replace(bare, resources=None, overhead={})
 
 
+_REQUESTS: Final = _Demand(_without_requests, _missing_amounts)
 _DEMANDS: Final = (
     _Demand(_tolerating(_CORDON), _cordon),
     _Demand(_tolerating(""), _taint),
-    _Demand(_without_requests, _missing_amounts),
+    _REQUESTS,
     _Demand(_without_selector, _fixed("a node selector and node affinity that it matches")),
     _Demand(_without_pod_affinity, _fixed("no pod affinity or anti-affinity in the way")),
     _Demand(_without_spread, _fixed("no topology spread constraint in the way")),

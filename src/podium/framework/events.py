@@ -53,6 +53,20 @@ _ACTION_LABELS: dict[int, str] = {
 }
 
 
+def labels(action: Action) -> list[str]:
+    """What actions are called, as few of them as there can be.
+
+    >>> labels(Action.ADD | Action.UPDATE_NODE_TAINT), labels(Action.ALL), labels(Action.UPDATE | Action.DELETE)
+    (['Add', 'UpdateNodeTaint'], ['All'], ['Delete', 'Update'])
+    """
+    found = []
+    for whole in (Action.ALL, Action.UPDATE):
+        if action & whole == whole:
+            found.append(_ACTION_LABELS[whole])
+            action &= ~whole
+    return [*(_ACTION_LABELS[each] for each in Action if each in action), *found]
+
+
 class Resource:
     """Names of the kinds events speak of; a custom resource goes by its "plural.group".
 

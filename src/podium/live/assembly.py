@@ -12,10 +12,8 @@ from contextlib import AsyncExitStack
 from typing import NamedTuple
 
 from podium.client import Access, Client, WatchedExperience
-from podium.config import to_dict
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
-from podium.config.secrets import without_secrets
 from podium.kube import Node, Pod
 from podium.live.driver import LiveScheduler
 from podium.live.metrics.load import show_load
@@ -24,6 +22,7 @@ from podium.live.metrics.resources import resource_metrics
 from podium.live.plugin_watchdog import PluginWatchdog
 from podium.live.process import SchedulerProcess, WatchingThread
 from podium.live.qos import serve_qos, show_qos
+from podium.live.scheduler_pages import configuration_page, queue_page, read_question
 from podium.live.shadow import Shadow, log_finding
 from podium.serving import address
 from podium.serving.election.blocked_loop import BlockedLoopRenewal
@@ -184,11 +183,12 @@ async def serve_endpoints(
 
     server = EndpointServer(
         process.metrics,
-        lambda: without_secrets(to_dict(process.config)),
+        lambda: configuration_page(process),
         allowed.control,
         healthz=election,
         readyz={**election, "shutdown": process.shutting_down, "sched-handler-sync": process.not_synced},
         resources=lambda: resource_metrics(pods, process.leads),
+        queue=lambda query: queue_page(process, read_question(query)),
         flags=options.flags,
         tls=allowed.tls.context,
         host=options.bind_address,

@@ -13,7 +13,7 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -51,6 +51,7 @@ from podium.up.process_age import process_age
 from podium.up.reload import Sources, take_in_changes
 from podium.up.running_clusters import RunningCluster, registered
 from podium.up.sample_nodes import SAMPLE_NODES, sample_shapes
+from podium.up.scheduler_pages import pages_of
 from podium.up.scheduler_thread import BuildScheduler, SchedulerThread
 from podium.up.screen import Camera, Screen, counted
 
@@ -79,6 +80,8 @@ class UpOptions(NamedTuple):
     """The files whose changes are taken in."""
     ready_fd: int | None = None
     """Of one in the background: where to say that it stands."""
+    explain: Callable[[str, str, SchedulerConfig, Registry], bytes] | None = None
+    """Explains a pod, or all that wait, with the kubeconfig; in a thread."""
 
 
 async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, screen: Screen) -> int:
@@ -126,6 +129,13 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
             return lambda connections: build_process(config, registry, Access(server.url), run_options, connections)
 
         scheduler = SchedulerThread(build_from(config, registry), run_options)
+        explain = options.explain
+
+        def explain_pods(pod: str) -> bytes:
+            assert explain is not None
+            return explain(pod, str(kubeconfig), config, registry)
+
+        server.pages.update(pages_of(scheduler, explain_pods if explain else None))
 
         async def show_demonstration() -> None:
             await demonstrate(api, tracker, screen, kubeconfig)

@@ -89,11 +89,15 @@ class SchedulerThread:
 
     def ask(self, take: Callable[[Scheduler], T], otherwise: T) -> Future[T]:
         """What `take` makes of the engine, on the scheduler's loop; `otherwise` while there is no engine."""
+        return self.ask_process(lambda process: take(process.live.engine), otherwise)
+
+    def ask_process(self, take: Callable[[SchedulerProcess], T], otherwise: T) -> Future[T]:
+        """What `take` makes of the process, on the scheduler's loop; `otherwise` while there is none."""
         wanted: Future[T] = Future()
 
         def answer() -> None:
             try:
-                wanted.set_result(otherwise if self._process is None else take(self._process.live.engine))
+                wanted.set_result(otherwise if self._process is None else take(self._process))
             except Exception as error:  # the thread that waits for the answer raises it
                 wanted.set_exception(error)
 

@@ -46,7 +46,13 @@ async def served(
     metrics = options.pop("metrics", None) or Metrics(ManualClock(), now=lambda: 0.0)
     options.setdefault("readyz", {})
     serving = EndpointServer(
-        metrics, lambda: CONFIGURATION, access or Everybody(), tls=tls, host=LOOPBACK, port=port, **options
+        metrics,
+        lambda: {"componentconfig": CONFIGURATION},
+        access or Everybody(),
+        tls=tls,
+        host=LOOPBACK,
+        port=port,
+        **options,
     )
     await serving.start()
     try:

@@ -13,7 +13,7 @@ import os
 import random
 import ssl
 import zlib
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import lru_cache
 from typing import Final
 
@@ -24,7 +24,7 @@ from podium.apiserver.errors import StatusError, too_large, too_slow
 from podium.apiserver.http.handler import RequestHandler, failure
 from podium.apiserver.http.slow_checker import SlowChecker
 from podium.apiserver.http.warnings import warning_headers
-from podium.apiserver.messages import ApiRequest, ApiResponse
+from podium.apiserver.messages import ApiRequest, ApiResponse, Query
 from podium.apiserver.store.watcher import Watcher, WatchRequest
 from podium.serving.browser_guard import BrowserGuard
 from podium.serving.listener import BoundedListener
@@ -47,6 +47,10 @@ _SHORTEST_WATCH: Final = 1800.0
 _LONGEST_WATCH: Final = 86_400.0
 _WITHOUT_BODY: Final = ("GET", "HEAD")
 _ALWAYS: Final = {"Cache-Control": "no-cache, private", "Server": "podium"}
+
+
+Page = Callable[[Query], Awaitable[ApiResponse]]
+"""Answers a request by its parameters."""
 
 
 class PortInUseError(Exception):
@@ -84,6 +88,8 @@ class ApiServer:
         self._listener: BoundedListener | None = None
         self._checker = SlowChecker()
         self.port = port
+        self.pages: dict[str, Page] = {}
+        """What is answered beside the API, by path."""
 
     @property
     def url(self) -> str:
@@ -151,7 +157,8 @@ class ApiServer:
             headers.get(hdrs.ACCEPT, ""),
             headers.get(hdrs.USER_AGENT, ""),
         )
-        found = await self._checker.handled(self._handler, request)
+        page = self.pages.get(request.path) if method == "GET" else None
+        found = await (self._checker.handled(self._handler, request) if page is None else page(request.query))
         if isinstance(found, WatchRequest):
             return await self._watch(http, found)
         if method == "GET" and len(found.body) > GZIP_FROM:

@@ -128,6 +128,10 @@ class Hints:
         self.concerns = _concerns(interests)
         """Plugins that can tell what pods wait for; at most one way each."""
 
+    def registered(self, profile: str) -> Mapping[str, Sequence[Interest]]:
+        """What the plugins of a profile registered."""
+        return self._interests.get(profile, {})
+
     def listeners(self, event: Event) -> Listeners:
         known = self._by_event.get(event)
         if known is None:

@@ -12,7 +12,7 @@ be of use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from podium.config.resolved import POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION
@@ -22,9 +22,10 @@ from podium.engine.queue.heap import Sorter
 from podium.engine.queue.in_flight import InFlight
 from podium.engine.queue.queueing_hints import Hints, HintsByProfile, Listeners, Strategy
 from podium.engine.queue.sub_queues import ACTIVE, BACKOFF, POD_ADD, POD_UPDATE, UNSCHEDULABLE, PreEnqueue, SubQueues
+from podium.engine.queue.unschedulable_pods import last_tried
 from podium.engine.queue.wake_times import WakeTimes
 from podium.framework.clock import Clock
-from podium.framework.events import FORCE_ACTIVATE, PLUGIN_TIMER, UNSCHEDULABLE_TIMEOUT, Event
+from podium.framework.events import FORCE_ACTIVATE, PLUGIN_TIMER, UNSCHEDULABLE_TIMEOUT, Event, Interest
 from podium.framework.nominator import Nominator
 from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.queued import QueuedPod
@@ -289,6 +290,24 @@ class SchedulingQueue:
     def get(self, key: str) -> QueuedPod | None:
         """The record of a queued pod by "namespace/name"; its `queue` says where it is."""
         return self._queues.get(key)
+
+    def next_try(self, queued: QueuedPod) -> float | None:
+        """When time alone brings the pod to its next attempt, or has done so; None for one that is gated."""
+        if queued.gated:
+            return None
+        if queued.queue == BACKOFF:
+            return self._queues.backoff.expiration(queued) + 1
+        if queued.queue != UNSCHEDULABLE:
+            return self._clock.now()
+        flushed = self._flush.first_that_flushes(last_tried(queued))
+        wanted = self._wake_times.of(queued.key)
+        return flushed if wanted is None else min(flushed, wanted)
+
+    def waits_for(self, queued: QueuedPod) -> dict[str, Sequence[Interest]]:
+        """The plugins that keep the pod out, each with the events that may change its mind."""
+        plugins = {queued.gating_plugin} if queued.gated else queued.unschedulable_plugins | queued.pending_plugins
+        registered = self._hints.registered(queued.pod.spec.scheduler_name)
+        return {plugin: registered.get(plugin, ()) for plugin in sorted(plugins)}
 
     def __len__(self) -> int:
         """All pods but those in flight."""

@@ -21,6 +21,10 @@ class WakeTimes:
             self._times[key] = when
             heapq.heappush(self._heap, (when, key))
 
+    def of(self, key: str) -> float | None:
+        """The time of a pod."""
+        return self._times.get(key)
+
     def first(self) -> float | None:
         """The first of the times."""
         while self._heap and self._times.get(self._heap[0][1]) != self._heap[0][0]:

@@ -5,6 +5,7 @@
     /metrics/slis             how its health checks went
     /metrics/resources        what the pods it knows request; empty unless this process leads
     /configz                  the configuration in force
+    /queuez                   the pods that wait for the scheduler
     /flagz /statusz           the options in force; version, start and paths
 
 Every request passes access control first. They are answered on the process's own event loop, so nothing here may take
@@ -57,8 +58,8 @@ class AccessControl(Protocol):
 
 class EndpointServer:
     """`healthz` and `readyz` are checks by name, `resources` writes `/metrics/resources`, `configuration` gives what
-    `/configz` shows, `flags` what `/flagz` does. Without `tls` it speaks plain HTTP, which is for tests and for
-    loopback."""
+    `/configz` shows, `queue` what `/queuez` does for the parameters of a request, and `flags` what `/flagz` does.
+    Without `tls` it speaks plain HTTP, which is for tests and for loopback."""
 
     def __init__(
         self,
@@ -69,6 +70,7 @@ class EndpointServer:
         readyz: Mapping[str, Check],
         healthz: Mapping[str, Check] | None = None,
         resources: Resources | None = None,
+        queue: Callable[[Mapping[str, str]], Mapping[str, Any]] | None = None,
         flags: Mapping[str, str] | None = None,
         tls: ssl.SSLContext | None = None,
         host: str = "0.0.0.0",
@@ -79,6 +81,7 @@ class EndpointServer:
         self._configuration = configuration
         self._access = access
         self._resources = resources
+        self._queue = queue
         self._flags = flags
         self._tls = tls
         self._host = host
@@ -117,7 +120,9 @@ class EndpointServer:
         app.router.add_get("/metrics", self._show_metrics)
         app.router.add_get("/metrics/slis", self._show_slis)
         app.router.add_get("/metrics/resources", self._show_resources)
-        app.router.add_get("/configz", self._show_configuration)
+        app.router.add_get("/configz", _answer_of(lambda _request: _json(self._configuration())))
+        if (queue := self._queue) is not None:
+            app.router.add_get("/queuez", _answer_of(lambda request: _json(queue(request.query))))
         if self._flags is not None:
             app.router.add_get("/flagz", _answer_of(flags_page(self._flags)))
         paths = [resource.canonical for resource in app.router.resources()]
@@ -155,13 +160,13 @@ class EndpointServer:
         await response.write_eof()
         return response
 
-    async def _show_configuration(self, _request: web.Request) -> web.Response:
-        content = msgspec.json.encode({"componentconfig": self._configuration()})
-        return web.Response(body=content, content_type="application/json")
-
 
 def not_found() -> web.Response:
     return web.Response(status=404, text="404 page not found\n")
+
+
+def _json(value: Mapping[str, Any]) -> web.Response:
+    return web.Response(body=msgspec.json.encode(value), content_type="application/json")
 
 
 def _answer_of(page: Page) -> Handler:

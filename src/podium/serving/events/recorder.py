@@ -41,6 +41,7 @@ SWEEP_EVERY: Final = 60.0
 MOST_OPEN: Final = 50_000
 """Events that may yet be repeated; beyond it the one not seen for longest is forgotten."""
 
+FAILED_SCHEDULING: Final = "FailedScheduling"
 WAITING_ON_PERMIT: Final = "WaitingOnPermit"
 """The reason of the event of a pod that a plugin holds at Permit."""
 ONCE: Final = frozenset({"Scheduled", "LeaderElection"})
@@ -65,7 +66,7 @@ def scheduled(pod: Pod, node_name: str) -> EventContent:
 
 
 def failed_scheduling(pod: Pod, message: str) -> EventContent:
-    return EventContent(pod, None, WARNING, "FailedScheduling", "Scheduling", message, pod.spec.scheduler_name)
+    return EventContent(pod, None, WARNING, FAILED_SCHEDULING, "Scheduling", message, pod.spec.scheduler_name)
 
 
 def waiting_on_permit(waiting: WaitingPod) -> EventContent:
