@@ -7,7 +7,7 @@ import pytest
 from podium.framework.load import GivenLoad
 from podium.measured.series import NodeMatch, Series
 from podium.measured.settings import SourceSettings
-from podium.plugins.network_traffic import NetworkTrafficArgs, query_of
+from podium.plugins.network_traffic import NetworkTrafficArgs, parts_of, query_of
 from tests.plugins.load_scores import problems_of, scores_of
 
 ADDRESS = "http://prometheus:9090"
@@ -18,7 +18,9 @@ def scores(traffic: dict[str, float], nodes: list[str] | None = None, **args: An
     given = NetworkTrafficArgs(prometheus_address=ADDRESS, **args)
     load = GivenLoad()
     match = NodeMatch(label=given.node_label)
-    series = Series(source=SourceSettings(address=ADDRESS), query=query_of(given), match=match, combine="sum")
+    series = Series(
+        source=SourceSettings(address=ADDRESS), query=query_of(given), match=match, combine="sum", parts=parts_of(given)
+    )
     load.set(series, traffic, measured_at=1.0)
     return scores_of("NetworkTraffic", given, load, nodes or list(traffic))
 
