@@ -19,7 +19,9 @@ from podium.framework.timer import Step
 MOST_LOCATIONS = 256
 """Locations that are remembered; one that is different each time would never end."""
 _PODIUM: Final = Path(__file__).parents[1]
-_CALLERS: Final = tuple(f"{_PODIUM / folder}/" for folder in ("framework", "engine", "live", "extender", "testing"))
+_CALLERS: Final = tuple(
+    f"{_PODIUM / folder}/" for folder in ("framework", "engine", "live", "extender", "testing", "client")
+)
 """Folders whose functions call plugins, or check what they answer."""
 
 

@@ -91,6 +91,7 @@ class ProfileRuntime:
     def _construct(self, registry: Registry, name: str) -> Plugin:
         plugin_type = cast("type[Plugin]", registry[name])
         try:
+            self.handle.initializing = name
             return with_checked_attributes(plugin_type(self.profile.args.get(name), self.handle))
         except Exception as error:  # whatever the plugin raises
             raise PluginError(f'initializing plugin "{name}": {describe(error)}') from error
