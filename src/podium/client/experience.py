@@ -149,7 +149,7 @@ class _Page:
         try:
             if not self.learner.saw(pod, now):
                 return False
-        except Exception as error:  # a mistake in the plugin, which is told
+        except Exception as error:  # whatever the plugin raises; it is logged with its name
             self._failed(pod.key, error)
             return False
         self._newest = max(self._newest, version)
@@ -187,7 +187,7 @@ class _Page:
         """What the learner wants kept; None where it fails."""
         try:
             return self.learner.keep(self._clock.now())
-        except Exception as error:  # a mistake in the plugin, which is told
+        except Exception as error:  # whatever the plugin raises; it is logged with its name
             self._failed("", error)
             return None
 
@@ -224,7 +224,7 @@ class _Page:
         self._newest = max(self._newest, _number(annotations.get(UNTIL, "")))
         try:
             self.learner.recall(self._found.get("data") or {}, self._clock.now())
-        except Exception as error:  # a mistake in the plugin, which is told
+        except Exception as error:  # whatever the plugin raises; it is logged with its name
             self._failed("", error)
 
     def _report_problem(self, what: str, error: ClientError) -> None:
