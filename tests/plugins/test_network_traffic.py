@@ -7,7 +7,9 @@ import pytest
 from podium.framework.load import GivenLoad
 from podium.measured.series import NodeMatch, Series
 from podium.measured.settings import SourceSettings
+from podium.plugins.measured_load import MeasuredLoadArgs
 from podium.plugins.network_traffic import NetworkTrafficArgs, parts_of, query_of
+from podium.plugins.online.args import OnlineScoreArgs
 from tests.plugins.load_scores import problems_of, scores_of
 
 ADDRESS = "http://prometheus:9090"
@@ -81,7 +83,8 @@ def test_one_query_asks_for_all_nodes(args: dict[str, Any], query: str | None) -
     ("args", "field"),
     [
         ({}, "prometheusAddress"),
-        ({"prometheusAddress": "nowhere"}, "source.address"),
+        ({"prometheusAddress": "nowhere"}, "prometheusAddress"),
+        ({"source": {"address": "nowhere"}}, "source.address"),
         ({"prometheusAddress": ADDRESS, "timeRangeInMinutes": 0}, "timeRangeInMinutes"),
         ({"prometheusAddress": ADDRESS, "deviceRegex": "("}, "deviceRegex"),
         ({"prometheusAddress": ADDRESS, "nodeLabel": "a-b"}, "nodeLabel"),
@@ -91,3 +94,11 @@ def test_one_query_asks_for_all_nodes(args: dict[str, Any], query: str | None) -
 )
 def test_arguments_that_cannot_be_meant_are_told_by_field(args: dict[str, Any], field: str) -> None:
     assert problems_of(NetworkTrafficArgs, args) == [field]
+
+
+@pytest.mark.parametrize("kind", [NetworkTrafficArgs, MeasuredLoadArgs, OnlineScoreArgs])
+def test_what_is_wrong_with_a_source_is_said_of_the_field_it_stands_in(kind: type) -> None:
+    assert problems_of(kind, {"prometheusAddress": "localhost:9090"}) == ["prometheusAddress"]
+    assert problems_of(kind, {"prometheusAddress": ADDRESS, "source": {"maxResponseBytes": 0}}) == [
+        "source.maxResponseBytes"
+    ]

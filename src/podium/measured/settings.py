@@ -153,3 +153,11 @@ class SourceSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel", 
 def _camel(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
+
+
+def errors_of(path: FieldPath, source: SourceSettings, address: str) -> Iterator[FieldError]:
+    """What is wrong with the field `source`; its address was written into the field of the plugin's own with this name
+    ("": it was not)."""
+    for error in source.validate(path.child("source")):
+        own = address and error.path == path.child("source", "address")
+        yield FieldError(path.child(address), error.body) if own else error

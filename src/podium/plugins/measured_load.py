@@ -30,7 +30,7 @@ from podium.measured.named_scores import NamedScorePlugin, NamedScores
 from podium.measured.promql import by, rate, selector
 from podium.measured.scaling import Better, Missing, where_missing
 from podium.measured.series import NodeMatch, Series
-from podium.measured.settings import SourceSettings
+from podium.measured.settings import SourceSettings, errors_of
 from podium.placement.rounding import rounded
 
 NAME = "MeasuredLoad"
@@ -111,9 +111,7 @@ class MeasuredLoadArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True
         if self.source.kind != "prometheus":
             yield FieldError.invalid(path.child("source", "kind"), self.source.kind, "this plugin asks Prometheus")
         elif self.prometheus_address or self.source.address:
-            at = path.child("prometheusAddress") if self.prometheus_address else path.child("source")
-            for error in self.effective_source.validate(at):
-                yield FieldError(at, error.body) if self.prometheus_address else error
+            yield from errors_of(path, self.effective_source, "prometheusAddress" if self.prometheus_address else "")
         if not self.metrics:
             yield FieldError.required(path.child("metrics"), "what to measure, or leave it out for the usual ones")
         for number, metric in enumerate(self.metrics):

@@ -29,7 +29,7 @@ from podium.measured.named_scores import NamedScorePlugin, NamedScores
 from podium.measured.promql import by, over_time, rate, selector
 from podium.measured.scaling import Missing
 from podium.measured.series import NodeMatch, Series, SeriesPart
-from podium.measured.settings import SourceSettings
+from podium.measured.settings import SourceSettings, errors_of
 
 NAME = "NetworkTraffic"
 DEFAULT_INTERFACE = "ens192"
@@ -59,7 +59,8 @@ class NetworkTrafficArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=Tr
         if not self.prometheus_address and not self.source.address:
             yield FieldError.required(path.child("prometheusAddress"), "such as http://prometheus.monitoring:9090")
         else:
-            yield from self.effective_source.validate(path.child("source"))
+            own = "prometheusAddress" if self.prometheus_address else ""
+            yield from errors_of(path, self.effective_source, own)
         if self.source.kind != "prometheus":
             yield FieldError.invalid(path.child("source", "kind"), self.source.kind, "this plugin asks Prometheus")
         if self.time_range_in_minutes < 1:

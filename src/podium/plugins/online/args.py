@@ -14,7 +14,7 @@ from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
 from podium.measured.promql import rate, selector
 from podium.measured.series import Series
-from podium.measured.settings import SourceSettings
+from podium.measured.settings import SourceSettings, errors_of
 
 VARIABLES = {"prometheus_address": "PROMETHEUS_ADDRESS"}
 NAMESPACE, CONFIG_MAP = "kube-system", "podium-online-state"
@@ -101,9 +101,7 @@ class OnlineScoreArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True,
         if self.prometheus_address and self.source.address:
             yield FieldError.forbidden(path.child("source", "address"), "prometheusAddress is set already")
         elif self.prometheus_address or self.source.address or self.source.kind != "prometheus":
-            at = path.child("prometheusAddress") if self.prometheus_address else path.child("source")
-            for error in self.effective_source.validate(at):
-                yield FieldError(at, error.body) if self.prometheus_address else error
+            yield from errors_of(path, self.effective_source, "prometheusAddress" if self.prometheus_address else "")
         if not 0 < len(self.metrics) <= MOST_METRICS:
             detail = f"must be between 1 and {MOST_METRICS} metrics"
             yield FieldError.invalid(path.child("metrics"), len(self.metrics), detail)
