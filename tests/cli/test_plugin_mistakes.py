@@ -29,7 +29,7 @@ SCORES = "def score_node(self, cycle, node): return 0"
         ("def score_node(self cycle): return 0", "line 3: SyntaxError"),
         (
             f"def __init__(self, args, handle): open('/nope')\n    {SCORES}",
-            "initializing plugin \"Mine\": FileNotFoundError: [Errno 2] No such file or directory: '/nope'",
+            "initializing plugin \"Mine\": FileNotFoundError: [Errno 2] No such file or directory: '/nope' (mine.py:3)",
         ),
     ],
 )

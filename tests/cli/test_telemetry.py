@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from podium.plugins.network_traffic import NetworkTrafficArgs, parts_of, query_of
 from tests.cli.command import Ran, podium
 from tests.cli.texts import HEADER, documents, write
 from tests.telemetry.stand_in import stand_in_beside, vector
@@ -75,6 +76,25 @@ def test_a_source_that_does_not_answer_ends_with_1_and_one_sentence(tmp_path: Pa
         ran = show(tmp_path, {"source": {"address": server.url}, "query": "node_load1"})
         assert ran.code == 1
         assert ran.err == f"node_load1: prometheus {server.url} answered HTTP 503\n"
+
+
+def test_traffic_that_is_counted_in_one_direction_only_is_said(tmp_path: Path) -> None:
+    with stand_in_beside() as server:
+        some = vector(({"instance": "10.0.0.1:9100"}, "3"))
+        args = NetworkTrafficArgs(prometheus_address=server.url)
+        received, sent = (part.query for part in parts_of(args))
+        server.answers({query_of(args): vector(), received: some, sent: vector()})
+        profile = {
+            "plugins": {"score": {"enabled": [{"name": "NetworkTraffic"}]}},
+            "pluginConfig": [{"name": "NetworkTraffic", "args": {"prometheusAddress": server.url}}],
+        }
+        config = write(tmp_path, "config.yaml", HEADER + yaml.safe_dump({"profiles": [profile]}))
+        ran = podium("telemetry", "show", "--config", config, "--from", write(tmp_path, "nodes.yaml", NODES))
+        assert ran.code == 1
+        assert ran.err.endswith(
+            f"prometheus {server.url} has no series for the query, node_network_transmit_bytes_total has none: "
+            "set direction: rx to go by node_network_receive_bytes_total alone\n"
+        )
 
 
 def test_a_configuration_that_follows_nothing_is_bad_input(tmp_path: Path) -> None:

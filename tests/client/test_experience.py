@@ -44,7 +44,7 @@ class Replica:
             may_write=lambda: may_write,
             settle=0.05,
         )
-        self.rewards = self.experience.follow(KEPT, lambda: Rewards(RewardBiasArgs()))
+        self.rewards = self.experience.follow(KEPT, lambda: Rewards(RewardBiasArgs()), lambda _pod, _error: None)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -177,7 +177,9 @@ def test_something_else_than_what_was_asked_for_is_said_in_a_sentence(run: Run, 
             experience = WatchedExperience(
                 client, clock=SystemClock(), rng=random.Random(1), report=said.append, may_write=lambda: True
             )
-            experience.follow(ConfigMapName("default", "lessons"), lambda: Rewards(RewardBiasArgs()))
+            experience.follow(
+                ConfigMapName("default", "lessons"), lambda: Rewards(RewardBiasArgs()), lambda _pod, _error: None
+            )
             task = asyncio.create_task(experience.run())
             await until(lambda: bool(said))
             task.cancel()

@@ -333,5 +333,7 @@ def test_a_plugin_that_cannot_be_made_is_named() -> None:
         def filter_node(self, _cycle: Any, _node: Any) -> bool:
             return True
 
-    with pytest.raises(PluginError, match=r'^initializing plugin "X": LookupError: no such rack$'):
+    with pytest.raises(
+        PluginError, match=r'^initializing plugin "X": LookupError: no such rack \(test_answers.py:\d+\)$'
+    ):
         runtime_of(X)

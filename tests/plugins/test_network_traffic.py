@@ -7,7 +7,9 @@ import pytest
 from podium.framework.load import GivenLoad
 from podium.measured.series import NodeMatch, Series
 from podium.measured.settings import SourceSettings
-from podium.plugins.network_traffic import NetworkTrafficArgs, query_of
+from podium.plugins.measured_load import MeasuredLoadArgs
+from podium.plugins.network_traffic import NetworkTrafficArgs, parts_of, query_of
+from podium.plugins.online.args import OnlineScoreArgs
 from tests.plugins.load_scores import problems_of, scores_of
 
 ADDRESS = "http://prometheus:9090"
@@ -18,7 +20,9 @@ def scores(traffic: dict[str, float], nodes: list[str] | None = None, **args: An
     given = NetworkTrafficArgs(prometheus_address=ADDRESS, **args)
     load = GivenLoad()
     match = NodeMatch(label=given.node_label)
-    series = Series(source=SourceSettings(address=ADDRESS), query=query_of(given), match=match, combine="sum")
+    series = Series(
+        source=SourceSettings(address=ADDRESS), query=query_of(given), match=match, combine="sum", parts=parts_of(given)
+    )
     load.set(series, traffic, measured_at=1.0)
     return scores_of("NetworkTraffic", given, load, nodes or list(traffic))
 
@@ -91,3 +95,11 @@ def test_one_query_asks_for_all_nodes(args: dict[str, Any], query: str | None) -
 )
 def test_arguments_that_cannot_be_meant_are_told_by_field(args: dict[str, Any], field: str) -> None:
     assert problems_of(NetworkTrafficArgs, args) == [field]
+
+
+@pytest.mark.parametrize("kind", [NetworkTrafficArgs, MeasuredLoadArgs, OnlineScoreArgs])
+def test_what_is_wrong_with_a_source_is_said_of_the_field_it_stands_in(kind: type) -> None:
+    assert problems_of(kind, {"prometheusAddress": "localhost:9090"}) == ["prometheusAddress"]
+    assert problems_of(kind, {"prometheusAddress": ADDRESS, "source": {"maxResponseBytes": 0}}) == [
+        "source.maxResponseBytes"
+    ]

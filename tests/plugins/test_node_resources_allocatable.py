@@ -57,6 +57,11 @@ def test_a_name_that_is_no_resource_counts_0() -> None:
     assert both(SIZES, resources=[{"name": "bananas", "weight": 5}])[0] == {"a": 0, "b": 0, "c": 0}
 
 
+def test_of_a_resource_that_is_listed_twice_the_last_weight_counts() -> None:
+    twice = [{"name": "cpu", "weight": 5}, {"name": "memory", "weight": 1}, {"name": "cpu", "weight": 1 << 20}]
+    assert both(SIZES, resources=twice) == both(SIZES)
+
+
 def test_sums_beyond_64_bits_are_exact() -> None:
     offers = [{"memory": 2**62}, {"memory": 2**62 + 2**61}, {"memory": 2**61}]
     cluster = make_cluster([make_node(name, allocatable=offer) for name, offer in zip("abc", offers, strict=True)])
@@ -75,10 +80,10 @@ def test_scores_are_those_of_the_formula(
 ) -> None:
     cluster = make_cluster([make_node(f"n{i}", allocatable=offer) for i, offer in enumerate(offers)])
     raw, scores = both(cluster, mode=mode, resources=[{"name": name, "weight": weight} for name, weight in weights])
-    sign = 1 if mode == "Most" else -1
+    sign, last = 1 if mode == "Most" else -1, dict(weights)
     for row in cluster.order.rows.tolist():
-        total = sum(sign * int(cluster.resources.allocatable_of(name)[row]) * weight for name, weight in weights)
-        assert raw[cluster.names[row]] == divided(total, sum(weight for _, weight in weights))
+        total = sum(sign * int(cluster.resources.allocatable_of(name)[row]) * weight for name, weight in last.items())
+        assert raw[cluster.names[row]] == divided(total, sum(last.values()))
     low, high = min(raw.values()), max(raw.values())
     for name, each in raw.items():
         assert scores[name] == (0 if low == high else (each - low) * 100 // (high - low))

@@ -79,3 +79,13 @@ def test_a_module_can_be_loaded_again_and_again(installed: Path) -> None:
         installed.write_text(SOURCE.replace("WHY", reason))
         (found,) = load_source("seats_of:SeatsOf", again=True)
         assert vars(found)["reason"] == reason
+
+
+def test_a_mistake_in_a_file_of_several_plugins_names_the_plugin(tmp_path: Path) -> None:
+    file = tmp_path / "two.py"
+    scores = "    def score_node(self, cycle, node): return 1\n"
+    file.write_text(
+        f"from podium import Plugin\nclass One(Plugin):\n{scores}class Two(Plugin):\n{scores}    reson = 'x'\n"
+    )
+    with pytest.raises(PluginLoadError, match=r'two\.py: plugin "Two": "reson" is no attribute of a plugin'):
+        load_registry([str(file)])

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from podium.measured.series import Combine, NodeMatch, Series
 from podium.measured.settings import SourceSettings
+from podium.plugins.network_traffic import NetworkTrafficArgs, parts_of, query_of
 from podium.telemetry.matching import NodeIndex, matcher
 from podium.telemetry.prometheus import AT_ONCE, Prometheus, read_vector
 from podium.telemetry.sample import SLICE, Measured, SourceError
@@ -204,3 +205,28 @@ def test_one_bad_query_does_not_spoil_the_others() -> None:
             assert isinstance(answer[good], Measured)
 
     asyncio.run(main())
+
+
+def test_a_sum_without_samples_says_which_of_its_parts_has_none() -> None:
+    """Some exporters count received bytes only, and a sum of both directions then has no samples at all."""
+    args = NetworkTrafficArgs(prometheus_address="x")
+    received, sent = (part.query for part in parts_of(args))
+    some, none = vector(({"node": "a"}, "1")), vector()
+
+    async def missing(of_received: Any, of_sent: Any) -> list[str]:
+        async with stand_in() as server:
+            server.answers({query_of(args): none, received: of_received, sent: of_sent})
+            settings = SourceSettings(address=server.url)
+            series = Series(source=settings, query=query_of(args), parts=parts_of(args))
+            prometheus = Prometheus(settings)
+            try:
+                measured = (await prometheus.ask([series], NODES, 5.0))[series]
+            finally:
+                await prometheus.close()
+            assert isinstance(measured, Measured)
+            return [f"{part.name}: {part.otherwise}" for part in measured.missing]
+
+    advice = "node_network_transmit_bytes_total: set direction: rx to go by node_network_receive_bytes_total alone"
+    assert asyncio.run(missing(some, none)) == [advice]
+    assert [each.split(":")[0] for each in asyncio.run(missing(none, some))] == ["node_network_receive_bytes_total"]
+    assert asyncio.run(missing(none, none)) == []  # another interface, another name: neither half is to blame

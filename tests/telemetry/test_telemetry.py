@@ -295,7 +295,11 @@ def test_prometheus_is_followed_through_good_and_bad() -> None:
     ("samples", "said"),
     [
         ([], "has no series for the query"),
-        ([({"host": "a"}, "1")], "answered with 1 series, but none names a node"),
+        (
+            [({"__name__": "up", "host": "a\n", "job": "x"}, "1"), ({}, "2")],
+            'answered with 2 series, but none names a node: the first has host="a\\n", job="x"',
+        ),
+        ([({}, "1")], "answered with 1 series, but none names a node: the first has no labels"),
         ([({"node": "a"}, "NaN")], "answered without a finite number"),
     ],
 )

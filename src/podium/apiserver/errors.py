@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from podium.apiserver.kinds import Kind
+from podium.kube.quoting import quoted
 
-_ESCAPES: Final = {'"': r"\"", "\\": r"\\", "\n": r"\n", "\t": r"\t", "\r": r"\r"}
 # Go writes these as codes inside of JSON.
 _JSON_ESCAPES: Final = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 
@@ -200,29 +200,13 @@ def immutable(field: str, value: object) -> Cause:
 def shown(value: object) -> str:
     """A value as a message shows it."""
     if isinstance(value, str):
-        return _quoted(value)
+        return quoted(value)
     return shown_json(value)
 
 
 def shown_json(value: object) -> str:
     """A value as a message shows it that is not plain text for Go: of a type with a name, such as an operator's."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_JSON_ESCAPES)
-
-
-def _quoted(text: str) -> str:
-    """A string as the API quotes it: what cannot be printed is written as its code."""
-    if text.isprintable() and '"' not in text and "\\" not in text:
-        return f'"{text}"'
-    return '"' + "".join(map(_escaped, text)) + '"'
-
-
-def _escaped(character: str) -> str:
-    if character in _ESCAPES:
-        return _ESCAPES[character]
-    if character.isprintable():
-        return character
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _resource(kind: Kind, name: str) -> dict[str, Any]:

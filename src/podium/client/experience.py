@@ -27,7 +27,7 @@ from podium.client.rbac import missing_rule
 from podium.client.reflector import Reflector
 from podium.client.resource import ApiResource
 from podium.framework.clock import Clock
-from podium.framework.experience import ConfigMapName, Learner, PodOutcome
+from podium.framework.experience import ConfigMapName, Learner, LearnerFailed, PodOutcome
 from podium.kube.bounds import UNDECODABLE
 
 PODS = ApiResource("/api/v1/pods", PodOutcome)
@@ -65,11 +65,11 @@ class WatchedExperience:
         self._unwritten = asyncio.Event()
         self._recalled = asyncio.Event()
 
-    def follow(self, config_map: ConfigMapName, make: Callable[[], L]) -> L:
+    def follow(self, config_map: ConfigMapName, make: Callable[[], L], failed: LearnerFailed) -> L:
         page = self._pages.get(config_map)
         if page is None:
             page = self._pages[config_map] = _Page(
-                self._client, config_map, make(), self._clock, self._rng, self._report
+                self._client, config_map, make(), failed, self._clock, self._rng, self._report
             )
         return cast("L", page.learner)
 
@@ -124,12 +124,14 @@ class _Page:
         client: Client,
         config_map: ConfigMapName,
         learner: Learner,
+        failed: LearnerFailed,
         clock: Clock,
         rng: random.Random,
         report: Callable[[str], None],
     ) -> None:
         self.learner = learner
         self.unwritten = False
+        self._failed = failed
         self._client = client
         self._config_map = config_map
         self._clock = clock
@@ -142,7 +144,13 @@ class _Page:
 
     def saw(self, pod: PodOutcome, now: float) -> bool:
         version = _number(pod.metadata.resource_version)
-        if 0 < version <= self._learnt_before or not self.learner.saw(pod, now):
+        if 0 < version <= self._learnt_before:
+            return False
+        try:
+            if not self.learner.saw(pod, now):
+                return False
+        except Exception as error:  # whatever the plugin raises; it is logged with its name
+            self._failed(pod.key, error)
             return False
         self._newest = max(self._newest, version)
         self.unwritten = True
@@ -164,7 +172,8 @@ class _Page:
     async def write(self) -> None:
         try:
             for turn in range(TURNS):
-                if await self._put():
+                lessons = self._lessons()
+                if lessons is None or await self._put(lessons):
                     self.unwritten = False
                     self._reports.end(f"lessons are kept again in the ConfigMap {self._name}")
                     return
@@ -174,14 +183,22 @@ class _Page:
         except ClientError as error:
             self._report_problem("written", error)
 
-    async def _put(self) -> bool:
+    def _lessons(self) -> dict[str, str] | None:
+        """What the learner wants kept; None where it fails."""
+        try:
+            return self.learner.keep(self._clock.now())
+        except Exception as error:  # whatever the plugin raises; it is logged with its name
+            self._failed("", error)
+            return None
+
+    async def _put(self, lessons: dict[str, str]) -> bool:
         """Write once; whether no other replica had written meanwhile."""
         annotations = {UNTIL: str(self._newest)} if self._newest else {}
         found = self._found or {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": self._config_map.name}}
         metadata = found["metadata"]
         metadata = {**metadata, "annotations": {**(metadata.get("annotations") or {}), **annotations}}
         metadata.pop("managedFields", None)
-        wanted = {**found, "metadata": metadata, "data": self.learner.keep(self._clock.now())}
+        wanted = {**found, "metadata": metadata, "data": lessons}
         try:
             if self._found is None:
                 answer = await self._client.post(self._collection, wanted)
@@ -205,7 +222,10 @@ class _Page:
         self._found = _config_map(body)
         annotations: Mapping[str, str] = self._found["metadata"].get("annotations") or {}
         self._newest = max(self._newest, _number(annotations.get(UNTIL, "")))
-        self.learner.recall(self._found.get("data") or {}, self._clock.now())
+        try:
+            self.learner.recall(self._found.get("data") or {}, self._clock.now())
+        except Exception as error:  # whatever the plugin raises; it is logged with its name
+            self._failed("", error)
 
     def _report_problem(self, what: str, error: ClientError) -> None:
         rule = missing_rule(error) if isinstance(error, ApiError) else ""

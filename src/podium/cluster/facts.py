@@ -57,6 +57,7 @@ class PodFacts:
         "counted",
         "disks",
         "may_attach",
+        "none_of",
         "notes",
         "pod_class",
         "ports",
@@ -74,6 +75,8 @@ class PodFacts:
         self.counted = np.array((*core, *nonzero_requested(pod), 1), dtype=np.int64)
         """What the pod adds to the first lines of the resource columns."""
         self.scarce = tuple((name, amount) for name, amount in requests.items() if amount)
+        self.none_of = tuple(name for name, amount in requests.items() if not amount)
+        """Scarce resources of which the pod requests 0."""
         self.ports = host_ports(pod)
         self.disks: tuple[Disk, ...] = inline_disks(pod)
         self.may_attach = any(map(may_attach, pod.spec.volumes))

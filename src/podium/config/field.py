@@ -20,6 +20,7 @@ import msgspec
 
 from podium.config.durations import Duration
 from podium.config.secrets import shown_at
+from podium.kube.quoting import quoted as go_quoted
 
 Step = str | int
 
@@ -100,22 +101,10 @@ def quoted(value: Any) -> str:
         case float():
             return str(int(value)) if value.is_integer() and abs(value) < 1e21 else repr(value)
         case str():
-            return _quoted_string(value)
+            return go_quoted(value)
         case _:
             return msgspec.json.encode(value, enc_hook=str).decode()
 
 
 def _body(wrong: Wrong, *parts: str) -> str:
     return ": ".join((wrong.value, *filter(None, parts)))
-
-
-_ESCAPES = {ord(c): f"\\{e}" for c, e in zip('\\"\a\b\f\n\r\t\v', '\\"abfnrtv', strict=True)}
-
-
-def _quoted_string(text: str) -> str:
-    escaped = text.translate(_ESCAPES)
-    return '"' + "".join(c if c.isprintable() else _code_point(ord(c)) for c in escaped) + '"'
-
-
-def _code_point(code: int) -> str:
-    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -10,7 +10,8 @@ A plugin says in its `__init__` what learns for it and where that is kept, and r
 A driver shows the learner every pod that came or changed, between cycles, and keeps what the learner wants kept, so
 that it survives the process. What was kept comes back through `recall`: at the start, and again whenever another
 replica has written in between; a learner that has learnt something itself by then puts both together. Learning does
-nothing but that: no input, no output, no time but the one given with the pod.
+nothing but that: no input, no output, no time but the one given with the pod. What a learner raises is the plugin's
+mistake: it is logged with the plugin's name, and the pod taught nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, cast
 
 from msgspec import field
 
+from podium.framework.plugin_failures import PluginFailure
+from podium.framework.timer import Step
 from podium.kube.meta import Model, NamespacedObject
 
 if TYPE_CHECKING:
@@ -91,10 +94,14 @@ class Learner(Protocol):
 L = TypeVar("L", bound=Learner)
 
 
+LearnerFailed = Callable[[str, Exception], None]
+"""Called with what a learner raised, and the pod that it was about, "namespace/name" or empty."""
+
+
 class Experience(Protocol):
     """A driver's watch of pods, which also keeps what is learnt from them."""
 
-    def follow(self, where: ConfigMapName, make: Callable[[], L]) -> L:
+    def follow(self, where: ConfigMapName, make: Callable[[], L], failed: LearnerFailed) -> L:
         """The learner whose lessons are kept there: the one there is, or a new one."""
 
 
@@ -104,7 +111,7 @@ class GivenExperience:
     def __init__(self) -> None:
         self.learners: dict[ConfigMapName, Learner] = {}
 
-    def follow(self, where: ConfigMapName, make: Callable[[], L]) -> L:
+    def follow(self, where: ConfigMapName, make: Callable[[], L], failed: LearnerFailed) -> L:
         return cast("L", self.learners.setdefault(where, make()))
 
     def show(self, pod: PodOutcome, now: float) -> None:
@@ -114,4 +121,11 @@ class GivenExperience:
 
 def learn(handle: Handle, where: ConfigMapName, make: Callable[[], L]) -> L:
     """The learner whose lessons are kept there; one that learns nothing where no driver watches pods."""
-    return make() if handle.experience is None else handle.experience.follow(where, make)
+    if handle.experience is None:
+        return make()
+    plugin, on_failure = handle.initializing, handle.on_failure
+
+    def failed(pod: str, error: Exception) -> None:
+        on_failure(PluginFailure(plugin, Step.LEARN, pod, "", error))
+
+    return handle.experience.follow(where, make, failed)

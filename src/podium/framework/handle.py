@@ -182,6 +182,8 @@ class Handle:
         """Let something run beside the decisions; what it awaits is awaited by the driver."""
         self.device_waits = device_waits or DeviceWaits()
         """Hears of pods that wait for devices to be attached."""
+        self.initializing = ""
+        """The plugin whose `__init__` runs."""
         self.runtime: ProfileRuntime
 
     def pods(self) -> Iterator[Pod]:

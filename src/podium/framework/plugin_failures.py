@@ -19,7 +19,9 @@ from podium.framework.timer import Step
 MOST_LOCATIONS = 256
 """Locations that are remembered; one that is different each time would never end."""
 _PODIUM: Final = Path(__file__).parents[1]
-_CALLERS: Final = tuple(f"{_PODIUM / folder}/" for folder in ("framework", "engine", "live", "extender", "testing"))
+_CALLERS: Final = tuple(
+    f"{_PODIUM / folder}/" for folder in ("framework", "engine", "live", "extender", "testing", "client")
+)
 """Folders whose functions call plugins, or check what they answer."""
 
 
@@ -53,27 +55,32 @@ class PluginFailure(NamedTuple):
         error = self.error
         if isinstance(error, WrongAnswerError):
             return f'plugin "{self.plugin}" gave a wrong answer at {self.step}{about}: {error.advice}'
-        return f'plugin "{self.plugin}" failed at {self.step}{about}: {type(error).__name__}: {error}{self._line()}'
-
-    def _line(self) -> str:
-        """The innermost line of the plugin's own file."""
-        frames = traceback.extract_tb(self.frames)
-        mine = [frame for frame in frames if frame.filename == frames[0].filename]
-        return f" ({Path(mine[-1].filename).name}:{mine[-1].lineno})" if mine else ""
+        return f'plugin "{self.plugin}" failed at {self.step}{about}: {type(error).__name__}: {error}{line_of(error)}'
 
     @property
     def frames(self) -> TracebackType | None:
         """The traceback from the plugin's method on; None where nothing of it is the plugin's."""
-        frames = self.error.__traceback__
-        while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_CALLERS):
-            frames = frames.tb_next
-        return frames
+        return _frames(self.error)
 
     def traceback(self) -> str:
         """As Python prints it; empty for a wrong answer, whose sentence says all there is."""
         if self.is_wrong_answer:
             return ""
         return "".join(traceback.format_exception(type(self.error), self.error, self.frames)).rstrip()
+
+
+def line_of(error: Exception) -> str:
+    """The innermost line of the plugin's own file, " (rack.py:7)"; "" where nothing of it is the plugin's."""
+    frames = traceback.extract_tb(_frames(error))
+    mine = [frame for frame in frames if frame.filename == frames[0].filename]
+    return f" ({Path(mine[-1].filename).name}:{mine[-1].lineno})" if mine else ""
+
+
+def _frames(error: Exception) -> TracebackType | None:
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_CALLERS):
+        frames = frames.tb_next
+    return frames
 
 
 OnPluginFailure = Callable[[PluginFailure], None]

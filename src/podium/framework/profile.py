@@ -49,7 +49,7 @@ from podium.framework.normalize import Scores
 from podium.framework.notes import SharedNoteError, check_notes, shared_notes
 from podium.framework.placements import PlacementGeneratePlugin, PlacementScorePlugin
 from podium.framework.plugin import Plugin, Scope
-from podium.framework.plugin_failures import PluginFailure
+from podium.framework.plugin_failures import PluginFailure, line_of
 from podium.framework.protocols import AdjustPods
 from podium.framework.score_table import ScoreTable
 from podium.framework.status import NO_WAITS, SKIP, SUCCESS, Code, PluginError, Status, Wait, Waits, code_of
@@ -91,9 +91,12 @@ class ProfileRuntime:
     def _construct(self, registry: Registry, name: str) -> Plugin:
         plugin_type = cast("type[Plugin]", registry[name])
         try:
+            self.handle.initializing = name
             return with_checked_attributes(plugin_type(self.profile.args.get(name), self.handle))
         except Exception as error:  # whatever the plugin raises
-            raise PluginError(f'initializing plugin "{name}": {describe(error)}') from error
+            ours = isinstance(error, PluginError) or plugin_type.__module__.startswith("podium.")
+            line = "" if ours else line_of(error)  # Podium's own plugins say which argument is wrong
+            raise PluginError(f'initializing plugin "{name}": {describe(error)}{line}') from error
 
     def _resolve(self, names: Mapping[Point, tuple[str, ...]]) -> None:
         """Find the methods of the plugins at each point, in running order, and have each point timed."""

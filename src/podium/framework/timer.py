@@ -48,6 +48,7 @@ class Step(StrEnum):
     PRE_BIND = Point.PRE_BIND.label
     BIND = Point.BIND.label
     POST_BIND = Point.POST_BIND.label
+    LEARN = "Learn"
 
 
 class ProfileTimer(Protocol):

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from podium.config.durations import Duration
+from podium.kube.quoting import quoted
 
 _UNITS = ((3600 * 10**9, "h"), (60 * 10**9, "m"), (10**9, "s"))
 
@@ -52,13 +53,3 @@ def duration(window: Duration) -> str:
         if window and window % size == 0:
             return f"{window // size}{unit}"
     return f"{max(1, window // 10**6)}ms"
-
-
-def quoted(text: str) -> str:
-    """A string in PromQL.
-
-    >>> quoted('a"b')
-    '"a\\\\"b"'
-    """
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

@@ -48,6 +48,15 @@ class NodeMatch(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
             yield FieldError.invalid(path.child("replacement"), self.replacement, str(error))
 
 
+class SeriesPart(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the expressions that a query adds up. If one has no samples, the sum has none."""
+
+    name: str
+    query: str
+    otherwise: str
+    """What to write where this part is not measured."""
+
+
 class Series(msgspec.Struct, frozen=True, kw_only=True):
     """One number per node. Equal series are fetched once, however many plugins follow them."""
 
@@ -60,6 +69,9 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     """How prometheus' samples find their node; the other sources name nodes themselves."""
     combine: Combine = "max"
     """What becomes of several samples that belong to one node."""
+
+    parts: tuple[SeriesPart, ...] = ()
+    """What prometheus is asked for when the query has no samples, to say which part has none."""
 
     def __str__(self) -> str:
         return f"{self.query} of {self.source}"

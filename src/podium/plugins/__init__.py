@@ -105,11 +105,13 @@ def installed_plugins() -> dict[type[Plugin], str]:
 
 def load_named(registry: dict[str, type[Plugin]], options: Iterable[str], *, again: bool = False) -> list[type[Plugin]]:
     """Add the plugins given as `module:Class` or `file.py`; with `again`, from their source as it is now."""
-    return [
-        register(registry, found, f"--plugin {option}")
-        for option in options
-        for found in load_source(option, again=again)
-    ]
+    made: list[type[Plugin]] = []
+    for option in options:
+        found = load_source(option, again=again)
+        for each in found:
+            which = f': plugin "{getattr(each, "__name__", each)}"' if len(found) > 1 else ""
+            made.append(register(registry, each, f"--plugin {option}{which}"))
+    return made
 
 
 def _in_tree(name: str, module: str) -> type[Plugin]:

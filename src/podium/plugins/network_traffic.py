@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
@@ -26,12 +27,13 @@ from podium.framework.load import GenerationCounter, follow
 from podium.measured.named_scores import NamedScorePlugin, NamedScores
 from podium.measured.promql import by, over_time, rate, selector
 from podium.measured.scaling import Missing, median
-from podium.measured.series import NodeMatch, Series
+from podium.measured.series import NodeMatch, Series, SeriesPart
 from podium.measured.settings import SourceSettings, at_address, source_errors
 
 NAME = "NetworkTraffic"
 DEFAULT_INTERFACE = "ens192"
 RECEIVED, SENT = "node_network_receive_bytes_total", "node_network_transmit_bytes_total"
+COUNTERS = {"rx": (RECEIVED,), "tx": (SENT,), "both": (RECEIVED, SENT)}
 LARGEST = 2**53
 """More bytes a second than any node moves, and small enough to be multiplied by 100."""
 
@@ -91,9 +93,22 @@ def query_of(args: NetworkTrafficArgs) -> str:
     window = Duration(args.time_range_in_minutes * 60 * SECOND)
     if args.mode == "sum":
         return over_time("sum", traffic(RECEIVED), window)
-    counters = {"rx": [RECEIVED], "tx": [SENT], "both": [RECEIVED, SENT]}[args.direction]
-    rates = " + ".join(rate(traffic(counter), window) for counter in counters)
+    rates = " + ".join(rate(traffic(counter), window) for counter in COUNTERS[args.direction])
     return by("sum", args.node_label, rates) if args.node_label else f"sum without (device) ({rates})"
+
+
+def parts_of(args: NetworkTrafficArgs) -> tuple[SeriesPart, ...]:
+    """The two halves of the sum of both directions: some exporters count only one."""
+    if args.mode != "rate" or args.direction != "both":
+        return ()
+    return tuple(
+        SeriesPart(
+            name=COUNTERS[one][0],
+            query=query_of(replace(args, direction=one)),
+            otherwise=f"set direction: {other} to go by {COUNTERS[other][0]} alone",
+        )
+        for one, other in (("rx", "tx"), ("tx", "rx"))
+    )
 
 
 class NetworkTraffic(NamedScorePlugin):
@@ -104,7 +119,11 @@ class NetworkTraffic(NamedScorePlugin):
     def __init__(self, args: NetworkTrafficArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         series = Series(
-            source=args.effective_source, query=query_of(args), match=NodeMatch(label=args.node_label), combine="sum"
+            source=args.effective_source,
+            query=query_of(args),
+            match=NodeMatch(label=args.node_label),
+            combine="sum",
+            parts=parts_of(args),
         )
         generation = GenerationCounter()
         self._readings = follow(handle, series, generation)

@@ -48,6 +48,11 @@ class NodeResourcesAllocatableArgs(
         if not self.mode:
             msgspec.structs.force_setattr(self, "mode", LEAST)
 
+    @property
+    def weights(self) -> dict[str, int]:
+        """By resource; of one that is listed twice the last weight counts."""
+        return {each.name: each.weight for each in self.resources}
+
     def validate(self, path: FieldPath) -> Iterator[FieldError]:
         if self.mode not in (LEAST, MOST):
             detail = f"invalid support ModeType; write {LEAST} or {MOST}"
@@ -67,10 +72,10 @@ class NodeResourcesAllocatable(Plugin):
     args: NodeResourcesAllocatableArgs
 
     def score(self, _cycle: Cycle, nodes: Nodes) -> Scores:
-        resources = self.args.resources
+        resources = self.args.weights
         sign = -1 if self.args.mode == LEAST else 1
-        offers = [nodes.allocatable(resource.name) for resource in resources]
-        weights = [resource.weight for resource in resources]
+        offers = [nodes.allocatable(name) for name in resources]
+        weights = list(resources.values())
         whole = sum(weights)
         highest = sum(int(offer.max(initial=0)) * weight for offer, weight in zip(offers, weights, strict=True))
         if highest <= _ROOM and whole <= _ROOM:

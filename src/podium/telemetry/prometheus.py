@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import msgspec
 
 from podium.kube.bounds import UNDECODABLE
-from podium.measured.series import Combine, Series
+from podium.measured.series import Combine, Series, SeriesPart
 from podium.measured.settings import SourceSettings
 from podium.telemetry.http import LoadServer
 from podium.telemetry.matching import Matcher, NodeIndex, matcher
@@ -75,11 +75,23 @@ class Prometheus:
         await self._server.close()
 
     async def _query(self, series: Series, nodes: NodeIndex, now: float) -> Measured:
-        form = {"query": series.query, "timeout": f"{max(1, int(self._source.timeout) // 10**6)}ms"}
-        status, body = await self._server.ask("POST", QUERY, form)
+        answer = await self._answer(series.query)
         async with self._reading:
-            samples = result_of(self._source, status, body, "vector")
-            return await read_vector(samples, matcher(series.match, nodes), series.combine, now)
+            samples = result_of(self._source, *answer, "vector")
+            measured = await read_vector(samples, matcher(series.match, nodes), series.combine, now)
+        if not samples and series.parts:
+            measured.missing = await self._missing(series)
+        return measured
+
+    async def _answer(self, query: str) -> tuple[int, bytes]:
+        form = {"query": query, "timeout": f"{max(1, int(self._source.timeout) // 10**6)}ms"}
+        return await self._server.ask("POST", QUERY, form)
+
+    async def _missing(self, series: Series) -> tuple[SeriesPart, ...]:
+        """The parts without samples; none where no part has any."""
+        answers = [await self._answer(part.query) for part in series.parts]
+        empty = [not result_of(self._source, *answer, "vector") for answer in answers]
+        return () if all(empty) else tuple(part for part, none in zip(series.parts, empty, strict=True) if none)
 
 
 def result_of(source: SourceSettings, status: int, body: bytes, kind: str) -> list[msgspec.Raw]:
@@ -123,6 +135,7 @@ async def read_vector(samples: list[msgspec.Raw], node_of: Matcher, combine: Com
             name = node_of(labels)
             if name is None:
                 measured.unmatched += 1
+                measured.stranger = measured.stranger or labels
             elif not math.isfinite(value):
                 measured.not_finite += 1
             elif name in by_node:

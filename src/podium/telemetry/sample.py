@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Protocol, TypeVar
 
-from podium.measured.series import Series
+from podium.measured.series import Series, SeriesPart
 from podium.telemetry.matching import NodeIndex
 
 T = TypeVar("T")
@@ -36,6 +36,10 @@ class Measured:
     """Those beyond the first for their node."""
     not_finite: int = 0
     """NaN, infinities, and what is no number at all."""
+    stranger: Mapping[str, str] | None = None
+    """The labels of the first sample that belongs to no node."""
+    missing: tuple[SeriesPart, ...] = ()
+    """The parts of the series without samples, where the others have some."""
 
     def outcomes(self) -> dict[str, int]:
         """How many samples came to what end."""

@@ -20,12 +20,13 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from podium.framework.clock import Clock
 from podium.framework.load import Readings
 from podium.kube import Node
+from podium.kube.printable import printable, shortened
 from podium.measured.series import Series
 from podium.measured.settings import SourceSettings
 from podium.telemetry.kubernetes import Annotations, ApiReader, MetricsServer
 from podium.telemetry.load_watcher import LoadWatcher
 from podium.telemetry.matching import NodeIndex
-from podium.telemetry.prometheus import Prometheus
+from podium.telemetry.prometheus import SHOWN, Prometheus
 from podium.telemetry.sample import Measured, SeriesFetcher, SourceError, in_slices
 
 JITTER = 0.1
@@ -239,12 +240,20 @@ def _useless(series: Series, measured: Measured) -> str | None:
     if measured.values or series.source.kind != "prometheus":
         return None
     if not measured.samples:
-        return f"{series.source} has no series for the query"
+        missing = "; ".join(f"{part.name} has none: {part.otherwise}" for part in measured.missing)
+        return f"{series.source} has no series for the query" + (f", {missing}" if missing else "")
     if measured.unmatched:
         return (
-            f"{series.source} answered with {measured.samples} series, but none names a node: see the label they have"
+            f"{series.source} answered with {measured.samples} series, but none names a node: the first has "
+            f"{_labels(measured.stranger or {})}"
         )
     return f"{series.source} answered without a finite number"
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    """Labels as PromQL writes them; they come from outside, so they are made printable and cut."""
+    shown = ", ".join(f'{name}="{value}"' for name, value in sorted(labels.items()) if name != "__name__")
+    return printable(shortened(shown, SHOWN)) or "no labels"
 
 
 def _short(query: str) -> str:

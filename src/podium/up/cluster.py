@@ -48,7 +48,7 @@ from podium.up.manifests import Manifest, sample_workload
 from podium.up.picture import Picture, ServedAt, take_picture
 from podium.up.pod_tracker import PodTracker
 from podium.up.process_age import process_age
-from podium.up.reload import Sources, take_in_changes
+from podium.up.reload import Sources, take_in_changes, try_out
 from podium.up.running_clusters import RunningCluster, registered
 from podium.up.sample_nodes import SAMPLE_NODES, sample_shapes
 from podium.up.scheduler_pages import pages_of
@@ -86,6 +86,7 @@ class UpOptions(NamedTuple):
 
 async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, screen: Screen) -> int:
     """Build every part in the order of a cluster coming up, and run them until a signal says stop: then 0."""
+    try_out(config, registry)
     stop = stop_on_signals()
     started = time.monotonic()
     async with AsyncExitStack() as stack:

@@ -46,7 +46,7 @@ async def take_in_changes(
         known = last
         try:
             config, registry = sources.load()
-            _try_out(config, registry)
+            try_out(config, registry)
         except UpError as error:
             say(f"{changed} is not taken in, the scheduler goes on as it was: {error}")
         else:
@@ -65,7 +65,7 @@ def _digest(path: Path) -> bytes:
         return b""  # editors replace files: for a moment there is none
 
 
-def _try_out(config: SchedulerConfig, registry: Registry) -> None:
+def try_out(config: SchedulerConfig, registry: Registry) -> None:
     """Make every plugin once, so that one whose __init__ fails is found out before it counts."""
     for profile in config.profiles:
         try:

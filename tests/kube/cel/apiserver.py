@@ -6,7 +6,7 @@ from typing import Any
 
 from podium.kube.cel import DeviceSelectorError, compile_selector
 from podium.kube.cel.device_selector import MAX_LENGTH
-from podium.kube.cel.quoting import quoted
+from podium.kube.quoting import quoted
 from tests.testbed.apiclient import ApiClient, ApiError
 
 PATH = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"

@@ -12,8 +12,8 @@ from podium.kube import Condition, Pod, PodStatus
 from podium.kube.meta import OwnerReference, format_time
 from podium.placement.qos.formulas import QosSums
 from podium.placement.qos.history import HISTORY, read_history, write_history
-from podium.placement.qos.ledger import QosLedger
-from podium.placement.qos.table import controllers_text, slot_rows, slots_text
+from podium.placement.qos.ledger import IDLE, QosLedger
+from podium.placement.qos.table import controller_rows, controllers_text, plain, slot_rows, slots_text
 from tests.builders import make_pod
 
 T = 1_000_000.0
@@ -213,6 +213,22 @@ def test_the_table_of_controllers_is_that_of_the_first_version() -> None:
         "            50_slo_1  0.44/0.50            -2m22.541s                 8m13s                10m36s"
         "                 591ms",
     ]
+
+
+def test_a_controller_whose_pods_are_gone_is_marked_until_it_is_forgotten() -> None:
+    ledger, one = QosLedger(), pod("a")
+    ledger.observe(None, one, T)
+    assert controller_rows(ledger, T + 10)[0].gone_s is None
+    assert "gone_s" not in plain(controller_rows(ledger, T + 10)[0])
+    ledger.observe(one, None, T + 20)
+    (row,) = controller_rows(ledger, T + 50)
+    assert (row.controller, row.gone_s, plain(row)["gone_s"]) == ("web", 30.0, 30.0)
+    assert controllers_text([row]).splitlines()[1].split()[:2] == ["web", "(gone)"]
+    ledger.observe(None, pod("b"), T + 60)
+    assert controller_rows(ledger, T + 60)[0].gone_s is None
+    ledger.observe(pod("b"), None, T + 70)
+    ledger.observe(None, make_pod("c", metadata={"annotations": {"controller": "other"}}), T + 70 + IDLE)
+    assert [each.controller for each in controller_rows(ledger, T + 80 + IDLE)] == ["other"]
 
 
 def test_a_pod_that_stands_for_itself_counts_the_same_whenever_it_is_asked_about() -> None:

@@ -51,6 +51,19 @@ def test_what_is_over_max_waits_even_where_nodes_are_free() -> None:
     assert found.evicted == []
 
 
+def test_a_request_of_0_is_measured_by_what_is_used_already() -> None:
+    """As in the original: a namespace that is over its max of gpus takes no pod that names them."""
+    found = QuotaWorld(nodes={"n1": 100})
+    found.set_quota("q1", {"cpu": 50, "x.io/gpu": 8}, {"cpu": 60, "x.io/gpu": 1})
+    found.add(quota_pod("old", "q1", node="n1", requests={"cpu": 1, "x.io/gpu": 2}))
+    found.attempt(quota_pod("none", "q1", requests={"cpu": 1, "x.io/gpu": 0}))
+    assert found.message.startswith(f"0/1 nodes are available: {OVER_MAX.format('q1/none', 'q1')}.")
+    none = quota_pod("none", "q1", requests={"cpu": 1, "x.io/gpu": 0})
+    assert "q1 uses 2 of max 1 x.io/gpu; this pod would exceed max by 1" in found.plugin.explain(none)
+    found.attempt(quota_pod("silent", "q1", requests={"cpu": 1}))
+    assert found.bound == [("silent", "n1")]
+
+
 BOUNDS: list[tuple[str, Any, Any, dict[str, Any], bool]] = [
     ("no max at all is no ceiling", {"cpu": 8}, None, {"cpu": 8}, True),
     ("a max that leaves memory out takes no memory", {"cpu": 8, "memory": 8}, {"cpu": 8}, {"memory": 1}, False),

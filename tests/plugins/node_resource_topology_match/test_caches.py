@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from podium.kube import Pod
+from podium.plugins.node_resource_topology_match.fingerprint import fingerprint
 from tests.builders import make_pod
 from tests.engine.schedulers import Launched, on
 from tests.zone_worlds import GPU, OVER_RESERVE, ZoneWorld, make_report, zone_pod
@@ -219,6 +220,40 @@ def test_the_annotation_is_the_other_place_of_a_fingerprint() -> None:
     world.set_report(report)
     world.attempt(pod("a"))
     assert world.node_of("a") == "n1"
+
+
+def test_a_fingerprint_in_the_annotation_covers_all_pods_whatever_the_method() -> None:
+    shared = make_pod("b", node="n1", status={"phase": "Running"})
+    for pods, fits in (([shared], True), ([], False)):
+        world = ZoneWorld(
+            {"n1": make_report([{"cpu": 1, "memory": "8Gi"}], pods=[pod("gone")])},
+            args={**OVER_RESERVE, "cache": {"resyncMethod": "OnlyExclusiveResources"}},
+        )
+        world.add(shared)
+        report = make_report(TWO)
+        report["metadata"]["annotations"] = {"topology.node.k8s.io/fingerprint": fingerprint(pods)}
+        world.set_report(report)
+        world.attempt(pod("a", 4))
+        assert (world.node_of("a") == "n1") is fits
+
+
+def test_of_several_fingerprints_the_first_counts() -> None:
+    world = ZoneWorld({"n1": make_report([{"cpu": 1, "memory": "8Gi"}], pods=[pod("gone")])}, args=OVER_RESERVE)
+    report = make_report(TWO, pods=[])
+    report["attributes"].append({"name": "nodeTopologyPodsFingerprint", "value": fingerprint([pod("gone")])})
+    world.set_report(report)
+    world.attempt(pod("a", 4))
+    assert world.node_of("a") == "n1"
+
+
+def test_a_pod_that_asks_for_0_of_a_listed_device_has_it_for_itself() -> None:
+    nothing = zone_pod({GPU: 0}, name="f", guaranteed=False, scheduler="other", node="n1", phase="Running")
+    for zones, stale in (([{"cpu": 4, "memory": "8Gi", GPU: 1}], True), ([{"cpu": 4, "memory": "8Gi"}], False)):
+        args = {**OVER_RESERVE, "cache": {"foreignPodsDetect": "OnlyExclusiveResources"}}
+        world = ZoneWorld({"n1": make_report(zones, pods=[])}, args=args)
+        world.add(nothing)
+        world.attempt(pod("a", 1))
+        assert (world.node_of("a") is None) is stale
 
 
 def test_which_pods_run_is_for_the_informer_mode_to_say() -> None:

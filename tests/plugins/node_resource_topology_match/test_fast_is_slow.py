@@ -32,7 +32,7 @@ CACHES: tuple[dict[str, Any], ...] = ({}, {"discardReservedNodes": True}, {"cach
 
 amounts: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {"cpu": st.sampled_from([0, "500m", 1, 2, 3, 4, 8]), "memory": st.sampled_from(["1Gi", "2Gi", "8Gi"])},
-    optional={GPU: st.integers(0, 3), "hugepages-2Mi": st.sampled_from(["2Mi", "8Mi"])},
+    optional={GPU: st.integers(0, 3), "hugepages-2Mi": st.sampled_from([0, "2Mi", "8Mi"])},
 )
 resources_of_zones: st.SearchStrategy[Any] = st.dictionaries(
     st.sampled_from(["cpu", "memory", GPU, "hugepages-2Mi"]), st.sampled_from([0, 1, 2, 4, 8, "16Gi"]), max_size=4

@@ -8,6 +8,7 @@ import pytest
 
 from podium.framework import Status
 from podium.kube import Pod
+from podium.plugins.node_resource_topology_match.manager_settings import read_settings
 from tests.plugins.ask import refusals
 from tests.zone_worlds import GPU, container, make_report, make_zone, zone_cluster, zone_plugin, zone_pod
 
@@ -143,6 +144,33 @@ def test_the_deprecated_form_of_policies(word: str, expected: str | None) -> Non
 def test_attributes_win_over_the_deprecated_form() -> None:
     report = make_report(SMALL, policy="none", scope=None, topologyPolicies=["SingleNUMANodePodLevel"])
     assert refusal(report, zone_pod({"cpu": 9, "memory": G})) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        ("topologyManagerPolicy", ["single-numa-node", "bogus"], "cannot align container"),
+        ("topologyManagerPolicy", ["bogus", "single-numa-node"], "cannot align container"),
+        ("topologyManagerPolicy", ["single-numa-node", "none"], None),
+        ("topologyManagerPolicy", ["none", "single-numa-node"], "cannot align container"),
+        ("topologyManagerScope", ["pod", "node"], "cannot align pod"),
+        ("topologyManagerScope", ["container", "pod"], "cannot align pod"),
+    ],
+)
+def test_the_last_valid_value_of_an_attribute_counts(name: str, values: list[str], expected: str | None) -> None:
+    report = make_report([{"cpu": 4, "memory": G}] * 2)
+    report["attributes"] = [each for each in report["attributes"] if each["name"] != name]
+    report["attributes"] += [{"name": name, "value": value} for value in values]
+    assert refusal(report, zone_pod({"cpu": 6, "memory": G})) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [(["4", "nonsense"], 4), (["4", "1"], 4), (["4", "16"], 16), (["+4"], 4), (["٤"], 8), (["-4"], 8), (["9" * 19], 8)],
+)
+def test_numbers_of_numa_nodes_are_read_as_go_reads_them(values: list[str], expected: int) -> None:
+    attributes = [("topologyManagerMaxNUMANodes", value) for value in values]
+    assert read_settings((), attributes, []).max_numa_nodes == expected
 
 
 def test_a_report_may_come_before_its_node_and_after_it() -> None:

@@ -153,10 +153,27 @@ def test_containers_use_zones_up_and_the_largest_set_counts() -> None:
     assert score(report, spread, FEWEST) == 70  # 3 of the first; 4 and 2 of the next two; 1, 2 and 4 are left
 
 
-def test_what_no_zone_lists_does_not_matter() -> None:
+@pytest.mark.parametrize("scope", ["pod", "container"])
+@pytest.mark.parametrize(("strategy", "expected"), [(LEAST, 48), (MOST, 17), (BALANCED, 76), (FEWEST, 0)])
+def test_a_request_of_0_counts(strategy: str, expected: int, scope: str) -> None:
+    """As the original scores a device that no zone lists."""
+    report = make_report([{"cpu": 4, "memory": "32Gi"}] * 2, scope=scope)
+    assert score(report, zone_pod({"cpu": 2, "memory": "1Gi", GPU: 0}), strategy) == expected
+
+
+@pytest.mark.parametrize(("strategy", "expected"), [(LEAST, (50 + 96 + 100) // 3), (MOST, (50 + 3 + 0) // 3)])
+def test_a_request_of_0_of_what_a_zone_has_leaves_all_of_it(strategy: str, expected: int) -> None:
+    report = make_report([{"cpu": 4, "memory": "32Gi", GPU: 2}])
+    assert score(report, zone_pod({"cpu": 2, "memory": "1Gi", GPU: 0}), strategy) == expected
+    assert score(report, zone_pod({"cpu": 2, "memory": "1Gi", GPU: 0}), FEWEST) == 94
+    empty = make_report([{"cpu": 4, "memory": "32Gi", GPU: 0}])
+    assert score(empty, zone_pod({"cpu": 2, "memory": "1Gi", GPU: 0}), strategy) == (48 if strategy == LEAST else 17)
+
+
+def test_least_numa_nodes_wants_everything_listed_that_is_asked_for() -> None:
     report = four({"cpu": 4, "memory": "16Gi"})
-    pod = zone_pod({"cpu": 2, "memory": "1Gi", "ephemeral-storage": "1Gi", GPU: 1})
-    assert score(report, pod, FEWEST) == 94
+    assert score(report, zone_pod({"cpu": 2, "memory": "1Gi", "ephemeral-storage": "1Gi"}), FEWEST) == 0
+    assert score(report, zone_pod({"cpu": 2, "memory": "1Gi", GPU: 1}), FEWEST) == 0
     assert score(four({"cpu": 4}), zone_pod({"cpu": 2, "memory": "1Gi"}), FEWEST) == 0  # memory nowhere
     assert score(four({GPU: 4}), zone_pod({"cpu": 2, "memory": "1Gi"}), FEWEST) == 100  # nothing anywhere
 

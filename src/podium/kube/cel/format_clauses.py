@@ -10,10 +10,10 @@ from podium.kube.cel import types
 from podium.kube.cel.checker import Checked
 from podium.kube.cel.conversions import to_string
 from podium.kube.cel.expression import Call, ListLiteral, Literal, MapLiteral, Node
-from podium.kube.cel.quoting import quoted
 from podium.kube.cel.source import SourceText
 from podium.kube.cel.types import CelType, TypeKind
 from podium.kube.cel.values import CelError, DurationValue, MapValue, TimestampValue, Uint, type_name
+from podium.kube.quoting import quoted
 
 _WORDS: Final = {
     "s": "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and"

@@ -39,10 +39,6 @@ _ZERO_TIME: Final = -62_135_596_800 * 10**9
 _LAST_TIME: Final = 253_402_300_799 * 10**9 + 10**9 - 1
 
 
-def _is_number(value: object) -> bool:
-    return type(value) in _NUMBERS
-
-
 def equal(one: object, other: object) -> bool:
     """Whether two values are equal."""
     if type(one) is str:  # what is compared most

@@ -290,10 +290,6 @@ class QosLedger:
         known = self.pods.get(uid)
         return math.inf if known is None else known[1].promise.slo
 
-    def running_time(self, uid: str, now: float) -> float:
-        known = self.find(uid)
-        return 0.0 if known is None else known[1].spans(now)[2]
-
     def overhead(self, uid: str, now: float) -> tuple[float, float]:
         """A pod's preemption overhead so far, and the most that is acceptable."""
         account, pod = self._known(uid)

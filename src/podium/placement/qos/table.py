@@ -35,6 +35,8 @@ class QosRow(NamedTuple):
     replicas: int
     running: int
     pending: int
+    gone_s: float | None = None
+    """How long ago the last pod of a controller that has none left ended; its figures are those of that moment."""
 
 
 def controller_rows(ledger: QosLedger, now: float) -> list[QosRow]:
@@ -66,6 +68,7 @@ def controller_rows(ledger: QosLedger, now: float) -> list[QosRow]:
                 account.replicas,
                 account.running,
                 account.pending,
+                None if account.open else max(0.0, now - account.idle_since),
             )
         )
     return rows
@@ -135,7 +138,8 @@ SLOT_COLUMNS: Final[tuple[Column, ...]] = (
 def controller_cells(row: QosRow) -> tuple[str, ...]:
     """What stands in each column; names are as their owners wrote them, so they are made printable."""
     times = (row.ttv_s, row.running_s, row.waiting_s, row.binding_s)
-    return printable(row.controller), _quality(row), *map(duration_text, times)
+    gone = "" if row.gone_s is None else " (gone)"
+    return f"{printable(row.controller)}{gone}", _quality(row), *map(duration_text, times)
 
 
 def slot_cells(row: QosRow) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """Adds up and compares amounts of resources, the way quotas count them.
 
 cpu is in thousandths, everything else in units. cpu, memory and ephemeral storage always count; of other resources
-(`scalars`) only those that are named.
+(`scalars`) only those that are named. A request of 0 names its resource, so that a pod with it is measured by what its
+namespace uses of that resource already.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class QuotaAmounts:
             scalars = self.scalars = dict(self.scalars)
             for name, amount in other.scalars.items():
                 scalars[name] = scalars.get(name, 0) + sign * amount
-                if not scalars[name]:
+                if sign < 0 and not scalars[name]:
                     del scalars[name]
 
     def named(self) -> dict[str, int]:
@@ -66,8 +67,8 @@ def request_of(facts: PodFacts) -> QuotaAmounts:
     """What a pod counts for. To be read only: it is worked out once for all pods with one signature."""
     request: QuotaAmounts | None = facts.notes.get(_REQUEST)
     if request is None:
-        core = facts.counted
+        core, scarce = facts.counted, dict(facts.scarce)
         request = facts.notes[_REQUEST] = QuotaAmounts(
-            int(core[CPU]), int(core[MEMORY]), int(core[EPHEMERAL_STORAGE]), dict(facts.scarce)
+            int(core[CPU]), int(core[MEMORY]), int(core[EPHEMERAL_STORAGE]), dict.fromkeys(facts.none_of, 0) | scarce
         )
     return request

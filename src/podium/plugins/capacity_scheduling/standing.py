@@ -19,9 +19,9 @@ def standing(ledger: QuotaLedger, namespace: str, demand: QuotaDemand) -> list[s
 def _own(ledger: QuotaLedger, namespace: str, demand: QuotaDemand) -> Iterator[str]:
     used, most, least = demand.use.used.named(), demand.quota.max.named(), demand.quota.min.named()
     for name, wanted in demand.own.named().items():
-        if not wanted:
-            continue
         use, ceiling = used.get(name, 0), most.get(name, UNLIMITED)
+        if not wanted and use <= ceiling:
+            continue
         of_max = "" if ceiling == UNLIMITED else f" of max {_amount(name, ceiling)}"
         sentence = f"{namespace} uses {_amount(name, use)}{of_max} {name}"
         borrowed = use - least.get(name, 0)

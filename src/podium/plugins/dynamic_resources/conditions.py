@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from podium.framework import Status
 from podium.framework.device_waits import DeviceWait
 from podium.kube import ResourceClaim
-from podium.kube.cel.quoting import quoted
 from podium.kube.devices import AllocatedDeviceStatus, DeviceRequestAllocation
 from podium.kube.meta import parse_time
+from podium.kube.quoting import quoted
 
 TIMED_OUT = "device binding timeout"
 FAILED = "device binding failed"

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterator
 
 from podium.kube import Container, Pod
 from podium.kube.pod_qos import GUARANTEED, qos_class_of
 from podium.kube.quantity import MILLI, NANO, parse
 from podium.kube.requests import CPU
-from podium.plugins.node_resource_topology_match.topology_object import resource_entries, zone_entries
 from podium.plugins.node_resource_topology_match.zone_needs import is_aligned_only_if_guaranteed, is_native
 
 
 def exclusive_requests(container: Container, guaranteed: bool, listed: Collection[str]) -> Iterator[tuple[str, int]]:
-    """The resources that a container has for itself: devices that zones list; of a Guaranteed pod also whole cpus,
-    memory and huge pages. cpu in thousandths."""
+    """The resources that a container has for itself: devices that zones list, even 0 of one; of a Guaranteed pod also
+    whole cpus, memory and huge pages. cpu in thousandths."""
     for name, amount in container.resources.requests.items():
         nano = parse(amount)
-        if nano <= 0:
-            continue
         if not is_native(name):
             if name in listed:
                 yield name, -(-nano // NANO)
-        elif guaranteed and is_aligned_only_if_guaranteed(name):
+        elif nano > 0 and guaranteed and is_aligned_only_if_guaranteed(name):
             if name != CPU:
                 yield name, -(-nano // NANO)
             elif nano % NANO == 0:
@@ -40,10 +36,3 @@ def exclusive_containers(pod: Pod, listed: Collection[str]) -> Iterator[Containe
 
 def has_exclusive(pod: Pod, listed: Collection[str]) -> bool:
     return any(True for _ in exclusive_containers(pod, listed))
-
-
-def listed_resources(report: Mapping[str, Any] | None) -> frozenset[str]:
-    """The resources that some zone of a NodeResourceTopology lists."""
-    return frozenset(
-        resource["name"] for _number, zone in zone_entries(report or {}) for resource in resource_entries(zone)
-    )

@@ -30,9 +30,10 @@ def score_row(resources: Sequence[RowResource]) -> int:
     sums, together = [0] * len(resources[0][0]), 0
     for reported, held, amount, weight in resources:
         most, slot = held + amount, 0
+        least = most if amount else most + 1  # a zone that has nothing scores 0
         together += weight
         for have in reported:
-            if have >= most:
+            if have >= least:
                 sums[slot] += (have - most) * 100 // (have - held) * weight
             slot += 1  # noqa: SIM113 (enumerate takes longer)
     return lowest_of(sums, together)

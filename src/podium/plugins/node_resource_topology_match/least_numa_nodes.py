@@ -1,7 +1,8 @@
 """Scores nodes by how few NUMA nodes a pod would be spread over, whatever their policy.
 
 For each request the smallest set of zones is looked for that has enough of every resource together, the nearest first
-(see `zone_sets`). With step = 100 / maxNUMANodes:
+(see `zone_sets`). Each of its zones lists every resource that is asked for, even 0 of one. With
+step = 100 / maxNUMANodes:
 
     score = 100 − zones · step (+ step / 2 if no set of that size is nearer)
 
@@ -20,6 +21,7 @@ import numpy as np
 from podium.cluster import Rows
 from podium.framework.normalize import MAX_SCORE, Scores
 from podium.plugins.node_resource_topology_match.manager_settings import ManagerSettings
+from podium.plugins.node_resource_topology_match.strategy import requests_of
 from podium.plugins.node_resource_topology_match.zone_columns import UNLISTED, Amounts, Mask, ZoneColumns, ZoneLayout
 from podium.plugins.node_resource_topology_match.zone_needs import Request, ZoneNeeds
 from podium.plugins.node_resource_topology_match.zone_sets import MOST_ZONES_IN_SETS, ZoneSets, zone_sets
@@ -75,14 +77,12 @@ class LeastNumaNodes:
         left = {name: zones.available_on(name, row) for name in needs.resources}
         listed = {name for name, amounts in left.items() if max(amounts, default=UNLISTED) > UNLISTED}
         largest, all_optimal, counted = 0, True, False
-        requests = _requests(needs, settings)
+        requests = requests_of(needs, settings)
         for position, request in enumerate(requests, start=1):
             if not any(each.resource in listed for each in request):
                 continue
             counted = True
-            wanted = [
-                (left[each.resource], each.amount) for each in request if each.resource in listed or not each.optional
-            ]
+            wanted = [(left[each.resource], each.amount) for each in request]
             found = None
             for size in range(1, count + 1):
                 found = _set_for(wanted, self._sets_of(zones, number, size))
@@ -95,10 +95,6 @@ class LeastNumaNodes:
             if position < len(requests):
                 _drain(left, request, slots)
         return score_of(largest, all_optimal, settings.max_numa_nodes) if counted else MAX_SCORE
-
-
-def _requests(needs: ZoneNeeds, settings: ManagerSettings) -> list[Request]:
-    return [needs.whole] if settings.by_pod else [each.request for each in needs.containers]
 
 
 def _set_for(wanted: list[tuple[list[int], int]], sets: ZoneSets) -> tuple[tuple[int, ...], bool] | None:
@@ -143,13 +139,13 @@ def _scores(zones: ZoneColumns, layout: ZoneLayout, needs: ZoneNeeds, settings: 
     listed: dict[str, Mask] = {name: np.any(amounts > UNLISTED, axis=0) for name, amounts in left.items()}
     largest = np.zeros(len(rows), dtype=np.int64)
     optimal, counted, failed = np.ones(len(rows), bool), np.zeros(len(rows), bool), np.zeros(len(rows), bool)
-    for request in _requests(needs, settings):
+    for request in requests_of(needs, settings):
         asks = np.zeros(len(rows), dtype=np.bool_)
         for each in request:
             asks |= listed[each.resource]
         asks &= ~failed
         counted |= asks
-        members, nearest = _sets_for(left, listed, layout, request, asks)
+        members, nearest = _sets_for(left, layout, request, asks)
         sizes = members.sum(axis=0)
         failed |= asks & (sizes == 0)
         largest = np.maximum(largest, sizes)
@@ -160,9 +156,7 @@ def _scores(zones: ZoneColumns, layout: ZoneLayout, needs: ZoneNeeds, settings: 
     return np.where(failed, 0, np.where(counted, score, MAX_SCORE))
 
 
-def _sets_for(
-    left: Mapping[str, Amounts], listed: Mapping[str, Mask], layout: ZoneLayout, request: Request, asks: Mask
-) -> tuple[Amounts, Mask]:
+def _sets_for(left: Mapping[str, Amounts], layout: ZoneLayout, request: Request, asks: Mask) -> tuple[Amounts, Mask]:
     """(0 or 1 [zones, rows]: the set each row takes, none where all are 0; bool[rows]: whether it is optimal)."""
     count, rows = len(layout.numbers), len(asks)
     chosen, optimal = np.zeros((count, rows), dtype=np.int64), np.zeros(rows, dtype=np.bool_)
@@ -178,8 +172,6 @@ def _sets_for(
             amounts = left[each.resource][:, open_rows]
             enough = sets.members @ amounts.clip(min=0) >= each.amount
             enough &= sets.members @ (amounts == UNLISTED).astype(np.int64) == 0
-            if each.optional:
-                enough |= ~listed[each.resource][open_rows]
             valid &= enough
         found = valid.any(axis=0)
         first = valid.argmax(axis=0)[found]

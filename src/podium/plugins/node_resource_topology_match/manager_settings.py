@@ -4,12 +4,14 @@
     topologyPolicies[0]      the deprecated form: policy and scope in one word
     attributes               topologyManagerPolicy, topologyManagerScope, topologyManagerMaxNUMANodes; they win
 
-A value that is not known is left out, and reported.
+Attributes count in their order, so that the last valid value of a name is in force. A value that is not known is left
+out, and reported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 SINGLE_NUMA_NODE: Final = "single-numa-node"
@@ -29,6 +31,11 @@ LEGACY: Final = {
         ("Restricted", "restricted"),
     )
     for scope in SCOPES
+}
+_WANTED: Final = {
+    POLICY: f"one of {', '.join(POLICIES)}",
+    SCOPE: f"one of {', '.join(SCOPES)}",
+    MAX_NUMA_NODES: "a whole number above 1",
 }
 UNCHANGED: Final = ("None", "BestEffort", "Restricted")
 """Other words of the deprecated form, which change nothing."""
@@ -51,7 +58,13 @@ class ManagerSettings(NamedTuple):
         return self.scope == "pod"
 
 
-def read_settings(policies: Sequence[Any], attributes: Mapping[str, str], problems: list[str]) -> ManagerSettings:
+_WHOLE: Final = re.compile(r"\+?[0-9]+")
+_LARGEST: Final = (1 << 63) - 1
+
+
+def read_settings(
+    policies: Sequence[Any], attributes: Iterable[tuple[str, str]], problems: list[str]
+) -> ManagerSettings:
     """The settings in force; what is wrong is added to `problems`."""
     policy, scope, most = ManagerSettings()
     word = policies[0] if policies else None
@@ -60,16 +73,19 @@ def read_settings(policies: Sequence[Any], attributes: Mapping[str, str], proble
             policy, scope = LEGACY[word]
         elif word not in UNCHANGED:
             problems.append(f'topologyPolicies[0]: "{word}" is not a known policy and is ignored')
-    for name, supported in ((POLICY, POLICIES), (SCOPE, SCOPES)):
-        value = attributes.get(name)
-        if value is not None and value not in supported:
-            problems.append(f'attribute {name}: "{value}" is ignored; it must be one of {", ".join(supported)}')
-    policy = policy if attributes.get(POLICY) not in POLICIES else attributes[POLICY]
-    scope = scope if attributes.get(SCOPE) not in SCOPES else attributes[SCOPE]
-    text = attributes.get(MAX_NUMA_NODES)
-    if text is not None:
-        if text.isdecimal() and len(text) <= 18 and int(text) > 1:
-            most = min(int(text), MOST_NUMA_NODES)
-        else:
-            problems.append(f'attribute {MAX_NUMA_NODES}: "{text}" is ignored; it must be a whole number above 1')
+    for name, value in attributes:
+        if name == POLICY and value in POLICIES:
+            policy = value
+        elif name == SCOPE and value in SCOPES:
+            scope = value
+        elif name == MAX_NUMA_NODES and (number := _number(value)) > 1:
+            most = min(number, MOST_NUMA_NODES)
+        elif name in _WANTED:
+            problems.append(f'attribute {name}: "{value}" is ignored; it must be {_WANTED[name]}')
     return ManagerSettings(policy, scope, most)
+
+
+def _number(text: str) -> int:
+    """A number as Go reads it; 0 where there is none, or none of 64 bits."""
+    number = int(text) if len(text) <= 40 and _WHOLE.fullmatch(text) else 0
+    return number if number <= _LARGEST else 0

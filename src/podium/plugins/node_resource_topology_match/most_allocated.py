@@ -17,7 +17,7 @@ def most_allocated(weights: Weights) -> PerZone:
 def score_zones(available: Sequence[Amounts], requests: Sequence[int], weights: Sequence[int]) -> Amounts:
     total = np.zeros_like(available[0])
     for have, request, weight in zip(available, requests, weights, strict=True):
-        fits = have >= request
+        fits = have >= max(1, request)
         total += np.where(fits, request * 100 // np.where(fits, have, 1), 0) * weight
     return total // sum(weights)
 
@@ -30,10 +30,10 @@ def score_row(resources: Sequence[RowResource]) -> int:
     """
     sums, together = [0] * len(resources[0][0]), 0
     for reported, held, amount, weight in resources:
-        most, slot = held + amount, 0
+        least, slot = held + max(1, amount), 0
         together += weight
         for have in reported:
-            if have >= most:
+            if have >= least:
                 sums[slot] += amount * 100 // (have - held) * weight
             slot += 1  # noqa: SIM113 (enumerate takes longer)
     return lowest_of(sums, together)

@@ -31,10 +31,10 @@ from podium.plugins.node_resource_topology_match.args import (
     SHARED,
     TopologyCacheArgs,
 )
-from podium.plugins.node_resource_topology_match.exclusive import has_exclusive, listed_resources
+from podium.plugins.node_resource_topology_match.exclusive import has_exclusive
 from podium.plugins.node_resource_topology_match.fingerprint import fingerprint
 from podium.plugins.node_resource_topology_match.topology_cache import follow_reports, note_problems
-from podium.plugins.node_resource_topology_match.topology_object import NodeTopology, read_topology
+from podium.plugins.node_resource_topology_match.topology_object import NodeTopology, listed_resources, read_topology
 from podium.plugins.node_resource_topology_match.zone_columns import ZoneColumns
 from podium.plugins.node_resource_topology_match.zone_needs import needs_of
 
@@ -164,9 +164,8 @@ class OverReserveCache:
         if not topology.fingerprint:
             return False
         running = self._running(name, changed)
-        method = self.args.resync_method
         counted = running
-        if method == ONLY_EXCLUSIVE or (method == AUTODETECT and topology.only_exclusive):
+        if self._counts_exclusive(topology):
             listed = listed_resources(report)
             counted = [pod for pod in running if has_exclusive(pod, listed)]
         if fingerprint(counted) != topology.fingerprint:
@@ -179,6 +178,12 @@ class OverReserveCache:
         self._covered_pods[name] = tuple(running)
         self._renewed = name
         return True
+
+    def _counts_exclusive(self, topology: NodeTopology) -> bool:
+        """Whether a fingerprint covers only pods with exclusive resources; one in the annotation never does."""
+        method = self.args.resync_method
+        chosen = method == ONLY_EXCLUSIVE or (method == AUTODETECT and topology.says_exclusive)
+        return chosen and not topology.annotated
 
     def _cover(self, name: str, pods: list[Pod]) -> None:
         for pod in pods:

@@ -14,9 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from podium.kube import Pod
-from podium.plugins.node_resource_topology_match.exclusive import exclusive_containers, listed_resources
+from podium.plugins.node_resource_topology_match.exclusive import exclusive_containers
 from podium.plugins.node_resource_topology_match.manager_settings import POLICY, SINGLE_NUMA_NODE
-from podium.plugins.node_resource_topology_match.topology_object import read_attributes, zone_entries
+from podium.plugins.node_resource_topology_match.topology_object import (
+    listed_resources,
+    read_attributes,
+    zone_entries,
+)
 from podium.plugins.node_resource_topology_match.xxh64 import xxh64
 
 METADATA: Final = "topology.node.k8s.io/numaplacement-metadata"

@@ -49,7 +49,7 @@ class PerZone:
     def scores(self, zones: ZoneColumns, needs: ZoneNeeds, settings: ManagerSettings, rows: Rows) -> Scores:
         if not settings.aligns:
             return np.zeros(len(rows), dtype=np.int64)
-        requests = _requests(needs, settings)
+        requests = requests_of(needs, settings)
         if not requests:
             return np.full(len(rows), MAX_SCORE, dtype=np.int64)
         exists = zones.exists(rows)
@@ -64,7 +64,7 @@ class PerZone:
     def score(self, zones: ZoneColumns, needs: ZoneNeeds, settings: ManagerSettings, row: int) -> int:
         if not settings.aligns:
             return 0
-        requests = _requests(needs, settings)
+        requests = requests_of(needs, settings)
         if not requests:
             return MAX_SCORE
         total, weights = 0, self._weights
@@ -90,5 +90,6 @@ def lowest_of(sums: list[int], weights: int) -> int:
     return lowest // weights
 
 
-def _requests(needs: ZoneNeeds, settings: ManagerSettings) -> tuple[Request, ...]:
+def requests_of(needs: ZoneNeeds, settings: ManagerSettings) -> tuple[Request, ...]:
+    """What is scored on nodes with these settings."""
     return needs.pod_requests if settings.by_pod else needs.container_requests

@@ -45,8 +45,10 @@ class NodeTopology(NamedTuple):
     settings: ManagerSettings
     zones: tuple[NumaZone, ...]
     fingerprint: str
-    only_exclusive: bool
-    """The fingerprint covers only pods with exclusive resources."""
+    annotated: bool
+    """The fingerprint stands in the annotation, which agents wrote before there was an attribute."""
+    says_exclusive: bool
+    """The fingerprint covers only pods with exclusive resources, as the report says itself."""
     problems: tuple[str, ...]
 
 
@@ -62,31 +64,38 @@ def _read(item: Mapping[str, Any]) -> NodeTopology:
     problems: list[str] = []
     attributes = read_attributes(item)
     policies = item.get("topologyPolicies")
-    settings = read_settings(policies if isinstance(policies, list) else (), attributes, problems)
+    settings = read_settings(policies if isinstance(policies, list) else (), _attributes(item), problems)
     zones = tuple(_zones(item, problems))
     if not zones:
         problems.append("it has no usable zone; have the agent report zones of type Node named node-0, node-1, …")
-    from_attribute = attributes.get(FINGERPRINT, "")
+    annotated = FINGERPRINT not in attributes
     return NodeTopology(
         settings,
         zones,
-        from_attribute or _annotation(item),
-        bool(from_attribute) and attributes.get(FINGERPRINT_METHOD) == WITH_EXCLUSIVE,
+        _annotation(item) if annotated else attributes[FINGERPRINT],
+        annotated,
+        attributes.get(FINGERPRINT_METHOD) == WITH_EXCLUSIVE,
         tuple(problems),
     )
 
 
-_latest: tuple[Any, NodeTopology] = None, NodeTopology(ManagerSettings(), (), "", False, ())
+_latest: tuple[Any, NodeTopology] = None, NodeTopology(ManagerSettings(), (), "", True, False, ())
 """The object that was read last, and what it says."""
 
 
 def read_attributes(holder: Mapping[str, Any]) -> dict[str, str]:
-    """The attributes of an object or of a zone, by name."""
-    return {
-        each["name"]: each["value"]
-        for each in _entries(holder, "attributes")
-        if isinstance(each.get("name"), str) and isinstance(each.get("value"), str)
-    }
+    """The attributes of an object or of a zone, by name; of several with one name the first."""
+    found: dict[str, str] = {}
+    for name, value in _attributes(holder):
+        found.setdefault(name, value)
+    return found
+
+
+def _attributes(holder: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for each in _entries(holder, "attributes"):
+        name, value = each.get("name"), each.get("value")
+        if isinstance(name, str) and isinstance(value, str):
+            yield name, value
 
 
 def zone_entries(item: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -104,6 +113,12 @@ def amount_of(name: str, amount: Any) -> int:
     if isinstance(amount, bool) or not isinstance(amount, str | int | float):
         raise QuantityError("it is not a quantity")
     return max(0, min(MOST, parse(amount) // (MILLI if name == CPU else NANO)))
+
+
+def listed_resources(item: Any) -> frozenset[str]:
+    """The resources that some zone lists, of whatever type and name it is."""
+    zones = _entries(item if isinstance(item, dict) else {}, "zones")
+    return frozenset(resource["name"] for zone in zones for resource in resource_entries(zone))
 
 
 def resource_entries(zone: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

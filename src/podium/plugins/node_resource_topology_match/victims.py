@@ -14,10 +14,15 @@ from podium.cluster import PlacedPod
 from podium.kube import Pod
 from podium.kube.pod_qos import GUARANTEED, qos_class_of
 from podium.kube.quantity import QuantityError
-from podium.plugins.node_resource_topology_match.exclusive import exclusive_requests, listed_resources
+from podium.plugins.node_resource_topology_match.exclusive import exclusive_requests
 from podium.plugins.node_resource_topology_match.over_reserve import OverReserveCache
 from podium.plugins.node_resource_topology_match.placement_vectors import placement_of
-from podium.plugins.node_resource_topology_match.topology_object import amount_of, resource_entries, zone_entries
+from podium.plugins.node_resource_topology_match.topology_object import (
+    amount_of,
+    listed_resources,
+    resource_entries,
+    zone_entries,
+)
 from podium.plugins.node_resource_topology_match.zone_columns import UNLISTED
 from podium.plugins.node_resource_topology_match.zone_needs import is_native
 
@@ -79,7 +84,8 @@ def _may_hold(pod: Pod) -> bool:
     """Whether a victim can hold something of a zone."""
     if qos_class_of(pod) == GUARANTEED:
         return True
-    return any(not is_native(name) for each in pod.spec.containers for name in each.resources.requests)
+    containers = (*pod.spec.init_containers, *pod.spec.containers)
+    return any(not is_native(name) for each in containers for name in each.resources.requests)
 
 
 def _allocatable(report: Mapping[str, Any]) -> dict[tuple[int, str], int]:

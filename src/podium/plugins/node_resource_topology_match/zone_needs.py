@@ -3,6 +3,8 @@
 In pod scope the whole pod must fit one zone; in container scope each container, in the order in which the kubelet
 starts them. For pods that are not Guaranteed the kubelet does not align cpu, memory and huge pages, so any zone will do
 for these.
+
+A request of 0 is no matter of zones, so that any zone will do for it. Scores count it like any other request.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ class ZoneNeeds(NamedTuple):
     resources: tuple[str, ...]
     """Every resource that is asked for in either scope."""
     pod_requests: tuple[Request, ...]
-    """What is scored in pod scope: the whole, unless it is nothing."""
+    """What is scored in pod scope, requests of 0 too: the whole, unless it is nothing."""
     container_requests: tuple[Request, ...]
     """The same in container scope: the requests of all containers that have one."""
 
@@ -96,15 +98,17 @@ def is_aligned_only_if_guaranteed(resource: str) -> bool:
 def _needs(pod: Pod) -> ZoneNeeds:
     qos, spec = qos_class_of(pod), pod.spec
     guaranteed = qos == GUARANTEED
-    containers = tuple(
-        ContainerNeeds(kind, each.name, _request(_container_request(each), guaranteed))
-        for kind, each in (
-            *((SIDECAR if each.sidecar else INIT, each) for each in spec.init_containers),
-            *((APP, each) for each in spec.containers),
-        )
+    named = (
+        *((SIDECAR if each.sidecar else INIT, each) for each in spec.init_containers),
+        *((APP, each) for each in spec.containers),
     )
-    whole = _request(exact_requests(pod), guaranteed)
-    requested = dict.fromkeys(each.resource for each in (*whole, *(r for c in containers for r in c.request)))
+    scored = [_request(_container_request(each), guaranteed) for _kind, each in named]
+    containers = tuple(
+        ContainerNeeds(kind, each.name, _positive(request)) for (kind, each), request in zip(named, scored, strict=True)
+    )
+    together = _request(exact_requests(pod), guaranteed)
+    whole = _positive(together)
+    requested = dict.fromkeys(each.resource for request in (together, *scored) for each in request)
     devices = any(not is_native(resource) for resource in requested)
     amounts = tuple((each.resource, each.amount) for each in whole)
     return ZoneNeeds(
@@ -114,8 +118,8 @@ def _needs(pod: Pod) -> ZoneNeeds:
         containers,
         amounts,
         tuple(requested),
-        (whole,) if whole else (),
-        tuple(each.request for each in containers if each.request),
+        (together,) if together else (),
+        tuple(request for request in scored if request),
     )
 
 
@@ -127,8 +131,12 @@ def _request(nanos: Mapping[str, int], guaranteed: bool) -> Request:
     return tuple(
         _zone_request(name, -(-nano // (MILLI if name == CPU else NANO)), guaranteed)
         for name, nano in nanos.items()
-        if nano > 0
+        if nano >= 0
     )
+
+
+def _positive(request: Request) -> Request:
+    return tuple(each for each in request if each.amount)
 
 
 def _zone_request(name: str, amount: int, guaranteed: bool) -> ZoneRequest:

@@ -107,9 +107,11 @@ def profile_name(path: str) -> Iterator[str]:
 
     >>> [*profile_name("localhost/operator/default/nginx.v2.json"), *profile_name("nginx.json")]
     ['default/nginx.v2']
+    >>> [*profile_name("default/.json"), *profile_name("default/nginx")]
+    ['default/nginx']
     """
     *_, namespace, file = ("", *path.split("/")) if "/" in path else ("", "", "")
-    name = file.rpartition(".")[0] or file
+    name = file[: file.rindex(".")] if "." in file else file
     if namespace and name:
         yield f"{namespace}/{name}"
 

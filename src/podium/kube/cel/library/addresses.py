@@ -6,8 +6,8 @@ from typing import Final
 
 from podium.kube.cel.conversions import address_text
 from podium.kube.cel.library.implementation import Implementation
-from podium.kube.cel.quoting import quoted
 from podium.kube.cel.values import AddressValue, CelError, NetworkValue, no_overload
+from podium.kube.quoting import quoted
 
 _BITS: Final = {4: 32, 6: 128}
 _PREFIX: Final = re.compile(r"[0-9]|[1-9][0-9]{1,8}")

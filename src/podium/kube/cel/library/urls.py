@@ -5,8 +5,8 @@ from typing import Final
 from urllib.parse import quote, unquote_plus, urlsplit
 
 from podium.kube.cel.library.implementation import Implementation
-from podium.kube.cel.quoting import quoted
 from podium.kube.cel.values import CelError, MapValue, UrlValue
+from podium.kube.quoting import quoted
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")

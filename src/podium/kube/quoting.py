@@ -1,4 +1,4 @@
-"""Quotes texts as Go's %q does."""
+"""Quotes texts as Go's %q does: in messages that are Kubernetes' own, and in PromQL, which reads Go's strings."""
 
 from typing import Final
 
@@ -11,6 +11,8 @@ def quoted(text: str) -> str:
     >>> print(quoted('a"b\n'))
     "a\"b\n"
     """
+    if text.isprintable() and '"' not in text and "\\" not in text:  # nearly always
+        return f'"{text}"'
     return '"' + "".join(_character(character) for character in text) + '"'
 
 
