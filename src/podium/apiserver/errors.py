@@ -157,6 +157,11 @@ def too_large(limit: int) -> StatusError:
     return StatusError(413, "RequestEntityTooLarge", message)
 
 
+def too_many_values(limit: int) -> StatusError:
+    message = f"Request entity too large: server-side apply takes objects of at most {limit} values; use another patch"
+    return StatusError(413, "RequestEntityTooLarge", message)
+
+
 def too_slow(seconds: float) -> StatusError:
     message = f"Timeout: request did not complete within the allotted timeout: its body took longer than {seconds:g} s"
     return StatusError(408, "Timeout", message, {})
