@@ -63,6 +63,7 @@ def manifest(
     from podium.extender.assembly import plugin_config
     from podium.manifests.extender import ExtenderSettings, name_of
     from podium.manifests.extender import manifest as objects_of
+    from podium.kube.printable import printable
     from podium.manifests.objects import to_yaml
 
     registry = registry_with(plugin)
@@ -86,7 +87,7 @@ def manifest(
     options += [("--namespace", namespace)] if namespace != ExtenderSettings().namespace else []
     options += [("--env", each) for each in env or []]
     words = [shlex.quote(word) for pair in options for word in pair] + (["--whole-nodes"] if whole_nodes else [])
-    echo(f"# podium extender manifest {' '.join(words)}")
+    echo(f"# podium extender manifest {printable(' '.join(words))}")  # one line, whatever the values hold
     echo(to_yaml(objects_of(chosen, registry, settings)), nl=False)
 
 

@@ -102,9 +102,8 @@ def with_lists(handler: RequestHandler) -> RequestHandler:
     """With a kind that is a list of objects told apart by the key `k`."""
     entry = {"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}}}
     spec = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": entry}
-    assert written(
-        handler, DEFINITIONS, definition(1, {"type": "object", "properties": {"spec": spec}})
-    ).status == 201  # fmt: skip
+    schema = {"type": "object", "properties": {"spec": spec}}
+    assert written(handler, DEFINITIONS, definition(1, schema)).status == 201
     return handler
 
 
@@ -119,3 +118,13 @@ def test_an_object_of_too_many_values_is_not_applied(with_lists: RequestHandler)
     assert (found.status, b"at most 20000 values" in found.body) == (413, True)
     assert written(with_lists, LISTS, items(MOST_VALUES)).status == 201
     assert written(with_lists, f"{LISTS}/a?fieldManager=m", items(1), "PATCH").status == 413
+
+
+def test_defaults_that_make_a_small_object_huge_are_refused(handler: RequestHandler) -> None:
+    """As kube-apiserver refuses it: a store takes no object of hundreds of megabytes."""
+    entry = {"type": "object", "properties": {f"p{at}": {"type": "string", "default": "x" * 50} for at in range(400)}}
+    schema = {"type": "object", "properties": {"spec": {"type": "array", "items": entry}}}
+    assert written(handler, DEFINITIONS, definition(1, schema)).status == 201
+    found = written(handler, LISTS, items(0) | {"spec": [{}] * 20_000})
+    assert (found.status, b"the defaults of the definition" in found.body) == (413, True)
+    assert written(handler, LISTS, items(0) | {"spec": [{}] * 100}).status == 201
