@@ -188,7 +188,10 @@ def test_something_else_than_what_was_asked_for_is_said_in_a_sentence(run: Run, 
 
 @pytest.mark.parametrize(
     ("headers", "says"),
-    [({"Content-Encoding": "br"}, "sent something else than an answer: "), ({"X-Long": "a" * 20_000}, "sent something ")],
+    [
+        ({"Content-Encoding": "br"}, "sent something else than an answer: "),
+        ({"X-Long": "a" * 20_000}, "sent something "),
+    ],
 )
 def test_an_answer_that_is_no_http_that_can_be_read_is_said_in_a_sentence(
     run: Run, headers: dict[str, str], says: str

@@ -76,7 +76,6 @@ class Layouts:
         self._layouts[name] = version, layout
         return layout
 
-
     def _with_all(self, keys: Collection[str]) -> Mask:
         """Which rows have all these labels; found once for the constraints of a pod, however many it has."""
         cluster = self._cluster
