@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-import podium.simulator  # noqa: F401  (it keeps the registry's loader that it finds: never the stand-in below)
+import podium.simulator  # it keeps the registry's loader that it finds: never the stand-in below
 from tests.cli.command import Ran, podium
 from tests.config.stand_ins import REGISTRY, config_text
 

@@ -61,9 +61,9 @@ def manifest(
     from podium.cli.registry import registry_with
     from podium.extender.agents import choose
     from podium.extender.assembly import plugin_config
+    from podium.kube.printable import printable
     from podium.manifests.extender import ExtenderSettings, name_of
     from podium.manifests.extender import manifest as objects_of
-    from podium.kube.printable import printable
     from podium.manifests.objects import to_yaml
 
     registry = registry_with(plugin)

@@ -1,7 +1,7 @@
 """Stops a running process at a signal: the first lets it finish what it does, the second ends it at once.
 
-Where a plugin or an object holds the event loop, the loop cannot hear the signal. So it is heard beside the loop, too, and
-the process ends after LONGEST_STOP seconds in any case: before Kubernetes would kill it.
+Where a plugin or an object holds the event loop, the loop cannot hear the signal. So it is heard beside the loop, too,
+and the process ends after LONGEST_STOP seconds in any case: before Kubernetes would kill it.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def test_a_list_that_becomes_empty_gives_the_selection_to_one_that_is_not() -> N
     waiting, _ = after(keys.TAB)
     only_nodes = rows_of(picture(3), TROUBLE, SortBy.NAME, "worker-1")
     assert not only_nodes.waiting
-    opening, wish = press(waiting, keys.ENTER, only_nodes, 20, 80)
-    assert (opening.section, opening.selected(only_nodes.nodes), wish) == (Section.NODES, 0, Effect.OPEN)
+    opening, effect = press(waiting, keys.ENTER, only_nodes, 20, 80)
+    assert (opening.section, opening.selected(only_nodes.nodes), effect) == (Section.NODES, 0, Effect.OPEN)
     nothing = rows_of(picture(3), TROUBLE, SortBy.NAME, "nowhere to be found")
     assert press(waiting, keys.ENTER, nothing, 20, 80)[1] is Effect.NOTHING

@@ -61,8 +61,11 @@ def drop_nulls(value: Any, schema: JsonObject) -> None:
 
 
 def fill_in(value: Any, schema: JsonObject) -> None:
-    """Fill in defaults, in place: those of a part come after the default that made the part. StatusError where they come
-    to more than MOST_FILLED bytes: each of thousands of entries may get all that a definition can hold."""
+    """Fill in defaults, in place: those of a part come after the default that made the part.
+
+    StatusError where they come to more than MOST_FILLED bytes: each of thousands of entries may get all that a
+    definition can hold.
+    """
     _fill_in(value, schema, _Filled())
 
 
