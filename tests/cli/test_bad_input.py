@@ -165,6 +165,12 @@ def test_a_weight_that_is_legal_but_hardly_meant_is_warned_of(weight: int, tmp_p
         (["plugins", "--plugin", "json:nope"], '--plugin json:nope: module "json" has no "nope"'),
         (["plugins", "--plugin", "json:JSONDecoder"], "--plugin json:JSONDecoder is not a Plugin class"),
         (["plugins", "new"], "Missing argument 'NAME'"),
+        (
+            ["manifest", "annotate", "usage", "--prometheus", "http://x\nkind: Secret"],
+            "--prometheus http://x\\nkind: Secret: Invalid value: ",
+        ),
+        (["run", "--leader-elect-resource-namespace", "../x"], 'resourceNamespace: Invalid value: "../x": '),
+        (["controller", "--leader-elect-resource-name", "a/b"], 'resourceName: Invalid value: "a/b": '),
     ],
     ids=lambda each: " ".join(each).replace(SAMPLE, "SAMPLE") if isinstance(each, list) else "",
 )

@@ -186,3 +186,25 @@ def test_something_else_than_what_was_asked_for_is_said_in_a_sentence(run: Run, 
 
     run(main())
     assert "cannot be read: the API server's answer is no ConfigMap" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("headers", "says"),
+    [
+        ({"Content-Encoding": "br"}, "sent something else than an answer: "),
+        ({"X-Long": "a" * 20_000}, "sent something "),
+    ],
+)
+def test_an_answer_that_is_no_http_that_can_be_read_is_said_in_a_sentence(
+    run: Run, headers: dict[str, str], says: str
+) -> None:
+    async def handler(_: web.Request) -> web.Response:
+        return web.Response(body=b"abc", headers=headers)
+
+    async def main() -> None:
+        async with serving(handler) as url, new_client(url) as client:
+            with pytest.raises(Unreachable, match=says) as refused:
+                await client.get("/api/v1/nodes")
+            assert len(str(refused.value)) < 300
+
+    run(main())

@@ -1,14 +1,16 @@
 """Answers in HTTP/1.1, whole, in pieces and wrong."""
 
 import asyncio
+import tracemalloc
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, repeat
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.client.wire import MalformedResponseError, WireConnection, WireResponse
+from tests.fuzz.limits import cpu_limit
 
 
 class MemoryTransport(asyncio.Transport):
@@ -152,3 +154,24 @@ def test_bytes_nobody_asked_for_close_the_connection() -> None:
         assert not connection.reusable
 
     asyncio.run(main())
+
+
+def test_a_large_chunk_in_many_small_pieces_is_read_in_linear_time() -> None:
+    size = 16 << 20
+    pieces = [CHUNKED_HEAD + b"%x\r\n" % size, b"x" * (size - 6000), *repeat(b"x", 6000), b"\r\n0\r\n\r\n"]
+    with cpu_limit():
+        answer, _ = exchange(pieces, limit=size)
+    assert len(answer.body) == size
+
+
+def test_an_answer_in_many_small_chunks_takes_no_more_memory_than_it_has_bytes() -> None:
+    size = 1 << 20
+    pieces = [CHUNKED_HEAD, *repeat(b"2\r\nxy\r\n", size // 2), b"0\r\n\r\n"]
+    tracemalloc.start()
+    try:
+        answer, _ = exchange(pieces, limit=size)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(answer.body) == size
+    assert most < 5 * size

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import podium.simulator  # it keeps the registry's loader that it finds: never the stand-in below
 from tests.cli.command import Ran, podium
 from tests.config.stand_ins import REGISTRY, config_text
 
@@ -125,3 +126,15 @@ def test_help_has_an_example() -> None:
     result = podium_check("--help")
     assert result.code == 0
     assert "podium check scheduler.yaml -o yaml" in " ".join(result.out.split())
+
+
+def test_the_name_of_a_profile_is_on_one_line(tmp_path: Path) -> None:
+    result = podium_check(write(tmp_path, 'profiles:\n- schedulerName: "x\\ny\\e[2J"\n'))
+    assert (result.code, "Profile x\\ny\\x1b[2J" in result.out.splitlines()) == (0, True)
+
+
+def test_a_lease_that_no_api_server_can_have_is_refused(tmp_path: Path) -> None:
+    result = podium_check(write(tmp_path, 'leaderElection: {resourceNamespace: "../x", resourceName: "a: b"}\n'))
+    assert result.code == 2
+    assert 'leaderElection.resourceNamespace: Invalid value: "../x"' in result.out
+    assert 'leaderElection.resourceName: Invalid value: "a: b"' in result.out

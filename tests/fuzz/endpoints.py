@@ -7,7 +7,7 @@ import logging
 import random
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from random import Random
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from tests.fuzz.readers import ARGS, BINDING, MANIFESTS, MERGE, NODE, PATCH, POD
 from tests.serving.endpoints.servings import served as served_endpoints
 
 LOOPBACK = "127.0.0.1"
+HALF = 100
 SECONDS = 20.0
 """Within which an answer to a whole request must come."""
 
@@ -169,7 +170,11 @@ class ServerFailedError(AssertionError):
 async def attack(endpoint: Endpoint, rng: Random, *, until: Callable[[int], bool]) -> int:
     """Send requests until that holds of their number; how many were sent."""
     count = 0
-    async with _watched_for_failures() as failures, endpoint.start() as port:
+    async with (
+        _watched_for_failures() as failures,
+        endpoint.start() as port,
+        _HalfRequests(endpoint, rng, port) as half,
+    ):
         while not until(count):
             sent, whole = hostile(endpoint, rng, port)
             answer = await _exchange(port, sent, SECONDS if whole else 0.2)
@@ -178,6 +183,7 @@ async def attack(endpoint: Endpoint, rng: Random, *, until: Callable[[int], bool
             _check(endpoint, answer, failures, sent)
             count += 1
             if count % 50 == 0:
+                await half.open()
                 alive = await _exchange(port, _request(Sent("GET", endpoint.health), port), SECONDS)
                 if b" 200 " not in alive[:20]:
                     raise ServerFailedError(f"is not well: {alive[:500]!r}", sent)
@@ -263,6 +269,31 @@ async def _exchange(port: int, data: bytes, patience: float) -> bytes:
             async with asyncio.timeout(1.0):
                 await writer.wait_closed()
     return answer
+
+
+class _HalfRequests:
+    """Connections that bring a part of a request and no more, and stay open: more than some servers have room for."""
+
+    def __init__(self, endpoint: Endpoint, rng: Random, port: int) -> None:
+        self._endpoint = endpoint
+        self._rng = rng
+        self._port = port
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> _HalfRequests:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def open(self, count: int = HALF) -> None:
+        await self._stack.aclose()
+        for _ in range(count):
+            request = _request(self._rng.choice(self._endpoint.requests), self._port)
+            _, writer = await asyncio.open_connection(LOOPBACK, self._port)
+            self._stack.callback(writer.close)
+            with suppress(ConnectionError):
+                writer.write(request[: self._rng.randrange(min(len(request), 200))])
 
 
 class _Failures(logging.Handler):

@@ -93,6 +93,14 @@ def _flip(rng: Random, text: bytes, _seeds: Sequence[bytes]) -> bytes:
     return bytes(changed)
 
 
+def _overlong(rng: Random, text: bytes, _seeds: Sequence[bytes]) -> bytes:
+    """A byte as a number of protobuf that takes more bytes than it needs; readers differ in what they make of it."""
+    if not text:
+        return text
+    at = rng.randrange(len(text))
+    return text[:at] + bytes([text[at] | 0x80]) + b"\x80" * rng.randrange(9) + b"\x00" + text[at + 1 :]
+
+
 _STEPS: tuple[Callable[[Random, bytes, Sequence[bytes]], bytes], ...] = (
     _insert,
     _insert,
@@ -103,6 +111,7 @@ _STEPS: tuple[Callable[[Random, bytes, Sequence[bytes]], bytes], ...] = (
     _repeat,
     _splice,
     _flip,
+    _overlong,
 )
 
 

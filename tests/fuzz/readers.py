@@ -21,6 +21,7 @@ from podium.apiserver.kinds import POD as POD_KIND
 from podium.apiserver.presentation.tables.json_path import JsonPath, JsonPathError
 from podium.apiserver.schema.rules import Correlated, rule_tree
 from podium.apiserver.schema.rules.definition_rules import rule_problems
+from podium.apiserver.store.database import DatabaseError
 from podium.apiserver.store.label_selector import parse_label_selector
 from podium.apiserver.store.selection import selection
 from podium.apiserver.writes.patches.decoding import (
@@ -33,7 +34,7 @@ from podium.apiserver.writes.patches.json_patch import json_patch
 from podium.apiserver.writes.patches.merge_patch import merge_patch
 from podium.bench.report import NotARunError, load_run
 from podium.cli.replay import ReplayError, replayed
-from podium.client.errors import AccessError, refusal
+from podium.client.errors import AccessError
 from podium.client.exec_plugin import ExecCredentials
 from podium.client.loading import load_access
 from podium.config import ConfigError, load_config
@@ -72,6 +73,7 @@ from podium.telemetry.matching import NodeIndex
 from podium.telemetry.prometheus import read_vector, result_of
 from podium.telemetry.sample import SourceError
 from podium.up.manifests import WorkloadError, read_workload
+from tests.fuzz import outsiders
 
 POD = json.dumps(
     {
@@ -403,7 +405,9 @@ READERS: dict[str, Reader] = {
     "replays": Reader(replayed, [REPLAY], (ReplayError,)),
     "classes of pods": Reader(_in_a_file(lambda path: read_classes(str(path)), ".json"), [CLASSES], (PolicyError,)),
     "graphs of policies": Reader(
-        lambda data: checked_onnx(data, "f"), [b"\x3a\x07\x0a\x05\x22\x03Add\x72\x06\x0a\x01a\x12\x01b"], (PolicyError,)
+        lambda data: checked_onnx(data, "f"),
+        [b"\x3a\x07\x0a\x05\x22\x03Add\x72\x06\x0a\x01a\x12\x01b", *outsiders.graphs()],
+        (PolicyError,),
     ),
     "policies": Reader(lambda data: decoded(data, "f"), [path_of("readable").read_bytes()], (PolicyError,)),
     "protobuf": Reader(decode_protobuf, [PROTOBUF], (ProtobufError,)),
@@ -417,7 +421,14 @@ READERS: dict[str, Reader] = {
         _answers_of_extenders, [FILTERED, VICTIMS, b'[{"Host":"a","Score":3}]', b'{"Error":"x"}'], ()
     ),
     "requests of kube-scheduler": Reader(_requests_of_kube_scheduler, [ARGS, BINDING, POD], ()),
-    "refusals of the API": Reader(lambda data: refusal(409, data), [b'{"kind":"Status","message":"m","code":409}'], ()),
+    "refusals of the API": Reader(
+        outsiders.status, [b'{"kind":"Status","message":"m","code":409}', *outsiders.STATUSES], ()
+    ),
+    "packed answers of the API": Reader(outsiders.packed_answer, [NODE, b'{"items":[]}'], ()),
+    "answers on the wire": Reader(outsiders.wire_answer, outsiders.WIRE, ()),
+    "databases": Reader(outsiders.database, [outsiders.stored()[0]], (DatabaseError,)),
+    "log lines": Reader(outsiders.log_line, outsiders.MESSAGES, ()),
+    "names on pages": Reader(outsiders.name_on_pages, outsiders.NAMES, ()),
     "shadow logs": Reader(lambda data: list(read_findings(_text(data).splitlines())), [FINDING], ()),
     "rewards": Reader(_rewards, [REWARDS], ()),
     "power models": Reader(_in_a_file(lambda file: read_models({MODEL_FILE: str(file)})), [MODELS], (ValueError,)),

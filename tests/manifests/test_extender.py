@@ -28,6 +28,13 @@ def test_the_files_are_what_the_command_prints(agents: str) -> None:
     assert file.read_text() == podium("extender", "manifest", "--agents", agents).out, f"make {file.name} anew"
 
 
+def test_the_first_line_stays_a_comment_whatever_a_value_holds() -> None:
+    ran = podium("extender", "manifest", "--agents", "safe", "--env", "A=b\nkind: Secret")
+    first, second = ran.out.splitlines()[:2]
+    assert first == "# podium extender manifest --agents safe --env 'A=b\\nkind: Secret'"
+    assert second == "apiVersion: v1"
+
+
 def test_there_are_no_other_files() -> None:
     assert {file.stem for file in DEPLOY.glob("*.yaml")} == {agents.replace(",", "-") for agents in SETS}
 

@@ -157,6 +157,16 @@ def too_large(limit: int) -> StatusError:
     return StatusError(413, "RequestEntityTooLarge", message)
 
 
+def too_much_filled_in(limit: int) -> StatusError:
+    message = f"Request entity too large: the defaults of the definition make the object larger; limit is {limit}"
+    return StatusError(413, "RequestEntityTooLarge", message)
+
+
+def too_many_values(limit: int) -> StatusError:
+    message = f"Request entity too large: server-side apply takes objects of at most {limit} values; use another patch"
+    return StatusError(413, "RequestEntityTooLarge", message)
+
+
 def too_slow(seconds: float) -> StatusError:
     message = f"Timeout: request did not complete within the allotted timeout: its body took longer than {seconds:g} s"
     return StatusError(408, "Timeout", message, {})

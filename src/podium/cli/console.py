@@ -86,9 +86,10 @@ def table(title: str | None = None) -> "Table":
     from rich import box
 
     from podium.cli.printable_table import PrintableTable
+    from podium.kube.printable import printable
 
     return PrintableTable(
-        title=title,
+        title=None if title is None else printable(title),
         title_justify="left",
         title_style="bold",
         box=box.SIMPLE_HEAD,

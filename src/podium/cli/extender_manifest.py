@@ -61,6 +61,7 @@ def manifest(
     from podium.cli.registry import registry_with
     from podium.extender.agents import choose
     from podium.extender.assembly import plugin_config
+    from podium.kube.printable import printable
     from podium.manifests.extender import ExtenderSettings, name_of
     from podium.manifests.extender import manifest as objects_of
 
@@ -85,7 +86,8 @@ def manifest(
     options += [("--namespace", namespace)] if namespace != ExtenderSettings().namespace else []
     options += [("--env", each) for each in env or []]
     words = [shlex.quote(word) for pair in options for word in pair] + (["--whole-nodes"] if whole_nodes else [])
-    print_manifest(objects_of(chosen, registry, settings), image, f"podium extender manifest {' '.join(words)}")
+    command = f"podium extender manifest {printable(' '.join(words))}"  # one line, whatever the values hold
+    print_manifest(objects_of(chosen, registry, settings), image, command)
 
 
 def agent_names(agents: str, request: str) -> list[str]:

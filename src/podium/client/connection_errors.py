@@ -12,6 +12,10 @@ import aiohttp
 from podium.client.errors import TimedOut, Unreachable
 from podium.client.pool import NotSentError
 from podium.client.wire import AnswerTooLargeError, MalformedResponseError
+from podium.kube.printable import printable, shortened
+
+_QUOTED = 200
+"""Characters of what a server's fault is called: the name quotes what it sent."""
 
 _BEFORE_SENDING = (
     NotSentError,
@@ -65,6 +69,9 @@ def _sentence(error: BaseException, host: str) -> str:
             return f"{host} sent too much: {error}"
         case MalformedResponseError():
             return f"{host} sent something else than an answer: {error}"
+        case aiohttp.ClientResponseError() if error.message:
+            what = printable(shortened(error.message.partition("\n")[0], _QUOTED))
+            return f"{host} sent something else than an answer: {what}"
         case aiohttp.ClientPayloadError() | aiohttp.ServerDisconnectedError() | ConnectionResetError():
             return f"{host} closed the connection before the whole answer came"
         case OSError() if error.strerror:

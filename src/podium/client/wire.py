@@ -53,8 +53,9 @@ class WireConnection(asyncio.Protocol):
         self._length: int | None = None
         """Of the body, where the head tells; None for chunks and for a body that ends with the connection."""
         self._chunked = False
-        self._parts: list[bytes] = []
-        self._size = 0
+        self._left = 0
+        """Bytes still to come of a chunk, with the line break behind it."""
+        self._body = bytearray()
 
     def send(self, request: bytes, deadline: float) -> asyncio.Future[WireResponse]:
         """Sends; the answer comes, or TimeoutError, OSError or MalformedError, after which the connection is closed.
@@ -111,7 +112,7 @@ class WireConnection(asyncio.Protocol):
         if waiter is None or waiter.done():
             return
         if self._head is not None and self._length is None and not self._chunked and exc is None:
-            waiter.set_result(self._complete(b"".join(self._parts)))
+            waiter.set_result(self._complete(bytes(self._body)))
         elif isinstance(exc, OSError):
             waiter.set_exception(exc)
         else:
@@ -127,14 +128,14 @@ class WireConnection(asyncio.Protocol):
         if self._chunked:
             return self._read_chunks(self._buffer + data if self._buffer else data)
         length = self._length
-        if len(data) == length and not self._parts:  # the whole answer at once, as nearly always
+        if len(data) == length and not self._body:  # the whole answer at once, as nearly always
             return self._complete(data)
         self._keep(data)
-        if length is None or self._size < length:
+        if length is None or len(self._body) < length:
             return None
-        if self._size > length:
+        if len(self._body) > length:
             raise MalformedResponseError("more came than Content-Length said")
-        return self._complete(b"".join(self._parts))
+        return self._complete(bytes(self._body))
 
     def _read_head(self, data: bytes) -> bytes | None:
         """What follows the head, or None if it is not whole yet. Interim answers (1xx) are passed over."""
@@ -175,8 +176,17 @@ class WireConnection(asyncio.Protocol):
                 raise AnswerTooLargeError(f"the answer is larger than {self._limit} bytes")
 
     def _read_chunks(self, buffer: bytes) -> WireResponse | None:
+        """The answer, once its last chunk is here. A chunk is kept as it comes, however small its pieces are."""
         position = 0
         while True:
+            if self._left:
+                part = buffer[position : position + self._left]
+                self._body += part
+                self._left -= len(part)
+                if self._left:
+                    return None
+                del self._body[-2:]
+                position += len(part)
             line_end = buffer.find(b"\r\n", position)
             if line_end < 0:
                 if len(buffer) - position > MAX_CHUNK_LINE:
@@ -185,13 +195,9 @@ class WireConnection(asyncio.Protocol):
             size = int(buffer[position:line_end].partition(b";")[0], 16)
             if size == 0:
                 return self._end_of_chunks(buffer[line_end:])
-            if size < 0 or self._size + size > self._limit:
+            if size < 0 or len(self._body) + size > self._limit:
                 raise AnswerTooLargeError(f"the answer is larger than {self._limit} bytes")
-            start = line_end + 2
-            if len(buffer) < start + size + 2:
-                break
-            self._keep(buffer[start : start + size])
-            position = start + size + 2
+            position, self._left, self._buffer = line_end + 2, size + 2, b""
         self._buffer = buffer[position:]
         return None
 
@@ -204,22 +210,20 @@ class WireConnection(asyncio.Protocol):
             return None
         if len(trailer) != end + 4:
             raise MalformedResponseError("more came than the answer")
-        return self._complete(b"".join(self._parts))
+        return self._complete(bytes(self._body))
 
     def _keep(self, part: bytes) -> None:
-        self._size += len(part)
-        if self._size > self._limit:
+        if len(self._body) + len(part) > self._limit:
             raise AnswerTooLargeError(f"the answer is larger than {self._limit} bytes")
-        self._parts.append(part)
+        self._body += part
 
     def _complete(self, body: bytes) -> WireResponse:
         assert self._head is not None
         answer = WireResponse(self._status, self._head, body)
         self._head = None
-        if self._size or self._buffer:
+        if self._body or self._buffer:
             self._buffer = b""
-            self._parts = []
-            self._size = 0
+            self._body = bytearray()
         return answer
 
 

@@ -23,10 +23,14 @@ from podium.config.types import (
     PluginSet,
     SchedulerProfile,
 )
+from podium.kube.printable import shortened
+from podium.kube.validation import dns_label_errors, dns_subdomain_errors
 
 REMOVED_PLUGINS = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
 REMOVED_HINT = "NodeVolumeLimits does its work; remove this entry"
 FIT = "NodeResourcesFit"
+SHOWN = 80
+"""Characters of a name in what is wrong with it."""
 # multiPoint and the placement points are missing from kube-scheduler's list, too.
 _POINTS_CHECKED_FOR_REMOVED = [point for point in Point if not point.startswith("placement")]
 
@@ -85,6 +89,13 @@ def leader_election_errors(election: LeaderElection, path: FieldPath) -> Iterato
     for name, text in required:  # a file cannot leave these empty, command line flags can
         if not text:
             yield FieldError.required(path.child(name))
+    # kube-scheduler takes any text for these two, and then asks forever for a lease that no API server can have.
+    for name, text, errors in (
+        ("resourceNamespace", election.resource_namespace, dns_label_errors),
+        ("resourceName", election.resource_name, dns_subdomain_errors),
+    ):
+        for detail in errors(text) if text else ():
+            yield FieldError.invalid(path.child(name), shortened(text, SHOWN), detail)
     if election.resource_lock != "leases":
         detail = 'resourceLock value must be "leases"'
         yield FieldError.invalid(path.child("resourceLock"), election.resource_lock, detail)

@@ -219,6 +219,15 @@ def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
     newer.close()
     with pytest.raises(DatabaseError, match="written by another version"):
         Database(tmp_path / "newer")
+    foreign = sqlite3.connect(tmp_path / "foreign")
+    foreign.execute("CREATE TABLE accounts (name)")
+    foreign.close()
+    with pytest.raises(DatabaseError, match="it holds another program's tables"):
+        Database(tmp_path / "foreign")
+    with sqlite3.connect(tmp_path / "foreign") as foreign:
+        assert foreign.execute("SELECT name FROM sqlite_master").fetchall() == [("accounts",)]
+        assert foreign.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    foreign.close()
 
 
 @pytest.mark.long

@@ -112,3 +112,13 @@ def test_bytes_are_read_as_keys(sent: list[bytes], read: list[str]) -> None:
 def test_escape_alone_is_a_key_once_nothing_follows() -> None:
     reader = KeyReader()
     assert (reader.feed(b"\x1b"), reader.unfinished, reader.finish(), reader.unfinished) == ([], True, ["Esc"], False)
+
+
+def test_a_list_that_becomes_empty_gives_the_selection_to_one_that_is_not() -> None:
+    waiting, _ = after(keys.TAB)
+    only_nodes = rows_of(picture(3), TROUBLE, SortBy.NAME, "worker-1")
+    assert not only_nodes.waiting
+    opening, effect = press(waiting, keys.ENTER, only_nodes, 20, 80)
+    assert (opening.section, opening.selected(only_nodes.nodes), effect) == (Section.NODES, 0, Effect.OPEN)
+    nothing = rows_of(picture(3), TROUBLE, SortBy.NAME, "nowhere to be found")
+    assert press(waiting, keys.ENTER, nothing, 20, 80)[1] is Effect.NOTHING

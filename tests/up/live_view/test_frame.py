@@ -105,7 +105,7 @@ def test_nodes_are_there_while_the_scheduler_is_silent() -> None:
 def test_a_filter_counts_for_every_list() -> None:
     text = "\n".join(drawn(picture(), Size(80, 24), Browsing(needle="WORKER-11")))
     assert '1 node of 12, filter "WORKER-11"' in text
-    assert "waiting: no pods" in text
+    assert "waiting: none of " in text
     assert "messages" not in text
 
 
@@ -118,3 +118,9 @@ def test_a_cordoned_node_says_so() -> None:
     shown = picture()
     shown.engine.nodes[0] = node("worker-0", cordoned=True)
     assert any(re.search(r"worker-0 .* 7 pods cordoned", line) for line in drawn(shown, Size(80, 24)))
+
+
+def test_a_filter_does_not_make_waiting_pods_disappear() -> None:
+    lines = drawn(picture(3), Size(80, 24), Browsing(Section.WAITING, needle="worker-1"))
+    assert any(line.startswith("── waiting: none of ") for line in lines)
+    assert any(line.startswith("▸worker-1") for line in lines)

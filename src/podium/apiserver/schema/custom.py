@@ -180,6 +180,7 @@ def custom_kinds(definition: dict[str, Any]) -> Iterator[CustomKind]:
     """The kinds that a CustomResourceDefinition serves, one per version."""
     spec = definition["spec"]
     names = spec["names"]
+    short_names, categories = tuple(names.get("shortNames", ())), tuple(names.get("categories", ()))
     for version in spec["versions"]:
         if version.get("served"):
             subresources = version.get("subresources") or {}
@@ -191,8 +192,8 @@ def custom_kinds(definition: dict[str, Any]) -> Iterator[CustomKind]:
                 names["plural"],
                 names.get("singular") or names["kind"].lower(),
                 spec["scope"] == "Namespaced",
-                tuple(names.get("shortNames", ())),
-                tuple(names.get("categories", ())),
+                short_names,
+                categories,
                 tuple(parts),
                 _VERBS,
                 custom=True,

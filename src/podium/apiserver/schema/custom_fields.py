@@ -12,10 +12,15 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any, Final
 
+import msgspec
+
+from podium.apiserver.errors import too_much_filled_in
 from podium.apiserver.schema.fields import struct_named
 from podium.apiserver.schema.scrutiny import Pairs, as_written
 from podium.kube.json_object import JsonObject
 
+MOST_FILLED: Final = 4 << 20
+"""Bytes of all defaults of one object."""
 _OBJECT_FIELDS: Final = ("apiVersion", "kind", "metadata")
 _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
@@ -56,13 +61,39 @@ def drop_nulls(value: Any, schema: JsonObject) -> None:
 
 
 def fill_in(value: Any, schema: JsonObject) -> None:
-    """Fill in defaults, in place: those of a part come after the default that made the part."""
+    """Fill in defaults, in place: those of a part come after the default that made the part.
+
+    StatusError where they come to more than MOST_FILLED bytes: each of thousands of entries may get all that a
+    definition can hold.
+    """
+    _fill_in(value, schema, _Filled())
+
+
+class _Filled:
+    """The bytes that were filled in so far."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+        self._sizes: dict[int, int] = {}
+        """Bytes of a default, by the identity of its schema."""
+
+    def add(self, name: str, schema: JsonObject) -> None:
+        size = self._sizes.get(id(schema))
+        if size is None:
+            size = self._sizes[id(schema)] = len(name) + len(msgspec.json.encode(schema["default"]))
+        self._bytes += size
+        if self._bytes > MOST_FILLED:
+            raise too_much_filled_in(MOST_FILLED)
+
+
+def _fill_in(value: Any, schema: JsonObject, filled: _Filled) -> None:
     if isinstance(value, dict):
         for name, inner in (schema.get("properties") or {}).items():
             if "default" in inner and inner["default"] is not None and name not in value:
+                filled.add(name, inner)
                 value[name] = deepcopy(inner["default"])
     for holder, name, inner in described(value, schema):
-        fill_in(holder[name], inner)
+        _fill_in(holder[name], inner, filled)
 
 
 def described(value: Any, schema: JsonObject) -> Iterator[tuple[Any, Any, JsonObject]]:

@@ -149,10 +149,12 @@ def _opened(path: Path) -> sqlite3.Connection:
     try:
         # Held until the connection ends, so that no other process writes what this one would never read.
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            raise DatabaseError(f"{path} is not a database of Podium: it holds another program's tables")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
         if not 0 <= version <= _FORMAT:
             raise DatabaseError(f"{path} was written by another version of Podium: give another file")
         connection.execute("BEGIN EXCLUSIVE")

@@ -54,11 +54,11 @@ def _definition_changed(context: WriteContext, change: ObjectChange) -> None:
 def serve(context: WriteContext, definition: JsonObject) -> None:
     """Make the registry have exactly the definition's kinds for its group and plural. Who fills a store with what was
     stored before calls this first, because objects can be loaded only with their kinds."""
-    wanted = list(custom_kinds(definition))
+    wanted = {kind.version: kind for kind in custom_kinds(definition)}
     for kind in _kinds_of(context, definition):
-        if kind not in wanted:
+        if wanted.get(kind.version) != kind:
             context.kinds.remove(kind)
-    for kind in wanted:
+    for kind in wanted.values():
         if context.kinds.by_path(kind.group, kind.version, kind.plural) != kind:
             context.kinds.add(kind)
 

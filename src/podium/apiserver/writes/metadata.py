@@ -4,6 +4,8 @@ import random
 import re
 from typing import Any, Final
 
+import msgspec
+
 from podium.apiserver.kinds import Kind
 from podium.kube.json_object import JsonObject
 
@@ -63,12 +65,13 @@ def without_repeated_owners(metadata: JsonObject) -> list[str]:
     owners = metadata.get("ownerReferences")
     if not owners or len(owners) < 2:
         return []
-    distinct: list[dict[str, Any]] = []
+    distinct: dict[bytes, dict[str, Any]] = {}
     repeated = []
     for owner in owners:
-        if owner in distinct:
+        written = msgspec.json.encode(owner, order="sorted")
+        if written in distinct:
             repeated.append(owner.get("uid", ""))
         else:
-            distinct.append(owner)
-    metadata["ownerReferences"] = distinct
+            distinct[written] = owner
+    metadata["ownerReferences"] = list(distinct.values())
     return [f"{_REPEATED_OWNERS}{', '.join(repeated)}"] if repeated else []

@@ -28,8 +28,10 @@ def manifest(
 
     Example: podium annotate manifest usage --prometheus http://prometheus.monitoring:9090 | kubectl apply -f -
     """
+    from podium.cli.annotate.usage import source_at
     from podium.manifests.annotate import manifest as objects_of
     from podium.manifests.objects import IMAGE
 
+    source_at(prometheus)
     options = ["--prometheus", prometheus] if kind is AnnotationSet.USAGE else []
     print_manifest(objects_of(kind.value, options, namespace, image or IMAGE), image)

@@ -97,15 +97,21 @@ def _source(address: str, token_file: str, ca_file: str) -> "SourceSettings":
     """Prometheus; the variables PROM_IP and PROM_PORT stand in for its address."""
     import os
 
-    from podium.config.field import FieldPath
-    from podium.measured.settings import SourceSettings, Tls
-
     host = os.environ.get("PROM_IP", "")
     if not address and host:
         address = f"http://{host}:{os.environ.get('PROM_PORT') or 9090}"
     if not address:
         raise InputError("--prometheus is missing: write where Prometheus is, such as http://prometheus:9090")
+    return source_at(address, token_file, ca_file)
+
+
+def source_at(address: str, token_file: str = "", ca_file: str = "") -> "SourceSettings":
+    """Prometheus at that address, which is checked."""
+    from podium.config.field import FieldPath
+    from podium.kube.printable import printable
+    from podium.measured.settings import SourceSettings, Tls
+
     source = SourceSettings(address=address, token_file=token_file, tls=Tls(ca_file=ca_file))
     for error in source.validate(FieldPath()):
-        raise InputError(f"--prometheus {address}: {error.body}")
+        raise InputError(f"--prometheus {printable(address)}: {error.body}")
     return source

@@ -8,7 +8,7 @@ the pod, not on placed pods, so it is kept until a label or a taint changes; cou
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from typing import NamedTuple
 
 import numpy as np
@@ -44,6 +44,7 @@ class Layouts:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._layouts: dict[Hashable, tuple[tuple[int, int, int], Layout]] = {}
+        self._last_keys: tuple[object, tuple[int, int], Mask] | None = None
 
     def counting(self, pod: Pod, rules: Rules, constraint: Constraint) -> Layout:
         """The rows whose pods count for the constraint."""
@@ -63,9 +64,7 @@ class Layouts:
         known = self._layouts.get(name)
         if known is not None and known[0] == version:
             return known[1]
-        counts: Mask = cluster.present.copy()
-        for other in required or ():
-            counts &= cluster.labels.column(other).ids != 0
+        counts = self._with_all(required).copy() if required else cluster.present.copy()
         if affinity is not None:
             counts &= _meets_node_affinity(pod, cluster)
         if honors_taints:
@@ -76,6 +75,17 @@ class Layouts:
             del self._layouts[next(iter(self._layouts))]
         self._layouts[name] = version, layout
         return layout
+
+    def _with_all(self, keys: Collection[str]) -> Mask:
+        """Which rows have all these labels; found once for the constraints of a pod, however many it has."""
+        cluster = self._cluster
+        version = cluster.columns.rows, cluster.labels.version
+        if self._last_keys is None or self._last_keys[0] is not keys or self._last_keys[1] != version:
+            mask: Mask = cluster.present.copy()
+            for key in keys:
+                mask &= cluster.labels.column(key).ids != 0
+            self._last_keys = keys, version, mask
+        return self._last_keys[2]
 
 
 def _lay_out(cluster: Cluster, key: str, counts: Mask) -> Layout:

@@ -45,6 +45,12 @@ class Browsing(NamedTuple):
         found = next((place for place, row in enumerate(rows) if name_of(row) == self.name), self.place)
         return max(0, min(found, len(rows) - 1))
 
+    def settled(self, rows: Rows) -> Browsing:
+        """Where the list that was looked at has no rows: at the first one that has some."""
+        if rows.of(self.section):
+            return self
+        return next((self._replace(section=each, place=0, name="") for each in Section if rows.of(each)), self)
+
 
 def press(browsing: Browsing, key: str, rows: Rows, body: int, width: int) -> tuple[Browsing, Effect]:
     """`body` is how many lines of a page the terminal shows."""
@@ -54,6 +60,7 @@ def press(browsing: Browsing, key: str, rows: Rows, body: int, width: int) -> tu
         return _type(browsing, key), Effect.NOTHING
     if browsing.page is not None:
         return _on_page(browsing, key, len(browsing.page.lines(width)), body), Effect.NOTHING
+    browsing = browsing.settled(rows)
     match key:
         case "q" | keys.END_OF_INPUT:
             return browsing, Effect.END

@@ -67,6 +67,7 @@ def _page(page: Page, top: int, size: Size) -> list[Text]:
 
 
 def _view(picture: Picture, rows: Rows, browsing: Browsing, size: Size) -> list[Text]:
+    browsing = browsing.settled(rows)
     head = _head(picture, size)
     between = [gang_line(picture.engine.gangs)] if picture.engine.gangs else []
     between += [quota_line(picture.quotas)] if picture.quotas else []
@@ -149,6 +150,8 @@ def _heading(section: Section, picture: Picture, rows: Rows, browsing: Browsing)
             order = "" if browsing.sort is SortBy.NAME else f", by {browsing.sort.value}"
             return f"{counted(len(rows.nodes), 'node')}{filtered}{order}"
         case Section.WAITING:
+            if not rows.waiting and picture.waiting:
+                return f"waiting: none of {counted(len(picture.waiting), 'pod')}"
             backing_off = 0 if browsing.needle else picture.engine.queue.backoff
             return waiting_line(Counter(each.verdict for each in rows.waiting), backing_off)
         case Section.MESSAGES:

@@ -7,6 +7,7 @@ that the schema leaves open is taken as it comes: maps are merged key by key, li
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from typing import Any, Final, NamedTuple
 
 from podium.apiserver.writes.patches.field_sets import Path, Paths, field_step, key_step, value_step
@@ -87,6 +88,17 @@ def _key_default(kind: MergeType, key: str) -> Any:
     return None if field is None else field.default
 
 
+def is_larger(value: Any, most: int) -> bool:
+    """Whether there are more values than that in it, however deep."""
+    left, count = [value], 0
+    while left and count <= most:
+        found = left.pop()
+        inner = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
+        count += len(inner)
+        left += inner
+    return count > most
+
+
 def associative(value: Any, kind: MergeType | None) -> bool:
     return isinstance(value, list) and kind is not None and kind.form == "list" and not kind.atomic
 
@@ -112,9 +124,10 @@ def _fields(value: Any, kind: MergeType | None, path: Path, found: set[Path]) ->
     elif associative(value, kind):
         assert kind is not None
         steps = [list_step(kind, item) for item in value]
+        times = Counter(steps)
         for step, item in zip(steps, value, strict=True):
             found.add((*path, step))
-            if steps.count(step) == 1:
+            if times[step] == 1:
                 _fields(item, kind.element, (*path, step), found)
     elif value is not None or kind is None or kind.form not in ("struct", "map", "list"):
         found.add(path)
@@ -200,7 +213,7 @@ def _merge_lists(old: list[Any], new: list[Any], kind: MergeType) -> list[Any]:
     old_steps, new_steps = [list_step(kind, item) for item in old], [list_step(kind, item) for item in new]
     old_items = {step: items[0] if len(items) == 1 else ABSENT for step, items in _by_step(old, kind).items()}
     new_items = dict(zip(new_steps, new, strict=True))
-    shared = [step for step in new_steps if step in old_items]
+    shared = deque(step for step in new_steps if step in old_items)
     merged: list[Any] = []
     done: set[str] = set()
     at_old = at_new = 0
@@ -224,7 +237,7 @@ def _merge_lists(old: list[Any], new: list[Any], kind: MergeType) -> list[Any]:
             merged.append(merge(old_items.get(step, ABSENT), new_items[step], kind.element))
             at_new += 1
             if shared and shared[0] == step:
-                shared.pop(0)
+                shared.popleft()
     return [item for item in merged if item is not ABSENT]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Final
 
 from podium.apiserver.errors import (
@@ -172,19 +173,19 @@ def _toleration_value(field: str, operator: str, value: str) -> Causes:
 
 
 def spread_constraints(path: str, given: list[dict[str, Any]]) -> Causes:
+    actions = [(each.get("topologyKey", ""), each.get("whenUnsatisfiable", "")) for each in given]
+    to_come = Counter(actions)
     for at, constraint in enumerate(given):
         field = f"{path}[{at}]"
-        action, key = constraint.get("whenUnsatisfiable", ""), constraint.get("topologyKey", "")
+        key, action = actions[at]
+        to_come[actions[at]] -= 1
         if constraint.get("maxSkew", 0) <= 0:
             yield invalid_value(f"{field}.maxSkew", constraint.get("maxSkew", 0), NOT_POSITIVE)
         if not key:
             yield required(f"{field}.topologyKey", "can not be empty")
         if action not in ("DoNotSchedule", "ScheduleAnyway"):
             yield not_supported(f"{field}.whenUnsatisfiable", action, ("DoNotSchedule", "ScheduleAnyway"))
-        if any(
-            (other.get("topologyKey", ""), other.get("whenUnsatisfiable", "")) == (key, action)
-            for other in given[at + 1 :]
-        ):
+        if to_come[actions[at]]:
             yield duplicate(f"{field}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}")
         yield from _min_domains(f"{field}.minDomains", constraint.get("minDomains"), action)
         for policy in ("nodeAffinityPolicy", "nodeTaintsPolicy"):

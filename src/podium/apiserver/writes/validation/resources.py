@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from podium.apiserver.errors import duplicate, field_forbidden, invalid_value, required
 from podium.apiserver.writes.validation.wording import NEGATIVE, Causes, Obj, dns_label, each, not_found
+from podium.kube.printable import shortened
 from podium.kube.quantity import canonical, parse
 from podium.kube.validation import qualified_name_errors
 
@@ -26,6 +27,8 @@ INTEGER_RESOURCES: Final = frozenset(
         *("persistentvolumeclaims", "services.nodeports", "services.loadbalancers"),
     }
 )
+_SHOWN_NAMES: Final = 1000
+"""Characters of the names that a refusal lists."""
 _NANO: Final = 10**9
 
 
@@ -117,6 +120,9 @@ def _huge_pages(field: str, name: str, quantity: Any) -> Causes:
 
 def _claims(path: str, claims: list[dict[str, Any]], known: Collection[str]) -> Causes:
     seen: set[str] = set()
+    in_part: set[str] = set()
+    """Claims of which only a request is used."""
+    shown = shortened(", ".join(sorted(known)), _SHOWN_NAMES)
     for at, claim in enumerate(claims):
         field, name, request = f"{path}[{at}]", claim.get("name", ""), claim.get("request", "")
         if not name:
@@ -130,10 +136,12 @@ def _claims(path: str, claims: list[dict[str, Any]], known: Collection[str]) -> 
             key = f"{name}/{request}" if request else name
             if key in seen:
                 yield duplicate(field, key)
-            elif not request and any(other.startswith(f"{name}/") for other in seen):
+            elif not request and name in in_part:
                 yield duplicate(field, name)
             seen.add(key)
+            if request:
+                in_part.add(name)
         if name not in known:
             detail = "must be one of the names in pod.spec.resourceClaims"
-            detail += ": " + ", ".join(sorted(known)) if known else " which is empty"
+            detail += ": " + shown if known else " which is empty"
             yield not_found(field, name, detail)
