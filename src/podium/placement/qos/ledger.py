@@ -318,23 +318,25 @@ class QosLedger:
         return lost > acceptable_overhead(pod.promise.slo, limit) * on_nodes
 
     def exchange(self, uid: str, now: float) -> float:
-        """Seconds that another must have a pod's place for, so that both starts, its own and the pod's when it comes
-        back, take no larger share of them than is acceptable."""
+        """Seconds that another should have a pod's place for. A short exchange loses more to its two starts, the other's
+        and the pod's when it comes back; before a long one the pod holds slack that others lack. Both are least in sum
+        where its length is √(2 · starts · time it may be without a place)."""
         account, pod = self._known(uid)
         limit = self._limit if pod.promise.overhead is None else pod.promise.overhead
-        acceptable = acceptable_overhead(pod.promise.slo, limit)
-        starts = 2 * start_overhead(account.sums(pod, now), compat=self._compat)
-        return starts / acceptable if acceptable > 0 else math.inf
+        if acceptable_overhead(pod.promise.slo, limit) <= 0:
+            return math.inf
+        sums = account.sums(pod, now)
+        age = sums.total / (1 if account.approach == INDEPENDENT else account.replicas)
+        starts = 2 * start_overhead(sums, compat=self._compat)
+        import os
+        return float(os.environ.get('K','1'))*math.sqrt(2 * starts * (1 - pod.promise.slo) * age)
 
     def lead(self, uid: str, now: float) -> float:
         """How far ahead of another of its importance a pod must be to be exchanged for it: by so much that they do not
-        change places again before the exchange was worth its starts, and by no less than the share of its time that it
-        accepts to lose. The lead shrinks by 1 / SLO in a second, and is turned round before they change again."""
-        account, pod = self._known(uid)
-        slots = 1 if account.approach == INDEPENDENT else account.replicas
-        limit = self._limit if pod.promise.overhead is None else pod.promise.overhead
-        share = min(limit, WORTH) * account.sums(pod, now).total / slots
-        return max(self.exchange(uid, now) / (2 * pod.promise.slo) if pod.promise.slo > 0 else 0.0, share)
+        change places again before the exchange was worth its starts. The lead shrinks by 1 / SLO in a second, and is
+        turned round before they change again."""
+        slo = self._known(uid)[1].promise.slo
+        return self.exchange(uid, now) / (2 * slo) if slo > 0 else 0.0
 
     def makespan(self, now: float) -> float:
         """Seconds from the first pod's creation to the last one's end, or to now where pods are left."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.placement.qos.account import ControllerAccount, Incarnation, TimeUse
-from podium.placement.qos.formulas import INDEPENDENT
+from podium.placement.qos.formulas import AGGREGATE, INDEPENDENT
 from podium.placement.qos.ledger import QosLedger
 from podium.plugins.qos_aware.victims import EvictionLimits
 
@@ -53,6 +53,8 @@ class RunningLines(NamedTuple):
     """1 where a more important pod may not evict it either."""
     prey: Numbers
     """1 where it is worth nothing to its controller."""
+    task: Numbers
+    """1 where its work is lost with it."""
 
 
 class NextChances:
@@ -139,8 +141,11 @@ class NextChances:
             running = [*running[begin:], *running[:begin]][:MOST_LOOKED_AT]
         number_of: dict[str, int] = {}
         controllers = [number_of.setdefault(account.key, len(number_of)) for account, _ in running]
-        rows = [(*_line(ledger, each, limits, now), float(not account.contributing())) for account, each in running]
-        columns = np.array(rows, dtype=np.float64).reshape(-1, 9).T
+        rows = [
+            (*_line(ledger, each, limits, now), float(not account.contributing()), float(account.approach == AGGREGATE))
+            for account, each in running
+        ]
+        columns = np.array(rows, dtype=np.float64).reshape(-1, 10).T
         uids = [each.uid for _, each in running]
         return RunningLines(now, rest, uids, np.array(controllers, dtype=np.int64), number_of, *columns)
 
@@ -169,6 +174,8 @@ def _waits(lines: RunningLines, importance: float, metric: float, falls: float) 
         by_slack = np.maximum(np.where(equal, np.minimum(slack, ahead), slack), lines.cheap)
         by_importance = np.where(lines.spared > 0, math.inf, 0.0)
         by_rules = np.where(importance > lines.slo, by_importance, by_slack)
+        if metric >= 0:
+            by_rules = np.where(lines.task > 0, np.maximum(by_rules, metric / -falls if falls < 0 else math.inf), by_rules)
         found: Numbers = np.maximum(lines.ready, np.where((lines.slo <= 0) | (lines.prey > 0), 0.0, by_rules))
     found[np.isnan(found)] = math.inf
     return found

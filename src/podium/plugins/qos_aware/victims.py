@@ -105,6 +105,9 @@ class UrgentPod:
             return long_enough and overhead <= acceptable
         if importance <= 0:
             return True
+        import os
+        if self.metric >= 0 and ledger.find(uid)[0].approach == "aggregate" and os.environ.get("LAST")!="0":
+            return False
         if self.importance > importance:
             return not ledger.lost_too_much(uid, self._now)
         overhead, acceptable = ledger.overhead(uid, self._now)
@@ -177,7 +180,10 @@ def choose_node(candidates: Sequence[tuple[str, Sequence[VictimCost]]], margin: 
 
 
 def _slack(victim: VictimCost, margin: float) -> float:
-    if not victim.contributing or victim.metric != victim.metric:
+    if not victim.contributing:
+        import os
+        return 0.0 if os.environ.get("NC")=="0" else 1e9
+    if victim.metric != victim.metric:
         return 0.0
     return victim.metric - margin
 
