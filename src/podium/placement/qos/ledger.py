@@ -326,10 +326,24 @@ class QosLedger:
         if acceptable_overhead(pod.promise.slo, limit) <= 0:
             return math.inf
         sums = account.sums(pod, now)
-        age = sums.total / (1 if account.approach == INDEPENDENT else account.replicas)
+        age = self._age(account, pod, now)
         starts = 2 * start_overhead(sums, compat=self._compat)
         import os
         return float(os.environ.get('K','1'))*math.sqrt(2 * starts * (1 - pod.promise.slo) * age)
+
+    def reach(self, uid: str, metric: float, now: float) -> float:
+        """The debt up to which a controller may be left behind so that others reach their SLO; 0 where no debt can be
+        made good."""
+        known = self.pods.get(uid)
+        if known is None or known[0].approach != AGGREGATE or self._compat or not -math.inf < metric < 0:
+            return 0.0
+        import os
+        return float(os.environ.get("W","0.1")) * self._age(*known, now)
+
+    def _age(self, account: ControllerAccount, pod: Incarnation, now: float) -> float:
+        """For how long a replica has been there, in the mean."""
+        slots = 1 if account.approach == INDEPENDENT else max(1, account.replicas)
+        return account.sums(pod, now).total / slots
 
     def lead(self, uid: str, now: float) -> float:
         """How far ahead of another of its importance a pod must be to be exchanged for it: by so much that they do not

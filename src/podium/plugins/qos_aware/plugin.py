@@ -115,7 +115,7 @@ class QosAware(Plugin):
     def less(self, a: QueuedPod, b: QueuedPod) -> bool:
         return self.sort_key(a) < self.sort_key(b)
 
-    def sort_key(self, queued: QueuedPod) -> tuple[int, float, float, float, str, str]:
+    def sort_key(self, queued: QueuedPod) -> tuple[int, float, int, float, float, str, str]:
         """Taken at whole seconds, so that keys taken one after the other compare. A metric that falls by a second in a
         second, as that of a pod which only waits does, is written as when it will be 0: that does not move. Of pods
         that cannot be violated, the one whose controller got least goes first."""
@@ -125,18 +125,14 @@ class QosAware(Plugin):
         if known is None:
             created = self.ledger.alone_since(uid)
             if created is not None:  # always urgent, and the key does not move
-                return 0, -DEFAULT_SLO, created - START_OVERHEAD, 0.0, timestamp, queued.key
+                return 0, -DEFAULT_SLO, 0, created - START_OVERHEAD, 0.0, timestamp, queued.key
         second = float(self.handle.clock.now() // 1)
-        if known is not None:
-            metric = self.ledger.metric_of(*known, second)
-            if metric < self._limits.margin:  # the usual case, without the detour
-                return 0, -known[1].promise.slo, metric + second, 0.0, timestamp, queued.key
         return *self._order(uid, second), timestamp, queued.key
 
-    def _order(self, uid: str, second: float) -> tuple[int, float, float, float]:
-        urgent, importance, metric = self._precedence.key(uid, second)
+    def _order(self, uid: str, second: float) -> tuple[int, float, int, float, float]:
+        urgent, importance, group, metric = self._precedence.key(uid, second)
         served = self.ledger.served(uid, second) if metric == math.inf else 0.0
-        return urgent, importance, metric + second, served
+        return urgent, importance, group, metric + (-second if group == 2 else second), served
 
     def key_moves(self, queued: QueuedPod) -> bool:
         """All keys do but those of pods that stand for themselves and wait for the first time."""

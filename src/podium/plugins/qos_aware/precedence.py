@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from podium.placement.qos.ledger import QosLedger
 
-PrecedenceKey = tuple[int, float, float]
+PrecedenceKey = tuple[int, float, int, float]
 
 
 class Precedence:
@@ -23,16 +23,21 @@ class Precedence:
 
     def key(self, uid: str, now: float) -> PrecedenceKey:
         """The smaller key goes first."""
-        return precedence_key(self._ledger.metric(uid, now), self._ledger.importance(uid), self._margin)
+        metric = self._ledger.metric(uid, now)
+        return precedence_key(metric, self._ledger.importance(uid), self._margin, self._ledger.reach(uid, metric, now))
 
     def before(self, uid: str, other: str, now: float) -> bool:
         return self.key(uid, now) < self.key(other, now)
 
 
-def precedence_key(metric: float, importance: float, margin: float) -> PrecedenceKey:
+def precedence_key(metric: float, importance: float, margin: float, reach: float = 0.0) -> PrecedenceKey:
     """
     >>> pods = {"A": (-2.4, 1.0), "B": (-100, 0.9), "C": (-500, 0.5), "D": (29.9, 0.5), "E": (40, 0.9), "F": (35, 0.5)}
     >>> "".join(sorted(pods, key=lambda name: precedence_key(*pods[name], 30.0)))
     'ABCDFE'
     """
-    return (0, -importance, metric) if metric < margin else (1, 0.0, metric)
+    if metric >= margin:
+        return 1, 0.0, 0, metric
+    if metric < -reach:
+        return 0, -importance, 0, metric
+    return (0, -importance, 1, metric) if metric >= 0 else (0, -importance, 2, -metric)

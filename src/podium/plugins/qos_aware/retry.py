@@ -111,7 +111,7 @@ class NextChances:
         waits = NO_WAITS
         if urgent < math.inf:
             lines = self._refreshed(now)
-            waits = _waits(lines, slo, metric, falls) - (now - lines.at)
+            waits = _waits(lines, slo, metric, falls, self._limits.margin, self._ledger.reach(pod.uid, metric, now)) - (now - lines.at)
             own = lines.number_of.get(account.key)
             if shared and own is not None:
                 waits[lines.controllers == own] = math.inf
@@ -165,12 +165,15 @@ def _line(ledger: QosLedger, pod: Incarnation, limits: EvictionLimits, now: floa
     return pod.promise.slo, metric, rise, gap, ready, cheap, slack, float(ledger.lost_too_much(uid, now))
 
 
-def _waits(lines: RunningLines, importance: float, metric: float, falls: float) -> Numbers:
+def _waits(lines: RunningLines, importance: float, metric: float, falls: float, margin: float, reach: float) -> Numbers:
     """float64[running pods]: seconds until each may be evicted."""
     with np.errstate(divide="ignore", invalid="ignore"):
         slack = _until(lines.metric, lines.rise, lines.slack)
         ahead = _until(lines.metric - metric, lines.rise - falls, lines.gap)
         equal = lines.slo == importance
+        if metric >= -reach:
+            behind = (metric + reach) / -falls if falls < 0 else math.inf
+            ahead = np.maximum(ahead, np.minimum(behind, _until(lines.metric, lines.rise, margin)))
         by_slack = np.maximum(np.where(equal, np.minimum(slack, ahead), slack), lines.cheap)
         by_importance = np.where(lines.spared > 0, math.inf, 0.0)
         by_rules = np.where(importance > lines.slo, by_importance, by_slack)

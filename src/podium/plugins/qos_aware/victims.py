@@ -51,7 +51,7 @@ class UrgentPod:
         uid = pod.metadata.uid or pod.key
         self.metric = ledger.metric(uid, now)
         self.importance = ledger.importance(uid)
-        self._key = precedence_key(self.metric, self.importance, limits.margin)
+        self._key = precedence_key(self.metric, self.importance, limits.margin, ledger.reach(uid, self.metric, now))
         known = ledger.find(uid)
         self._controller = "" if known is None else known[0].key
         self._independent = known is not None and known[0].approach == INDEPENDENT
@@ -67,7 +67,10 @@ class UrgentPod:
         return self._ledger.importance(pod.metadata.uid)
 
     def key_of(self, pod: Pod) -> PrecedenceKey:
-        return precedence_key(self.metric_of(pod.metadata.uid), self.importance_of(pod), self._limits.margin)
+        uid = pod.metadata.uid
+        metric = self.metric_of(uid)
+        reach = self._ledger.reach(uid, metric, self._now)
+        return precedence_key(metric, self.importance_of(pod), self._limits.margin, reach)
 
     def contributing(self, pod: Pod) -> bool:
         known = self._ledger.find(pod.metadata.uid)
