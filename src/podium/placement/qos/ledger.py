@@ -38,8 +38,8 @@ EXEMPT: Final = "kube-system"
 IDLE: Final = 3600.0
 """Seconds after which a controller without pods is forgotten."""
 MOST_REPORTS: Final = 1000
-WORTH: Final = 0.05
-"""The largest share of their time by which pods of equal importance may differ, whatever overhead is acceptable."""
+BEHIND: Final = 0.05
+"""The largest share of its time by which a Job may lag so that others of its class keep their SLO."""
 
 
 class QosLedger:
@@ -306,6 +306,10 @@ class QosLedger:
         assert known is not None, "asked about measured pods only"
         return known
 
+    def loses_work(self, uid: str) -> bool:
+        """Whether what a pod has done is lost if it is evicted."""
+        return self._known(uid)[0].approach == AGGREGATE
+
     def lost_too_much(self, uid: str, now: float) -> bool:
         """Whether evicting a pod would leave its controller, which has lost work before, with more lost work than is
         acceptable."""
@@ -318,32 +322,17 @@ class QosLedger:
         return lost > acceptable_overhead(pod.promise.slo, limit) * on_nodes
 
     def exchange(self, uid: str, now: float) -> float:
-        """Seconds that another should have a pod's place for. A short exchange loses more to its two starts, the other's
-        and the pod's when it comes back; before a long one the pod holds slack that others lack. Both are least in sum
-        where its length is √(2 · starts · time it may be without a place)."""
+        """Seconds that another should have a pod's place for. Short exchanges lose time to starts; before a long one
+        the pod holds slack that others lack. With `spare`, the time that its SLO lets the pod be without a place,
+        exchanges of length x lose `start · spare / x` to starts and hold back x: the sum is least at
+        √(start · spare)."""
         account, pod = self._known(uid)
-        limit = self._limit if pod.promise.overhead is None else pod.promise.overhead
-        if acceptable_overhead(pod.promise.slo, limit) <= 0:
+        slo, limit = pod.promise.slo, self._limit if pod.promise.overhead is None else pod.promise.overhead
+        if acceptable_overhead(slo, limit) <= 0:
             return math.inf
         sums = account.sums(pod, now)
-        age = self._age(account, pod, now)
-        starts = 2 * start_overhead(sums, compat=self._compat)
-        import os
-        return float(os.environ.get('K','1'))*math.sqrt(2 * starts * (1 - pod.promise.slo) * age)
-
-    def reach(self, uid: str, metric: float, now: float) -> float:
-        """The debt up to which a controller may be left behind so that others reach their SLO; 0 where no debt can be
-        made good."""
-        known = self.pods.get(uid)
-        if known is None or known[0].approach != AGGREGATE or self._compat or not -math.inf < metric < 0:
-            return 0.0
-        import os
-        return float(os.environ.get("W","0.1")) * self._age(*known, now)
-
-    def _age(self, account: ControllerAccount, pod: Incarnation, now: float) -> float:
-        """For how long a replica has been there, in the mean."""
-        slots = 1 if account.approach == INDEPENDENT else max(1, account.replicas)
-        return account.sums(pod, now).total / slots
+        start = start_overhead(sums, compat=self._compat)
+        return math.sqrt(start * (1 - slo) * sums.total / account.measured_together)
 
     def lead(self, uid: str, now: float) -> float:
         """How far ahead of another of its importance a pod must be to be exchanged for it: by so much that they do not
@@ -351,6 +340,14 @@ class QosLedger:
         turned round before they change again."""
         slo = self._known(uid)[1].promise.slo
         return self.exchange(uid, now) / (2 * slo) if slo > 0 else 0.0
+
+    def reach(self, uid: str, metric: float, now: float) -> float:
+        """The debt up to which a Job waits while tasks of others of its class are kept at their SLO, in seconds."""
+        known = self.pods.get(uid)
+        if self._compat or known is None or known[0].approach != AGGREGATE or not metric < 0:
+            return 0.0
+        account, pod = known
+        return BEHIND * account.sums(pod, now).total / account.measured_together
 
     def makespan(self, now: float) -> float:
         """Seconds from the first pod's creation to the last one's end, or to now where pods are left."""
