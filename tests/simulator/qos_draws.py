@@ -267,16 +267,13 @@ class Verdict(NamedTuple):
     def above_least(self, figures: dict[str, Any]) -> float:
         return max(0.0, float(figures["mean_deficit"]) - self.least)
 
-    @property
     def deficit_holds(self) -> bool:
         """At least five times lower than by priority."""
         return self.above_least(self.promises) <= max(self.above_least(self.default) / 5, NOISE)
 
-    @property
     def met_holds(self) -> bool:
         return bool(self.promises["slo_met"] >= self.default["slo_met"])
 
-    @property
     def gini_holds(self) -> bool:
         return bool(self.promises["gini"] <= self.default["gini"] + 0.01)
 
@@ -320,14 +317,13 @@ def tell(name: str, verdicts: Sequence[Verdict]) -> None:
     """Print the means."""
     if not verdicts:
         return
-    cells = [fmean(each.above_least(each[which]) for each in verdicts) for which in (0, 1)]
-    texts = [f"{cell:.5f}" for cell in cells]
+    sides = [[each.default for each in verdicts], [each.promises for each in verdicts]]
+    texts = [f"{fmean(map(Verdict.above_least, verdicts, side)):.5f}" for side in sides]
     for column, form in (("slo_met", ".3f"), ("gini", ".4f"), ("preemptions", ".0f")):
-        texts += [format(fmean(each[which][column] for each in verdicts), form) for which in (0, 1)]
+        texts += [format(fmean(figures[column] for figures in side), form) for side in sides]
     texts.append(f"{100 * fmean(each.promises['preemption_overhead'] for each in verdicts):.2f}")
-    texts += [
-        str(sum(found)) for found in zip(*((v.deficit_holds, v.met_holds, v.gini_holds) for v in verdicts), strict=True)
-    ]
+    for held in (Verdict.deficit_holds, Verdict.met_holds, Verdict.gini_holds):
+        texts.append(str(sum(map(held, verdicts))))
     print(LINE.format(name, len(verdicts), *texts), flush=True)
 
 
