@@ -6,9 +6,11 @@ import math
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from podium.kube import Pod
 from podium.placement.qos.ledger import QosLedger
+from podium.plugins.qos_aware.precedence import Precedence
 from podium.plugins.qos_aware.victims import EvictionLimits, UrgentPod, VictimCost, choose_node
 from tests.builders import make_pod
 from tests.placement.qos.test_ledger import T, bound, pod
@@ -36,8 +38,8 @@ def alone(name: str, created: float, slo: str, **more: str) -> Pod:
         ("R4: more important, whatever has run", 29, "0.5", "0.9", 1.0, True, False),
         ("R4: more important, exactly at the minimum", 30, "0.5", "0.9", 1.0, True, True),
         ("R5: equal, preemption cost nothing, far ahead", 200, "0.9", "0.9", 0.05, True, True),
-        ("R3: slack, and an exchange is worth both starts", 100, "0.5", "0.4", 0.05, True, True),
-        ("R3: slack, but too little for two starts", 70, "0.5", "0.4", 0.05, True, False),
+        ("R3: slack for an exchange of the minimum running time", 70, "0.5", "0.4", 0.05, True, True),
+        ("R3: slack, but too little for an exchange", 60, "0.5", "0.4", 0.05, True, False),
         ("no rule: less important, and no slack", 60, "0.9", "0.5", 1.0, False, False),
     ],
     ids=lambda value: value if isinstance(value, str) and " " in value else "",
@@ -83,6 +85,55 @@ def test_lost_work_is_bounded_for_a_more_important_pod_too() -> None:
     for each in (other, pending):
         generous.observe(None, each, T + 990)
     assert may_evict(generous)
+
+
+def test_work_is_lost_only_for_a_pod_without_slack() -> None:
+    tasks: dict[str, Any] = {"controller": "job", "qosMeasuring": "aggregate", "slo": "0.5"}
+    task, service = bound(pod("task", 0, **tasks), 0), bound(alone("service", 0, "0.5"), 0)
+    ledger = QosLedger()
+    for each in (task, service, bound(alone("p", 0, "0.9"), 0)):
+        ledger.observe(None, each, NOW)
+    ledger.observe(bound(alone("p", 0, "0.9"), 0), None, NOW)
+    pending = alone("p", 1000, "0.9")
+    ledger.observe(None, pending, NOW)
+
+    def may_evict(victim: Pod, now: float) -> bool:
+        return UrgentPod(ledger, EvictionLimits(MARGIN, MINIMUM, False), pending, now).may_evict(victim)
+
+    slack = ledger.metric(pending.metadata.uid, NOW)
+    assert slack > MARGIN
+    assert may_evict(service, NOW + slack - 1), "it is urgent"
+    assert not may_evict(task, NOW + slack - 1)
+    assert may_evict(task, NOW + slack + 1)
+
+
+def test_a_job_a_little_behind_waits_while_others_keep_their_slo() -> None:
+    ledger = QosLedger()
+
+    def job(name: str, ran: float) -> str:
+        """A Job of one task at a time that has been there for 1000 s; its uid."""
+        more: dict[str, Any] = {"controller": name, "qosMeasuring": "aggregate", "slo": "0.5"}
+        done = bound(pod(f"{name}-done", 0, **more), 0)
+        ledger.observe(None, done, T)
+        ledger.observe(done, replace(done, status=replace(done.status, phase="Succeeded")), T + ran)
+        waits = pod(name, ran, **more)
+        ledger.observe(None, waits, T + ran)
+        return waits.metadata.uid
+
+    near, far, kept, lost = job("near", 495), job("far", 480), job("kept", 510), job("lost", 440)
+    order = Precedence(ledger, MARGIN)
+    assert sorted((near, far, kept, lost), key=lambda uid: order.key(uid, NOW)) == [lost, kept, near, far]
+
+
+def test_pods_that_are_worth_nothing_to_their_controller_are_the_best_victims() -> None:
+    ledger = QosLedger()
+    both: dict[str, Any] = {"controller": "both", "qosMeasuring": "concurrent", "slo": "0.9"}
+    useless, slack = bound(pod("v", 0, **both), 0), bound(alone("s", 0, "0.5"), 0)
+    pending = alone("p", 900, "0.5")
+    for each in (useless, pod("w", 0, **both), slack, pending):
+        ledger.observe(None, each, NOW)
+    ask = UrgentPod(ledger, EvictionLimits(MARGIN, MINIMUM, False), pending, NOW)
+    assert choose_node([("a", [ask.cost_of(slack)]), ("b", [ask.cost_of(useless)])], MARGIN) == "b"
 
 
 def test_a_pod_with_slack_evicts_no_other_and_kube_system_is_never_evicted() -> None:

@@ -122,6 +122,11 @@ class ControllerAccount:
     def replicas(self) -> int:
         return max(1, len(self.slots) if self.wanted is None else self.wanted)
 
+    @property
+    def measured_together(self) -> int:
+        """How many replicas share their sums."""
+        return 1 if self.approach == INDEPENDENT else self.replicas
+
     def contributing(self) -> bool:
         """Whether taking a pod away costs the controller anything: replicas that must run together are worth nothing
         while one is missing."""

@@ -38,8 +38,8 @@ EXEMPT: Final = "kube-system"
 IDLE: Final = 3600.0
 """Seconds after which a controller without pods is forgotten."""
 MOST_REPORTS: Final = 1000
-WORTH: Final = 0.05
-"""The largest share of their time by which pods of equal importance may differ, whatever overhead is acceptable."""
+BEHIND: Final = 0.05
+"""The largest share of its time by which a Job may lag so that others of its class keep their SLO."""
 
 
 class QosLedger:
@@ -302,6 +302,10 @@ class QosLedger:
         assert known is not None, "asked about measured pods only"
         return known
 
+    def loses_work(self, uid: str) -> bool:
+        """Whether what a pod has done is lost if it is evicted."""
+        return self._known(uid)[0].approach == AGGREGATE
+
     def lost_too_much(self, uid: str, now: float) -> bool:
         """Whether evicting a pod would leave its controller, which has lost work before, with more lost work than is
         acceptable."""
@@ -314,23 +318,32 @@ class QosLedger:
         return lost > acceptable_overhead(pod.promise.slo, limit) * on_nodes
 
     def exchange(self, uid: str, now: float) -> float:
-        """Seconds that another must have a pod's place for, so that both starts, its own and the pod's when it comes
-        back, take no larger share of them than is acceptable."""
+        """Seconds that another should have a pod's place for. Short exchanges lose time to starts; before a long one
+        the pod holds slack that others lack. With `spare`, the time that its SLO lets the pod be without a place,
+        exchanges of length x lose `start · spare / x` to starts and hold back x: the sum is least at
+        √(start · spare)."""
         account, pod = self._known(uid)
-        limit = self._limit if pod.promise.overhead is None else pod.promise.overhead
-        acceptable = acceptable_overhead(pod.promise.slo, limit)
-        starts = 2 * start_overhead(account.sums(pod, now), compat=self._compat)
-        return starts / acceptable if acceptable > 0 else math.inf
+        slo, limit = pod.promise.slo, self._limit if pod.promise.overhead is None else pod.promise.overhead
+        if acceptable_overhead(slo, limit) <= 0:
+            return math.inf
+        sums = account.sums(pod, now)
+        start = start_overhead(sums, compat=self._compat)
+        return math.sqrt(start * (1 - slo) * sums.total / account.measured_together)
 
     def lead(self, uid: str, now: float) -> float:
         """How far ahead of another of its importance a pod must be to be exchanged for it: by so much that they do not
-        change places again before the exchange was worth its starts, and by no less than the share of its time that it
-        accepts to lose. The lead shrinks by 1 / SLO in a second, and is turned round before they change again."""
-        account, pod = self._known(uid)
-        slots = 1 if account.approach == INDEPENDENT else account.replicas
-        limit = self._limit if pod.promise.overhead is None else pod.promise.overhead
-        share = min(limit, WORTH) * account.sums(pod, now).total / slots
-        return max(self.exchange(uid, now) / (2 * pod.promise.slo) if pod.promise.slo > 0 else 0.0, share)
+        change places again before the exchange was worth its starts. The lead shrinks by 1 / SLO in a second, and is
+        turned round before they change again."""
+        slo = self._known(uid)[1].promise.slo
+        return self.exchange(uid, now) / (2 * slo) if slo > 0 else 0.0
+
+    def reach(self, uid: str, metric: float, now: float) -> float:
+        """The debt up to which a Job waits while tasks of others of its class are kept at their SLO, in seconds."""
+        known = self.pods.get(uid)
+        if self._compat or known is None or known[0].approach != AGGREGATE or not metric < 0:
+            return 0.0
+        account, pod = known
+        return BEHIND * account.sums(pod, now).total / account.measured_together
 
     def makespan(self, now: float) -> float:
         """Seconds from the first pod's creation to the last one's end, or to now where pods are left."""

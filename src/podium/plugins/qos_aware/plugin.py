@@ -43,13 +43,13 @@ from podium.framework.preemption.evictions import NEVER, VICTIM_LEAVING, Evictio
 from podium.framework.preemption.rules import Ruling
 from podium.kube import Pod
 from podium.placement.qos.account import ControllerAccount
-from podium.placement.qos.formulas import CONCURRENT, INDEPENDENT, START_OVERHEAD
+from podium.placement.qos.formulas import AGGREGATE, CONCURRENT, INDEPENDENT, START_OVERHEAD
 from podium.placement.qos.history import HISTORY, SLOT, write_history
 from podium.placement.qos.ledger import QosLedger
 from podium.placement.qos.promise import DEFAULT_SLO
 from podium.plugins.qos_aware.args import QosAwareArgs
 from podium.plugins.qos_aware.next_in_line import NextInLine
-from podium.plugins.qos_aware.precedence import Precedence
+from podium.plugins.qos_aware.precedence import KEPT, LEFT_BEHIND, NEEDIEST, Precedence
 from podium.plugins.qos_aware.retry import NextChances
 from podium.plugins.qos_aware.together import missing_replicas, places
 from podium.plugins.qos_aware.victims import ByQos, EvictionLimits, UrgentPod, least_harm
@@ -115,7 +115,7 @@ class QosAware(Plugin):
     def less(self, a: QueuedPod, b: QueuedPod) -> bool:
         return self.sort_key(a) < self.sort_key(b)
 
-    def sort_key(self, queued: QueuedPod) -> tuple[int, float, float, float, str, str]:
+    def sort_key(self, queued: QueuedPod) -> tuple[int, float, int, float, float, str, str]:
         """Taken at whole seconds, so that keys taken one after the other compare. A metric that falls by a second in a
         second, as that of a pod which only waits does, is written as when it will be 0: that does not move. Of pods
         that cannot be violated, the one whose controller got least goes first."""
@@ -125,18 +125,19 @@ class QosAware(Plugin):
         if known is None:
             created = self.ledger.alone_since(uid)
             if created is not None:  # always urgent, and the key does not move
-                return 0, -DEFAULT_SLO, created - START_OVERHEAD, 0.0, timestamp, queued.key
+                return 0, -DEFAULT_SLO, NEEDIEST, created - START_OVERHEAD, 0.0, timestamp, queued.key
         second = float(self.handle.clock.now() // 1)
-        if known is not None:
+        if known is not None and known[0].approach != AGGREGATE:
             metric = self.ledger.metric_of(*known, second)
             if metric < self._limits.margin:  # the usual case, without the detour
-                return 0, -known[1].promise.slo, metric + second, 0.0, timestamp, queued.key
+                group = NEEDIEST if metric < 0 else KEPT
+                return 0, -known[1].promise.slo, group, metric + second, 0.0, timestamp, queued.key
         return *self._order(uid, second), timestamp, queued.key
 
-    def _order(self, uid: str, second: float) -> tuple[int, float, float, float]:
-        urgent, importance, metric = self._precedence.key(uid, second)
+    def _order(self, uid: str, second: float) -> tuple[int, float, int, float, float]:
+        urgent, importance, group, metric = self._precedence.key(uid, second)
         served = self.ledger.served(uid, second) if metric == math.inf else 0.0
-        return urgent, importance, metric + second, served
+        return urgent, importance, group, metric + (-second if group == LEFT_BEHIND else second), served
 
     def key_moves(self, queued: QueuedPod) -> bool:
         """All keys do but those of pods that stand for themselves and wait for the first time."""

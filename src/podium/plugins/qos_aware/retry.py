@@ -53,6 +53,19 @@ class RunningLines(NamedTuple):
     """1 where a more important pod may not evict it either."""
     prey: Numbers
     """1 where it is worth nothing to its controller."""
+    task: Numbers
+    """1 where its work is lost with it."""
+
+
+class WaitingLine(NamedTuple):
+    """How a waiting pod stands, at the same moment."""
+
+    importance: float
+    metric: float
+    falls: float
+    """By how much the metric changes in a second."""
+    reach: float
+    """The debt beyond which it goes first."""
 
 
 class NextChances:
@@ -109,7 +122,8 @@ class NextChances:
         waits = NO_WAITS
         if urgent < math.inf:
             lines = self._refreshed(now)
-            waits = _waits(lines, slo, metric, falls) - (now - lines.at)
+            line = WaitingLine(slo, metric, falls, self._ledger.reach(pod.uid, metric, now))
+            waits = _waits(lines, line, self._limits.margin) - (now - lines.at)
             own = lines.number_of.get(account.key)
             if shared and own is not None:
                 waits[lines.controllers == own] = math.inf
@@ -139,8 +153,11 @@ class NextChances:
             running = [*running[begin:], *running[:begin]][:MOST_LOOKED_AT]
         number_of: dict[str, int] = {}
         controllers = [number_of.setdefault(account.key, len(number_of)) for account, _ in running]
-        rows = [(*_line(ledger, each, limits, now), float(not account.contributing())) for account, each in running]
-        columns = np.array(rows, dtype=np.float64).reshape(-1, 9).T
+        rows = [
+            (*_line(ledger, each, limits, now), float(not account.contributing()), float(ledger.loses_work(each.uid)))
+            for account, each in running
+        ]
+        columns = np.array(rows, dtype=np.float64).reshape(-1, 10).T
         uids = [each.uid for _, each in running]
         return RunningLines(now, rest, uids, np.array(controllers, dtype=np.int64), number_of, *columns)
 
@@ -160,18 +177,30 @@ def _line(ledger: QosLedger, pod: Incarnation, limits: EvictionLimits, now: floa
     return pod.promise.slo, metric, rise, gap, ready, cheap, slack, float(ledger.lost_too_much(uid, now))
 
 
-def _waits(lines: RunningLines, importance: float, metric: float, falls: float) -> Numbers:
-    """float64[running pods]: seconds until each may be evicted."""
+def _waits(lines: RunningLines, pod: WaitingLine, margin: float) -> Numbers:
+    """float64[running pods]: seconds until each may be evicted for a pod."""
+    importance, metric, falls, reach = pod
     with np.errstate(divide="ignore", invalid="ignore"):
         slack = _until(lines.metric, lines.rise, lines.slack)
         ahead = _until(lines.metric - metric, lines.rise - falls, lines.gap)
+        if metric >= -reach:  # until then it goes behind those that are not ahead by the margin
+            first = np.minimum(_until_below(metric, falls, -reach), _until(lines.metric, lines.rise, margin))
+            ahead = np.maximum(ahead, first)
         equal = lines.slo == importance
         by_slack = np.maximum(np.where(equal, np.minimum(slack, ahead), slack), lines.cheap)
         by_importance = np.where(lines.spared > 0, math.inf, 0.0)
         by_rules = np.where(importance > lines.slo, by_importance, by_slack)
+        by_rules = np.where(lines.task > 0, np.maximum(by_rules, _until_below(metric, falls, 0.0)), by_rules)
         found: Numbers = np.maximum(lines.ready, np.where((lines.slo <= 0) | (lines.prey > 0), 0.0, by_rules))
     found[np.isnan(found)] = math.inf
     return found
+
+
+def _until_below(value: float, rate: float, bound: float) -> float:
+    """Seconds until a value that falls by `-rate` a second is below a bound; ∞: never."""
+    if value < bound:
+        return 0.0
+    return (value - bound) / -rate if rate < 0 and math.isfinite(value) else math.inf
 
 
 def _until(value: Numbers, rate: Numbers, wanted: Numbers | float) -> Numbers:

@@ -13,13 +13,15 @@ What differs from the original (`compat` decides as it does):
 
     V is never evicted before it has run for the minimum running time, whichever rule speaks
     P evicts only while it is urgent: a pod with slack can wait
-    R3 wants the margin and the minimum running time as slack, and R3 and R5 bound the preemption overhead
-    R5 wants V to be ahead of P by a start and a minimum running time, so that two pods do not take turns for nothing
+    P evicts a Job's task, whose work is lost with it, only when no slack is left: a task that ends may make room
+    R3 wants the margin and an exchange's length as slack, and R3 and R5 bound the preemption overhead
+    R5 wants V to be ahead of P by so much that two pods do not take turns for nothing
     a pod whose disruption budget is used up is never a victim
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
@@ -41,6 +43,14 @@ class EvictionLimits(NamedTuple):
     compat: bool
 
 
+class VictimCost(NamedTuple):
+    """What a victim counts in the choice of a node."""
+
+    importance: float
+    metric: float
+    contributing: bool
+
+
 class UrgentPod:
     """A pending pod that looks for victims, at one moment; what it finds out about pods is kept for the search."""
 
@@ -51,7 +61,7 @@ class UrgentPod:
         uid = pod.metadata.uid or pod.key
         self.metric = ledger.metric(uid, now)
         self.importance = ledger.importance(uid)
-        self._key = precedence_key(self.metric, self.importance, limits.margin)
+        self._key = precedence_key(self.metric, self.importance, limits.margin, ledger.reach(uid, self.metric, now))
         known = ledger.find(uid)
         self._controller = "" if known is None else known[0].key
         self._independent = known is not None and known[0].approach == INDEPENDENT
@@ -67,11 +77,21 @@ class UrgentPod:
         return self._ledger.importance(pod.metadata.uid)
 
     def key_of(self, pod: Pod) -> PrecedenceKey:
-        return precedence_key(self.metric_of(pod.metadata.uid), self.importance_of(pod), self._limits.margin)
+        uid = pod.metadata.uid
+        metric = self.metric_of(uid)
+        reach = self._ledger.reach(uid, metric, self._now)
+        return precedence_key(metric, self.importance_of(pod), self._limits.margin, reach)
 
     def contributing(self, pod: Pod) -> bool:
         known = self._ledger.find(pod.metadata.uid)
         return known is None or known[0].contributing()
+
+    def cost_of(self, pod: Pod) -> VictimCost:
+        """What evicting a pod costs: nothing where its controller has no use for it, whatever slack others have."""
+        contributing = self.contributing(pod)
+        if not contributing and not self._limits.compat:
+            return VictimCost(self.importance_of(pod), math.inf, True)
+        return VictimCost(self.importance_of(pod), self.metric_of(pod.uid), contributing)
 
     def may_evict(self, victim: Pod) -> bool:
         """Whether a pod on a node may be evicted for this one."""
@@ -105,6 +125,8 @@ class UrgentPod:
             return long_enough and overhead <= acceptable
         if importance <= 0:
             return True
+        if self.metric >= 0 and ledger.loses_work(uid):
+            return False
         if self.importance > importance:
             return not ledger.lost_too_much(uid, self._now)
         overhead, acceptable = ledger.overhead(uid, self._now)
@@ -137,14 +159,6 @@ class ByQos:
 
     def put_back(self, _placed: PlacedPod) -> None:
         return None
-
-
-class VictimCost(NamedTuple):
-    """What a victim counts in the choice of a node."""
-
-    importance: float
-    metric: float
-    contributing: bool
 
 
 def choose_node(candidates: Sequence[tuple[str, Sequence[VictimCost]]], margin: float) -> str | None:
@@ -185,15 +199,6 @@ def _slack(victim: VictimCost, margin: float) -> float:
 def least_harm(preemptor: UrgentPod, candidates: Sequence[Candidate], margin: float) -> Candidate | None:
     """The candidate to evict on; None where each would break a disruption budget."""
     by_name = {each.node_name: each for each in candidates if not each.harm.violations}
-    costs = [
-        (
-            name,
-            [
-                VictimCost(preemptor.importance_of(pod), preemptor.metric_of(pod.uid), preemptor.contributing(pod))
-                for pod in each.victims
-            ],
-        )
-        for name, each in by_name.items()
-    ]
+    costs = [(name, [preemptor.cost_of(pod) for pod in each.victims]) for name, each in by_name.items()]
     chosen = choose_node(costs, margin)
     return None if chosen is None else by_name[chosen]
