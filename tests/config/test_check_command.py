@@ -1,17 +1,23 @@
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-import podium.simulator  # it keeps the registry's loader that it finds: never the stand-in below
+from podium.plugins import load_named
 from tests.cli.command import Ran, podium
 from tests.config.stand_ins import REGISTRY, config_text
 
 
 @pytest.fixture(autouse=True)
 def stand_in_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podium.plugins.load_registry", lambda: dict(REGISTRY))
+    def stand_in(extra: Sequence[str] | None) -> tuple[dict[str, Any], list[Any]]:
+        registry: dict[str, Any] = dict(REGISTRY)
+        return registry, load_named(registry, extra or ())
+
+    monkeypatch.setattr("podium.cli.registry.registry_and_named", stand_in)
 
 
 def podium_check(*arguments: str, stdin: str | bytes = "") -> Ran:
