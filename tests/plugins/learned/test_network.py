@@ -277,3 +277,9 @@ def test_the_metadata_of_a_graph_are_read() -> None:
 def test_weights_are_read_from_json_as_they_were_written() -> None:
     given = random_network(5)
     assert msgspec.json.decode(msgspec.json.encode(given), type=NetworkWeights) == given
+
+
+def test_a_graph_with_text_that_is_not_utf_8_is_no_onnx_file() -> None:
+    pytest.importorskip("onnx")
+    with pytest.raises(PolicyError, match="f: is no ONNX file"):
+        checked_onnx(b"\x3a\x07\x0a\x05\x22\x03\xff\xfe\xfd", "f")

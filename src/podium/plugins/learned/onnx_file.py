@@ -51,7 +51,10 @@ def read_graph(content: bytes, source: str) -> OnnxGraph:
         model.DiscardUnknownFields()
         problem = next(_problems(onnx, model), None)
         facts = {pair.key: pair.value for pair in model.metadata_props}
-    except (import_module("google.protobuf.message").DecodeError, ValueError):
+        if not all(isinstance(text, str) for pair in facts.items() for text in pair):
+            raise TypeError
+    except (import_module("google.protobuf.message").DecodeError, ValueError, TypeError):
+        # A TypeError: protobuf hands out text that is not UTF-8 as bytes.
         raise PolicyError(f"{source}: is no ONNX file", "schema") from None
     if problem is not None:
         raise PolicyError(f"{source}: {problem}", "schema")

@@ -71,7 +71,7 @@ NEVER_OWNED: Paths = frozenset(
 
 
 MOST_VALUES: Final = 20_000
-"""Values of an object whose owners are told apart, field by field: each takes tens of microseconds."""
+"""Values of an object whose owners are distinguished, field by field: each takes tens of microseconds."""
 
 
 class _ConflictsError(Exception):
