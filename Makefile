@@ -10,9 +10,9 @@ VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 # Two at a time: each test process starts a control plane of its own, which needs about one core.
 WORKERS ?= 2
 
-# Tests to run, for a part of a lane: make unit TESTS=tests/kube
+# Tests to run, for a part of a lane: make unit TESTS=tests/podium/kube
 TESTS ?=
-# In continuous integration: what becomes of tests that fail (see tests/second_try.py).
+# In continuous integration: what becomes of tests that fail (see tools/kit/second_try.py).
 SECOND_TRY ?=
 
 VENV := .venv
@@ -59,7 +59,7 @@ format: $(READY) ## Format the code, and fix what can be fixed
 
 # Without Go or a network the tests that need the test bed are skipped, unless PODIUM_REQUIRE_TESTBED=1.
 testbed: $(READY)
-	$(BIN)/python -m tests.testbed.build || [ "$$PODIUM_REQUIRE_TESTBED" != 1 ]
+	$(BIN)/python -m tools.testbed.build || [ "$$PODIUM_REQUIRE_TESTBED" != 1 ]
 
 doctest: $(READY)
 	$(BIN)/python -m pytest $(SECOND_TRY) -o cache_dir=.pytest_cache/doctest --doctest-modules src
@@ -82,14 +82,14 @@ python313: $(READY)
 	@WORKERS=$(WORKERS) SECOND_TRY='$(SECOND_TRY)' $(BIN)/python -m tools.python313 $(TESTS)
 
 parity: $(READY) ## Compare with the real kube-scheduler: make parity CASES=1000 SEED=1
-	$(BIN)/python -m tests.parity --cases $(CASES) --seed $(SEED)
+	$(BIN)/python -m tools.parity --cases $(CASES) --seed $(SEED)
 
 cel: $(READY) ## Compare CEL with the real API server: make cel CASES=5000 SEED=1
-	$(BIN)/python -m tests.kube.cel --count $(CASES) --seed $(SEED)
+	$(BIN)/python -m tests.kubecel --count $(CASES) --seed $(SEED)
 
-# The limit is for all of the process; python -m tests.fuzz sets a lower one for itself.
+# The limit is for all of the process; python -m tools.fuzz sets a lower one for itself.
 fuzz: $(READY) ## Throw hostile input at every reader and endpoint: make fuzz MINUTES=10 SEED=1
-	ulimit -v 5000000; $(BIN)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED)
+	ulimit -v 5000000; $(BIN)/python -m tools.fuzz --minutes $(MINUTES) --seed $(SEED)
 
 PINNED = $(BIN)/uv pip compile -q --no-header --no-annotate --no-emit-index-url \
 	--no-emit-find-links --generate-hashes

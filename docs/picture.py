@@ -17,15 +17,15 @@ from rich.terminal_theme import TerminalTheme
 from podium.cli.event_loop import run_to_end
 from podium.config import default_config
 from podium.plugins import load_registry
-from podium.up.cluster import UpOptions, up
-from podium.up.live_view.browsing import Browsing
-from podium.up.live_view.frame import Size, draw
-from podium.up.live_view.live_screen import REDRAWN
-from podium.up.live_view.rows import rows_of
-from podium.up.manifests import SAMPLE, read_workload
-from podium.up.picture import Picture
-from podium.up.pod_tracker import PodDecision
-from podium.up.screen import Camera
+from podium_cluster.up.cluster import UpOptions, up
+from podium_cluster.up.live_view.browsing import Browsing
+from podium_cluster.up.live_view.frame import Size, draw
+from podium_cluster.up.live_view.live_screen import REDRAWN
+from podium_cluster.up.live_view.rows import rows_of
+from podium_cluster.up.manifests import SAMPLE, read_workload
+from podium_cluster.up.picture import Picture
+from podium_cluster.up.pod_tracker import PodDecision
+from podium_cluster.up.screen import Camera
 
 TARGET: Final = Path(__file__).parent / "live-view.svg"
 WIDTH, HEIGHT = 108, 30

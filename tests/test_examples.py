@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import podium
+from tests.podium.cli.command import podium
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 CONFIGURATIONS = sorted(EXAMPLES.glob("config/**/*.yaml"))

@@ -4,7 +4,7 @@ Python comes from Debian's packages, by mmdebstrap, into a folder of the user's 
 are those of requirements.lock, in an environment beside it. The tests run in a root of their own (chroot), in which
 this checkout lies where it lies outside. Coverage costs little here: 3.13 says which lines ran without being traced.
 
-    make python313 TESTS=tests/kube
+    make python313 TESTS=tests/podium/kube
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def main() -> NoReturn:
         "-m",
         "not testbed and not long",
         "-p",
-        "tests.quick",
+        "tools.kit.quick",
         *_parallel(files),
         *files,
     ]

@@ -43,7 +43,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "podium.framework": ("Writer", "Clock"),
         "podium.framework.waiting": ("WaitingPods", "WaitingPod"),
         "podium.cluster": ("Cluster", "Objects", "Store", "PlacedPod"),
-        "podium.framework.load": ("follow", "Readings", "GenerationCounter", "GivenLoad"),
+        "podium.load.readings": ("follow", "Readings", "GenerationCounter", "GivenLoad"),
         "podium.framework.experience": ("learn", "ConfigMapName", "Learner", "PodOutcome", "GivenExperience"),
     },
     "Objects": {

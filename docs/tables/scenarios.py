@@ -12,8 +12,8 @@ from docs.tables.markdown import code, plain, table
 from msgspec import inspect as types
 
 from podium.kube.meta import Amount
-from podium.simulator import scenario
-from podium.simulator.scenario import Scenario, Varying, as_written, default_of
+from podium_lab.simulator import scenario
+from podium_lab.simulator.scenario import Scenario, Varying, as_written, default_of
 
 PARTS: Final[dict[str, type[msgspec.Struct]]] = {
     "nodes": scenario.NodeGroup,

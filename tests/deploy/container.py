@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tests.testbed.build import cache_folder
+from tools.testbed.build import cache_folder
 
 ROOT: Final = Path(__file__).parents[2]
 SUITE: Final = "trixie"

@@ -14,7 +14,7 @@ from deploy.grafana.board import TARGET, board, text
 from docs.tables.metrics import metrics
 
 from tests.deploy.traffic import Monitored, alert_rules, monitored
-from tests.testbed import ControlPlane
+from tools.testbed import ControlPlane
 
 PATIENCE = 240.0
 LIMIT = re.compile(r"^(.*) [<>] [\d.]+$", re.DOTALL)

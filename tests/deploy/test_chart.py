@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import yaml
+from tools.chart import chart_files
 
-from podium.manifests.chart import chart_files
-from tests.cli.command import podium
 from tests.deploy.helm import CHART, KUBERNETES, helm, templated
-from tests.manifests.deployed import granted
-from tests.up.up_process import PodiumUp
+from tests.podium.cli.command import podium
+from tests.podium.manifests.deployed import granted
+from tests.podium_cluster.up.up_process import PodiumUp
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "config"
@@ -34,9 +34,7 @@ pytestmark = pytest.mark.usefixtures("helm_program")
 
 def test_files_that_follow_from_the_code_are_up_to_date() -> None:
     for name, text in chart_files().items():
-        assert (CHART / "files" / name).read_text() == text, (
-            "run python -m podium.manifests.chart deploy/helm/podium/files"
-        )
+        assert (CHART / "files" / name).read_text() == text, "run python -m tools.chart deploy/helm/podium/files"
     board = ROOT / "deploy" / "grafana" / "podium.json"
     assert (CHART / "files" / "dashboard.json").read_text() == board.read_text()
     assert {file.name for file in (CHART / "files").iterdir()} == {*chart_files(), "dashboard.json"}

@@ -12,16 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tools.testbed.audit import bindings
+from tools.testbed.objects import make_node, make_pod
 
-from podium.controllers.crds import definitions
-from tests.controllers.test_on_a_cluster import POD_GROUP, custom, install, status_of
+from podium_plugins.crds import definitions
 from tests.deploy.helm import Release
-from tests.live.crowd import until
-from tests.manifests.deployed import Replica, refused, used
-from tests.manifests.test_extender_deployed import _start_kube_scheduler
-from tests.testbed import Component, ControlPlane
-from tests.testbed.audit import bindings
-from tests.testbed.objects import make_node, make_pod
+from tests.podium.manifests.deployed import Replica, refused, used
+from tests.podium.manifests.test_extender_deployed import _start_kube_scheduler
+from tests.podium.run.crowd import until
+from tests.together.controllers.test_on_a_cluster import POD_GROUP, custom, install, status_of
+from tools.testbed import Component, ControlPlane
 
 KINDS = (
     "serviceaccounts,configmaps,secrets,services,leases,roles,rolebindings,clusterroles,clusterrolebindings,"

@@ -12,36 +12,29 @@ from typing import Annotated, NoReturn, TextIO, cast
 import typer
 
 from podium.cli import (
-    annotate,
-    bench,
-    chaos,
     check,
-    clusters,
     completion,
     controller,
     crds,
-    evaluate,
     examples,
     explain,
     extender,
     help,
     manifests,
     plugins,
-    policy,
-    qos,
     queue,
     run,
     shadow,
-    simulate,
     telemetry,
-    train,
-    up,
     version,
-    workload,
 )
 from podium.cli.commands import Commands, Heading
 from podium.cli.console import PipeEnd, echo
 from podium.cli.errors import BAD_INPUT, sentence_for
+from podium_cluster.cli import clusters, up
+from podium_lab.cli import evaluate, policy, simulate, train, workload
+from podium_plugins.cli import annotate, qos
+from tools.cli import bench, chaos
 
 app = Commands(
     name="podium",

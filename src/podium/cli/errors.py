@@ -32,12 +32,12 @@ def _input_errors() -> tuple[type[Exception], ...]:
     from podium.framework import PluginError
     from podium.kube import DecodeError
     from podium.kube.admission import AdmissionError
-    from podium.live.extender_client.tls import ExtenderSettingsError
     from podium.plugins import PluginLoadError
+    from podium.run.extender_client.tls import ExtenderSettingsError
     from podium.serving import ServingError
     from podium.serving.certificate import CertificateError
     from podium.serving.endpoints.client_certificates import LookupFailedError
-    from podium.simulator.errors import ScenarioError
+    from podium_lab.simulator.errors import ScenarioError
 
     return (
         AccessError,

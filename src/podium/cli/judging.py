@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from podium.cli.configuration import Configured
     from podium.client import Access
     from podium.config import SchedulerConfig
-    from podium.framework.load import LoadSource
     from podium.framework.plugin_failures import PluginFailure
     from podium.kube import KubeObject, Pod
-    from podium.live.last_event import PodEvent
+    from podium.load.readings import LoadSource
+    from podium.run.last_event import PodEvent
 
 NAMED = 3
 """Series that are named in a warning."""
@@ -67,7 +67,7 @@ class Explained:
 
 def of_files(options: ExplainOptions, files: list[str]) -> Explained:
     """Judge on a dump."""
-    from podium.framework.load import GivenLoad
+    from podium.load.readings import GivenLoad
 
     target = _target(options, "default")
     known = _read_files(files, options.more, options.verbose)

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from podium.config import Registry, SchedulerConfig
     from podium.framework import Plugin
     from podium.kube import KubeObject, Pod
-    from podium.live.last_event import PodEvent
-    from podium.telemetry import Telemetry
+    from podium.load.sources import Telemetry
+    from podium.run.last_event import PodEvent
 
 HOW_TO_DUMP = "kubectl get nodes,pods -A -o json > cluster.json"
 
@@ -71,9 +71,9 @@ async def _ask(
 ) -> LiveCluster:
     from podium.client import Client
     from podium.kube import Node
-    from podium.live.last_event import last_event
-    from podium.live.measure_once import measure
-    from podium.live.snapshot import fetch_custom_objects, fetch_objects
+    from podium.run.last_event import last_event
+    from podium.run.measure_once import measure
+    from podium.run.snapshot import fetch_custom_objects, fetch_objects
 
     async with Client(access) as client:
         objects = await fetch_objects(client, tell, config.gates)

@@ -10,13 +10,13 @@ from typing import Annotated
 import typer
 
 from podium.cli import controller, extender_manifest
-from podium.cli.annotate.manifest import manifest as annotate_manifest
 from podium.cli.commands import Commands
 from podium.cli.console import echo
 from podium.cli.errors import InputError
 from podium.cli.object_names import ImageOption, NameOption, PlaceOption
 from podium.cli.options import FeatureGatesOption, PluginOption
 from podium.cli.printed_manifest import print_manifest
+from podium_plugins.cli.annotate.manifest import manifest as annotate_manifest
 
 ConfigOption = Annotated[
     str | None,

@@ -118,8 +118,8 @@ def run(
     from podium.cli.configuration import read_config
     from podium.client import load_access
     from podium.config.flags import with_leader_flags, with_other_flags
-    from podium.live.assembly import RunOptions
-    from podium.live.run import run as run_scheduler
+    from podium.run.assembly import RunOptions
+    from podium.run.run import run as run_scheduler
 
     set_up_log(log_format, log_level)
     applied = typed.meta[APPLIED]

@@ -10,7 +10,7 @@ from podium.cli.errors import InputError
 from podium.cli.options import Output
 
 if TYPE_CHECKING:
-    from podium.live.shadow import Finding
+    from podium.run.shadow import Finding
 
 app = Commands(name="shadow", help="What `podium run --shadow` found.", no_args_is_help=True)
 
@@ -37,8 +37,8 @@ def report(
     Example: kubectl logs deploy/podium-shadow | podium shadow report -
     """
     from podium.cli.files import read_text
-    from podium.cli.policy import show_log
-    from podium.live.shadow import read_findings
+    from podium.run.shadow import read_findings
+    from podium_lab.cli.policy import show_log
 
     text, source = read_text(log)
     findings = list(read_findings(text.splitlines()))
@@ -57,7 +57,7 @@ def report(
 
 def _show_table(findings: "list[Finding]", show: int) -> None:
     from podium.cli.console import console, print_table, table
-    from podium.live.shadow import MEANINGS
+    from podium.run.shadow import MEANINGS
 
     out = console()
     totals = table()
@@ -93,7 +93,7 @@ def _show_data(findings: "list[Finding]", output: Output) -> None:
 def _counts(findings: "list[Finding]") -> dict[str, int]:
     from collections import Counter
 
-    from podium.live.shadow import MEANINGS
+    from podium.run.shadow import MEANINGS
 
     counts = Counter(each.outcome for each in findings)
     return {outcome: counts[outcome] for outcome in MEANINGS if counts[outcome]}

@@ -11,7 +11,7 @@ from podium.cli.options import ContextOption, KubeconfigOption, Output, PluginOp
 
 if TYPE_CHECKING:
     from podium.config import Registry, SchedulerConfig
-    from podium.telemetry import Followed, Telemetry
+    from podium.load.sources import Followed, Telemetry
 
 app = Commands(name="telemetry", help="Measured load of nodes.", no_args_is_help=True)
 
@@ -79,8 +79,8 @@ async def _measure(
     from podium.cli.files import read_objects
     from podium.client import Client, load_access
     from podium.kube import Node
-    from podium.live.measure_once import measure
-    from podium.live.snapshot import fetch_nodes
+    from podium.run.measure_once import measure
+    from podium.run.snapshot import fetch_nodes
 
     if dump:
         nodes = [each for each in read_objects(dump)[0] if isinstance(each, Node)]

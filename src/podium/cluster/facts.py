@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from kubecel.names import joined
 from podium.cluster.attached import may_attach
 from podium.cluster.counts import PodClass
 from podium.cluster.disks import Disk, inline_disks
@@ -24,7 +25,6 @@ from podium.cluster.resources import CORE_RESOURCES
 from podium.cluster.terms import parse_terms
 from podium.kube import Container, Pod, PodSpec, Volume
 from podium.kube.requests import nonzero_requested, requested
-from podium.kube.validation import joined
 
 MOST_FACTS = 20_000
 

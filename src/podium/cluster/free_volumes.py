@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from kubecel.quantity import parse
 from podium.cluster.objects import Store
 from podium.cluster.reach_index import ReachIndex, where_reachable
 from podium.kube import PersistentVolume
-from podium.kube.quantity import parse
 
 AVAILABLE = "Available"
 FILESYSTEM = "Filesystem"

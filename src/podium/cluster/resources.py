@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from kubecel.quantity import milli, units
 from podium.cluster.columns import ColumnSet
 from podium.cluster.scarce import ScarceColumns
 from podium.kube import Amount
-from podium.kube.quantity import milli, units
 from podium.kube.requests import is_scalar_resource_name
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ volume the driver can still make there: maximumVolumeSize where given, else the 
 
 from __future__ import annotations
 
+from kubecel.quantity import units
 from podium.cluster.objects import Store
 from podium.cluster.reach_index import ReachIndex, Where
 from podium.kube import CSIStorageCapacity
-from podium.kube.quantity import units
 from podium.kube.selector import SelectorError, compile_label_selector
 
 

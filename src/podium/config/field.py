@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from kubecel.quoting import quoted as go_quoted
 from podium.config.durations import Duration
 from podium.config.secrets import shown_at
-from podium.kube.quoting import quoted as go_quoted
 
 Step = str | int
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from kubecel.names import dns_label_errors, dns_subdomain_errors
 from podium.config.field import FieldError, FieldPath
 from podium.config.names import is_extended_resource_name, qualified_name_errors
 from podium.config.points import Point
@@ -24,7 +25,6 @@ from podium.config.types import (
     SchedulerProfile,
 )
 from podium.kube.printable import shortened
-from podium.kube.validation import dns_label_errors, dns_subdomain_errors
 
 REMOVED_PLUGINS = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
 REMOVED_HINT = "NodeVolumeLimits does its work; remove this entry"

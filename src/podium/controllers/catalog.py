@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from podium.controllers.app_group import AppGroupController
 from podium.controllers.controller import Controller
-from podium.controllers.elastic_quota import ElasticQuotaController
-from podium.controllers.network_topology import NetworkTopologyController
-from podium.controllers.pod_group import PodGroupController
 from podium.framework.clock import Clock
+from podium_plugins.controllers.app_group import AppGroupController
+from podium_plugins.controllers.elastic_quota import ElasticQuotaController
+from podium_plugins.controllers.network_topology import NetworkTopologyController
+from podium_plugins.controllers.pod_group import PodGroupController
 
 CONTROLLERS: Final[dict[str, Callable[[Clock], Controller]]] = {
     PodGroupController.name: PodGroupController,

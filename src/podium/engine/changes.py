@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kubecel.quantity import parse
 from podium.framework.events import Action, Event, Resource
 from podium.kube import Node, Pod
-from podium.kube.quantity import parse
 from podium.kube.requests import pod_requests
 
 

@@ -26,11 +26,8 @@ from podium.framework.clock import Clock, SystemClock
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis
 from podium.framework.handle import Handle, Preemptor
-from podium.framework.load import LoadSource
 from podium.framework.nominator import Nominator
 from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
-from podium.framework.preemption.dry_runs import Candidate
-from podium.framework.preemption.evictions import CANDIDATES
 from podium.framework.profile import ProfileRuntime
 from podium.framework.protocols import AllocatingPlugin, ExplainingPlugin
 from podium.framework.status import PluginError, Status
@@ -38,7 +35,10 @@ from podium.framework.waiting import WaitingPods
 from podium.kube import CustomObject, Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
 from podium.kube.devices import Allocation
 from podium.kube.pod import ExtendedResourceRequestMapping
+from podium.load.readings import LoadSource
 from podium.plugins import load_registry
+from podium.preemption.dry_runs import Candidate
+from podium.preemption.evictions import CANDIDATES
 
 
 @dataclass

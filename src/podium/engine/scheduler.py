@@ -34,7 +34,6 @@ from podium.framework.events import Action, Event, Resource
 from podium.framework.experience import Experience
 from podium.framework.extender import Extender, interested
 from podium.framework.handle import Handle, Writer
-from podium.framework.load import LoadSource
 from podium.framework.nominator import Nominator
 from podium.framework.object_problems import ObjectProblems
 from podium.framework.plugin_failures import OnPluginFailure, PluginFailure
@@ -44,6 +43,7 @@ from podium.framework.status import PluginError, Status, Waits, code_of
 from podium.framework.timer import UNTIMED, Step, Timer
 from podium.framework.waiting import WaitingPod, WaitingPods
 from podium.kube import Pod
+from podium.load.readings import LoadSource
 
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULER_ERROR = "SchedulerError"

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
+from kubecel.quantity import MILLI, NANO, format_nano
 from podium.cluster import Cluster
 from podium.engine.decide import decide
 from podium.engine.sampling import Sampling
@@ -27,7 +28,6 @@ from podium.framework.profile import ProfileRuntime
 from podium.framework.status import PluginError
 from podium.kube import Pod
 from podium.kube.pod import Container, PodSpec, ResourceRequirements, Toleration
-from podium.kube.quantity import MILLI, NANO, format_nano
 from podium.kube.requests import fit_requests
 from podium.kube.toleration import REPELLING, untolerated
 

@@ -21,12 +21,12 @@ from podium.extender.agents import Agent
 from podium.extender.binding import BindingWriter
 from podium.framework.clock import Clock
 from podium.framework.experience import Experience
-from podium.framework.load import LoadSource
 from podium.framework.plugin import Plugin, Scope
 from podium.framework.plugin_failures import OnPluginFailure
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Node, Pod
 from podium.kube.documents import SETTINGS, read_yaml
+from podium.load.readings import LoadSource
 from podium.plugins import IN_TREE
 
 PROFILE = "podium-extender"

@@ -24,11 +24,11 @@ from podium.extender.metrics import ExtenderMetrics
 from podium.extender.service import AgentContext
 from podium.framework.clock import Clock, SystemClock
 from podium.framework.plugin_failures import FirstFailures
+from podium.load.sources import Telemetry
 from podium.serving.families import ReadFamily, counters
 from podium.serving.health import Check
 from podium.serving.log import LOG, log_failure
-from podium.serving.model_metrics import model_families
-from podium.telemetry import Telemetry
+from podium_lab.model_metrics import model_families
 
 LAST_WRITE = 3.0
 """Seconds at the end for what was learnt and is not written yet."""

@@ -16,7 +16,6 @@ from podium.framework.clock import Clock
 from podium.framework.device_waits import DeviceWaits
 from podium.framework.experience import Experience
 from podium.framework.extender import Extender
-from podium.framework.load import LoadSource
 from podium.framework.nominator import Nominator
 from podium.framework.object_problems import ObjectProblems
 from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
@@ -26,6 +25,7 @@ from podium.framework.waiting import WaitingPods
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod, PodGroup, ResourceClaim
 from podium.kube.devices import Allocation
 from podium.kube.pod import ExtendedResourceRequestMapping
+from podium.load.readings import LoadSource
 
 if TYPE_CHECKING:
     from podium.framework.profile import ProfileRuntime
@@ -159,7 +159,7 @@ class Handle:
         self.wake_at = wake_at
         """Has a pod tried again at a time when it is known that time will help it, if it is unschedulable then."""
         self.load = load
-        """Measured load; `podium.framework.load.follow` uses it."""
+        """Measured load; `podium.load.readings.follow` uses it."""
         self.experience = experience
         """What becomes of pods; `podium.framework.experience.learn` uses it."""
         self.report = report

@@ -1,5 +1,6 @@
 """Kubernetes vocabulary: typed objects, quantities, selectors, tolerations and resource requests. No I/O, no state."""
 
+from kubecel.quantity import QuantityError
 from podium.kube.affinity import (
     Affinity,
     NodeAffinitySpec,
@@ -49,7 +50,6 @@ from podium.kube.pod import (
 )
 from podium.kube.pod_group import PodGroup
 from podium.kube.policy import PodDisruptionBudget, PriorityClass
-from podium.kube.quantity import QuantityError
 from podium.kube.selector import (
     NodeTerms,
     Requirement,

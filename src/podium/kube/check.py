@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, inspect, structs
 
+from kubecel.quantity import QuantityError, parse
 from podium.kube.affinity import NodeSelector, PreferredSchedulingTerm
 from podium.kube.meta import LabelSelector
-from podium.kube.quantity import QuantityError, parse
 from podium.kube.selector import (
     SelectorError,
     compile_label_selector,

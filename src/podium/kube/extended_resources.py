@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
+from kubecel.quantity import NANO, parse
 from podium.kube.devices import DeviceClaim, DeviceRequest, DeviceSubRequest, ResourceClaim, ResourceClaimSpec
 from podium.kube.meta import ObjectMeta, OwnerReference
 from podium.kube.pod import Container, ExtendedResourceRequestMapping, Pod
-from podium.kube.quantity import NANO, parse
 from podium.kube.requests import fit_requests, is_extended_resource_name
 
 DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"

@@ -7,8 +7,8 @@ requests equal the limits. BestEffort: none has any. Where the pod itself has re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from kubecel.quantity import QuantityError, parse
 from podium.kube.pod import Pod, ResourceRequirements
-from podium.kube.quantity import QuantityError, parse
 
 GUARANTEED: Final = "Guaranteed"
 BURSTABLE: Final = "Burstable"

@@ -21,10 +21,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from kubecel.names import qualified_name_errors
+from kubecel.quantity import MILLI, NANO, milli_of, parse, units_of
 from podium.kube.meta import Resources
 from podium.kube.pod import Container, ContainerStatus, Pod, ResourceRequirements
-from podium.kube.quantity import MILLI, NANO, milli_of, parse, units_of
-from podium.kube.validation import qualified_name_errors
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"

@@ -14,9 +14,7 @@ from typing import Final
 
 import msgspec
 
-from podium.kube.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
-from podium.kube.meta import LabelSelector
-from podium.kube.validation import (
+from kubecel.names import (
     child,
     invalid,
     joined,
@@ -25,6 +23,8 @@ from podium.kube.validation import (
     parse_int64,
     qualified_name_errors,
 )
+from podium.kube.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
+from podium.kube.meta import LabelSelector
 
 IN: Final = "In"
 NOT_IN: Final = "NotIn"

@@ -8,9 +8,9 @@ value with the toleration's as 64-bit integers, where the cluster has switched t
 from collections.abc import Collection, Iterable
 from typing import Final
 
+from kubecel.names import parse_canonical_int64
 from podium.kube.node import Taint
 from podium.kube.pod import Toleration
-from podium.kube.validation import parse_canonical_int64
 
 NO_SCHEDULE: Final = "NoSchedule"
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"

@@ -32,8 +32,8 @@ from podium.manifests.workload import (
     disruption_budget,
     probes,
 )
-from podium.plugins.online import args as online
-from podium.plugins.reward import settings as reward
+from podium_lab.online import args as online
+from podium_lab.reward import settings as reward
 
 FIRST_PORT = 5401
 CONFIG_FILE = "scheduler.yaml"

@@ -21,11 +21,11 @@ from podium.engine.explain import Unwritten
 from podium.framework.clock import SystemClock
 from podium.framework.experience import GivenExperience
 from podium.framework.handle import Handle
-from podium.framework.load import GivenLoad
 from podium.framework.nominator import Nominator
 from podium.framework.plugin import Plugin, Write
 from podium.framework.profile import ProfileRuntime
 from podium.framework.waiting import WaitingPods
+from podium.load.readings import GivenLoad
 from podium.manifests.rights import Rights
 
 WRITES: Final[dict[Write, tuple[tuple[str, str, str], ...]]] = {

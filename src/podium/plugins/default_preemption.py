@@ -23,13 +23,13 @@ from podium.framework import (
     Resource,
     Status,
 )
-from podium.framework.preemption.by_priority import CandidateNodesArgs, objection
-from podium.framework.preemption.dry_runs import DryRuns, LowestPriorities
-from podium.framework.preemption.evictions import Evictions, refused
-from podium.framework.preemption.group_victims import Fits, group_victims
-from podium.framework.preemption.rules import ByPriority
 from podium.kube import Pod, PodGroup
 from podium.kube.pod_group import pod_group_key
+from podium.preemption.by_priority import CandidateNodesArgs, objection
+from podium.preemption.dry_runs import DryRuns, LowestPriorities
+from podium.preemption.evictions import Evictions, refused
+from podium.preemption.group_victims import Fits, group_victims
+from podium.preemption.rules import ByPriority
 
 NAME = "DefaultPreemption"
 NO_GROUP = "pod group for pod not found"

@@ -17,12 +17,12 @@ from msgspec.structs import replace
 from podium.cluster import Cluster
 from podium.framework.clock import ManualClock
 from podium.framework.experience import GivenExperience
-from podium.framework.load import GivenLoad
 from podium.framework.plugin import Plugin
 from podium.framework.plugin_failures import PluginFailure
 from podium.framework.status import PluginError
 from podium.kube import CustomObject, KubeObject, Pod, PriorityClass, decode_documents
 from podium.kube.admission import as_admitted
+from podium.load.readings import GivenLoad
 from podium.testing.recording_scheduler import RecordingScheduler
 from podium.testing.trial_api import TrialApi
 from podium.testing.trial_config import make_config

@@ -1,4 +1,4 @@
-{{/* The objects of a process: a file of podium.manifests.chart, with the release's namespace and image filled in. */}}
+{{/* The objects of a process: a file of tools.chart, with the release's namespace and image filled in. */}}
 {{- define "podium.objects" -}}
 {{- $image := printf "%s:%s" .root.Values.image.repository (default .root.Chart.AppVersion .root.Values.image.tag) -}}
 {{- .root.Files.Get (printf "files/%s.yaml" .file) | replace "NAMESPACE_OF_THE_RELEASE" .root.Release.Namespace | replace "IMAGE_OF_THE_RELEASE" $image | replace "NAME_OF_THE_SCHEDULER" .root.Values.scheduler.name -}}

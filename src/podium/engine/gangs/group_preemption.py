@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from podium.config.points import Point
-from podium.framework.preemption.group_victims import Fits
 from podium.framework.profile import ProfileRuntime
 from podium.framework.protocols import PodGroupPostFilterPlugin
 from podium.framework.status import Status
 from podium.kube import Pod
+from podium.preemption.group_victims import Fits
 
 NO_PLUGIN: Final = Status.unschedulable(
     "default preemption plugin is not registered, workload aware preemption is disabled"

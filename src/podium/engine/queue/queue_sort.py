@@ -13,11 +13,11 @@ from typing import Any
 from podium.engine.queue.heap import Sorter, sort_key_of
 from podium.framework.answers import describe
 from podium.framework.queued import QueuedPod
-from podium.plugins.coscheduling import Coscheduling
 from podium.plugins.priority_sort import PrioritySort
-from podium.plugins.qos_aware import QosAware
-from podium.plugins.qos_sort import QOSSort
-from podium.plugins.topological_sort import TopologicalSort
+from podium_plugins.coscheduling import Coscheduling
+from podium_plugins.qos_aware import QosAware
+from podium_plugins.qos_sort import QOSSort
+from podium_plugins.topological_sort import TopologicalSort
 
 UNFAILING = (PrioritySort, Coscheduling, QosAware, QOSSort, TopologicalSort)
 """Sorters that have an answer for any two pods."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from kubecel.quantity import NANO, format_nano, parse, units_of
 from podium.kube.devices import CapacityRange, CapacityRequestPolicy, CapacityRequirements, DeviceCapacity
 from podium.kube.meta import Amount
-from podium.kube.quantity import NANO, format_nano, parse, units_of
 from podium.placement.devices.tally import Consumed
 
 

@@ -16,11 +16,11 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
+from kubecel import AttributeValue, DeviceSelectorError, SelectableDevice, compile_selector, selectable, version
+from kubecel.quantity import parse
 from podium.kube.affinity import NodeSelector
-from podium.kube.cel import AttributeValue, DeviceSelectorError, SelectableDevice, compile_selector, selectable, version
 from podium.kube.devices import Device, DeviceAttribute, ResourceSlice
 from podium.kube.node import Node
-from podium.kube.quantity import parse
 from podium.kube.selector import NodeTerms, compile_node_selector
 from podium.placement.devices.constraints import TypedValue, attribute_of, typed_value
 from podium.placement.devices.tally import DeviceID

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from podium.kube.cel import DeviceSelectorError, compile_selector
+from kubecel import DeviceSelectorError, compile_selector
 from podium.kube.claims import not_found
 from podium.kube.devices import (
     ALL,

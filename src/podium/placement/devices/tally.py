@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
+from kubecel.quantity import parse
 from podium.kube.devices import Allocation
-from podium.kube.quantity import parse
 
 Consumed = dict[str, int]
 """Capacity by name, in nano units."""

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from kubecel import DeviceSelectorError
 from podium.cluster import Cluster, Nodes
 from podium.cluster.resources import Amounts
 from podium.kube import DeviceClass, Node
-from podium.kube.cel import DeviceSelectorError
 from podium.placement.devices.inventory import DeviceInventory, OfferedDevice, PoolID, device_matches, node_matches
 from podium.placement.devices.tally import DeviceID
 from podium.placement.devices.uses import DeviceUses

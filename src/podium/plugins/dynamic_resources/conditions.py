@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kubecel.quoting import quoted
 from podium.framework import Status
 from podium.framework.device_waits import DeviceWait
 from podium.kube import ResourceClaim
 from podium.kube.devices import AllocatedDeviceStatus, DeviceRequestAllocation
 from podium.kube.meta import parse_time
-from podium.kube.quoting import quoted
 
 TIMED_OUT = "device binding timeout"
 FAILED = "device binding failed"

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import msgspec
 
+from kubecel.names import qualified_name_errors
 from podium.config.field import FieldError, FieldPath
 from podium.kube import TopologySpreadConstraint
-from podium.kube.validation import qualified_name_errors
 
 DO_NOT_SCHEDULE = "DoNotSchedule"
 SCHEDULE_ANYWAY = "ScheduleAnyway"

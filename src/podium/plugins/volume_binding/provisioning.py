@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from kubecel.quantity import units
 from podium.cluster import Cluster, Mask, Nodes
 from podium.cluster.reach_index import ANYWHERE, Where, matching_rows, where_selected
 from podium.kube import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PersistentVolumeClaim, StorageClass
-from podium.kube.quantity import units
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 

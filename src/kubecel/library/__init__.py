@@ -1,0 +1,33 @@
+"""Implements the functions that Kubernetes gives to CEL expressions, by the identifiers of their overloads."""
+
+from typing import Final
+
+from kubecel.library import (
+    addresses,
+    amounts,
+    formats,
+    lists,
+    optionals,
+    patterns,
+    standard,
+    strings,
+    times,
+    urls,
+    versions,
+)
+from kubecel.library.implementation import Implementation
+
+IMPLEMENTATIONS: Final[dict[str, Implementation]] = {
+    **standard.FUNCTIONS,
+    **strings.FUNCTIONS,
+    **lists.FUNCTIONS,
+    **optionals.FUNCTIONS,
+    **times.FUNCTIONS,
+    **patterns.FUNCTIONS,
+    **amounts.FUNCTIONS,
+    **versions.FUNCTIONS,
+    **addresses.FUNCTIONS,
+    **urls.FUNCTIONS,
+    **formats.FUNCTIONS,
+}
+"""What computes each overload; the arguments have the types that the overload declares."""

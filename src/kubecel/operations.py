@@ -1,0 +1,303 @@
+"""Computes CEL's operators: equality, order, arithmetic, and what is contained in what.
+
+Numbers compare across types and do not compute across them; nothing overflows in silence. Equality never fails, except
+that a quantity, a version or an address finds no overload for anything of another type.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from kubecel.bounds import checked_duration, checked_int, checked_uint
+from kubecel.stack import is_nearly_used, on_fresh_stack
+from kubecel.structured_values import Structured, StructuredList, structured_equal
+from kubecel.types import CelType
+from kubecel.values import (
+    MIN_INT,
+    AddressValue,
+    CelError,
+    DurationValue,
+    FormatValue,
+    MapValue,
+    NetworkValue,
+    Optional,
+    QuantityValue,
+    SemverValue,
+    TimestampValue,
+    Uint,
+    UrlValue,
+    no_overload,
+)
+
+_NUMBERS: Final = (int, Uint, float)
+_STRICT: Final = (QuantityValue, SemverValue, AddressValue, NetworkValue, UrlValue, FormatValue)
+_RECEIVERS: Final = (str, DurationValue, TimestampValue)
+"""Types that answer `no such overload` by themselves; for others the function is named."""
+_ZERO_TIME: Final = -62_135_596_800 * 10**9
+_LAST_TIME: Final = 253_402_300_799 * 10**9 + 10**9 - 1
+
+
+def equal(one: object, other: object) -> bool:
+    """Whether two values are equal."""
+    if type(one) is str:  # what is compared most
+        return type(other) is str and one == other
+    if one is None or other is None:
+        return one is other
+    if type(one) in _NUMBERS:
+        return type(other) in _NUMBERS and one == other
+    if isinstance(one, _STRICT):
+        return _equal_strictly(one, other)
+    if isinstance(one, Structured):
+        return structured_equal(one, other, equal)
+    match one:
+        case list():
+            if not isinstance(other, list) or len(one) != len(other):
+                return False
+            return all(_no_difference(a, b) for a, b in zip(one, other, strict=True))
+        case MapValue():
+            return _equal_maps(one, other)
+        case Optional():
+            if not isinstance(other, Optional) or not (one.present and other.present):
+                return isinstance(other, Optional) and one.present == other.present
+            return equal(one.value, other.value)
+        case CelType():
+            return isinstance(other, CelType) and one.name == other.name
+    return type(one) is type(other) and one == other
+
+
+def _equal_strictly(one: object, other: object) -> bool:
+    if type(one) is not type(other) or (isinstance(other, QuantityValue) and other.computed):
+        raise no_overload()
+    if isinstance(one, QuantityValue) and isinstance(other, QuantityValue):
+        return one.nano == other.nano
+    if isinstance(one, SemverValue) and isinstance(other, SemverValue):
+        return compare_versions(one, other) == 0
+    if isinstance(one, UrlValue) and isinstance(other, UrlValue):
+        return one.text == other.text
+    if isinstance(one, FormatValue) and isinstance(other, FormatValue):
+        return one.name == other.name
+    return one == other
+
+
+def _no_difference(one: object, other: object) -> bool:
+    """Whether elements are not known to differ: an error counts as no difference, as in cel-go."""
+    try:
+        if isinstance(one, (list, MapValue)) and is_nearly_used():
+            return on_fresh_stack(equal, one, other)
+        return equal(one, other)
+    except CelError:
+        return True
+
+
+def _equal_maps(one: MapValue, other: object) -> bool:
+    if not isinstance(other, MapValue) or len(one) != len(other):
+        return False
+    for key, value in one.items():
+        found, present = other.find(key)
+        if not present or not _no_difference(value, found):
+            return False
+    return True
+
+
+def compare(one: object, other: object) -> int:
+    """-1, 0 or 1; an error where there is no order."""
+    if type(one) in _NUMBERS:
+        if type(other) not in _NUMBERS:
+            if isinstance(one, float) and math.isnan(one):
+                raise CelError("NaN values cannot be ordered")
+            raise no_overload()
+        return _compare_numbers(one, other)  # type: ignore[arg-type]
+    if type(one) is not type(other) or not isinstance(one, (bool, str, bytes, DurationValue, TimestampValue)):
+        raise no_overload()
+    if isinstance(one, TimestampValue) and isinstance(other, TimestampValue):
+        return _sign(one.nanoseconds, other.nanoseconds)
+    if isinstance(one, str) and isinstance(other, str):
+        return _sign(one.encode(errors="surrogatepass"), other.encode(errors="surrogatepass"))
+    return _sign(one, other)
+
+
+def _compare_numbers(one: float, other: float) -> int:
+    if math.isnan(one) or math.isnan(other):
+        raise CelError("NaN values cannot be ordered")
+    return _sign(one, other)
+
+
+def _sign(one: Any, other: Any) -> int:
+    return int(one > other) - int(one < other)
+
+
+def compare_versions(one: SemverValue, other: SemverValue) -> int:
+    if one.core != other.core:
+        return _sign(one.core, other.core)
+    if not one.prerelease or not other.prerelease:
+        return (not one.prerelease) - (not other.prerelease)
+    for a, b in zip(one.prerelease, other.prerelease, strict=False):
+        if isinstance(a, int) != isinstance(b, int):
+            return -1 if isinstance(a, int) else 1
+        if a != b:
+            return _sign(a, b)
+    return _sign(len(one.prerelease), len(other.prerelease))
+
+
+def _checked_time(nanoseconds: int, like: TimestampValue) -> TimestampValue:
+    if not _ZERO_TIME <= nanoseconds <= _LAST_TIME:
+        raise CelError("timestamp overflow")
+    return TimestampValue(nanoseconds, like.zone)
+
+
+def _unsupported(function: str, one: object) -> CelError:
+    return no_overload() if isinstance(one, _RECEIVERS) else CelError(f"no such overload: {function}")
+
+
+def add(one: object, other: object) -> object:
+    match one, other:
+        case (bool(), _):
+            raise CelError("no such overload: _+_")
+        case (DurationValue(), DurationValue()):
+            return checked_duration(int(one) + int(other))
+        case (DurationValue(), TimestampValue()):
+            return _checked_time(other.nanoseconds + one, other)
+        case (TimestampValue(), DurationValue()):
+            return _checked_time(one.nanoseconds + other, one)
+        case (DurationValue() | TimestampValue(), _):
+            raise no_overload()
+        case (StructuredList(), list()):
+            return one.plus(other)
+        case (list(), list()):
+            return one + other
+        case (str(), str()):
+            return one + other
+        case (bytes(), bytes()):
+            return one + other
+    return _arithmetic("_+_", one, other, lambda a, b: a + b, (list, str, bytes))
+
+
+def subtract(one: object, other: object) -> object:
+    match one, other:
+        case (DurationValue(), DurationValue()):
+            return checked_duration(int(one) - int(other))
+        case (TimestampValue(), DurationValue()):
+            return _checked_time(one.nanoseconds - other, one)
+        case (TimestampValue(), TimestampValue()):
+            return checked_duration(one.nanoseconds - other.nanoseconds)
+    return _arithmetic("_-_", one, other, lambda a, b: a - b, (DurationValue, TimestampValue))
+
+
+def multiply(one: object, other: object) -> object:
+    return _arithmetic("_*_", one, other, lambda a, b: a * b, ())
+
+
+def _arithmetic(
+    function: str, one: object, other: object, compute: Callable[..., object], also: tuple[type, ...]
+) -> object:
+    """Compute with two numbers of one type; `also` are other types that have the operator."""
+    kind = type(one)
+    if kind not in _NUMBERS:
+        raise no_overload() if isinstance(one, also) else _unsupported(function, one)
+    if type(other) is not kind:
+        raise no_overload()
+    if isinstance(one, float):
+        return compute(one, other)
+    result = compute(int(one), int(other))  # type: ignore[call-overload]
+    assert isinstance(result, int)
+    return checked_uint(result) if kind is Uint else checked_int(result)
+
+
+def divide(one: object, other: object) -> object:
+    if type(one) is float and type(other) is float:
+        return _divided(one, other)
+    return _whole_division("_/_", one, other, "division by zero", _toward_zero)
+
+
+def modulo(one: object, other: object) -> object:
+    if type(one) is float:
+        raise CelError("no such overload: _%_")
+    return _whole_division("_%_", one, other, "modulus by zero", lambda a, b: a - b * _toward_zero(a, b))
+
+
+def _divided(one: float, other: float) -> float:
+    if other != 0:
+        return one / other
+    if one == 0 or math.isnan(one):
+        return math.nan
+    return math.copysign(math.inf, one) * math.copysign(1.0, other)
+
+
+def _toward_zero(one: int, other: int) -> int:
+    quotient = abs(one) // abs(other)
+    return quotient if (one < 0) == (other < 0) else -quotient
+
+
+def _whole_division(
+    function: str, one: object, other: object, by_zero: str, compute: Callable[[int, int], int]
+) -> object:
+    kind = type(one)
+    if kind not in _NUMBERS:
+        raise _unsupported(function, one)
+    if type(other) is not kind or isinstance(one, float) or not isinstance(other, int):
+        raise no_overload()
+    assert isinstance(one, int)
+    if other == 0:
+        raise CelError(by_zero)
+    if one == MIN_INT and other == -1 and kind is int:
+        raise CelError("integer overflow")
+    result = compute(int(one), int(other))
+    return Uint(result) if kind is Uint else checked_int(result)
+
+
+def negate(value: object) -> object:
+    match value:
+        case bool():
+            return not value
+        case Uint():
+            raise CelError("no such overload: -_")
+        case DurationValue():
+            return checked_duration(-int(value))
+        case int():
+            return checked_int(-value)
+        case float():
+            return -value
+    raise _unsupported("-_", value)
+
+
+def contains(container: object, element: object) -> bool:
+    """Whether a list has an element, or a map a key."""
+    match container:
+        case StructuredList():
+            return container.holds(element, equal)
+        case list():
+            return any(_certainly_equal(element, each) for each in container)
+        case MapValue():
+            return element in container
+    raise no_overload()
+
+
+def _certainly_equal(one: object, other: object) -> bool:
+    try:
+        return equal(one, other)
+    except CelError:
+        return False
+
+
+def less(one: object, other: object) -> bool:
+    return _ordered("_<_", one, other) < 0
+
+
+def less_or_equal(one: object, other: object) -> bool:
+    return _ordered("_<=_", one, other) <= 0
+
+
+def greater(one: object, other: object) -> bool:
+    return _ordered("_>_", one, other) > 0
+
+
+def greater_or_equal(one: object, other: object) -> bool:
+    return _ordered("_>=_", one, other) >= 0
+
+
+def _ordered(function: str, one: object, other: object) -> int:
+    if not isinstance(one, (bool, int, float, str, bytes, TimestampValue)):
+        raise _unsupported(function, one)
+    return compare(one, other)

@@ -1,5 +1,0 @@
-"""Scores nodes by weights that were trained: `LearnedScore`, its policy files and its guard."""
-
-from podium.plugins.learned.plugin import LearnedScore
-
-__all__ = ["LearnedScore"]

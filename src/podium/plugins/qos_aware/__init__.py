@@ -1,5 +1,0 @@
-"""Keeps promises to workloads (QosAware): orders the queue and evicts by how far controllers are from their SLO."""
-
-from podium.plugins.qos_aware.plugin import QosAware
-
-__all__ = ["QosAware"]

@@ -1,0 +1,301 @@
+"""Searches for room that evicting less important pods would make; all preemption plugins share this search.
+
+For each node that filters refused in a way eviction could cure, all pods that may be evicted are taken off in a dry
+run; if the pod then fits, as many as possible are put back, the most important first (those whose disruption budget
+would be violated before the others). What cannot be put back are the victims. Among the nodes found, the one that
+hurts least is chosen: fewest budget violations, then lowest highest priority, lowest sum of priorities, fewest
+victims, and latest start.
+
+What differs between preemption plugins is passed in: the rule by which pods may be evicted and may stay
+(`podium.preemption.rules`), and how the search is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import Cluster, Mask, PlacedPod, PodFacts, Rows
+from podium.framework.cycle import Cycle
+from podium.framework.diagnosis import Diagnosis, NodeStatuses
+from podium.framework.notes import SharedNoteError
+from podium.framework.profile import ProfileRuntime
+from podium.framework.status import Code, PluginError, Status
+from podium.kube import Pod, PodDisruptionBudget
+from podium.kube.selector import Selector, SelectorError, compile_label_selector
+from podium.preemption.dry_runs import HARMLESS, UNKNOWN, VIOLATING, Candidate, DryRuns, Harm, Results
+from podium.preemption.rules import ByPriority, EvictionRule, start_time
+
+NO_VICTIMS = "No preemption victims found for incoming pod"
+NOTHING_TO_EVICT = Status.unresolvable(NO_VICTIMS)
+NOT_HELPFUL = "Preemption is not helpful for scheduling"
+
+
+class PreemptionSearch(NamedTuple):
+    """What the dry runs found: the candidates that hurt least, or why each node that was tried is none."""
+
+    best: Sequence[Candidate]
+    """More than one when nothing tells them apart, or when all candidates are asked for."""
+    refusals: list[tuple[Status, Rows]]
+    errors: list[str]
+
+
+def find_candidates(
+    runtime: ProfileRuntime,
+    cycle: Cycle,
+    rows: Rows,
+    rule: EvictionRule,
+    hopeless: Mask,
+    offset: int,
+    wanted: int,
+    known: DryRuns | None,
+    *,
+    all_candidates: bool = False,
+) -> PreemptionSearch:
+    """Dry-run nodes from `offset` on, until enough candidates are found and one of them violates no budget.
+
+    `hopeless`: bool[rows of the cluster], where it is known that no pod may be evicted. `known` is where results are
+    cached; None, where the rule depends on more than the preemptor and the node. With `all_candidates` the `best` of
+    the result are all that were found, the harmless first.
+    """
+    if not len(rows) or (hopeless[rows[offset]] and hopeless[rows].all()):
+        return PreemptionSearch((), [(NOTHING_TO_EVICT, rows)], [])
+    results = Results(cycle.cluster.columns.rows) if known is None else known.refreshed(runtime, cycle)
+    results.refuse_unknown(hopeless, NOTHING_TO_EVICT)
+    budgets = Budgets(cycle.cluster.objects.budgets)
+    codes = results.codes[rows]  # in visiting order from here on
+    codes = np.concatenate((codes[offset:], codes[:offset]))
+    while True:
+        candidates = _needed(codes, wanted)
+        found = codes[candidates]
+        unknown = candidates[found == UNKNOWN]
+        if not len(unknown):
+            break
+        for position in unknown.tolist():
+            row = int(rows[(position + offset) % len(rows)])
+            codes[position] = results.note(row, _victims_on(runtime, cycle, row, rule, budgets))
+    harmless, violating = (candidates[found == code][:wanted] for code in (HARMLESS, VIOLATING))
+    if len(harmless) or len(violating):
+        if all_candidates:
+            chosen = np.concatenate((harmless, violating))
+            return PreemptionSearch(results.candidates(rows[(chosen + offset) % len(rows)]), [], [])
+        chosen = harmless if len(harmless) else violating
+        return PreemptionSearch(results.least_harm(rows[(chosen + offset) % len(rows)]), [], [])
+    refusals = results.refusals(np.concatenate((rows[offset:], rows[:offset])))
+    return PreemptionSearch((), refusals, [status.message for status, _rows in refusals if status.code == Code.ERROR])
+
+
+def _needed(codes: NDArray[np.int32], wanted: int) -> Rows:
+    """The positions of the candidates that must be looked at, should every unknown row turn out to be one without
+    violations."""
+    candidates = np.flatnonzero(codes <= 0)
+    if not wanted or len(candidates) < wanted:
+        return candidates
+    first = 0
+    if codes[candidates[0]] == VIOLATING:
+        harmless = codes[candidates] != VIOLATING
+        first = int(harmless.argmax())
+        if not harmless[first]:
+            return candidates
+    return candidates[: max(wanted, first + 1)]
+
+
+def no_candidates_message(cluster: Cluster, search: PreemptionSearch) -> str:
+    """The nested sentence of a preemption that found nothing: nodes never tried could not be helped."""
+    statuses = NodeStatuses(cluster.columns.rows, Status.unresolvable(NOT_HELPFUL))
+    for status, rows in search.refusals:
+        statuses.add_group(status, rows)
+    return Diagnosis(len(cluster.order.rows), statuses).message
+
+
+def _victims_on(
+    runtime: ProfileRuntime, cycle: Cycle, row: int, rule: EvictionRule, budgets: Budgets
+) -> Candidate | Status:
+    cluster = cycle.cluster
+    try:
+        ruling = rule(cluster.pods_on[row].values(), cycle.pod)
+    except PluginError as error:
+        return Status.error(str(error))
+    evictable = ruling.evictable
+    if not evictable:
+        return NOTHING_TO_EVICT
+
+    def stays_by_rule(placed: PlacedPod) -> bool:
+        if not ruling.may_stay(placed) or not trial.reprieve(placed):
+            return False
+        ruling.put_back(placed)
+        return True
+
+    sums_only = runtime.in_force(cycle).sums_only
+    with nullcontext() if sums_only else cluster.dry_run():
+        trial: _Trial = _TrialOfSums(runtime, cycle, row) if sums_only else _Trial(runtime, cycle, row)
+        stays = trial.reprieve if type(ruling) is ByPriority else stays_by_rule  # by priority, any may stay
+        try:
+            for placed in evictable:
+                trial.take_off(placed)
+            refusal = trial.refusal() or ruling.objection()
+            if refusal is not None:
+                return refusal
+            ranked = ruling.ranked(evictable)
+            violating, harmless = budgets.split(ranked)
+            victims = [placed for placed in violating if not stays(placed)]
+            violations = len(victims)
+            victims += [placed for placed in harmless if not stays(placed)]
+            if violating and harmless:
+                victims = ruling.ranked(victims)
+        except SharedNoteError:
+            raise  # what was found on other nodes may rest on the note, too
+        except PluginError as error:
+            return Status.error(str(error))
+        finally:
+            trial.undo()
+    name = cluster.names[row]
+    if not victims:
+        return Status.error(f'expected at least one victim pod on node "{name}"')
+    pods = tuple(placed.pod for placed in victims)
+    return Candidate(row, name, pods, harm_of(pods, violations))
+
+
+def harm_of(victims: Sequence[Pod], violations: int) -> Harm:
+    """What evicting these pods costs; the first counts as the most important."""
+    priorities = sum(pod.priority + 2**31 for pod in victims)
+    return Harm(violations, victims[0].priority, priorities, len(victims), -_earliest_start(victims))
+
+
+class _Trial:
+    """A node with pods taken off, in the cluster and in a copy of the cycle's notes; `undo` puts all back."""
+
+    def __init__(self, runtime: ProfileRuntime, cycle: Cycle, row: int) -> None:
+        self._runtime = runtime
+        self._cycle = cycle.clone()
+        self._row = row
+        self._off: dict[str, PlacedPod] = {}
+        self._order = dict(cycle.cluster.pods_on[row])
+
+    def take_off(self, placed: PlacedPod) -> None:
+        self._cycle.cluster.take_off(placed)
+        self._cycle.cluster.ports.hide(placed.facts.ports, self._row)
+        self._off[placed.pod.uid] = placed
+        self._runtime.remove_pod(self._cycle, placed)
+
+    def _put_back(self, placed: PlacedPod) -> None:
+        self._cycle.cluster.put_on(placed)
+        self._cycle.cluster.ports.show(placed.facts.ports, self._row)
+        del self._off[placed.pod.uid]
+        self._runtime.add_pod(self._cycle, placed)
+
+    def refusal(self, *, only_moving: bool = False) -> Status | None:
+        return self._runtime.run_filters_with_nominated(self._cycle, self._row, only_moving=only_moving)
+
+    def reprieve(self, placed: PlacedPod) -> bool:
+        """Put a pod back if the incoming one still fits then; where a filter fails, it is not said to fit."""
+        self._put_back(placed)
+        try:
+            if self.refusal(only_moving=True) is None:
+                return True
+        except SharedNoteError:
+            raise
+        except PluginError:
+            pass
+        self.take_off(placed)
+        return False
+
+    def undo(self) -> None:
+        cluster = self._cycle.cluster
+        cluster.ports.show_all()
+        for placed in self._off.values():
+            cluster.put_on(placed)
+        cluster.pods_on[self._row] = self._order  # the order in which pods came ranks those that have not started
+
+
+class _TrialOfSums(_Trial):
+    """The same where filters look at no more than sums: pods that ask for the same are then all one."""
+
+    def __init__(self, runtime: ProfileRuntime, cycle: Cycle, row: int) -> None:
+        super().__init__(runtime, cycle, row)
+        self._too_much: set[PodFacts] = set()
+
+    def take_off(self, placed: PlacedPod) -> None:
+        self._cycle.cluster.count_out(placed)
+        self._off[placed.pod.uid] = placed
+
+    def _put_back(self, placed: PlacedPod) -> None:
+        self._cycle.cluster.count_in(placed)
+        del self._off[placed.pod.uid]
+
+    def reprieve(self, placed: PlacedPod) -> bool:
+        if placed.facts in self._too_much:
+            return False
+        if super().reprieve(placed):
+            self._too_much.clear()
+            return True
+        self._too_much.add(placed.facts)
+        return False
+
+    def undo(self) -> None:
+        cluster = self._cycle.cluster
+        for placed in self._off.values():
+            cluster.count_in(placed)
+        cluster.pods_on[self._row] = self._order
+
+
+class Budgets:
+    """Disruption budgets with their selectors compiled."""
+
+    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
+        self._budgets: list[tuple[PodDisruptionBudget, Selector]] = []
+        for budget in budgets:
+            try:
+                selector = compile_label_selector(budget.spec.selector)
+            except SelectorError:
+                continue
+            if not selector.nothing and not selector.empty:
+                self._budgets.append((budget, selector))
+
+    def split(self, pods: Sequence[PlacedPod]) -> tuple[list[PlacedPod], list[PlacedPod]]:
+        """(those whose eviction would break a budget, the others); budgets are used up in the order given."""
+        left = [budget.status.disruptions_allowed for budget, _selector in self._budgets]
+        violating: list[PlacedPod] = []
+        harmless: list[PlacedPod] = []
+        for placed in pods:
+            pod = placed.pod
+            breaks = False
+            for number, (budget, selector) in enumerate(self._budgets):
+                if _covers(budget, selector, pod):
+                    left[number] -= 1
+                    breaks = breaks or left[number] < 0
+            (violating if breaks else harmless).append(placed)
+        return violating, harmless
+
+    def counting(self) -> Callable[[Pod], bool]:
+        """A function that says of one pod after another whether its eviction would break a budget, the first that does
+        ending the look; what it is asked about counts as evicted."""
+        left = [budget.status.disruptions_allowed for budget, _selector in self._budgets]
+
+        def breaks(pod: Pod) -> bool:
+            for number, (budget, selector) in enumerate(self._budgets):
+                if _covers(budget, selector, pod):
+                    left[number] -= 1
+                    if left[number] < 0:
+                        return True
+            return False
+
+        return breaks
+
+
+def _covers(budget: PodDisruptionBudget, selector: Selector, pod: Pod) -> bool:
+    return (
+        bool(pod.labels)
+        and budget.namespace == pod.namespace
+        and selector.matches(pod.labels)
+        and pod.name not in budget.status.disrupted_pods
+    )
+
+
+def _earliest_start(victims: Sequence[Pod]) -> float:
+    highest = max(pod.priority for pod in victims)
+    return min(start_time(pod) for pod in victims if pod.priority == highest)

@@ -1,0 +1,204 @@
+"""Builds the scheduler process of a live cluster: every part is made here, once, and handed what it needs.
+
+    clients → metrics → events → election → measured load, experience → the scheduler → endpoints
+
+The lease and the events have a client of their own: neither may wait behind bindings, nor be stopped by their guard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import AsyncExitStack
+from typing import NamedTuple
+
+from podium.client import Access, Client, WatchedExperience
+from podium.config.registry import Registry
+from podium.config.resolved import SchedulerConfig
+from podium.kube import Node, Pod
+from podium.load.sources import Telemetry
+from podium.run.driver import LiveScheduler
+from podium.run.metrics.load import show_load
+from podium.run.metrics.registry import Metrics
+from podium.run.metrics.resources import resource_metrics
+from podium.run.plugin_watchdog import PluginWatchdog
+from podium.run.process import SchedulerProcess, WatchingThread
+from podium.run.scheduler_pages import configuration_page, queue_page, read_question
+from podium.run.shadow import Shadow, log_finding
+from podium.serving import address
+from podium.serving.election.blocked_loop import BlockedLoopRenewal
+from podium.serving.election.candidate import candidate
+from podium.serving.election.election import Election
+from podium.serving.endpoints.options import ServingOptions, build_endpoint_access
+from podium.serving.endpoints.server import EndpointServer
+from podium.serving.environment import ProcessEnvironment, this_machine
+from podium.serving.events.recorder import EventRecorder
+from podium.serving.log import LOG
+from podium_plugins.qos.gauges import serve_qos, show_qos
+from podium_plugins.qos.page import HOST as QOS_HOST
+from podium_plugins.qos.page import PORT as QOS_PORT
+
+BUSY = 8
+"""Bindings under way from which on events wait a while: they tell of what has happened, and bindings make it happen."""
+
+
+class RunOptions(NamedTuple):
+    """What the command line adds to the configuration."""
+
+    user_agent: str = "podium"
+    shadow: bool = False
+    serving: ServingOptions = ServingOptions()
+    server_in_process: bool = False
+    """Whether the API server runs in this process, so that a pause of one is a pause of the other."""
+    qos_address: str = QOS_HOST
+    qos_port: int = QOS_PORT
+    """Of the QoS page, where a profile has QosAware; 0: it is not served."""
+
+
+def build_process(
+    config: SchedulerConfig,
+    registry: Registry,
+    access: Access,
+    options: RunOptions,
+    stack: AsyncExitStack,
+    environment: ProcessEnvironment | None = None,
+) -> SchedulerProcess:
+    """The process that `config` describes; `stack` closes its connections."""
+    environment = environment or this_machine()
+    clock, rng = environment.clock, environment.rng
+    qps, burst = config.request_limits
+    client = Client(access, qps=qps, burst=burst, user_agent=options.user_agent, rng=rng)
+    own_client = Client(access, user_agent=options.user_agent, rng=rng)
+    metrics = Metrics(clock, now=environment.timer, rng=rng)
+    for each in (client, own_client):
+        each.on_request = metrics.on_request
+        stack.push_async_exit(each)
+
+    def nodes() -> Iterable[Node]:
+        return list(live.informers.by_kind[Node].store.values())
+
+    def nodes_of_pods() -> Mapping[str, str]:
+        cluster = live.engine.cluster
+        return {placed.pod.key: cluster.names[placed.row] for placed in cluster.pods.values()}
+
+    recorder = EventRecorder(
+        own_client,
+        host=environment.hostname,
+        clock=clock,
+        rng=rng,
+        report=LOG.warning,
+        busy=lambda: live.writer.binding >= BUSY,
+    )
+    elects = config.leader_election.leader_elect and not options.shadow
+    election = (
+        candidate(
+            config.leader_election,
+            own_client,
+            recorder,
+            environment,
+            config.profiles[0].scheduler_name,
+            server_in_process=options.server_in_process,
+        )
+        if elects
+        else None
+    )
+    telemetry = Telemetry(clock=clock, rng=rng, nodes=nodes, pods=nodes_of_pods, api=own_client, report=LOG.warning)
+    experience = WatchedExperience(
+        own_client, clock=clock, rng=rng, report=LOG.warning, may_write=lambda: process.leads() and not options.shadow
+    )
+    shadow = Shadow(log_finding) if options.shadow else None
+    live = LiveScheduler(
+        config,
+        registry,
+        client,
+        recorder,
+        clock=clock,
+        rng=rng,
+        load=telemetry,
+        experience=experience,
+        metrics=metrics,
+        shadow=shadow,
+    )
+    show_load(metrics, telemetry, clock)
+    show_qos(metrics, live.engine, clock)
+    _show(metrics, recorder, election, shadow)
+    watchdog = PluginWatchdog(
+        [plugin for runtime in live.engine.profiles.values() for plugin in runtime.plugins.values()], LOG.warning
+    )
+    metrics.counter(
+        "podium_plugin_blocked_seconds_total",
+        "Seconds for which calls of plugins that took more than 100 ms held up the process; the log names them.",
+        lambda: {call: seconds for call, seconds in watchdog.seconds.copy().items()},  # noqa: C416  (mypy tells them apart)
+        ("plugin", "method"),
+    )
+    threads: list[WatchingThread] = [watchdog]
+    if election is not None:
+
+        def connect() -> Client:
+            return Client(access, user_agent=options.user_agent)
+
+        threads.append(BlockedLoopRenewal(election, connect, LOG.warning))
+    process = SchedulerProcess(
+        live,
+        client,
+        recorder,
+        election,
+        telemetry,
+        experience,
+        metrics,
+        clock=clock,
+        config=config,
+        before_scheduling=environment.settle,
+        reacquires_lease=options.server_in_process,
+        threads=threads if environment.real_time else (),
+    )
+    return process
+
+
+def _show(metrics: Metrics, recorder: EventRecorder, election: Election | None, shadow: Shadow | None) -> None:
+    """Put on `/metrics` what the parts count."""
+    metrics.counter("podium_events_dropped_total", "Events that could not be sent.", lambda: {(): recorder.dropped})
+    if election is not None:
+        metrics.leads(election.name, election.leading)
+    if shadow is not None:
+        metrics.counter(
+            "podium_shadow_comparisons_total",
+            "Decisions compared with those of the scheduler in charge, by outcome.",
+            lambda: {(outcome,): count for outcome, count in shadow.counts.items()},
+            ("outcome",),
+        )
+
+
+async def serve_endpoints(
+    process: SchedulerProcess, options: ServingOptions, access: Access, stack: AsyncExitStack
+) -> None:
+    """Serve health, metrics and configuration until `stack` closes; raises ServingError where that cannot be done."""
+    allowed = build_endpoint_access(options, access)
+    for client in allowed.clients:
+        stack.push_async_exit(client)
+    informers = process.live.informers
+    election = {} if process.election is None else {"leaderElection": process.election.unhealthy}
+
+    def pods() -> Iterable[Pod]:
+        return list(informers.by_kind[Pod].store.values())
+
+    server = EndpointServer(
+        process.metrics,
+        lambda: configuration_page(process),
+        allowed.control,
+        healthz=election,
+        readyz={**election, "shutdown": process.shutting_down, "sched-handler-sync": process.not_synced},
+        resources=lambda: resource_metrics(pods, process.leads),
+        queue=lambda query: queue_page(process, read_question(query)),
+        flags=options.flags,
+        tls=allowed.tls.context,
+        host=options.bind_address,
+        port=options.secure_port,
+    )
+    await server.start()
+    stack.push_async_callback(server.stop)
+    LOG.info("serving health, metrics and configuration on https://%s", address(options.bind_address, server.port))
+
+
+async def serve_qos_page(process: SchedulerProcess, options: RunOptions, stack: AsyncExitStack) -> None:
+    """Serve the QoS page until `stack` closes, where a profile has QosAware."""
+    await serve_qos(process.live.engine, process.clock, options.qos_address, options.qos_port, stack)

@@ -1,0 +1,84 @@
+"""Checks the fields of an object that comes in (unknown ones, wrong types) and fills in defaults.
+
+`fieldValidation` decides about fields that are unknown or given twice: Strict refuses the write, Warn (the default)
+says so in the answer, Ignore drops them in silence. A value of the wrong type is refused in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from podium.kube.json_object import JsonObject
+from podium_cluster.apiserver.errors import StatusError, bad_request, shown
+from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.schema import DecodingError, WrongTypeError, schema_of
+from podium_cluster.apiserver.schema.builtin import may_repeat_fields
+from podium_cluster.apiserver.schema.custom_fields import repeated_fields
+from podium_cluster.apiserver.writes.options import WriteOptions
+
+_GO_KINDS: Final = {"object": "map", "array": "slice", "number": "int64"}
+
+
+def check_and_default(kind: Kind, obj: JsonObject, options: WriteOptions) -> None:
+    """Check a whole object as it was sent against its schema and fill in defaults, in place."""
+    schema = schema_of(kind)
+    taken_for = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}'
+    try:
+        problems = schema.take(obj, options.raw)
+        _judge(problems, options)
+    except DecodingError as problem:
+        raise bad_request(f"{taken_for}: {problem}") from None
+    schema.apply_defaults(obj)
+
+
+def check_patched(kind: Kind, obj: JsonObject, patch: str, options: WriteOptions) -> None:
+    """The same for an object as a patch leaves it; a message shows `patch`, or else what it has made of the object."""
+    schema = schema_of(kind)
+    before = patch or (_text(obj) if options.field_validation == "Strict" else "")
+    try:
+        repeated = _repeated(options.raw)
+        _judge([*(f'duplicate field "{path}"' for path in repeated), *schema.take(obj)], options)
+    except DecodingError as error:
+        problem = _converted(error) if patch else str(error)
+        message = f"Invalid value: {shown(before or _text(obj))}: {problem}"
+        cause = {"reason": "FieldValueInvalid", "message": message, "field": "patch"}
+        raise StatusError(422, "Invalid", f' "" is invalid: patch: {message}', {"causes": [cause]}) from None
+    schema.apply_defaults(obj)
+
+
+def _repeated(raw: bytes | None) -> list[str]:
+    """The paths of fields that the text of a patch gives twice."""
+    return repeated_fields(raw) if raw and may_repeat_fields(raw, msgspec.json.decode(raw)) else []
+
+
+def _converted(error: DecodingError) -> str:
+    """The same complaint where a strategic merge makes it: of the value alone, without its place."""
+    if not isinstance(error, WrongTypeError):
+        return str(error)
+    if error.form == "own":
+        return f"json: cannot unmarshal {error.word} into Go value of type {error.go_type}"
+    word = error.word.partition(" ")[0]
+    given = "float64" if error.fraction else _GO_KINDS.get(word, word)
+    if error.form in ("slice", "map"):
+        return f"cannot restore {error.form} from {given}"
+    if error.form == "struct":
+        return f"cannot restore struct from: {given}"
+    if (given, error.form) == ("int64", "string") or (error.fraction and error.form.startswith("int")):
+        return f"cannot convert {given} to {error.go_type}"
+    return f"unrecognized type: {error.form}"
+
+
+def _text(obj: JsonObject) -> str:
+    return msgspec.json.encode(obj).decode()
+
+
+def _judge(problems: Sequence[str], options: WriteOptions) -> None:
+    """Refuse, warn or ignore."""
+    if not problems or options.field_validation == "Ignore":
+        return
+    if options.field_validation == "Strict":
+        raise DecodingError(f"strict decoding error: {', '.join(problems)}")
+    options.warnings.extend(problems)

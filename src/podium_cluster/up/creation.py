@@ -1,0 +1,91 @@
+"""Creates the objects of a workload in the API, and leaves those alone that are there already.
+
+The custom resources that Podium's plugins schedule by are installed before, so that a workload may have some. Kinds
+that nothing here acts on (Ingress, CronJob, …) are stored and counted.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from podium.kube.json_object import JsonObject
+from podium_cluster.apiserver.api import EmbeddedApi
+from podium_cluster.apiserver.errors import StatusError
+from podium_cluster.up.errors import UpError
+from podium_cluster.up.manifests import Manifest
+from podium_plugins.crds import definitions
+
+_MANAGER = "podium-up"
+
+
+class CreatedObjects(NamedTuple):
+    """How many objects were created, and how many there are of each kind that nothing here acts on."""
+
+    objects: int
+    inert: Counter[str]
+
+
+def install_definitions(api: EmbeddedApi) -> None:
+    """Have the API serve PodGroups, ElasticQuotas and the others (podium crds)."""
+    for definition in definitions().values():
+        _create(api, definition)
+
+
+def create(api: EmbeddedApi, workload: list[Manifest]) -> CreatedObjects:
+    """Create the objects; raises UpError with the API's words for one that is refused, and before anything is created
+    where a kind is not served."""
+    _check_kinds(api, workload)
+    created = 0
+    inert: Counter[str] = Counter()
+    for manifest in workload:
+        try:
+            created += _create(api, manifest.obj)
+        except StatusError as error:
+            raise UpError(f"--workload: {manifest.obj['kind']} {manifest.name}: {error.message}") from None
+        kind = api.kinds.by_kind(*manifest.api_kind)
+        inert[manifest.obj["kind"]] += kind is not None and kind.inert
+    return CreatedObjects(created, +inert)
+
+
+def _create(api: EmbeddedApi, obj: JsonObject) -> bool:
+    """Create one object; False where it is there already."""
+    kind = api.kinds.by_kind(obj["apiVersion"], obj["kind"])
+    if kind is None:  # its definition is in the workload, and was refused its names
+        raise StatusError(404, "NotFound", f"its kind is not served in version {obj['apiVersion']}")
+    try:
+        api.create(kind, obj, field_validation="Strict", manager=_MANAGER)
+    except StatusError as error:
+        if error.reason != "AlreadyExists":
+            raise
+        return False
+    return True
+
+
+def _check_kinds(api: EmbeddedApi, workload: list[Manifest]) -> None:
+    """Refuse a workload with kinds that neither the API serves nor the workload defines, all in one sentence."""
+    defined = set(_defined(each.obj for each in workload))
+    unknown = [each for each in workload if api.kinds.by_kind(*each.api_kind) is None and each.api_kind not in defined]
+    if unknown:
+        what = "this kind" if len({each.api_kind for each in unknown}) == 1 else "these kinds"
+        advice = "add the CustomResourceDefinition to the workload, or leave the object out"
+        listed = ", ".join(_located(api, each) for each in unknown)
+        raise UpError(f"--workload: {listed}: this API does not serve {what}; {advice}")
+
+
+def _located(api: EmbeddedApi, manifest: Manifest) -> str:
+    """The object, its version and file, and the versions that the API has of a kind of that name."""
+    version, kind = manifest.api_kind
+    served = dict.fromkeys(each.api_version for each in api.kinds if each.kind == kind)
+    instead = f", served as {' and '.join(served)}" if served else ""
+    return f"{kind} {manifest.name} ({version}{instead}, in {manifest.file})"
+
+
+def _defined(workload: Iterable[JsonObject]) -> Iterator[tuple[str, str]]:
+    """The apiVersions and kinds that the definitions among these objects bring, as far as they are well formed."""
+    for obj in workload:
+        if obj["kind"] == "CustomResourceDefinition" and isinstance(spec := obj.get("spec"), dict):
+            names, versions = spec.get("names"), spec.get("versions")
+            if isinstance(names, dict) and isinstance(versions, list):
+                for version in versions:
+                    if isinstance(version, dict):
+                        yield f"{spec.get('group')}/{version.get('name')}", str(names.get("kind"))

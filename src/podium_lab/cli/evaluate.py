@@ -1,0 +1,221 @@
+"""Judges a policy on pod lists, against the published rules (`podium evaluate`)."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podium.cli.console import echo, echo_data
+from podium.cli.errors import InputError
+from podium.cli.files import writing
+from podium.cli.options import Output, OutputOption, chosen_output, given_seeds
+from podium.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from podium_lab.learning.judge import Row
+
+CHURN_FIGURES = ("rejected_gpu_time_pct", "wait_mean_s", "wait_max_s")
+PAIRED = ("difference", "95 %", "smallest")
+
+
+class Protocol(StrEnum):
+    """How pods come."""
+
+    STATIC = "static"
+    CHURN = "churn"
+
+
+class TieRule(StrEnum):
+    """Which of equally good nodes is taken."""
+
+    FIXED = "fixed"
+    FRESH = "fresh"
+    HEAP = "heap"
+    ALL = "all"
+
+
+class KnowledgeSource(StrEnum):
+    """Where the policy's knowledge of the workload comes from."""
+
+    LIST = "list"
+    COUNTED = "counted"
+
+
+def evaluate(
+    policy: Annotated[
+        str | None,
+        typer.Argument(metavar="POLICY", help="A policy that ships, or a policy file.", show_default=False),
+    ] = None,
+    data: Annotated[str, typer.Option("--data", metavar="DIR", help="Where node list and pod lists are.")] = ".",
+    lists: Annotated[
+        str, typer.Option("--lists", metavar="A,B", help="Pod lists, by name or path.")
+    ] = "default,gpushare40,gpuspec33,multigpu40",
+    seeds: Annotated[
+        str,
+        typer.Option("--seeds", metavar="A-B,C", help="The seeds to judge by: 42, 42-51 or 42,45."),
+    ] = "42-51",
+    against: Annotated[
+        str, typer.Option("--against", metavar="A,B", help="Published rules to compare with.")
+    ] = "FGD,BestFit",
+    protocol: Annotated[Protocol, typer.Option("--protocol", help="Pods that stay, or that come and go.")] = (
+        Protocol.STATIC
+    ),
+    ties: Annotated[TieRule, typer.Option("--ties", help="Which of equally good nodes is taken.")] = TieRule.FIXED,
+    loads: Annotated[
+        str, typer.Option("--loads", metavar="A,B", help="Of the churn protocol: demand as a share of the GPUs.")
+    ] = "0.95,1.00,1.05",
+    queue: Annotated[bool, typer.Option("--queue", help="Of the churn protocol: pods that do not fit wait.")] = False,
+    knowledge: Annotated[
+        KnowledgeSource, typer.Option("--knowledge", help="Whether the policy knows the list, or counts pods.")
+    ] = KnowledgeSource.LIST,
+    bound: Annotated[bool, typer.Option("--bound", help="Add what no policy can pass, by a linear program.")] = False,
+    workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Runs at a time.")] = 1,
+    keep: Annotated[
+        str | None, typer.Option("--keep", metavar="FILE", help="Keep rows here; stopped, the same command goes on.")
+    ] = None,
+    plot: Annotated[
+        str | None, typer.Option("--plot", metavar="FILE", help="Draw the differences as a picture (SVG).")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print a list of rows, one per list, policy and seed.")] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Judge a policy by runs on pod lists, paired seed by seed with the published rules.
+
+    Needs podium[learn]. A policy is not judged by seeds that it was trained on.
+
+    Example: podium evaluate readable --data openb --lists default --seeds 42-44 --ties all
+    """
+    from podium_lab.learned.policy_file import PolicyError, path_of, read_policy
+    from podium_lab.learning.extra import LearningError
+
+    try:
+        from podium_lab.learning.bound import bounds
+        from podium_lab.learning.judge import TIE_RULES, Contestant, Question, published, refuse_seen, scorer_of
+        from podium_lab.learning.kept_rows import answered
+        from podium_lab.learning.lists import find_lists, find_nodes
+
+        printed = chosen_output(output, json)
+        numbers = given_seeds(seeds)
+        folder = Path(data)
+        find_nodes(folder)
+        names = find_lists(lists, folder)
+        contestants = []
+        counted = knowledge is KnowledgeSource.COUNTED
+        if counted and protocol is Protocol.CHURN:
+            raise InputError("--knowledge counted: is for the static protocol; in churn a policy knows the list")
+        if policy is not None:
+            file = read_policy(path_of(policy))
+            refuse_seen(file, numbers)
+            contestants.append(Contestant(file.name, scorer_of(file), counted, file.sha256))
+        elif not bound:
+            raise InputError("POLICY is missing; write the name of a policy, or --bound")
+        rows: list[Row] = []
+        if contestants:
+            contestants += published(name for name in against.split(",") if name)
+            rules = TIE_RULES if ties is TieRule.ALL else (str(ties),)
+            shares = _loads(loads) if protocol is Protocol.CHURN else ()
+            judged = tuple(contestants)
+            questions = [
+                Question(folder, given, seed, judged, rules, shares, queue, label)
+                for label, given in names.items()
+                for seed in numbers
+            ]
+            with progress_bar(len(questions), "lists and seeds") as report:
+                for found in answered(questions, workers, None if keep is None else Path(keep)):
+                    rows += found
+                    report(f"{found[-1]['list']}, seed {found[-1]['seed']}", True)
+        if bound:
+            rows += [row for given in names.values() for row in bounds(folder, given, numbers[0])]
+    except (LearningError, PolicyError) as error:
+        raise InputError(str(error)) from None
+    except KeyboardInterrupt:
+        echo(
+            "Stopped; with --keep the same command goes on." if keep is None else "Stopped; the same command goes on.",
+            err=True,
+        )
+        raise typer.Exit(1) from None
+    if plot is not None and contestants:
+        _plot(rows, contestants[0].name, [each.name for each in contestants[1:]], plot, protocol)
+    if printed is not Output.TABLE:
+        echo_data(rows, printed)
+    else:
+        _show(rows, contestants[0].name if contestants else "")
+
+
+def _plot(rows: "list[Row]", policy: str, others: list[str], file: str, protocol: Protocol) -> None:
+    from podium_lab.learning.judge import compare
+    from podium_lab.learning.plot import differences_plot
+
+    unit = "load" if protocol is Protocol.CHURN else "arrived %"
+    plot = differences_plot(compare(rows, policy, others), policy, unit)
+    with writing(Path(file)):
+        Path(file).write_text(plot)
+
+
+def _loads(text: str) -> tuple[float, ...]:
+    try:
+        found = tuple(float(each) for each in text.split(","))
+    except ValueError:
+        found = (0.0,)
+    if not all(0 < each <= 2 for each in found):
+        raise InputError(f'--loads: "{text}" are no loads; write shares of the GPUs such as 0.95,1.00')
+    return found
+
+
+def _show(rows: "list[Row]", policy: str) -> None:
+    """Means over seeds, and the differences to the others."""
+    from podium.cli.console import console, print_table
+    from podium_lab.learning.judge import compare
+
+    out = console()
+    churn = any("load" in row for row in rows)
+    print_table(out, _means(rows, churn))
+    others = list(dict.fromkeys(row["policy"] for row in rows if row["policy"] != policy and row.get("ties")))
+    compared = compare(rows, policy, others) if policy else []
+    if not compared:
+        return
+    echo()
+    pairs = _columns(("list", "ties", "against", "beats"), "list", _at(churn), "ties", "against", *PAIRED, "beats")
+    for each in compared:
+        interval = f"± {each.difference.margin:.2f}" if each.difference.seeds > 1 else ""
+        figures = f"{each.difference.mean:+.2f}", interval, f"{each.smallest:+.2f}"
+        pairs.add_row(each.list, f"{each.at:g}", each.ties, each.against, *figures, "yes" if each.beats else "no")
+    print_table(out, pairs)
+    echo("Differences are paired by seed; the others break ties by a fixed order where that was run.")
+    echo('"beats": ahead on every seed, and the 95 % interval of the differences lies above 0.')
+
+
+def _means(rows: "list[Row]", churn: bool) -> "Table":
+    from podium_lab.learning.judge import at_of
+    from podium_lab.simulator.summary import estimate
+
+    shown = ("gpu_allocation_pct", *(CHURN_FIGURES if churn else ()))
+    means = _columns(("list", "policy", "ties"), "list", "policy", "ties", _at(churn), *shown)
+    cells: dict[tuple[str, str, str, float], list[Row]] = {}
+    for row in rows:
+        cells.setdefault((row["list"], row["policy"], row.get("ties", ""), at_of(row)), []).append(row)
+    for (name, who, rule, at), cell in cells.items():
+        figures = []
+        for figure in shown:
+            values = [row[figure] for row in cell if row.get(figure) is not None]
+            found = estimate(values) if values else None
+            spread = "" if found is None or found.seeds == 1 else f" ± {found.deviation:.2f}"
+            figures.append("none" if found is None else f"{found.mean:.2f}{spread}")
+        means.add_row(name, who, rule, f"{at:g}", *figures)
+    return means
+
+
+def _at(churn: bool) -> str:
+    return "load" if churn else "arrived %"
+
+
+def _columns(left: tuple[str, ...], *headings: str) -> "Table":
+    from podium.cli.console import table
+
+    found = table()
+    for heading in headings:
+        found.add_column(heading, justify="left" if heading in left else "right", no_wrap=True)
+    return found

@@ -1,0 +1,111 @@
+"""Trains a placement policy on pod lists (`podium train`)."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podium.cli.console import echo
+from podium.cli.errors import InputError
+from podium.cli.files import writing
+from podium.cli.options import given_seeds
+from podium.cli.progress import progress_bar
+from podium_lab.cli.simulate import SweepEngine
+
+
+def train(
+    form: Annotated[
+        str, typer.Option("--form", metavar="FORM", help="S1, S2, A, Bn, B, C, J, JB: which terms; N, NC: a network.")
+    ] = "S1",
+    data: Annotated[str, typer.Option("--data", metavar="DIR", help="Where node list and pod lists are.")] = ".",
+    lists: Annotated[
+        str, typer.Option("--lists", metavar="A,B", help="Pod lists to train on, by name or path.")
+    ] = "default,gpushare40,gpuspec33,multigpu40",
+    seeds: Annotated[
+        str, typer.Option("--seeds", metavar="A-B,C", help="Seeds of the search, one policy each: 1, 1-3 or 1,5.")
+    ] = "1",
+    start: Annotated[
+        str | None,
+        typer.Option("--start", metavar="POLICY", help="Start from the weights of a policy; a network corrects it."),
+    ] = None,
+    generations: Annotated[int | None, typer.Option("--generations", min=1, help="Other than the form's.")] = None,
+    population: Annotated[
+        int | None, typer.Option("--population", min=4, help="Candidates per generation, other than the form's.")
+    ] = None,
+    out: Annotated[
+        str, typer.Option("--out", metavar="DIR", help="Where searches and policies are written.")
+    ] = "policies",
+    workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Processes at a time.")] = 1,
+    engine: Annotated[
+        SweepEngine, typer.Option("--engine", help="Where runs are done: on this machine, or on Ray (podium[ray]).")
+    ] = SweepEngine.LOCAL,
+) -> None:
+    """Train weights of a placement score by simulation, and write them as a policy file.
+
+    Needs podium[learn]. Stopped, it goes on where it was when started again with the same options; the same seed gives
+    the same file.
+
+    Example: podium train --form S1 --data openb --seeds 1-3 --out policies
+    """
+    from podium_lab.learned.policy_file import Calibration, PolicyError, encoded, path_of, read_policy
+    from podium_lab.learning.extra import LearningError
+    from podium_lab.learning.forms import FORMS, ScoreForm
+    from podium_lab.learning.network_form import NETWORKS
+
+    if form not in FORMS and form not in NETWORKS:
+        raise InputError(f'--form: there is no form "{form}"; write one of {", ".join((*FORMS, *NETWORKS))}')
+    folder = Path(out)
+    try:
+        from podium_lab.learning.lists import find_lists, find_nodes
+        from podium_lab.learning.policy_making import DIGITS, make_policy
+        from podium_lab.learning.train import OFFSET, SCALE, Training, seeds_seen
+        from podium_lab.learning.train import train as search_for
+
+        find_nodes(Path(data))
+        names = tuple(find_lists(lists, Path(data)).values())
+        weights = None if start is None else tuple(map(tuple, read_policy(path_of(start)).matrix().tolist()))
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        chosen = FORMS[form] if form in FORMS else NETWORKS[form]
+        for number in given_seeds(seeds):
+            settings = Training(
+                form, number, data, names, generations or chosen.generations, population or chosen.population, weights
+            )
+            name = f"{form}-{number}"
+            with progress_bar(settings.generations, f"{name}: generation 1") as report:
+                found = search_for(
+                    settings, folder / f"{name}.search", workers, engine.value, _generation_report(name, report)
+                )
+            command = (
+                f"podium train --form {form} --seeds {number} --lists {','.join(Path(each).name for each in names)}"
+            )
+            budget = f"{settings.generations} generations of {settings.population}"
+            provenance = {"command": command, "seeds": seeds_seen(settings), "budget": budget, "mixes": 16}
+            linear, network = settings.scorer(found.result).weights, None
+            if not isinstance(chosen, ScoreForm):
+                network = chosen.network(found.result, DIGITS)
+                provenance["start"] = start
+            calibration = Calibration(OFFSET, SCALE)
+            policy = make_policy(name, linear, calibration, Path(data), names, provenance, network=network)
+            with writing(folder):
+                (folder / f"{name}.json").write_bytes(encoded(policy))
+            echo(f"{folder / name}.json")
+    except (LearningError, PolicyError) as error:
+        raise InputError(str(error)) from None
+    except KeyboardInterrupt:
+        echo("Stopped; the same command goes on from the last whole generation.", err=True)
+        raise typer.Exit(1) from None
+
+
+def _generation_report(name: str, report: Callable[[str, int], None]) -> Callable[[int, float, float], None]:
+    """Says what came of each generation: beside the bar, or line by line where no terminal is."""
+
+    def generation_done(generation: int, mean: float, best: float) -> None:
+        line = f"{name}: generation {generation}, allocation {mean:.2f} % on average, {best:.2f} % at best"
+        report(line, generation)
+        if not sys.stderr.isatty():
+            print(line, file=sys.stderr, flush=True)
+
+    return generation_done

@@ -1,0 +1,205 @@
+"""Trains a policy: CMA-ES over runs of the kernel, generation by generation, on lists and mixes of them.
+
+Every candidate of a generation gets the same seed (1000 + generation mod 400, of churn mod 300), the same lists and
+ties drawn for each pod, so that candidates differ by what they are and not by luck. Static: the lists and two of 16
+mixes. Churn: the lists with times, at loads 0.95, 1.00 and 1.05 in turn.
+
+After each generation the search is written down; started again with the same settings it goes on from there. What
+comes out depends on the settings and the seed alone, not on the number of workers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from podium.kube.documents import FILE, DocumentError, read_json
+from podium_lab.learned.network import PlacementNetwork
+from podium_lab.learning.cma_es import Search, advance, begin, candidates
+from podium_lab.learning.extra import LearningError
+from podium_lab.learning.forms import FORMS, ScoreForm
+from podium_lab.learning.jobs import Engine, perform
+from podium_lab.learning.kernel import KernelPlan, Scorer, Workload
+from podium_lab.learning.kernel_state import Floats
+from podium_lab.learning.lists import PodList, find_list, find_nodes, mix, node_specs, static_plan
+from podium_lab.learning.network_form import NETWORKS, NetworkForm
+from podium_lab.learning.protocols import ChurnPlan, churn_plan, run_churn_plan, static_figure
+
+FIRST_SEED, STATIC_SEEDS, CHURN_SEEDS = 1000, 400, 300
+MIXES, MIXES_EACH = 16, 2
+LOADS = (0.95, 1.0, 1.05)
+OFFSET, SCALE = 50.0, 25.0
+MIXED_LIST = "gpuspec33"
+"""The list that mixes are drawn from; where it is not among the lists, the first."""
+
+
+class Training(NamedTuple):
+    """The settings of a training: what comes out depends on these alone."""
+
+    form: str
+    seed: int
+    data: str
+    lists: tuple[str, ...]
+    generations: int
+    population: int
+    start: tuple[tuple[float, ...], ...] | None = None
+    """Weights to start from, or that a network corrects; None: the form's own."""
+
+    @property
+    def the_form(self) -> ScoreForm | NetworkForm:
+        return FORMS[self.form] if self.form in FORMS else NETWORKS[self.form]
+
+    def scorer(self, numbers: Floats) -> Scorer:
+        """The score that some numbers stand for."""
+        form = self.the_form
+        if isinstance(form, ScoreForm):
+            return Scorer(form.weights(numbers), OFFSET, SCALE)
+        return Scorer(np.array(self.start), OFFSET, SCALE, PlacementNetwork(form.network(numbers)))
+
+
+class Trial(NamedTuple):
+    """Some candidates to be tried in a generation."""
+
+    training: Training
+    generation: int
+    numbers: tuple[Floats, ...]
+
+
+Progress = Callable[[int, float, float], None]
+"""Called after each generation with its number, and the mean and the best figure of its candidates."""
+
+
+def train(
+    training: Training,
+    saved: Path | None = None,
+    workers: int = 1,
+    engine: Engine = "local",
+    progress: Progress = lambda _generation, _mean, _best: None,
+) -> Search:
+    """Search to the end, from where `saved` says an earlier one stopped."""
+    if training.form in NETWORKS and training.start is None:
+        raise LearningError(f"--form {training.form}: a network corrects a policy; write --start and its name")
+    if "churn" in training.the_form.protocols and not any(_list(training.data, name).timed for name in training.lists):
+        raise LearningError(f"--form {training.form}: is trained by churn, and no list has deletion times")
+    search = _resumed(training, saved) or _begun(training)
+    while search.generation < training.generations:
+        tried = candidates(search)
+        share = max(1, len(tried) // (4 * workers))
+        trials = [Trial(training, search.generation, tuple(tried[i : i + share])) for i in range(0, len(tried), share)]
+        figures = np.concatenate(list(perform(try_out, trials, workers, engine)))
+        search = advance(search, tried, figures)
+        if saved is not None:
+            _save(training, search, saved)
+        progress(search.generation, float(figures.mean()), float(figures.max()))
+    return search
+
+
+def try_out(trial: Trial) -> Floats:
+    """The figure of each candidate: mean allocation in percent."""
+    training, generation = trial.training, trial.generation
+    protocols = training.the_form.protocols
+    total = np.zeros(len(trial.numbers))
+    scorers = [training.scorer(numbers) for numbers in trial.numbers]
+    if "static" in protocols:
+        seed = FIRST_SEED + generation % STATIC_SEEDS
+        plans = [_static(training.data, name, seed) for name in (*training.lists, *_mixes(training, generation))]
+        for i, scorer in enumerate(scorers):
+            total[i] += np.mean([static_figure(plan, scorer, "fresh", seed, known) for plan, known in plans])
+    if "churn" in protocols:
+        seed, load = FIRST_SEED + generation % CHURN_SEEDS, LOADS[generation % len(LOADS)]
+        timed = [name for name in training.lists if _list(training.data, name).timed]
+        churns = [_churn(training.data, name, seed, load) for name in timed]
+        for i, scorer in enumerate(scorers):
+            runs = [run_churn_plan(plan, scorer, "fresh", seed, known, queue=False) for plan, known in churns]
+            total[i] += np.mean([run.allocation for run in runs])
+    return total / len(protocols)
+
+
+def seeds_seen(training: Training) -> list[int]:
+    """Every seed that the training has used."""
+    most = max(STATIC_SEEDS if "static" in training.the_form.protocols else 0, CHURN_SEEDS)
+    return [FIRST_SEED + i for i in range(min(training.generations, most))]
+
+
+def _mixes(training: Training, generation: int) -> list[str]:
+    rng = np.random.default_rng([training.seed, generation, 9])
+    source = MIXED_LIST if MIXED_LIST in training.lists else training.lists[0]
+    return [f"mix:{source}:{number}" for number in rng.choice(MIXES, MIXES_EACH, replace=False)]
+
+
+@lru_cache(maxsize=64)
+def _list(data: str, name: str) -> PodList:
+    if not name.startswith("mix:"):
+        return find_list(name, Path(data))
+    source, _, number = name.removeprefix("mix:").rpartition(":")
+    given = _list(data, source)
+    return PodList(name, given.path, mix(given.pods, int(number)))
+
+
+@lru_cache(maxsize=64)
+def _workload(data: str, name: str) -> Workload:
+    return _list(data, name).workload
+
+
+@lru_cache(maxsize=8)
+def _static(data: str, name: str, seed: int) -> tuple[KernelPlan, Workload]:
+    specs = node_specs(find_nodes(Path(data)))
+    return static_plan(specs, _list(data, name).pods, seed), _workload(data, name)
+
+
+@lru_cache(maxsize=4)
+def _churn(data: str, name: str, seed: int, load: float) -> tuple[ChurnPlan, Workload]:
+    specs = node_specs(find_nodes(Path(data)))
+    return churn_plan(specs, _list(data, name), seed, load), _workload(data, name)
+
+
+# What is written down
+
+
+def _begun(training: Training) -> Search:
+    form = training.the_form
+    if isinstance(form, NetworkForm):
+        numbers = form.start(training.seed)
+        return begin(numbers, form.scale(), form.sigma, training.population, training.seed, diagonal=True)
+    start = form.numbers(None if training.start is None else np.array(training.start))
+    return begin(start, form.scale(), form.sigma, training.population, training.seed)
+
+
+def _key(training: Training) -> str:
+    return hashlib.sha256(msgspec.json.encode(training)).hexdigest()
+
+
+def _save(training: Training, search: Search, path: Path) -> None:
+    written = {
+        "training": _key(training),
+        **{name: each.tolist() if isinstance(each, np.ndarray) else each for name, each in search._asdict().items()},
+    }
+    partial = path.with_suffix(".partial")
+    try:
+        partial.write_bytes(msgspec.json.encode(written))
+        partial.replace(path)
+    except OSError as error:
+        raise LearningError(f"{path}: cannot be written: {error.strerror}; give another place with --out") from None
+
+
+def _resumed(training: Training, path: Path | None) -> Search | None:
+    if path is None or not path.exists():
+        return None
+    try:
+        written: dict[str, Any] = read_json(path.read_bytes(), bounds=FILE)
+        key = written.pop("training")
+        arrays: dict[str, Any] = {
+            name: np.array(each) if isinstance(each, list) else each for name, each in written.items()
+        }
+        search = Search(**arrays)
+    except (DocumentError, KeyError, TypeError, AttributeError):
+        raise LearningError(f"{path}: is no search of podium train; remove it to begin from the start") from None
+    if key != _key(training):
+        raise LearningError(f"{path}: is of a training with other settings; write another --out, or remove it")
+    return search

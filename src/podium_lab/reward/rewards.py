@@ -1,0 +1,177 @@
+"""Rewards: how well pods of a type fare on a node, learnt lesson by lesson.
+
+    v ← (1 − η)·v + η·r
+
+from 1 on, so that no node is avoided without a reason. The same is kept for each node over all types, and for
+each type over all nodes, for people to look at. What is kept is text with six decimals, one line for each node:
+
+    web: |
+      node-a 0.950000 12 2026-01-31T12:00:00Z
+
+A reward that reads 1.000000 is not kept: it is what an unknown one is. Behind it stand the number of lessons and the
+time of the last. They serve to bring two replicas together, which watch the same pods: of two rewards that differ, the
+one that has seen more lessons is right. Lines of which nothing was heard for long are dropped. Where not all fit into a
+ConfigMap, the lowest rewards are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from podium.framework.annotated import decimal, whole
+from podium.framework.experience import PodOutcome
+from podium.kube.meta import format_time, parse_time
+from podium_lab.reward.lessons import lesson, type_of
+from podium_lab.reward.settings import RewardBiasArgs
+
+START = 1.0
+OF_NODES, OF_TYPES = "_nodes", "_types"
+"""Stand beside types: no label has a value that begins so."""
+LARGEST = 900_000
+"""Characters to keep: a ConfigMap ends at a MiB."""
+MILLION = 10**6
+
+
+class Reward:
+    __slots__ = ("at", "lessons", "millionths", "value")
+
+    def __init__(self, value: float, lessons: int = 0, at: float = 0.0) -> None:
+        self.lessons = lessons
+        self.at = at
+        self.move(value)
+
+    def move(self, value: float) -> None:
+        self.value = value
+        self.millionths = int(f"{value:.6f}".replace(".", ""))
+        """As it is written: six decimals."""
+
+    @property
+    def points(self) -> int:
+        """From 0 to 10: as it is written, times ten, cut."""
+        return self.millionths * 10 // MILLION
+
+
+class Rewards:
+    """A learner (see `framework.experience`). `nodes` tells which there are; only the original's ways need it."""
+
+    def __init__(self, args: RewardBiasArgs, nodes: Callable[[], Iterable[str]] = tuple) -> None:
+        self.args = args
+        self._nodes = nodes
+        self._table: dict[str, dict[str, Reward]] = {}
+        self._generations: dict[str, int] = {}
+        self._forgotten = 0
+        self._first_nodes: dict[str, frozenset[str]] = {}
+        """The nodes there were when a type came first."""
+
+    def points(self, kind: str, node: str) -> int:
+        """The points of a node for pods of a type."""
+        if self.args.compat and kind not in self._table:
+            return 0
+        found = self._table.get(kind, {}).get(node)
+        return (Reward(self._start(kind, node)) if found is None else found).points
+
+    def known(self, kind: str) -> Mapping[str, Reward]:
+        """The rewards of a type, by node."""
+        return self._table.get(kind, {})
+
+    def generation(self, kind: str) -> tuple[int, int]:
+        """Moves whenever points of this type may."""
+        return self._forgotten, self._generations.get(kind, 0)
+
+    # Learning
+
+    def saw(self, pod: PodOutcome, now: float) -> bool:
+        node, kind = pod.spec.node_name, type_of(pod.metadata.labels, pod.metadata.name)
+        reward = lesson(pod, self.args.lasting_run.seconds) if kind and node else None
+        return reward is not None and self.learn(kind, node, reward, now)
+
+    def learn(self, kind: str, node: str, reward: float, now: float) -> bool:
+        """Take in one lesson; whether it changed anything."""
+        entries = ((OF_NODES, node), (kind, node), (OF_TYPES, kind))
+        changed = [self._learn(table, name, reward, now) for table, name in entries]
+        return any(changed)
+
+    def _learn(self, table: str, name: str, reward: float, now: float) -> bool:
+        rate, known = self.args.learning_rate, self._table.get(table, {}).get(name)
+        if known is None:
+            if reward == START and not self.args.compat:
+                return False  # it stays what it is, and most pods never fail
+            rewards = self._meet(table)
+            known = rewards[name] = Reward(self._start(table, name))
+        known.move((1 - rate) * known.value + rate * reward)
+        known.lessons += 1
+        known.at = now
+        self._generations[table] = self._generations.get(table, 0) + 1
+        return True
+
+    def _meet(self, table: str) -> dict[str, Reward]:
+        if table not in self._table:
+            self._table[table] = {}
+            self._first_nodes[table] = frozenset(self._nodes()) if self.args.compat else frozenset()
+        return self._table[table]
+
+    def _start(self, table: str, name: str) -> float:
+        late = self.args.compat and table not in (OF_NODES, OF_TYPES) and name not in self._first_nodes.get(table, ())
+        return 0.0 if late else START
+
+    # Keeping
+
+    def recall(self, saved: Mapping[str, str], now: float) -> None:
+        for table, text in saved.items():
+            for line in text.splitlines():
+                name, read = _read(line)
+                if read is None or self._is_old(read, now):
+                    continue
+                mine = self._meet(table).get(name)
+                if mine is None or mine.lessons < read.lessons:
+                    self._table[table][name] = read
+                    self._generations[table] = self._generations.get(table, 0) + 1
+
+    def keep(self, now: float) -> dict[str, str]:
+        self._forget(now)
+        lines = [
+            (reward.value, table, f"{name} {reward.value:.6f} {reward.lessons} {format_time(reward.at)}\n")
+            for table, rewards in self._table.items()
+            for name, reward in rewards.items()
+        ]
+        lines.sort()
+        room = LARGEST
+        saved: dict[str, list[str]] = {}
+        for _value, table, line in lines:
+            room -= len(line) + (0 if table in saved else len(table))
+            if room < 0:
+                break
+            saved.setdefault(table, []).append(line)
+        return {table: "".join(sorted(saved[table])) for table in sorted(saved)}
+
+    def _forget(self, now: float) -> None:
+        for table, rewards in list(self._table.items()):
+            gone = [name for name, reward in rewards.items() if self._is_old(reward, now) or self._is_well(reward)]
+            for name in gone:
+                del rewards[name]
+            if gone:
+                self._generations[table] = self._generations.get(table, 0) + 1
+            if not rewards and not self.args.compat:
+                del self._table[table]
+                self._generations.pop(table, None)
+                self._forgotten += 1
+
+    def _is_old(self, reward: Reward, now: float) -> bool:
+        return now - reward.at > self.args.forget_after.seconds
+
+    def _is_well(self, reward: Reward) -> bool:
+        return reward.millionths == MILLION and not self.args.compat
+
+
+def _read(line: str) -> tuple[str, Reward | None]:
+    """One line, as `keep` writes it; None where it tells no reward."""
+    name, *rest = line.split()[:4] or [""]
+    if len(rest) < 3:
+        return name, None
+    value, lessons = decimal(rest[0]), whole(rest[1])
+    if value is None or not 0 <= value <= 1 or lessons is None or lessons < 1:
+        return name, None
+    try:
+        return name, Reward(value, lessons, parse_time(rest[2]))
+    except ValueError:
+        return name, None

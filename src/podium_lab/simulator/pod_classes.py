@@ -1,0 +1,109 @@
+"""Counts what became of the pods of each class: of one shape, priority, namespace, or value of a label.
+
+A pod is in several classes, so pods are counted by all of their classes at once (a cell), and cells are added up when
+the run is over: that costs a placement one more count, however many classes there are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from podium_lab.simulator.pods import PodClass, PodTemplate
+from podium_lab.simulator.waits import WaitTimes
+
+COUNTS = (
+    "arrived",
+    "placed",
+    "running",
+    "pending",
+    "ended",
+    "dropped",
+    "lost",
+    "restarts",
+    "preempted",
+    "evictions",
+)
+CLASS_FIGURES = (*COUNTS, "wait_mean_s", "wait_p50_s", "wait_p95_s", "wait_p99_s", "wait_max_s")
+MOST_CELLS = 500
+"""Combinations of classes that are kept apart; pods of any other are counted in no class."""
+
+
+class ClassCell:
+    """The pods that are in the same classes."""
+
+    __slots__ = (
+        "arrived",
+        "dropped",
+        "ended",
+        "evictions",
+        "lost",
+        "pending",
+        "placed",
+        "preempted",
+        "restarts",
+        "running",
+        "waits",
+    )
+
+    def __init__(self) -> None:
+        self.arrived = self.placed = self.ended = self.dropped = self.lost = 0
+        self.restarts = self.preempted = self.evictions = self.running = self.pending = 0
+        self.waits = WaitTimes()
+
+
+class ClassResult(NamedTuple):
+    """The figures of one class at the end of a run; NaN where one is not known."""
+
+    by: str
+    name: str
+    figures: dict[str, float]
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain values."""
+        counts = {name: int(self.figures[name]) for name in COUNTS}
+        waits = {name: _known(self.figures[name]) for name in CLASS_FIGURES[len(COUNTS) :]}
+        return {"by": self.by, "class": self.name, **counts, **waits}
+
+
+class PodClasses:
+    """The cells of one run."""
+
+    def __init__(self) -> None:
+        self._cells: dict[tuple[PodClass, ...], ClassCell] = {}
+
+    def of(self, template: PodTemplate) -> ClassCell:
+        """Where pods of a template are counted."""
+        cell = self._cells.get(template.classes)
+        if cell is None:
+            classes = template.classes if len(self._cells) < MOST_CELLS else ()
+            cell = self._cells.setdefault(classes, ClassCell())
+        return cell
+
+    @property
+    def untold(self) -> int:
+        """Pods that are in no class, because there were too many combinations."""
+        return self._cells[()].arrived if () in self._cells else 0
+
+    def results(self) -> tuple[ClassResult, ...]:
+        """The figures of all classes, in the order in which the first pod of each came."""
+        members: dict[PodClass, list[ClassCell]] = {}
+        for classes, cell in self._cells.items():
+            for each in classes:
+                members.setdefault(each, []).append(cell)
+        return tuple(ClassResult(by, name, _figures(cells)) for (by, name), cells in members.items())
+
+
+def _figures(cells: Iterable[ClassCell]) -> dict[str, float]:
+    waits, counts = WaitTimes(), [0.0] * len(COUNTS)
+    for cell in cells:
+        waits.add_all(cell.waits)
+        counts = [count + getattr(cell, name) for count, name in zip(counts, COUNTS, strict=True)]
+    longest = waits.longest if waits.number else math.nan
+    values = *counts, waits.mean, *waits.quantiles(0.5, 0.95, 0.99), longest
+    return dict(zip(CLASS_FIGURES, values, strict=True))
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, 6)

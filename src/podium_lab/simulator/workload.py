@@ -1,0 +1,107 @@
+"""Brings the pods of all of a scenario's workloads into one stream, in the order they arrive."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from podium.config.durations import SECOND
+from podium.config.field import FieldPath
+from podium_lab.simulator.csv_rows import header_of
+from podium_lab.simulator.errors import ScenarioError
+from podium_lab.simulator.objects import left_out
+from podium_lab.simulator.pods import PodArrival
+from podium_lab.simulator.reading import LoadedScenario, Source
+from podium_lab.simulator.rules import listed
+from podium_lab.simulator.scenario import AzurePods, BrokerPods, OpenbPods, PodSource, Scenario
+from podium_lab.simulator.traces import azure, broker, dump, generated, openb
+from podium_plugins.gpu.typical_pods import PodType
+
+
+def workloads(scenario: Scenario, source: Source) -> list[PodSource]:
+    """The workloads, with the format of a bare CSV file found from its columns."""
+    given = scenario.workload
+    if isinstance(given, str):
+        return [of_file(source.find(given))]
+    return [each for _, each in listed(given, FieldPath())]
+
+
+def file_oddities(loaded: LoadedScenario) -> Iterator[str]:
+    """What the reader should know of files that can be run though something about them is odd."""
+    for name in loaded.scenario.objects:
+        path = loaded.source.find(name)
+        for kind, number in sorted(left_out(path).items()):
+            yield f"{path}: {number} of kind {kind} left out: nothing reads them here"
+    duration = loaded.scenario.duration
+    for each in workloads(loaded.scenario, loaded.source):
+        if each.broker is not None:
+            path = loaded.source.find(each.broker.file)
+            found = broker.read_workload(path, each.broker.priorities)
+            yield from found.oddities
+            late = [row for row in found.requests if duration is not None and row.at - found.begin > duration / SECOND]
+            if late:
+                yield f"{path}:{late[0].line}: {len(late)} of {len(found.requests)} rows come after the end of the run"
+
+
+def has_priorities(workload: PodSource) -> bool:
+    """Whether some of its pods may be more important than others."""
+    if workload.generate is not None:
+        return any(shape.priority or "priority" in shape.spec for shape in workload.generate.shapes)
+    return workload.broker is not None or workload.dump is not None
+
+
+def typical_of(given: Iterable[PodSource], source: Source) -> tuple[PodType, ...]:
+    """The typical pods of the first openb list there is; none where there is none."""
+    lists = [each.openb.list for each in given if each.openb is not None]
+    return openb.typical(source.find(lists[0])) if lists else ()
+
+
+def classes_of(given: Iterable[PodSource], source: Source) -> tuple[PodType, ...]:
+    """All classes of pods of that list."""
+    lists = [each.openb.list for each in given if each.openb is not None]
+    return openb.classes(source.find(lists[0])) if lists else ()
+
+
+def of_file(path: Path) -> PodSource:
+    """The workload of a CSV file, whose columns tell the format."""
+    if path.is_dir():
+        return PodSource(azure=AzurePods(folder=str(path.absolute())))
+    first, name = header_of(path), str(path.absolute())
+    if set(openb.COLUMNS) <= set(first):
+        return PodSource(openb=OpenbPods(list=name))
+    if set(azure.COLUMNS) <= set(first):
+        return PodSource(azure=AzurePods(file=name))
+    if len(first) in broker.WIDTHS:
+        return PodSource(broker=BrokerPods(file=name))
+    formats = f"{', '.join(openb.COLUMNS)} (openb); {', '.join(azure.COLUMNS)} (Azure); 12, 17 or 18 columns (broker)"
+    raise ScenarioError(f"{path}:1: column 1: expected the columns of a workload: {formats}; got {len(first)} others")
+
+
+def arrivals(loaded: LoadedScenario, seed: int, gpu_capacity: int) -> Iterator[PodArrival]:
+    """All pods as they arrive; `gpu_capacity` is the GPUs of the nodes, in thousandths."""
+    given = workloads(loaded.scenario, loaded.source)
+    streams = [_stream(each, loaded.source, seed + 7919 * number, gpu_capacity) for number, each in enumerate(given)]
+    if len(streams) == 1:
+        return streams[0]
+    named = [_numbered(stream, number) for number, stream in enumerate(streams)]
+    return heapq.merge(*named, key=lambda arrival: arrival.at)
+
+
+def _numbered(stream: Iterator[PodArrival], number: int) -> Iterator[PodArrival]:
+    """The same with names that no other workload has."""
+    return (arrival._replace(name=f"w{number}-{arrival.name}") for arrival in stream)
+
+
+def _stream(workload: PodSource, source: Source, seed: int, gpu_capacity: int) -> Iterator[PodArrival]:
+    if workload.generate is not None:
+        return generated.arrivals(workload.generate, seed)
+    if workload.openb is not None:
+        return openb.arrivals(workload.openb, source.find(workload.openb.list), seed, gpu_capacity)
+    if workload.azure is not None:
+        given = workload.azure
+        return azure.arrivals(given, source.find(given.file or given.folder or ""), seed)
+    if workload.broker is not None:
+        return broker.arrivals(workload.broker, source.find(workload.broker.file))
+    assert workload.dump is not None, "exactly one workload is set"
+    return dump.arrivals(workload.dump, source.find(workload.dump.file), seed)

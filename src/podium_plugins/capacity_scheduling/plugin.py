@@ -1,0 +1,161 @@
+"""Bounds what namespaces use by elastic quotas, and evicts pods to give guaranteed room back (CapacityScheduling).
+
+    preFilter    rejects a pod that its namespace's max, or the sum of all min, leaves no room for
+    postFilter   makes room inside the quota first; a namespace within its min reclaims what others have borrowed
+
+What is used is counted from the pods that have a node (`ledger`); nothing is noted at Reserve. Enable it in place of
+DefaultPreemption at postFilter, or that evicts by priority first, whatever the quotas say.
+
+Surprise: the watermark is the answer itself. Placing a pod changes what is used, but as long as the quotas let pods of
+a kind come, the answers about all nodes hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable
+from typing import Any, Final
+
+from podium.cluster import Mask, PlacedPod
+from podium.framework import (
+    Action,
+    Code,
+    Cycle,
+    Diagnosis,
+    Handle,
+    Interest,
+    Plugin,
+    PostFilterResult,
+    Resource,
+    Status,
+)
+from podium.kube import Pod
+from podium.preemption.dry_runs import LowestPriorities
+from podium.preemption.evictions import NEVER, VICTIM_LEAVING, Evictions, nominated_row, refused
+from podium.preemption.rules import ByPriority, Ruling
+from podium_plugins.capacity_scheduling.admission import QuotaAnswer, QuotaDemand, answer
+from podium_plugins.capacity_scheduling.ledger import QuotaLedger
+from podium_plugins.capacity_scheduling.quota import RESOURCE
+from podium_plugins.capacity_scheduling.rule import WithinQuotas, rows_without_victims
+from podium_plugins.capacity_scheduling.standing import standing
+
+NAME: Final = "CapacityScheduling"
+
+
+class CapacityScheduling(Plugin):
+    name = NAME
+    sees_claims = False
+    resources = (f"{RESOURCE}/v1alpha1",)
+    looks_at = ()
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._ledger = QuotaLedger.of(handle.cluster, handle.problems)
+        self._evictions = Evictions(NAME, handle)
+        self._lowest = LowestPriorities(handle.cluster)
+
+    def interests(self) -> Iterable[Interest]:
+        return [
+            Interest(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, self._may_free, by_signature=True),
+            Interest(RESOURCE, Action.ALL, _quota_changed, by_signature=True),
+        ]
+
+    def _may_free(self, pod: Pod, before: Pod | None, after: Pod | None) -> bool:
+        """Whether a pod that went, or asks for less, counted for a quota."""
+        other = before if after is None else after
+        return other is not None and not self._ledger.is_free(other.namespace)
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        return self._evictions.hold_back(pod)
+
+    # Whether the quotas leave room
+
+    def pre_filter(self, cycle: Cycle) -> Status | None:
+        pod = cycle.pod
+        found = self._answer(pod)
+        if found is QuotaAnswer.OVER_MAX:
+            return _rejected(pod, f"ElasticQuota {pod.namespace} is more than Max")
+        if found is QuotaAnswer.OVER_TOTAL:
+            return _rejected(pod, "total ElasticQuota used is more than min")
+        quota = self._ledger.unusable(pod.namespace) if found is QuotaAnswer.UNUSABLE else None
+        if quota is not None:
+            return Status.unresolvable(f"ElasticQuota {quota.key} cannot be used: {quota.problem}")
+        return None
+
+    def watermark(self, pod: Pod) -> Hashable:
+        return self._answer(pod)
+
+    def _answer(self, pod: Pod) -> QuotaAnswer:
+        demand = self._demand(pod)
+        if demand is not None:
+            return answer(self._ledger, demand)
+        return QuotaAnswer.NO_QUOTA if self._ledger.unusable(pod.namespace) is None else QuotaAnswer.UNUSABLE
+
+    def _demand(self, pod: Pod) -> QuotaDemand | None:
+        """What the pod needs of the quotas; None where its namespace has none."""
+        use, handle = self._ledger.use(pod.metadata.namespace), self.handle
+        if use is None or use.quota is None:
+            return None
+        return QuotaDemand(handle.cluster, self._ledger, handle.nominator, pod, use, use.quota)
+
+    def explain(self, pod: Pod) -> list[str]:
+        """How the quotas stand, where they are what keeps the pod waiting."""
+        demand = self._demand(pod)
+        if demand is None or answer(self._ledger, demand) is QuotaAnswer.WITHIN:
+            return []
+        return standing(self._ledger, pod.namespace, demand)
+
+    # Making room
+
+    def post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
+        self.handle.timer.preemption_attempted()
+        pod, ledger = cycle.pod, self._ledger
+        demand = self._demand(pod)
+        borrows = demand is not None and demand.borrows
+        objection = self._objection(cycle, diagnosis, demand, borrows)
+        if objection:
+            return refused(objection)
+        rows = diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cycle.cluster)
+        hopeless: Mask
+        if demand is None:
+            hopeless = self._lowest.refreshed() >= pod.priority
+        else:
+            hopeless = rows_without_victims(cycle.cluster, ledger, demand, borrows, pod)
+
+        def rule(pods: Collection[PlacedPod], preemptor: Pod) -> Ruling:
+            if demand is None:
+                return ByPriority([each for each in pods if ledger.is_free(each.pod.namespace)], preemptor)
+            return WithinQuotas(ledger, demand, borrows, pods, preemptor)
+
+        return self._evictions.make_room(cycle, rows, rule, hopeless, offset=0, wanted=len(rows), known=None)
+
+    def _objection(self, cycle: Cycle, diagnosis: Diagnosis, demand: QuotaDemand | None, borrows: bool) -> str:
+        """Why the pod may not evict others now; "" when it may."""
+        pod = cycle.pod
+        if pod.spec.preemption_policy == "Never":
+            return NEVER
+        row = nominated_row(cycle, diagnosis)
+        if row is None:
+            return ""
+        leaving = (placed.pod for placed in cycle.cluster.pods_on[row].values() if placed.pod.terminating)
+        frees = any(self._makes_room(other, pod, demand, borrows) for other in leaving)
+        return VICTIM_LEAVING if frees else ""
+
+    def _makes_room(self, other: Pod, pod: Pod, demand: QuotaDemand | None, borrows: bool) -> bool:
+        """Whether the end of another pod on the node makes room for this one."""
+        use, lower = self._ledger.use(other.namespace), other.priority < pod.priority
+        if demand is None:
+            return lower and self._ledger.is_free(other.namespace)
+        if use is demand.use:
+            return lower
+        return use is not None and not borrows and use.over_min()
+
+
+def _rejected(pod: Pod, why: str) -> Status:
+    return Status.unschedulable(f"Pod {pod.key} is rejected in PreFilter because {why}")
+
+
+def _quota_changed(_pod: Pod, before: Any, after: Any) -> bool:
+    """Whether a quota came, went, or bounds something else: its status means nothing."""
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return True
+    return bool(before.get("spec") != after.get("spec"))

@@ -1,0 +1,84 @@
+"""Evicts pods of lower priority on as many nodes as it takes for a pod to fit on one of them (CrossNodePreemption).
+
+DefaultPreemption looks at one node at a time: a pod that another in its zone, on another node, keeps away by
+anti-affinity or spreading finds no victims. Here pods on all nodes may be evicted (`search`); what is found competes
+with what one node alone would need, by the usual rules. Where no filter looks beyond a node, evicting elsewhere cannot
+help and is not tried. Disruption budgets are never broken.
+
+Enable it in addition to DefaultPreemption, behind it: then it is asked where eviction on one node does not help. Or in
+its place: then no eviction breaks a budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from podium.framework import (
+    Action,
+    Code,
+    Cycle,
+    Diagnosis,
+    Handle,
+    Interest,
+    Nomination,
+    Plugin,
+    PostFilterResult,
+    Resource,
+    Status,
+)
+from podium.kube import Pod
+from podium.preemption.by_priority import objection
+from podium.preemption.dry_runs import Candidate, LowestPriorities
+from podium.preemption.evictions import Evictions, refused
+from podium.preemption.rules import ByPriority
+from podium.preemption.search import PreemptionSearch, find_candidates, no_candidates_message
+from podium_plugins.cross_node_preemption.args import CrossNodePreemptionArgs
+from podium_plugins.cross_node_preemption.search import find_across_nodes
+
+NAME: Final = "CrossNodePreemption"
+WOULD_BREAK_A_BUDGET: Final = "every candidate would break a disruption budget"
+
+
+class CrossNodePreemption(Plugin):
+    name = NAME
+    Args = CrossNodePreemptionArgs
+
+    def __init__(self, args: CrossNodePreemptionArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._evictions = Evictions(NAME, handle)
+        self._lowest = LowestPriorities(handle.cluster)
+
+    def interests(self) -> Iterable[Interest]:
+        """Evictions only lift the gate; whether the pod fits then is for the plugins that refused it to say."""
+        return [Interest(Resource.POD, Action.DELETE, lambda _pod, _before, _after: False, by_signature=True)]
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        return self._evictions.hold_back(pod)
+
+    def post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
+        self.handle.timer.preemption_attempted()
+        why_not = objection(cycle, diagnosis)
+        if why_not:
+            return refused(why_not)
+        on_one, search = self._on_one_node(cycle, diagnosis)
+        rows = diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cycle.cluster)
+        across = None
+        if self.handle.runtime.in_force(cycle).beyond_rows:
+            across = find_across_nodes(self.handle.runtime, cycle, rows.tolist(), self.args)
+        found = [each for each in (on_one, across) if each is not None]
+        if found:
+            return self._evictions.evict(cycle, min(found, key=lambda each: each.harm))
+        if search.best:
+            return PostFilterResult(Status.unschedulable(f"preemption: {WOULD_BREAK_A_BUDGET}"), Nomination(""))
+        message = no_candidates_message(cycle.cluster, search)
+        return PostFilterResult(Status.unschedulable(f"preemption: {message}"), Nomination(""))
+
+    def _on_one_node(self, cycle: Cycle, diagnosis: Diagnosis) -> tuple[Candidate | None, PreemptionSearch]:
+        """The node that would take the pod if only pods there were evicted and no budget broken."""
+        rows = diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cycle.cluster)[: self.args.max_nodes]
+        hopeless = self._lowest.refreshed() >= cycle.pod.priority
+        wanted = len(rows)
+        search = find_candidates(self.handle.runtime, cycle, rows, ByPriority, hopeless, 0, wanted, None)
+        best = search.best[0] if search.best else None
+        return (best if best is not None and not best.harm.violations else None), search

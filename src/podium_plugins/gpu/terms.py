@@ -1,0 +1,209 @@
+"""Computes the terms that learned scores are sums of: numbers about a node before and after a pod is placed on it.
+
+    score = Σ w·(state before − state after) + Σ v·action + weight of the price · price of the node's GPU model
+
+Symbols: pod c (cpu), k GPUs with d thousandths of each; node C (cpu left), r of each device, R = Σ r; C' = C − c,
+R' = R − k·d, all in thousandths. State terms are of a node as it is:
+
+    F, Fg            GPU that typical pods cannot use (see `fragmentation`); Fg weighs classes by the GPU they ask for
+    st4 … st24       GPU stranded at x cores each: max(0, R/1000 − C/(1000·x))
+    surplus          max(0, C − rho·R/1000)/rho
+    ufill, vfill     what no set of typical shares fills on partly used devices, and what random ones leave
+    H, Hf, Hg        GPU that the node could give if filled with one class: mean over classes; Hf with fractions of
+                     pods as to cpu, Hg weighted by GPU
+    nfull, npart     devices wholly free, partly used
+    logr, sqrtRC     |ln((C + 2000)/(rho·(R + 200)/1000))|;  √(R·C)/20000
+
+Action terms are of the placement: C1 = C'/128000, R1 = R'/8000, CR = C1·R1; empty (no pod on the node), gfree (all of
+its GPUs free), opened (a share opens a free GPU); lo (left on the chosen device/1000), lo2 (its square), R1zero
+(R' = 0); ng (GPUs/8), own (all GPU pods of the node are of the pod's size), oth (some are not); logr1, F1, st12_1
+(those terms after the placement); scar (the price on an empty cluster, for pods that accept any model), rank (a hash
+of the node's name, 0–1).
+
+`state_of` and `action_of` are about one node, in a subset of Python that Numba compiles; the others are the same about
+many nodes. Both add in the same order, so they agree to the last bit but for the logarithm.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium_plugins.gpu.knowledge import Knowledge
+from podium_plugins.gpu.request import WHOLE
+
+STATE: Final = (
+    "F", "Fg", "st4", "st6", "st8", "st10", "st12", "st14", "st16", "st24", "surplus", "ufill", "vfill",
+    "H", "Hf", "Hg", "nfull", "npart", "logr", "sqrtRC",
+)  # fmt: skip
+ACTION: Final = (
+    "C1", "R1", "CR", "empty", "gfree", "opened", "lo", "lo2", "R1zero", "ng", "own", "oth", "logr1", "F1", "st12_1",
+)  # fmt: skip
+OF_NODE: Final = ("scar", "rank", "price")
+"""Terms that are the same for all devices of a node and all its states, but for the price, which moves by itself."""
+TERMS: Final = (*STATE, *ACTION, *OF_NODE)
+CORES = (4.0, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 24.0)
+"""The cores per GPU of st4 … st24."""
+FIRST_ST, SURPLUS, UFILL, VFILL, HOSTED = 2, 10, 11, 12, 13
+ST12, NFULL, LOGR = 6, 16, 18
+FULL_CPU, FULL_GPU = 128_000.0, 8_000.0
+
+GROUPS: Final = ("cpuOnly", "sharing", "oneGpu", "severalGpus")
+"""Groups of pods that may have weights of their own."""
+MEANINGLESS: Final = {
+    "cpuOnly": frozenset(("opened", "lo", "lo2", "own", "oth", "scar", "price")),
+    "oneGpu": frozenset(("opened", "lo", "lo2")),
+    "severalGpus": frozenset(("opened", "lo", "lo2")),
+    "sharing": frozenset[str](),
+}
+"""Terms that are always 0 for a group of pods."""
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def group_of(gpus: int, milli: int) -> int:
+    """The position in GROUPS of pods with such a request."""
+    if gpus == 0:
+        return 0
+    if milli < WHOLE:
+        return 1
+    return 2 if gpus == 1 else 3
+
+
+def rank_of(name: str) -> float:
+    """A number from 0 to 1 that a node's name alone decides."""
+    return zlib.crc32(name.encode()) / 0xFFFFFFFF
+
+
+# One node. `out` is filled; `free` are the devices in any order; the first terms and H are given, being costly.
+
+
+def state_of(cpu: int, free: Any, known: Knowledge, out: Any) -> None:
+    """The state terms from st4 on, but for H, Hf and Hg, which stay as they are."""
+    left = max(cpu, 0)
+    idle = 0
+    whole = 0
+    part = 0
+    lost = 0.0
+    expected = 0.0
+    for each in free:
+        idle += each
+        if each == 1000:
+            whole += 1
+        elif each > 0:
+            part += 1
+            lost += known.loss[each]
+            expected += known.expected_loss[each]
+    gpus = idle / 1000.0
+    for i in range(8):
+        out[2 + i] = max(0.0, gpus - left / (1000.0 * CORES[i]))
+    out[10] = max(0.0, left - known.rho * gpus) / known.rho
+    out[11] = lost
+    out[12] = expected
+    out[16] = float(whole)
+    out[17] = float(part)
+    out[18] = abs(math.log((left + 2000.0) / (known.rho * (idle + 200.0) / 1000.0)))
+    out[19] = math.sqrt(float(idle) * float(left)) / 20000.0
+
+
+def action_of(
+    cpu: int, idle: int, before: Any, after: Any, pods: int, gpus: int, left: int, equal: int, others: int, out: Any
+) -> None:
+    """The action terms; `cpu` and `idle` are what is left after the placement, `before` and `after` the state terms.
+
+    `left` is what the chosen device has left, −1 but for shares; `equal` and `others` are the GPU pods on the node of
+    the pod's size and of other sizes, both 0 for pods without GPU.
+    """
+    out[0] = cpu / FULL_CPU
+    out[1] = idle / FULL_GPU
+    out[2] = out[0] * out[1]
+    out[3] = 1.0 if pods == 0 else 0.0
+    out[4] = 1.0 if gpus > 0 and before[16] == gpus else 0.0
+    out[5] = 1.0 if left >= 0 and after[16] < before[16] else 0.0
+    out[6] = max(left, 0) / 1000.0
+    out[7] = out[6] * out[6]
+    out[8] = 1.0 if idle == 0 else 0.0
+    out[9] = gpus / 8.0
+    out[10] = 1.0 if equal > 0 and others == 0 else 0.0
+    out[11] = 1.0 if others > 0 else 0.0
+    out[12] = after[18]
+    out[13] = after[0]
+    out[14] = after[6]
+
+
+def weighed(before: Any, after: Any, action: Any, weights: Any) -> float:
+    """The part of a score that the node's state and the placement give."""
+    total = 0.0
+    for i in range(20):
+        if weights[i] != 0.0:
+            total += weights[i] * (before[i] - after[i])
+    for i in range(15):
+        if weights[20 + i] != 0.0:
+            total += weights[20 + i] * action[i]
+    return total
+
+
+# Many nodes: cpu[nodes], free[devices, nodes]
+
+
+def states_of(cpu: Ints, free: Ints, known: Knowledge) -> Floats:
+    """float64[state terms, nodes]; F, Fg, H, Hf and Hg are 0."""
+    left = np.maximum(cpu, 0)
+    idle = free.sum(axis=0)
+    gpus = idle / 1000.0
+    out = np.zeros((len(STATE), len(cpu)))
+    for i, cores in enumerate(CORES):
+        out[FIRST_ST + i] = np.maximum(0.0, gpus - left / (1000.0 * cores))
+    out[SURPLUS] = np.maximum(0.0, left - known.rho * gpus) / known.rho
+    for device in free:  # one by one, so that they add up in the order of `state_of`
+        out[UFILL] += known.loss[device]
+        out[VFILL] += known.expected_loss[device]
+    out[NFULL] = (free == WHOLE).sum(axis=0)
+    out[NFULL + 1] = ((free > 0) & (free < WHOLE)).sum(axis=0)
+    out[LOGR] = np.abs(np.log((left + 2000.0) / (known.rho * (idle + 200.0) / 1000.0)))
+    out[LOGR + 1] = np.sqrt(idle.astype(np.float64) * left) / 20000.0
+    return out
+
+
+def actions_of(
+    cpu: Ints, idle: Ints, before: Floats, after: Floats, pods: Ints, gpus: Ints, left: Ints, equal: Ints, others: Ints
+) -> Floats:
+    """float64[action terms, nodes]."""
+    lo = np.maximum(left, 0) / 1000.0
+    first, second = cpu / FULL_CPU, idle / FULL_GPU
+    return np.array(
+        [
+            first,
+            second,
+            first * second,
+            pods == 0,
+            (gpus > 0) & (before[NFULL] == gpus),
+            (left >= 0) & (after[NFULL] < before[NFULL]),
+            lo,
+            lo * lo,
+            idle == 0,
+            gpus / 8.0,
+            (equal > 0) & (others == 0),
+            others > 0,
+            after[LOGR],
+            after[0],
+            after[ST12],
+        ]
+    )
+
+
+def weighed_all(before: Floats, after: Floats, action: Floats, weights: Floats) -> Floats:
+    """The same as `weighed` of many nodes."""
+    total = np.zeros(before.shape[1])
+    for i in range(len(STATE)):
+        if weights[i] != 0.0:
+            total += weights[i] * (before[i] - after[i])
+    for i in range(len(ACTION)):
+        if weights[len(STATE) + i] != 0.0:
+            total += weights[len(STATE) + i] * action[i]
+    return total

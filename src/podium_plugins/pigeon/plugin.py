@@ -1,0 +1,84 @@
+"""Prefers the node after whose choice the whole cluster looks best, by one of three objectives (PigeonHoling).
+
+`objective` (POLICY_OBJECTIVE) is A_BINPACK, LOAD_BALANCE or CONSOLIDATE; `numResources` (NUM_RESOURCES, 2) says how
+many of cpu, memory, pods, GPUs and ephemeral storage count. Objectives and points are those of `objectives`; a point
+counts 10 in the score. A node that the pod does not fit on scores 0; keeping the pod away is for other plugins.
+
+A_BINPACK learns how much pods differ from every pod that it scores, before it scores it, each attempt once. What it has
+learnt is lost when the process ends. Scores depend on all nodes and on all pods before, so they are never kept.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from podium.cluster import Nodes
+from podium.framework import Cycle, Handle, Plugin, PluginError, Scope, Scores
+from podium.framework.environment import filled
+from podium_plugins.pigeon.capacity_and_usage import CapacityAndUsage
+from podium_plugins.pigeon.demand import DemandMoments
+from podium_plugins.pigeon.objectives import (
+    Floats,
+    Placements,
+    adaptive_bin_packing,
+    consolidate,
+    load_balance,
+    points,
+)
+from podium_plugins.pigeon.settings import VARIABLES, PigeonHolingArgs
+
+NAME = "PigeonHoling"
+POINTS = 10
+"""Points go from 0 to 10; each counts 10 in a score."""
+
+
+class PigeonHoling(Plugin):
+    name = NAME
+    Args = PigeonHolingArgs
+    score_scope = Scope.CLUSTER
+    looks_at = ()
+
+    def __init__(self, args: PigeonHolingArgs, handle: Handle) -> None:
+        super().__init__(filled(args, VARIABLES), handle)
+        settings: PigeonHolingArgs = self.args
+        self._objective = settings.objective or "A_BINPACK"
+        self._prime = settings.policy_resource_index
+        count = settings.resource_count
+        if self._prime >= count:
+            raise PluginError(f"policyResourceIndex is {self._prime}, but only {count} resources count")
+        self._whole_cluster = settings.compared == "cluster"
+        self._capacity_and_usage = CapacityAndUsage(settings)
+        self.moments = DemandMoments(count)
+        self._learnt_from: Cycle | None = None
+
+    def pre_score(self, cycle: Cycle, nodes: Nodes) -> None:
+        """A cycle that starts over, because kept answers did not do, is one attempt all the same."""
+        if self._objective == "A_BINPACK" and cycle is not self._learnt_from:
+            self.moments.learn(self._capacity_and_usage.demand(cycle.pod))
+            self._learnt_from = cycle
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
+        placements = self.placements(cycle, nodes)
+        return POINTS * points(self.values(placements), placements.feasible)
+
+    def placements(self, cycle: Cycle, nodes: Nodes) -> Placements:
+        """The nodes to compare, with those given as candidates."""
+        cluster, candidates = cycle.cluster, nodes.rows
+        compared = np.zeros(cluster.columns.rows, dtype=np.bool_)
+        if self._whole_cluster:
+            compared |= cluster.present & ~cluster.unschedulable
+        compared[candidates] = True
+        return Placements(
+            self._capacity_and_usage.capacity(cluster)[:, compared],
+            self._capacity_and_usage.usage(cluster)[:, compared],
+            self._capacity_and_usage.demand(cycle.pod),
+            (np.cumsum(compared) - 1)[candidates],
+        )
+
+    def values(self, placements: Placements) -> Floats:
+        """float64[candidate]: the objective, less is better; of no meaning where the pod does not fit."""
+        if self._objective == "LOAD_BALANCE":
+            return load_balance(placements, self._prime)
+        if self._objective == "CONSOLIDATE":
+            return consolidate(placements, self._prime)
+        return adaptive_bin_packing(placements, self.moments)

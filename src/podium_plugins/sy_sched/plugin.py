@@ -1,0 +1,86 @@
+"""Prefers nodes where the pod adds few system calls that some pod there does not use (SySched).
+
+    raw = |H \\ P| + Σ over the node's pods q of |(H ∪ P) \\ S(q)|,  H = the union of their sets, P = the pod's
+    score = 100 − 100·raw ÷ highest; 100 for all where the highest is 0; none where nothing is known of the pod
+
+A call that a node lets through for one pod is open to an attack by all others. `profiles` has which calls a pod may
+use. Pods count from the moment they have a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Final
+
+import msgspec
+
+from podium.cluster import NodeInfo, Nodes, PlacedPod
+from podium.config.field import FieldError, FieldPath
+from podium.framework import SKIP, Cycle, Handle, Normalizer, Plugin, Scope, Scores, Status
+from podium.kube import Pod
+from podium_plugins.sy_sched.calls_on_rows import CallsOnRows
+from podium_plugins.sy_sched.profiles import RESOURCE, SyscallProfiles
+
+NAME: Final = "SySched"
+
+
+class SySchedArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    default_profile_namespace: str = "default"
+    default_profile_name: str = "all-syscalls"
+    """The SeccompProfile of pods that refer to none."""
+
+    def validate(self, path: FieldPath) -> Iterator[FieldError]:
+        for name, value in (
+            ("defaultProfileNamespace", self.default_profile_namespace),
+            ("defaultProfileName", self.default_profile_name),
+        ):
+            if not value:
+                yield FieldError.required(path.child(name), "name the SeccompProfile of pods that refer to none")
+
+
+class SySched(Plugin):
+    name = NAME
+    Args = SySchedArgs
+    score_scope = Scope.PODS
+    sees_claims = False
+    normalizer = Normalizer.REVERSED
+    resources = (f"{RESOURCE}/v1beta1",)
+
+    def __init__(self, args: SySchedArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._default = f"{args.default_profile_namespace}/{args.default_profile_name}"
+        self._profiles = SyscallProfiles(handle)
+        self._counted_at = self._profiles.version
+        self._rows = CallsOnRows(handle.cluster, self._set_of_placed)
+
+    def watermark(self, pod: Pod) -> Hashable:
+        return (self._profiles.version,)
+
+    def pre_score(self, cycle: Cycle, _nodes: Nodes) -> Status | None:
+        return None if self._set_of(cycle) else SKIP
+
+    def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
+        scores: Scores = nodes.pick(self._rows.over_rows(self._set_of(cycle)))
+        return scores
+
+    def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
+        return self._rows.on(node.row, self._set_of(cycle))
+
+    def _set_of(self, cycle: Cycle) -> int:
+        """The calls of the cycle's pod, after those of placed pods were brought up to date."""
+        if self._counted_at != self._profiles.version:
+            self._counted_at = self._profiles.version
+            self._rows.count_all()
+        return self._calls(cycle.facts.notes, cycle.pod)
+
+    def _set_of_placed(self, placed: PlacedPod) -> int:
+        return self._calls(placed.facts.notes, placed.pod)
+
+    def _calls(self, notes: dict[object, object], pod: Pod) -> int:
+        """Worked out once for pods with one signature, while no profile changes."""
+        known = notes.get(self)
+        if isinstance(known, tuple) and known[0] == self._profiles.version:
+            return int(known[1])
+        calls = self._profiles.of_pod(pod, self._default)
+        notes[self] = self._profiles.version, calls
+        return calls

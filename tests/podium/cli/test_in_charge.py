@@ -1,0 +1,83 @@
+"""What is read of a scheduler's /configz, and what of an answer that is none."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from podium.cli.errors import InputError
+from podium.cli.in_charge import InCharge, in_charge_at
+from podium.client import Access
+from podium.config import default_config, to_dict
+from podium.config.feature_gates import NO_GATES, Gate
+from podium.plugins import load_registry
+from tests.podium.client.servers import serving
+
+REGISTRY = load_registry()
+DEFAULT = default_config(REGISTRY)
+
+
+def read(page: Any, *, named: bool = False) -> InCharge | None:
+    body = page if isinstance(page, bytes) else json.dumps(page).encode()
+
+    async def handler(_request: web.Request) -> web.Response:
+        return web.Response(body=body, content_type="application/json")
+
+    async def main() -> InCharge | None:
+        async with serving(handler) as url:
+            return await asyncio.to_thread(in_charge_at, Access(url), REGISTRY, NO_GATES, named=named)
+
+    return asyncio.run(main())
+
+
+def page(config: Any = None, **ours: Any) -> dict[str, Any]:
+    return {"componentconfig": config or to_dict(DEFAULT), "podium": {"leads": True, **ours}}
+
+
+def test_what_is_shown_is_what_is_read() -> None:
+    assert read(page()) == InCharge(DEFAULT, {}, False)
+
+
+def test_gates_and_plugins_that_are_not_installed_here_are_taken_from_beside_the_configuration() -> None:
+    config = to_dict(DEFAULT)
+    config["profiles"][0]["plugins"]["multiPoint"]["enabled"].append({"name": "Elsewhere", "weight": 2})
+    config["profiles"][0]["pluginConfig"].append({"name": "Elsewhere", "args": {"a": 1}})
+    found = read(
+        page(config, plugins={"Elsewhere": "/x/elsewhere.py"}, featureGates=["GenericWorkload"], explains=True)
+    )
+    assert found is not None
+    assert (found.missing, found.explains) == ({"Elsewhere": "/x/elsewhere.py"}, True)
+    assert found.settings.gates == {Gate.GENERIC_WORKLOAD}
+    assert found.settings.profiles[0].plugins == DEFAULT.profiles[0].plugins
+
+
+def test_a_scheduler_that_does_not_lead_is_not_in_charge_unless_it_is_named() -> None:
+    assert read(page(leads=False)) is None
+    assert read(page(leads=False), named=True) is not None
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (b"<html>", "cannot be read"),
+        ({"kind": "Status"}, "its /configz is not that of a Podium"),
+        ({"componentconfig": {}}, "its /configz is not that of a Podium"),
+        (page({"kind": "KubeSchedulerConfiguration"}), "used here: apiVersion: Object 'apiVersion' is missing"),
+        (page({"profiles": [7]}), "its configuration cannot be read: AttributeError"),
+        (
+            page({"profiles": [{"plugins": {"filter": {"enabled": [{}]}}}]}),
+            "its configuration cannot be read: KeyError",
+        ),
+    ],
+)
+def test_an_answer_that_is_none_is_as_if_there_was_none_and_a_sentence_where_it_was_asked_for(
+    answer: Any, why: str
+) -> None:
+    assert read(answer) is None
+    with pytest.raises(InputError, match=r"^--scheduler http://127.*; give its configuration with --config$") as raised:
+        read(answer, named=True)
+    assert why in str(raised.value)

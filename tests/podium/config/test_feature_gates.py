@@ -1,0 +1,156 @@
+"""`--feature-gates` is read as kube-scheduler reads it, and refused in its words."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from tools.testbed.availability import TestbedUnavailable
+from tools.testbed.build import CONTROL_PLANE, programs
+
+from podium.config import ConfigError, default_config, load_config
+from podium.config.feature_gates import Gate, read_gates
+from podium.config.gate_table import DEFAULTS, NEEDS
+from podium.plugins import load_registry
+from tests.podium.cli.command import podium
+
+DECISION = Path(__file__).parents[3] / "docs" / "decisions" / "0003-exactly-kube-scheduler.md"
+ALL_OF_OURS = (
+    "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true"
+)
+
+REFUSED = {
+    "Nope=true": "unrecognized feature gate: Nope",
+    "GangScheduling": "missing bool value for GangScheduling",
+    "GangScheduling=maybe": (
+        'invalid value of GangScheduling=maybe, err: strconv.ParseBool: parsing "maybe": invalid syntax'
+    ),
+    "GangScheduling=true": "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
+    "WorkloadAwarePreemption=true,GenericWorkload=true": (
+        "WorkloadAwarePreemption is enabled, but depends on features that are disabled: [GangScheduling]"
+    ),
+    "DynamicResourceAllocation=false": (
+        "cannot set feature gate DynamicResourceAllocation to false, feature is locked to true"
+    ),
+    "GitRepoVolumeDriver=true": "cannot set feature gate GitRepoVolumeDriver to true, feature is locked to false",
+    "wardle:GangScheduling=true": "component not registered: wardle",
+}
+
+
+@pytest.mark.parametrize(("flag", "text"), REFUSED.items())
+def test_what_kube_scheduler_refuses_is_refused_in_its_words(flag: str, text: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        read_gates([flag])
+    assert refused.value.kube_text == text
+    assert str(refused.value).partition(" (Podium switches ")[0] == f"--feature-gates: {text}"
+
+
+@pytest.mark.parametrize(("flag", "text"), REFUSED.items())
+def test_kube_scheduler_says_the_same(flag: str, text: str) -> None:
+    try:
+        command = str(programs(*CONTROL_PLANE)["kube-scheduler"])
+    except TestbedUnavailable as unavailable:
+        pytest.skip(str(unavailable))
+    answer = subprocess.run(
+        [command, f"--feature-gates={flag}", "--kubeconfig=/nonexistent"], capture_output=True, text=True, check=False
+    )
+    quoted = text.replace('"', '\\"')
+    assert f'err="{quoted}"' in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "on"),
+    [
+        ([], set()),
+        ([ALL_OF_OURS], set(Gate)),
+        (["GenericWorkload=true", "GangScheduling=1"], {Gate.GENERIC_WORKLOAD, Gate.GANG_SCHEDULING}),
+        (["kube:GenericWorkload=T", " kube:GangScheduling = false "], {Gate.GENERIC_WORKLOAD}),
+        (["GenericWorkload=true,,", "GenericWorkload=false"], set()),
+        (["AllAlpha=true"], set(Gate)),
+        (
+            ["AllAlpha=true,WorkloadAwarePreemption=false"],
+            {Gate.GENERIC_WORKLOAD, Gate.GANG_SCHEDULING, Gate.TOPOLOGY_AWARE},
+        ),
+        (["AllBeta=true"], set()),
+    ],
+)
+def test_gates_may_be_given_in_several_ways(flags: list[str], on: set[Gate]) -> None:
+    assert read_gates(flags).gates == on
+
+
+def test_a_gate_that_podium_cannot_switch_is_said_to_stay_as_it_is() -> None:
+    assert read_gates(["NodeDeclaredFeatures=true", "OpportunisticBatching=false"]).warnings == [
+        "feature gate OpportunisticBatching: Podium has no switch for it; it stays on"
+    ]
+
+
+def test_the_decision_has_every_gate_with_its_default() -> None:
+    rows = re.findall(r"^\| ([A-Z].+?) \| (on|off) \|", DECISION.read_text(), re.MULTILINE)
+    found = {name: default == "on" for names, default in rows for name in re.findall(r"[A-Za-z0-9]+", names)}
+    assert {name: found.get(name) for name in DEFAULTS} == dict(DEFAULTS)
+
+
+def test_every_gate_that_another_needs_is_known() -> None:
+    assert {*NEEDS, *(need for needs in NEEDS.values() for need in needs)} <= DEFAULTS.keys()
+
+
+def test_the_default_plugins_end_with_those_of_the_gates() -> None:
+    registry = load_registry()
+    gates = read_gates([ALL_OF_OURS]).gates
+
+    def names(config: object) -> list[str]:
+        enabled = config.profiles[0].plugin_sets.multi_point.enabled  # type: ignore[attr-defined]
+        return [entry.name for entry in enabled]
+
+    off, on = names(default_config(registry)), names(default_config(registry, gates))
+    assert on == [*off, "GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount"]
+
+
+def test_the_configuration_file_has_no_field_for_gates() -> None:
+    text = (
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "featureGates: {GenericWorkload: true}\n"
+    )
+    with pytest.raises(ConfigError) as refused:
+        load_config(text, "scheduler.yaml", load_registry())
+    assert refused.value.kube_text == 'strict decoding error: unknown field "featureGates"'
+
+
+def test_podium_check_shows_placements_only_with_the_gate_that_uses_them(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
+    assert "placementScore" not in podium("check", str(file)).out
+    shown = podium("check", str(file), "--feature-gates", "GenericWorkload=1,TopologyAwareWorkloadScheduling=1").out
+    assert "placementScore     NodeResourcesFit (1), PodGroupPodsCount (1)" in shown
+
+
+def test_a_gate_that_resembles_none_is_answered_with_those_that_podium_switches() -> None:
+    ended = podium("check", "-", "--feature-gates", "Foo=true")
+    assert (ended.code, ended.err) == (
+        2,
+        "--feature-gates: unrecognized feature gate: Foo (Podium switches GenericWorkload, GangScheduling, "
+        "TopologyAwareWorkloadScheduling, WorkloadAwarePreemption)\n",
+    )
+
+
+@pytest.mark.parametrize("command", ["check", "explain", "run", "up"])
+def test_a_gate_misspelt_ends_every_command_with_2(command: str) -> None:
+    arguments = {"check": ("-",), "explain": ("pod",)}.get(command, ())
+    ended = podium(command, *arguments, "--feature-gates", "GangSchedulin=true", stdin="")
+    assert ended.code == 2
+    why = "--feature-gates: unrecognized feature gate: GangSchedulin (did you mean GangScheduling?)"
+    assert ended.err.splitlines()[-1] == why
+
+
+def test_the_decision_record_has_every_gate_of_the_scheduler_with_its_default() -> None:
+    """Gates that kube-scheduler v1.36.4 reads are those of its packages; prefixes name them all but for a few."""
+    text = (Path(__file__).parents[3] / "docs/decisions/0003-exactly-kube-scheduler.md").read_text()
+    rows = [line.split("|")[1:4] for line in text.splitlines() if line.startswith("| ") and line.count("|") == 4]
+    told = {name: default.strip() for names, default, _here in rows for name in re.findall(r"\b[A-Z]\w{6,}", names)}
+    assert {name: default == "on" for name, default in told.items()} == {name: DEFAULTS[name] for name in told}
+    assert set(told.values()) == {"on", "off"}
+    ours = ("DRA", "DynamicResource", "Scheduler", "Gang", "Workload", "GenericWorkload", "NominatedNodeName")
+    assert {name for name in DEFAULTS if name.startswith(ours)} <= told.keys()
+    assert set(Gate) <= told.keys()

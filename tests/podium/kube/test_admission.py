@@ -1,0 +1,84 @@
+"""Pods that never met an API server are judged as it would have stored them."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from tools.kit.builders import build
+
+from podium.kube import Pod, PriorityClass
+from podium.kube.admission import AdmissionError, as_admitted
+
+CRITICAL = build(PriorityClass, {"metadata": {"name": "critical"}, "value": 1000, "preemptionPolicy": "Never"})
+
+
+def admitted(spec: dict[str, Any], *classes: PriorityClass, uid: str = "") -> Pod:
+    pod = build(Pod, {"metadata": {"name": "web", "uid": uid}, "spec": spec})
+    (result,) = as_admitted([pod], classes)
+    assert isinstance(result, Pod)
+    return result
+
+
+def test_requests_follow_from_limits_where_none_are_stated() -> None:
+    resources = {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "500m"}}
+    pod = admitted({"containers": [{"resources": resources}], "initContainers": [{"resources": resources}]})
+    for container in (*pod.spec.containers, *pod.spec.init_containers):
+        assert container.resources.requests == {"cpu": "500m", "memory": "1Gi"}
+
+
+def test_requests_of_the_pod_follow_from_its_containers_then_from_its_limits() -> None:
+    containers = [{"resources": {"requests": {"cpu": "500m"}}}, {"resources": {"requests": {"cpu": "250m"}}}]
+    pod = admitted({"containers": containers, "resources": {"limits": {"cpu": "2", "memory": "1Gi"}}})
+    assert pod.spec.resources is not None
+    assert pod.spec.resources.requests == {"cpu": "750m", "memory": "1Gi"}
+
+
+@pytest.mark.parametrize(("host_network", "host_port"), [(True, 8080), (False, 0)])
+def test_on_the_hosts_network_every_container_port_is_a_host_port(host_network: bool, host_port: int) -> None:
+    pod = admitted({"hostNetwork": host_network, "containers": [{"ports": [{"containerPort": 8080}]}]})
+    assert pod.spec.containers[0].ports[0].host_port == host_port
+
+
+def test_the_priority_is_that_of_the_class() -> None:
+    pod = admitted({"priorityClassName": "critical"}, CRITICAL)
+    assert (pod.spec.priority, pod.spec.preemption_policy) == (1000, "Never")
+
+
+def test_a_policy_of_the_pods_own_stays() -> None:
+    pod = admitted({"priorityClassName": "critical", "preemptionPolicy": "PreemptLowerPriority"}, CRITICAL)
+    assert pod.spec.preemption_policy == "PreemptLowerPriority"
+
+
+def test_without_a_class_the_lowest_default_class_counts() -> None:
+    defaults = [
+        build(PriorityClass, {"metadata": {"name": f"d{value}"}, "value": value, "globalDefault": True})
+        for value in (30, 20)
+    ]
+    assert admitted({}, CRITICAL, *defaults).spec.priority == 20
+    assert admitted({}, CRITICAL).spec.priority is None
+
+
+def test_the_system_classes_are_known() -> None:
+    assert admitted({"priorityClassName": "system-node-critical"}).spec.priority == 2_000_001_000
+
+
+def test_a_class_that_is_nowhere_is_bad_input() -> None:
+    with pytest.raises(AdmissionError, match="pod default/web: PriorityClass gone is not in the files; add what "):
+        admitted({"priorityClassName": "gone"})
+
+
+def test_a_priority_that_is_stated_stays() -> None:
+    assert admitted({"priorityClassName": "gone", "priority": 7}).spec.priority == 7
+
+
+def test_a_pod_from_the_api_server_is_left_alone() -> None:
+    amounts = {"limits": {"cpu": "2"}, "requests": {"cpu": "1"}}
+    spec = {"priorityClassName": "gone", "containers": [{"resources": amounts}]}
+    pod = admitted(spec, uid="1234")
+    assert msgspec.to_builtins(pod.spec) == msgspec.to_builtins(build(Pod, {"spec": spec}).spec)
+
+
+def test_limits_imply_requests_for_every_pod() -> None:
+    limits = {"example.com/card": "2", "cpu": "2"}
+    pod = admitted({"containers": [{"resources": {"limits": limits, "requests": {"cpu": "1"}}}]}, uid="1234")
+    assert pod.spec.containers[0].resources.requests == {"example.com/card": "2", "cpu": "1"}

@@ -1,0 +1,90 @@
+"""Which events wake a pod that PodTopologySpread refused."""
+
+from __future__ import annotations
+
+import pytest
+from tools.kit.builders import make_cluster, make_plugin, make_pod
+
+from podium.framework import Action, Resource
+from podium.kube import Node, Pod
+from podium.plugins.pod_topology_spread import PodTopologySpread
+from tests.podium.plugins.ask import events_of, hint_of
+from tests.podium.plugins.pod_topology_spread.pieces import HOSTNAME, Data, hard, host, soft, spreading, web
+
+PLUGIN = make_plugin(PodTopologySpread, make_cluster([]))
+AFTER_POD = hint_of(PLUGIN, Resource.POD)
+AFTER_NODE = hint_of(PLUGIN, Resource.NODE)
+
+WAITING = spreading(hard(), name="waiting")
+HEEDING = spreading(hard(nodeTaintsPolicy="Honor"), name="waiting")
+SOFT = spreading(soft(), name="waiting")
+BROKEN = spreading(hard(selector={"matchExpressions": [{"key": "app", "operator": "?"}]}), name="waiting")
+
+WEB, OTHER = web("other", "n1"), make_pod("other", labels={"app": "other"}, node="n1")
+PENDING = web("other", "")
+NOMINATED = web("other", "", status={"nominatedNodeName": "n1"})
+ELSEWHERE = web("other", "n1", namespace="blue")
+TOLERATING: Data = {"tolerations": [{"operator": "Exists"}]}
+
+
+def test_it_listens_to_pods_and_nodes() -> None:
+    assert events_of(PLUGIN) == [
+        (Resource.POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE),
+        (Resource.NODE, Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pod", "before", "after", "wakes"),
+    [
+        (WAITING, None, WEB, True),
+        (WAITING, None, OTHER, False),
+        (WAITING, None, PENDING, False),
+        (WAITING, None, NOMINATED, True),
+        (WAITING, None, ELSEWHERE, False),
+        (WAITING, WEB, None, True),
+        (WAITING, OTHER, None, False),
+        (WAITING, WEB, OTHER, True),
+        (WAITING, OTHER, WEB, True),
+        (WAITING, WEB, web("other", "n1", priority=1), False),
+        (WAITING, PENDING, WEB, False),
+        (WAITING, WAITING, make_pod("waiting", labels={"app": "other"}), True),
+        (HEEDING, HEEDING, spreading(name="waiting", spec=TOLERATING), True),
+        (WAITING, WAITING, spreading(name="waiting", spec=TOLERATING), False),
+        (HEEDING, WEB, web("other", "n1", spec=TOLERATING), False),
+        (SOFT, None, WEB, False),
+        (BROKEN, None, WEB, True),
+        (BROKEN, None, ELSEWHERE, False),
+    ],
+)
+def test_pods_that_change_a_count_wake(pod: Pod, before: Pod | None, after: Pod | None, wakes: bool) -> None:
+    assert AFTER_POD(pod, before, after) is wakes
+
+
+TAINTED = host("n1", "z1", taints=[{"key": "t", "effect": "NoSchedule"}])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "wakes"),
+    [
+        (None, host("n1", "z1"), True),
+        (None, host("n1"), False),
+        (host("n1", "z1"), None, True),
+        (host("n1"), None, False),
+        (host("n1"), host("n1", "z1"), True),
+        (host("n1", "z1"), host("n1"), True),
+        (host("n1", "z1"), host("n1", "z2"), True),
+        (host("n1", "z1"), host("n1", "z1", labels={"x": "y"}), False),
+        (host("n1", "z1"), TAINTED, True),
+        (host("n1"), host("n1", taints=[{"key": "t", "effect": "NoSchedule"}]), False),
+    ],
+)
+def test_nodes_with_all_keys_wake_when_they_come_go_or_move(
+    before: Node | None, after: Node | None, wakes: bool
+) -> None:
+    pod = spreading(hard(), hard(HOSTNAME), name="waiting")
+    assert AFTER_NODE(pod, before, after) is wakes
+
+
+def test_any_node_wakes_a_pod_whose_constraints_cannot_be_read() -> None:
+    assert AFTER_NODE(BROKEN, None, host("n1")) is True

@@ -1,0 +1,117 @@
+"""Training: the same seed gives the same bytes, whatever the workers and however often it was stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+
+from podium_lab.learned.policy_file import Calibration, decoded, encoded, path_of, read_policy
+from podium_lab.learning.cma_es import advance, begin, candidates
+from podium_lab.learning.extra import LearningError
+from podium_lab.learning.forms import FORMS, READABLE
+from podium_lab.learning.network_form import NETWORKS
+from podium_lab.learning.policy_making import DIGITS, make_policy
+from podium_lab.learning.train import Training, train
+from podium_plugins.gpu.terms import GROUPS, MEANINGLESS, TERMS
+from tests.podium_lab.learning.lists import write_lists
+
+pytestmark = pytest.mark.long  # compiling takes most of the time
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_lists(tmp_path_factory.mktemp("lists"))
+
+
+def settings(data: Path, form: str = "S1", generations: int = 3) -> Training:
+    return Training(form, 1, str(data), ("made", "gpuspec33"), generations, 6)
+
+
+def test_the_same_seed_gives_the_same_weights_with_one_worker_and_two(data: Path) -> None:
+    one, two = train(settings(data)), train(settings(data), workers=2)
+    assert one.result.tobytes() == two.result.tobytes()
+
+
+def test_a_search_that_was_stopped_goes_on_as_if_it_had_not_been(data: Path, tmp_path: Path) -> None:
+    class StoppedError(Exception):
+        pass
+
+    def stop(generation: int, _mean: float, _best: float) -> None:
+        if generation == 2:
+            raise StoppedError
+
+    saved = tmp_path / "search"
+    with pytest.raises(StoppedError):
+        train(settings(data), saved, progress=stop)
+    seen: list[int] = []
+    found = train(settings(data), saved, progress=lambda generation, _mean, _best: seen.append(generation))
+    assert seen == [3]
+    assert found.result.tobytes() == train(settings(data)).result.tobytes()
+    with pytest.raises(LearningError, match="other settings"):
+        train(settings(data, generations=4), saved)
+    saved.write_text("{}")
+    with pytest.raises(LearningError, match="is no search"):
+        train(settings(data), saved)
+
+
+def test_what_is_trained_by_both_protocols_is_a_policy(data: Path) -> None:
+    found = train(settings(data, "J", 1))
+    weights = FORMS["J"].weights(found.result)
+    provenance = {"command": "test", "seeds": [1000], "budget": "1"}
+    policy = make_policy("J-1", weights, Calibration(50.0, 25.0), data, ("made",), provenance)
+    assert decoded(encoded(policy), "it").trained_on.models == ("G2", "P100", "T4")
+
+
+def test_a_network_is_trained_as_a_correction_of_a_policy(data: Path) -> None:
+    given = settings(data, "N", 1)
+    with pytest.raises(LearningError, match="a network corrects a policy; write --start"):
+        train(given)
+    start = read_policy(path_of("readable")).matrix()
+    given = given._replace(start=tuple(map(tuple, start.tolist())))
+    begun = NETWORKS["N"].start(1)
+    network = given.scorer(begun).network
+    assert network is not None
+    assert not network.corrections(np.ones((len(TERMS), 3)), 1).any(), "it starts as the policy that it corrects"
+    assert network.first.any()
+    found = train(given)
+    assert found.result.tobytes() == train(given, workers=2).result.tobytes()
+    assert found.result.tolist() != begun.tolist()
+    provenance = {"command": "test", "seeds": [1000], "budget": "1"}
+    written = NETWORKS["N"].network(found.result, DIGITS)
+    policy = make_policy("N-1", start, Calibration(50.0, 25.0), data, ("made",), provenance, network=written)
+    assert decoded(encoded(policy), "it").network == written
+
+
+@pytest.mark.parametrize(("form", "numbers"), [("S1", 5), ("S2", 8), ("A", 37), ("C", 20), ("J", 20)])
+def test_forms_have_as_many_numbers_as_they_say(form: str, numbers: int) -> None:
+    assert len(FORMS[form].numbers()) == numbers
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_numbers_and_weights_of_a_form_agree(form: str) -> None:
+    given = FORMS[form]
+    numbers = np.random.default_rng(1).normal(size=len(given.numbers()))
+    weights = given.weights(numbers)
+    assert given.numbers(weights).tolist() == numbers.tolist()
+    for g, group in enumerate(GROUPS):
+        assert not any(weights[g, TERMS.index(term)] for term in MEANINGLESS[group])
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_the_search_finds_the_top_of_a_hill(diagonal: bool) -> None:
+    top = np.array([0.5, -1.0, 2.0, 0.0])
+    search = begin(np.zeros(4), np.ones(4), 0.3, 12, seed=3, diagonal=diagonal)
+    for _ in range(120):
+        tried = candidates(search)
+        search = advance(search, tried, -((tried - top) ** 2 * [1, 10, 3, 1]).sum(axis=1))
+    assert search.result == pytest.approx(top, abs=0.01)
+
+
+def test_the_readable_policy_that_ships_has_the_weights_that_are_written_down() -> None:
+    found = read_policy(path_of("readable")).weights
+    assert found["severalGpus"] == READABLE
+    assert found["cpuOnly"] == {term: weight for term, weight in READABLE.items() if term != "price"}

@@ -1,0 +1,25 @@
+"""Gauges of controllers on /metrics: the most urgent ones, and no more than a hundred."""
+
+from __future__ import annotations
+
+from podium.run.metrics.registry import Metrics
+from podium_plugins.qos.gauges import MOST_GAUGES, show_qos
+from tests.podium_plugins.qos_aware.qos_worlds import QosWorld
+
+CONTROLLERS = MOST_GAUGES + 50
+
+
+def test_gauges_are_of_the_controllers_nearest_to_breaking_their_slo() -> None:
+    world = QosWorld(nodes=0)
+    metrics = Metrics(world.clock, now=lambda: 0.0)
+    show_qos(metrics, world.scheduler, world.clock)
+    for number in range(CONTROLLERS):
+        world.come(f"c{number:03}-1", "0.9")
+        world.pass_time(1.0)
+    text = metrics.render().decode()
+    for name in ("podium_qos", "podium_qos_slo", "podium_qos_metric_seconds"):
+        lines = [line for line in text.splitlines() if line.startswith(name + "{")]
+        assert len(lines) == MOST_GAUGES, name
+        assert 'controller="c000"' in lines[0], "the first waits longest"
+        assert f'controller="c{CONTROLLERS - 1}"' not in text
+    assert 'podium_qos_slo{controller="c000"} 0.9' in text

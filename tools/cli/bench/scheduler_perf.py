@@ -1,0 +1,93 @@
+"""Measures the workloads of scheduler_perf in process (`podium bench scheduler-perf`)."""
+
+from typing import Annotated
+
+import typer
+
+from podium.cli.console import echo
+from podium.cli.errors import ANSWER_IS_NO, InputError
+from podium.cli.options import Output, OutputOption, PluginOption, chosen_output
+from podium.cli.progress import progress_bar
+from tools.cli.bench.measuring import (
+    CompareOption,
+    ConfigOption,
+    JsonOption,
+    checked_config,
+    print_data,
+    print_table,
+)
+
+
+def scheduler_perf(
+    workload: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--workload",
+            metavar="GLOB",
+            help='Only workloads whose case or whole name matches: "SchedulingBasic", "*Spreading/*". Repeatable.',
+        ),
+    ] = None,
+    nodes: Annotated[
+        int | None,
+        typer.Option(
+            "--nodes",
+            min=1,
+            help="Scale every workload to N nodes, and its pods with them. Workloads that need one or two nodes only "
+            "scale their pods, and the EventHandling ones never grow beyond their own size.",
+        ),
+    ] = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    output: OutputOption = Output.TABLE,
+    compare: CompareOption = None,
+    plugin: PluginOption = None,
+) -> None:
+    """Run the workloads of scheduler_perf, Kubernetes' own scheduler benchmark, against the engine in process.
+
+    Measured are queueing, deciding, assuming, binding and taking in the bound pod; there is no API server. Podium's
+    own workloads are AllDifferent (each pod has a signature of its own), Turnover (pods and nodes come and go as fast
+    as pods arrive), Gangs and GangThatNeverFits (PodGroups, with Coscheduling enabled unless --config says otherwise).
+
+    Example: podium bench scheduler-perf --workload SchedulingBasic --nodes 500
+    """
+    from podium.cli.files import read_text
+    from tools.bench.processes import WorkloadFailedError, measure, request_for
+    from tools.bench.report import NotARunError, SavedRun, change_table, compare_runs, load_run, run_table, to_json
+    from tools.bench.suite import UnknownWorkloadError, select
+
+    printed = chosen_output(output, json)
+    try:
+        chosen = select(workload or [])
+        before = None if compare is None else load_run(*read_text(compare))
+    except (UnknownWorkloadError, NotARunError) as error:
+        raise InputError(str(error)) from None
+    settings = checked_config(config, plugin)
+    measurements = []
+    failures = []
+    with progress_bar(len(chosen), "workloads") as report:
+        for each in chosen:
+            report(each.name, False)
+            sized = each if nodes is None else each.at(nodes)
+            try:
+                measurements.append(
+                    measure(
+                        request_for(sized, settings, plugin or ()),
+                        lambda phase, name=each.name: report(f"{name}: {phase}", False),  # type: ignore[misc]
+                    )
+                )
+            except WorkloadFailedError as error:
+                failures.append(str(error))
+            report(each.name, True)
+    changes = None if before is None else compare_runs(before, SavedRun(measurements))
+    if printed is not Output.TABLE:
+        print_data(to_json(measurements, changes), printed)
+    else:
+        print_table(run_table(measurements))
+        if changes is not None:
+            print_table(
+                change_table(changes), "Since the saved run" if changes else "The saved run has none of these workloads"
+            )
+    for failure in failures:
+        echo(failure, err=True)
+    if failures:
+        raise typer.Exit(ANSWER_IS_NO)

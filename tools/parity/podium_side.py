@@ -1,0 +1,141 @@
+"""Asks Podium for its decision on a case. The only module here that knows Podium's names."""
+
+import itertools
+import random
+from dataclasses import dataclass, field
+from functools import cache
+
+import msgspec
+import yaml
+
+from podium.config.load import load_config
+from podium.config.resolved import SchedulerConfig
+from podium.engine import explain as engine
+from podium.engine.sampling import Sampling
+from podium.framework.clock import SystemClock
+from podium.framework.handle import Handle
+from podium.framework.nominator import Nominator
+from podium.framework.profile import ProfileRuntime
+from podium.framework.waiting import WaitingPods
+from podium.kube import KINDS, KubeObject, Node, Pod, decode_json
+from podium.kube.claim_status import claims_of_pod
+from podium.placement.devices import allocate
+from podium.placement.devices.uses import uses_of
+from podium.plugins import load_registry
+from tools.parity.case import Case, without_chance
+from tools.parity.dice import Obj
+
+
+@dataclass
+class NodeAnswer:
+    feasible: bool
+    plugin: str = ""  # the one that rejected the node
+    reasons: list[str] = field(default_factory=list)
+    scores: dict[str, int] = field(default_factory=dict)
+    total: int | None = None
+
+
+@dataclass
+class Answer:
+    """Podium's decision, in the words of Decision."""
+
+    node: str
+    message: str
+    nodes: dict[str, NodeAnswer]
+    # Every node that ranks best for preemption with its victims; kube-scheduler takes an arbitrary one of them.
+    preemption: dict[str, list[str]]
+    devices: list[str] = field(default_factory=list)
+    # What would be written to the claims without devices, where nothing else of the pod needs any.
+    allocations: dict[str, Obj] = field(default_factory=dict)
+
+
+def decide(case: Case) -> Answer:
+    pod = _decode(case.pod)
+    assert isinstance(pod, Pod)
+    config = _config(yaml.safe_dump(case.config))
+    objects = [_decode(each) for each in case.objects]
+    explanation = (
+        _explain_from(case.start_index, objects, pod, config)
+        if case.start_index > 0
+        else engine.explain(objects, pod, config, parity=True)
+    )
+    if case.start_index < 0:
+        explanation = _same_start(case, objects, pod, config, explanation)
+    ties = explanation.preemption_ties or ([explanation.preemption] if explanation.preemption else [])
+    return Answer(
+        node=explanation.selected or "",
+        message=explanation.message or "",
+        nodes={each.name: _node_answer(each) for each in explanation.nodes},
+        preemption={each.node: each.victims for each in ties},
+        devices=[
+            _device(use) for each in explanation.nodes if each.name == case.decision.node for use in each.devices or ()
+        ],
+        allocations=_allocations(case, objects, pod) if case.decision.allocations else {},
+    )
+
+
+def _allocations(case: Case, objects: list[KubeObject], pod: Pod) -> dict[str, Obj]:
+    """What claims get on the node that kube-scheduler chose, asked of the allocator itself."""
+    cluster = engine.build_cluster(objects, pod, set(), Nominator())
+    uses = uses_of(cluster.objects)
+    named = claims_of_pod(pod, cluster.objects.resource_claims.get)
+    missing = [claim for claim in named if claim.status.allocation is None]
+    (node,) = [each for each in objects if isinstance(each, Node) and each.name == case.decision.node]
+    found = allocate(node, uses.inventory.pools(node), missing, uses.classes, uses.tally) if missing else []
+    written = [msgspec.json.decode(msgspec.json.encode(each)) for each in found or ()]
+    return {claim.key: without_chance(each) for claim, each in zip(missing, written, strict=False)}
+
+
+def _same_start(
+    case: Case, objects: list[KubeObject], pod: Pod, config: SchedulerConfig, first: engine.Explanation
+) -> engine.Explanation:
+    """Of several nodes that would do, or that have errors, the first that is visited can decide: where it is unknown
+    which that was, any may. The answer from a start that leads to kube-scheduler's; else the first one."""
+    real = case.decision
+    nodes = sum(each["kind"] == "Node" for each in case.objects)
+    starts = (_explain_from(start, objects, pod, config) for start in range(1, nodes))
+    for explanation in itertools.chain([first], starts):
+        if real.outcome == "error" and explanation.message == real.message:
+            return explanation
+        if real.outcome == "bound" and explanation.selected == real.node:
+            return explanation
+        if real.outcome not in ("error", "bound"):
+            break
+    return first
+
+
+def _explain_from(start: int, objects: list[KubeObject], pod: Pod, config: SchedulerConfig) -> engine.Explanation:
+    """What `explain` does, for a search that does not begin at the first node."""
+    profile = config.profile(pod.spec.scheduler_name)
+    assert profile is not None
+    nominator = Nominator()
+    served = {each.scheduler_name for each in config.profiles}
+    cluster = engine.build_cluster(objects, pod, served, nominator)
+    handle = Handle(
+        cluster,
+        SystemClock(),
+        random.Random(0),
+        nominator,
+        WaitingPods(),
+        engine.Unwritten(),
+        activate=lambda _pods: None,
+    )
+    sampling = Sampling(config.percentage_of_nodes_to_score, parity=True, next_start=start)
+    return engine.explain_in(ProfileRuntime(profile, load_registry(), handle), pod, sampling)
+
+
+def _decode(obj: Obj) -> KubeObject:
+    return decode_json(KINDS[obj["apiVersion"], obj["kind"]], msgspec.json.encode(obj))
+
+
+@cache
+def _config(text: str) -> SchedulerConfig:
+    return load_config(text, "config.yaml", load_registry()).config
+
+
+def _device(use: dict[str, str]) -> str:
+    return f"{use['claim']} {use['request']} {use['driver']}/{use['pool']}/{use['device']}"
+
+
+def _node_answer(node: engine.NodeAnswer) -> NodeAnswer:
+    return NodeAnswer(node.feasible, node.plugin or "", node.reasons, node.scores, node.total)
