@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from podium import packages
 from podium.client import RESOURCES
 from podium.client.kinds import WATCHED
 from podium.config.defaults import DEFAULT_PLUGINS
@@ -28,7 +29,7 @@ from podium.manifests import controller, extender, run
 from podium.manifests.objects import to_yaml
 from podium.manifests.plugin_rights import WRITES, writes_of
 from podium.manifests.rights import Rights, rule
-from podium.plugins import IN_TREE, load_registry
+from podium.plugins import load_registry
 from podium_lab.online import args as online
 from podium_lab.reward import settings as reward
 from podium_plugins.annotate import deployment as annotate
@@ -78,7 +79,7 @@ def chart_files() -> dict[str, str]:
     }
     rights = {
         "default": sorted(each.name for each in DEFAULT_PLUGINS.multi_point.enabled),
-        "plugins": {name: rules for name in IN_TREE if (rules := _rules_of(registry[name]))},
+        "plugins": {name: rules for name in packages.plugins() if (rules := _rules_of(registry[name]))},
         "controllers": {each.name: controller.controller_rights([each]).cluster_rules for each in controllers},
         "keeps": {
             "RewardBias": {"namespace": reward.NAMESPACE, "configMap": reward.CONFIG_MAP},

@@ -9,7 +9,7 @@ import typer
 from docs.tables.markdown import code, plain, table
 
 from podium.cli import app
-from podium.cli.commands import parameters
+from podium.cli.commands import CommandGroup, parameters
 
 
 def page() -> str:
@@ -33,5 +33,6 @@ def _command(name: str, command: Any, parent: Any) -> Iterator[str]:
     records = [[code(written), plain(meaning)] for _each, written, meaning in parameters(command, context)]
     if records:
         yield table(["argument or option", "meaning"], records)
-    for child in getattr(command, "commands", {}).values():
-        yield from _command(f"{name} {child.name}", child, context)
+    if isinstance(command, CommandGroup):
+        for child_name, child in command.all_commands(context).items():
+            yield from _command(f"{name} {child_name}", child, context)

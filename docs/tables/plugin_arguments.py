@@ -7,19 +7,28 @@ from collections.abc import Iterator
 from docs.tables.fields import Field, fields_of
 from docs.tables.markdown import code, plain, table, value
 
+from podium import packages
 from podium.cli.catalog import CatalogEntry, catalog
 from podium.cli.plugin_groups import GROUPS
 from podium.framework import Plugin
-from podium.plugins import IN_TREE, load_registry
+from podium.plugins import load_registry
 
 
 def page() -> str:
-    registry = {name: plugin for name, plugin in load_registry().items() if name in IN_TREE}
+    registry = {name: plugin for name, plugin in load_registry().items() if name in packages.plugins()}
     entries = {entry.name: entry for entry in catalog(registry)}
     return "\n".join(
         part
-        for group, names in GROUPS.items()
-        for part in (f"## {group}\n", *(part for name in names for part in _plugin(entries[name], registry[name])))
+        for group in GROUPS
+        for part in (
+            f"## {group}\n",
+            *(
+                part
+                for entry in entries.values()
+                if entry.group == group
+                for part in _plugin(entry, registry[entry.name])
+            ),
+        )
     )
 
 

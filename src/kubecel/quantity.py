@@ -13,7 +13,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from podium.kube.meta import Amount
+Amount = str | int | float
+"""A quantity as written: "500m", "1Gi", 2, 0.5."""
 
 NANO: Final = 10**9
 """Nano units in one unit."""

@@ -66,7 +66,7 @@ class Network:
     async def connect(self, factory: Factory, host: str, port: int) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
         process = current_process()
         await asyncio.sleep(self.latency() + self.latency())
-        while process in self.cut_off:  # noqa: ASYNC110  in virtual time a look costs nothing
+        while process in self.cut_off:
             await asyncio.sleep(0.5)
         listener = self._listening.get((host, port))
         if listener is None or self.down or (process is not None and process.killed):

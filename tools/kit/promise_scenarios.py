@@ -1,7 +1,7 @@
 """Promises to workloads, played on any cluster: who is evicted for whom, and what a killed scheduler remembers.
 
-The same scenarios run on a real API server with `podium run` (tests/podium/run) and on the cluster of `podium up` (tests/podium_cluster/up).
-The cluster has one node, and each pod needs all of it.
+The same scenarios run on a real API server with `podium run` (tests/podium/run) and on the cluster of `podium up`
+(tests/podium_cluster/up). The cluster has one node, and each pod needs all of it.
 """
 
 from __future__ import annotations

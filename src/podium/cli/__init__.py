@@ -1,7 +1,8 @@
 """Runs the `podium` command.
 
-One small module per command, which says what may be typed and hands on; what a command needs is imported when it runs,
-so that `podium --help` is quick. Whatever is wrong with the input ends here, as one sentence and exit code 2.
+One small module per command, which says what may be typed and hands on. Packages list their commands
+(`podium.packages`); a command is imported when it is named, and what it needs when it runs, so that `podium --help` is
+quick. Whatever is wrong with the input ends here, as one sentence and exit code 2.
 """
 
 import os
@@ -11,30 +12,10 @@ from typing import Annotated, NoReturn, TextIO, cast
 
 import typer
 
-from podium.cli import (
-    check,
-    completion,
-    controller,
-    crds,
-    examples,
-    explain,
-    extender,
-    help,
-    manifests,
-    plugins,
-    queue,
-    run,
-    shadow,
-    telemetry,
-    version,
-)
-from podium.cli.commands import Commands, Heading
+from podium.cli import completion
+from podium.cli.commands import Commands
 from podium.cli.console import PipeEnd, echo
 from podium.cli.errors import BAD_INPUT, sentence_for
-from podium_cluster.cli import clusters, up
-from podium_lab.cli import evaluate, policy, simulate, train, workload
-from podium_plugins.cli import annotate, qos
-from tools.cli import bench, chaos
 
 app = Commands(
     name="podium",
@@ -59,35 +40,6 @@ def podium(
         echo(version_text())
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
-
-
-app.command(cls=up.UpCommand, rich_help_panel=Heading.TRY)(up.up)
-app.command(rich_help_panel=Heading.TRY)(clusters.status)
-app.command(rich_help_panel=Heading.TRY)(clusters.down)
-app.command(rich_help_panel=Heading.TRY)(explain.explain)
-app.command(rich_help_panel=Heading.TRY)(queue.queue)
-app.command(rich_help_panel=Heading.TRY)(simulate.simulate)
-app.command(cls=run.RunCommand, rich_help_panel=Heading.CLUSTER)(run.run)
-app.command(rich_help_panel=Heading.CLUSTER)(check.check)
-app.add_typer(manifests.app, rich_help_panel=Heading.CLUSTER)
-app.add_typer(extender.app, rich_help_panel=Heading.CLUSTER)
-app.add_typer(controller.app, rich_help_panel=Heading.CLUSTER)
-app.command(rich_help_panel=Heading.CLUSTER)(crds.crds)
-app.add_typer(annotate.app, rich_help_panel=Heading.CLUSTER)
-app.add_typer(shadow.app, rich_help_panel=Heading.CLUSTER)
-app.add_typer(telemetry.app, rich_help_panel=Heading.CLUSTER)
-app.add_typer(qos.app, rich_help_panel=Heading.CLUSTER)
-app.add_typer(examples.app, rich_help_panel=Heading.TRY)
-app.add_typer(plugins.app, rich_help_panel=Heading.PLUGINS)
-app.command(rich_help_panel=Heading.LEARN)(train.train)
-app.command(rich_help_panel=Heading.LEARN)(evaluate.evaluate)
-app.add_typer(policy.app, rich_help_panel=Heading.LEARN)
-app.add_typer(bench.app, rich_help_panel=Heading.MEASURE)
-app.command(rich_help_panel=Heading.MEASURE)(chaos.chaos)
-app.add_typer(workload.app, rich_help_panel=Heading.MEASURE)
-app.command("help", rich_help_panel=Heading.HELP)(help.help_)
-app.command("version", rich_help_panel=Heading.HELP)(version.version_command)
-app.command(rich_help_panel=Heading.HELP)(completion.completion)
 
 
 def kubectl_plugin() -> NoReturn:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from podium import packages
 from podium.cli.console import table
 from podium.cli.plugin_groups import GROUPS, OTHERS, group_of, purpose_of
 from podium.config.defaults import DEFAULT_PLUGINS
@@ -13,7 +14,7 @@ from podium.config.durations import encode_hook
 from podium.framework import Plugin
 from podium.framework.plugin import POINT_METHODS
 from podium.kube.printable import printable
-from podium.plugins import IN_TREE, installed_plugins
+from podium.plugins import installed_plugins
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -36,14 +37,14 @@ class CatalogEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 def catalog(registry: Mapping[str, type[Plugin]]) -> list[CatalogEntry]:
     """Every plugin, in-tree ones in their running order, then the others."""
-    packages = installed_plugins()
+    distributions = installed_plugins()
     return [
         CatalogEntry(
             name=name,
             points=[point for point in POINT_METHODS if point in plugin.points],
             weight=(_DEFAULT_WEIGHTS.get(name) or 1) if "score" in plugin.points else None,
             args=_defaults(plugin.Args),
-            origin="in-tree" if name in IN_TREE else packages.get(plugin, "--plugin"),
+            origin="in-tree" if name in packages.plugins() else distributions.get(plugin, "--plugin"),
             group=group_of(name),
             purpose=purpose_of(name, plugin),
         )

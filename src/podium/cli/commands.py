@@ -1,7 +1,7 @@
 """Shapes `--help`: commands in groups with whole summaries, arguments as one types them, ranges in words.
 
-Every command and every group of commands is made here, so that all look the same. A group's heading is what a command
-was added with as `rich_help_panel`, which is Typer's name for it.
+Every command and every group of commands is made here, so that all look the same. What packages bring stands in their
+records with its heading and its summary, so that `podium --help` loads no command.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from typing import Any, Final, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from podium import packages
+from podium.packages import CommandEntry
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,12 +59,29 @@ class CommandGroup(TyperGroup):
         _write_parameters(self, ctx, formatter)
         self.format_commands(ctx, formatter)
 
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command; one that another package adds to this group is loaded now."""
+        if cmd_name not in self.commands:
+            entry = _added_to(self, ctx).get(cmd_name)
+            if entry is not None:
+                self.commands[cmd_name] = command_of(entry)
+        return self.commands.get(cmd_name)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(dict.fromkeys([*self.commands, *_added_to(self, ctx)]))
+
+    def all_commands(self, ctx: Any) -> dict[str, Any]:
+        """Every command by name, loaded."""
+        return {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in Heading}
+        added = _added_to(self, ctx)
+        for name, entry in added.items():
+            groups[Heading[entry.heading or "OTHERS"]].append((name, entry.summary))
         for name, command in self.commands.items():
-            if not command.hidden:
-                heading = getattr(command, "rich_help_panel", None) or Heading.OTHERS
-                groups[heading].append((name, summary(command)))
+            if not command.hidden and name not in added:
+                groups[Heading.OTHERS].append((name, summary(command)))
         width = max((len(name) for rows in groups.values() for name, _summary in rows), default=0)
         for heading, rows in groups.items():
             if not rows:
@@ -80,6 +100,29 @@ class Commands(typer.Typer):
         self, name: str | None = None, *, cls: type[TyperCommand] | None = PodiumCommand, **settings: Any
     ) -> Callable[[F], F]:
         return super().command(name, cls=cls, **settings)
+
+
+def _added_to(group: CommandGroup, ctx: Any) -> dict[str, CommandEntry]:
+    """The commands that packages add to a group, by name: of `podium`, all that have one word."""
+    above = [] if ctx is None else _words(ctx)
+    return {words[-1]: entry for entry in packages.commands() if (words := entry.words.split())[:-1] == above}
+
+
+def _words(ctx: Any) -> list[str]:
+    """What is typed after `podium` for the group of this context."""
+    return [] if ctx.parent is None else [*_words(ctx.parent), ctx.info_name]
+
+
+def command_of(entry: CommandEntry) -> Any:
+    """The command that is at an entry's target: a function, or a group of commands."""
+    name, target = entry.words.rpartition(" ")[-1], packages.load(entry.target)
+    if isinstance(target, typer.Typer):
+        group = typer.main.get_group(target)
+        group.name = name
+        return group
+    alone = Commands(name=name)
+    alone.command(name, cls=getattr(target, "command_class", PodiumCommand))(target)
+    return typer.main.get_command(alone)
 
 
 def summary(command: Any) -> str:

@@ -10,14 +10,14 @@ from podium.config import SchedulerConfig, default_config, load_config
 from podium.config.feature_gates import Gates, read_gates
 
 if TYPE_CHECKING:
-    from podium.framework import Plugin
+    from podium.plugins import PluginRegistry
 
 
 class Configured(NamedTuple):
     """What a scheduler is built from."""
 
     settings: SchedulerConfig
-    registry: "dict[str, type[Plugin]]"
+    registry: "PluginRegistry"
 
 
 def read_config(

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from podium.cli.commands import CommandGroup
 from podium.cli.errors import InputError
 
 
@@ -22,7 +23,7 @@ def help_(
     """
     found: Any = context.parent
     for name in command or ():
-        there = getattr(found.command, "commands", {})
+        there = found.command.all_commands(found) if isinstance(found.command, CommandGroup) else {}
         if name not in there:
             close = difflib.get_close_matches(name, there, n=1)
             what = f"did you mean {close[0]}?" if close else f"there are {', '.join(there)}" if there else "it has none"

@@ -16,7 +16,6 @@ from podium.cli.errors import InputError
 from podium.cli.object_names import ImageOption, NameOption, PlaceOption
 from podium.cli.options import FeatureGatesOption, PluginOption
 from podium.cli.printed_manifest import print_manifest
-from podium_plugins.cli.annotate.manifest import manifest as annotate_manifest
 
 ConfigOption = Annotated[
     str | None,
@@ -126,5 +125,5 @@ def _mounted(plugins: list[str]) -> tuple[list[str], dict[str, str]]:
 
 
 app.command("extender")(extender_manifest.manifest)
-app.command("annotate")(annotate_manifest)
+
 app.command("controller")(controller.manifest)

@@ -14,6 +14,7 @@ from pathlib import Path
 from token import NAME
 from tokenize import generate_tokens
 
+from podium import packages
 from podium.cli.errors import InputError
 from podium.cli.files import writing
 from podium.cli.plugin_texts import (
@@ -26,7 +27,6 @@ from podium.cli.plugin_texts import (
     SCHEDULER,
     TEST,
 )
-from podium.plugins import IN_TREE
 
 LONGEST = 40
 """Characters of a name: with a hyphen between words, it has to be a label of nodes and part of a file's name."""
@@ -61,7 +61,7 @@ def write_package(name: str, folder: Path, *, agent: bool = False) -> Path:
 
 def _agent() -> str:
     """The source of the plugin `Template`, to be named, with its imports from the public interface."""
-    text = (files("podium.plugins") / "template.py").read_text(encoding="utf-8")
+    text = (files("podium_plugins") / "template.py").read_text(encoding="utf-8")
     names = {each.strip() for line in _IMPORT.findall(text) for each in line.split(",")}
     _about, _, code = _IMPORT.sub("", text).partition('"""\n\n')
     code = code.replace('\nNAME = "Template"\n', "\n").replace("    name = NAME\n", "")
@@ -116,12 +116,12 @@ def _check_unused(name: str, sources: Iterable[str]) -> None:
 
 
 def _check_free(name: str, module: str) -> None:
-    if name in IN_TREE or _python_word(name, module) or importlib.util.find_spec(module) is not None:
+    if name in packages.plugins() or _python_word(name, module) or importlib.util.find_spec(module) is not None:
         raise InputError(f'"{name}" is taken: {_what_is_taken(name, module)}; choose another name')
 
 
 def _what_is_taken(name: str, module: str) -> str:
-    if name in IN_TREE:
+    if name in packages.plugins():
         return "kube-scheduler has a plugin of that name"
     if word := _python_word(name, module):
         return f'"{word}" is a word of the language Python'

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from podium import packages
 from podium.client import RESOURCES, WATCHED, ApiResource
 from podium.config import load_config
 from podium.config.points import Point
@@ -27,7 +28,6 @@ from podium.framework.profile import ProfileRuntime
 from podium.kube import Node, Pod
 from podium.kube.documents import SETTINGS, read_yaml
 from podium.load.readings import LoadSource
-from podium.plugins import IN_TREE
 
 PROFILE = "podium-extender"
 """The scheduler name of the profile; no pod is expected to ask for it."""
@@ -97,7 +97,7 @@ def look_beyond_rows(engine: Scheduler) -> bool:
 
 def may_see_images(engine: Scheduler) -> bool:
     """Whether any plugin may look at the images on nodes, as plugins from elsewhere may."""
-    return any(name == IMAGES or name not in IN_TREE for name in runtime_of(engine).plugins)
+    return any(name == IMAGES or name not in packages.plugins() for name in runtime_of(engine).plugins)
 
 
 def kinds_to_watch(plugins: Iterable[type[Plugin]]) -> list[ApiResource[Any]]:

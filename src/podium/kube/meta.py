@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec import field
 
-Amount = str | int | float
-"""A resource quantity as written: "500m", "1Gi", 2, 0.5."""
+from kubecel import quantity
+
+Amount = quantity.Amount
 
 Resources = dict[str, Amount]
 """Resource name to quantity: what a container asks for, what a node offers."""

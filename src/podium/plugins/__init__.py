@@ -1,92 +1,60 @@
 """The plugins: kube-scheduler's own set, and how all others are found.
 
-In-tree plugins are listed here; others come from the entry-point group `podium.plugins` of any installed package, or by
-`module:Class` or `file.py` on the command line. All are looked up by name and enabled in a profile the same way.
+Ours are those that our packages list (`podium.packages`); others come from the entry-point group `podium.plugins` of
+any installed package, or by `module:Class` or `file.py` on the command line. All are looked up by name and enabled in a
+profile the same way.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from importlib.metadata import entry_points
 
+from podium import packages
 from podium.framework.declarations import does_nothing, wrong_declarations
 from podium.framework.kinds import wrong_kinds
 from podium.framework.misspelt import misspelt
 from podium.framework.plugin import Plugin
 from podium.plugins.plugin_source import PluginLoadError, described, load_source, source_of
 
-__all__ = ["ENTRY_POINTS", "IN_TREE", "PluginLoadError", "installed_plugins", "load_named", "load_registry", "register"]
-
-ENTRY_POINTS = "podium.plugins"
-
-IN_TREE = {
-    "SchedulingGates": "scheduling_gates",
-    "PrioritySort": "priority_sort",
-    "NodeUnschedulable": "node_unschedulable",
-    "NodeName": "node_name",
-    "TaintToleration": "taint_toleration",
-    "NodeAffinity": "node_affinity",
-    "NodePorts": "node_ports",
-    "NodeResourcesFit": "node_resources_fit",
-    "VolumeRestrictions": "volume_restrictions",
-    "NodeVolumeLimits": "node_volume_limits",
-    "VolumeBinding": "volume_binding",
-    "VolumeZone": "volume_zone",
-    "PodTopologySpread": "pod_topology_spread",
-    "InterPodAffinity": "inter_pod_affinity",
-    "DynamicResources": "dynamic_resources",
-    "DefaultPreemption": "default_preemption",
-    "NodeResourcesBalancedAllocation": "node_resources_balanced_allocation",
-    "ImageLocality": "image_locality",
-    "DefaultBinder": "default_binder",
-    "NodeDeclaredFeatures": "node_declared_features",
-    "GangScheduling": "gang_scheduling",
-    "TopologyPlacementGenerator": "topology_placement_generator",
-    "PodGroupPodsCount": "pod_group_pods_count",
-    "NetworkTraffic": "network_traffic",
-    "PrometheusScore": "prometheus_score",
-    "TargetLoadPacking": "target_load_packing",
-    "LoadVariationRiskBalancing": "load_variation_risk_balancing",
-    "LowRiskOverCommitment": "low_risk_over_commitment",
-    "Peaks": "peaks",
-    "NodeResourcesAllocatable": "node_resources_allocatable",
-    "SafeOverload": "safe",
-    "SafeBalance": "safe",
-    "Congestion": "congestion",
-    "PigeonHoling": "pigeon",
-    "RewardBias": "reward",
-    "MeasuredLoad": "measured_load",
-    "CapacityScheduling": "capacity_scheduling",
-    "PreemptionToleration": "preemption_toleration",
-    "CrossNodePreemption": "cross_node_preemption",
-    "GpuShare": "gpu_share",
-    "GpuRandom": "gpu_share",
-    "GpuDotProd": "gpu_share",
-    "GpuPacking": "gpu_share",
-    "GpuClustering": "gpu_share",
-    "GpuBestFit": "gpu_share",
-    "GpuFGD": "gpu_share",
-    "LearnedScore": "learned",
-    "OnlineScore": "online",
-    "Coscheduling": "coscheduling",
-    "NetworkOverhead": "network_overhead",
-    "TopologicalSort": "topological_sort",
-    "SySched": "sy_sched",
-    "NodeMetadata": "node_metadata",
-    "PodState": "pod_state",
-    "QOSSort": "qos_sort",
-    "NodeResourceTopologyMatch": "node_resource_topology_match",
-    "QosAware": "qos_aware",
-    "Template": "template",
-}
-"""Plugin name → module: kube-scheduler's in its order, then those no profile has by itself."""
+__all__ = ["PluginLoadError", "PluginRegistry", "installed_plugins", "load_named", "load_registry", "register"]
 
 
-def load_registry(extra: Iterable[str] = ()) -> dict[str, type[Plugin]]:
+class PluginRegistry(MutableMapping[str, type[Plugin]]):
+    """Every plugin by name; ours are loaded when they are asked for, so that a process loads those that it runs."""
+
+    def __init__(self, loaded: Mapping[str, type[Plugin]] | None = None) -> None:
+        self._loaded = dict(loaded or {})
+        self._names = dict.fromkeys([*packages.plugins(), *self._loaded])
+
+    def __getitem__(self, name: str) -> type[Plugin]:
+        found = self._loaded.get(name)
+        if found is None:
+            found = self._loaded[name] = packages.load(packages.plugins()[name].target)
+        return found
+
+    def __setitem__(self, name: str, plugin: type[Plugin]) -> None:
+        self._names[name] = None
+        self._loaded[name] = plugin
+
+    def __delitem__(self, name: str) -> None:
+        del self._names[name]
+        self._loaded.pop(name, None)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def load_registry(extra: Iterable[str] = ()) -> PluginRegistry:
     """Every plugin by name: in-tree, installed, and those given as `module:Class` or `file.py`."""
-    registry = {name: _in_tree(name, module) for name, module in IN_TREE.items()}
-    for point in entry_points(group=ENTRY_POINTS):
+    registry = PluginRegistry()
+    for point in entry_points(group=packages.PLUGINS):
         try:
             found = point.load()
         except Exception as error:  # whatever the module does while it is loaded
@@ -100,10 +68,12 @@ def load_registry(extra: Iterable[str] = ()) -> dict[str, type[Plugin]]:
 
 def installed_plugins() -> dict[type[Plugin], str]:
     """The plugins of entry points, each with the package that brings it."""
-    return {point.load(): point.dist.name for point in entry_points(group=ENTRY_POINTS) if point.dist is not None}
+    return {point.load(): point.dist.name for point in entry_points(group=packages.PLUGINS) if point.dist is not None}
 
 
-def load_named(registry: dict[str, type[Plugin]], options: Iterable[str], *, again: bool = False) -> list[type[Plugin]]:
+def load_named(
+    registry: MutableMapping[str, type[Plugin]], options: Iterable[str], *, again: bool = False
+) -> list[type[Plugin]]:
     """Add the plugins given as `module:Class` or `file.py`; with `again`, from their source as it is now."""
     made: list[type[Plugin]] = []
     for option in options:
@@ -114,12 +84,7 @@ def load_named(registry: dict[str, type[Plugin]], options: Iterable[str], *, aga
     return made
 
 
-def _in_tree(name: str, module: str) -> type[Plugin]:
-    plugin: type[Plugin] = getattr(importlib.import_module(f"podium.plugins.{module}"), name)
-    return plugin
-
-
-def register(registry: dict[str, type[Plugin]], found: object, source: str) -> type[Plugin]:
+def register(registry: MutableMapping[str, type[Plugin]], found: object, source: str) -> type[Plugin]:
     """Add a plugin; `source` is what it came from, for messages."""
     if not (isinstance(found, type) and issubclass(found, Plugin)):
         raise PluginLoadError(f"{source} is not a Plugin class; derive it from podium.Plugin")
@@ -140,5 +105,5 @@ def _same_source(known: type[Plugin], found: type[Plugin]) -> bool:
 
 
 def _way_out(known: type[Plugin]) -> str:
-    where = None if known.name in IN_TREE else source_of(known)
+    where = None if known.name in packages.plugins() else source_of(known)
     return "set another name" if where is None else f"it is that of {where}: set another name, or uninstall that one"

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 from podium.config import SchedulerConfig, load_config
 from podium.config.beside_defaults import beside_defaults
 from podium.framework.plugin import Plugin
-from podium.plugins import load_registry, register
+from podium.plugins import PluginRegistry, load_registry, register
 
 
 class TrialConfig(NamedTuple):
     """What a scheduler needs, and the plugins that the test is about."""
 
     config: SchedulerConfig
-    registry: dict[str, type[Plugin]]
+    registry: PluginRegistry
     tried: list[type[Plugin]]
 
 

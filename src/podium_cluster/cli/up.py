@@ -269,3 +269,6 @@ def _run(config: "SchedulerConfig", registry: "Registry", options: "UpOptions", 
         raise InputError(str(error)) from None
     except StorageError as error:
         raise InputError(f"--data {error.sentence}") from None
+
+
+up.command_class = UpCommand  # type: ignore[attr-defined]

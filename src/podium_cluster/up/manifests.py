@@ -5,6 +5,7 @@ need them; then everything else as written.
 """
 
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -30,7 +31,7 @@ class Manifest(NamedTuple):
         return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
 
 
-SAMPLE: Final = Path(__file__).parent.parent / "samples" / "workload.yaml"
+SAMPLE: Final = Path(str(files("podium") / "samples" / "workload.yaml"))
 _DEVICE_SAMPLE: Final = SAMPLE.with_name("device-workload.yaml")
 _ENDINGS: Final = (".yaml", ".yml", ".json")
 _FIRST: Final = ("Namespace", "CustomResourceDefinition", "PriorityClass", "StorageClass", "DeviceClass", "Node")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from podium import packages
 from podium.cli.plugin_groups import GROUPS, OTHERS, group_of
-from podium.plugins import IN_TREE
 from tests.podium.cli.command import podium
 from tests.podium.cli.texts import write
 
@@ -42,7 +42,7 @@ def test_every_in_tree_plugin_is_listed_in_running_order() -> None:
     ran = podium("plugins", "-o", "json")
     assert ran.code == 0
     entries = json.loads(ran.out)
-    assert [each["name"] for each in entries if each["origin"] == "in-tree"] == list(IN_TREE)
+    assert [each["name"] for each in entries if each["origin"] == "in-tree"] == list(packages.plugins())
     assert all(each["points"] for each in entries)
 
 
@@ -72,22 +72,21 @@ def test_an_entry_has_points_default_weight_and_arguments(
 ) -> None:
     entries = {each["name"]: each for each in json.loads(podium("plugins", "-o", "json").out)}
     expected = {"name": name, "points": points, "weight": weight, "args": args, "origin": "in-tree"}
-    assert entries[name] == {**expected, "group": group_of(name), "purpose": GROUPS[group_of(name)][name]}
+    assert entries[name] == {**expected, "group": group_of(name), "purpose": packages.plugins()[name].purpose}
 
 
 def test_the_table_has_a_row_for_each_plugin() -> None:
     out = podium("plugins", "-o", "wide").out
-    assert [line.split()[0] for line in out.splitlines() if line.endswith("in-tree")] == list(IN_TREE)
+    assert [line.split()[0] for line in out.splitlines() if line.endswith("in-tree")] == list(packages.plugins())
 
 
 def test_every_in_tree_plugin_has_a_group_and_a_line_on_what_it_is_for() -> None:
-    assert [name for name in IN_TREE if group_of(name) == OTHERS] == []
+    assert [name for name in packages.plugins() if group_of(name) == OTHERS] == []
     lines = podium("plugins").out.splitlines()
-    for group, purposes in GROUPS.items():
-        assert group in lines
-        shown = [line.split(maxsplit=1) for line in lines if line.startswith("  ")]
-        for name in purposes.keys() & IN_TREE.keys():
-            assert [name, purposes[name]] in shown, f"{name} is not on one line of 120 characters"
+    assert [line for line in lines if line in GROUPS] == list(GROUPS)
+    shown = [line.split(maxsplit=1) for line in lines if line.startswith("  ")]
+    for name, entry in packages.plugins().items():
+        assert [name, entry.purpose] in shown, f"{name} is not on one line of 120 characters"
 
 
 def test_a_plugin_in_the_current_folder_is_found(folder: Path) -> None:

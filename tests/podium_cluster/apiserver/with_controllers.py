@@ -1,4 +1,7 @@
-"""`python -m tests.podium_cluster.apiserver.with_controllers`: the embedded API with its controllers, and with nodes if asked for."""
+"""Serves the embedded API with its controllers, and with nodes if asked for.
+
+python -m tests.podium_cluster.apiserver.with_controllers
+"""
 
 import argparse
 import asyncio

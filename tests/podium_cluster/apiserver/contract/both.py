@@ -4,7 +4,8 @@ A case is a test function that takes a Session. What it asserts must hold on eac
 and must be the same on both, errors included. What the real kube-apiserver says is kept in `recorded/`, so that the
 embedded API is compared with it where there is no real one; where there is one, what was recorded is compared too.
 
-    PODIUM_RECORD=1 make integration TESTS=tests/podium_cluster/apiserver/contract    # writes down what the real one says today
+    # writes down what the real one says today
+    PODIUM_RECORD=1 make integration TESTS=tests/podium_cluster/apiserver/contract
 """
 
 from __future__ import annotations

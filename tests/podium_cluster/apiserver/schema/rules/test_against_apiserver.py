@@ -1,4 +1,7 @@
-"""A short comparison with the real API server; `python -m tests.podium_cluster.apiserver.schema.rules` runs a long one."""
+"""A short comparison with the real API server.
+
+`python -m tests.podium_cluster.apiserver.schema.rules` runs a long one.
+"""
 
 from contextlib import closing
 

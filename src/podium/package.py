@@ -1,0 +1,163 @@
+"""Says what `podium` itself brings: the everyday commands, and the plugins that kube-scheduler has."""
+
+from podium.packages import CommandEntry, Package, PluginEntry
+
+PACKAGE = Package(
+    "podium",
+    commands=(
+        CommandEntry("explain", "podium.cli.explain:explain", "TRY"),
+        CommandEntry("examples", "podium.cli.examples:app", "TRY"),
+        CommandEntry("run", "podium.cli.run:run", "CLUSTER"),
+        CommandEntry("check", "podium.cli.check:check", "CLUSTER"),
+        CommandEntry("crds", "podium.cli.crds:crds", "CLUSTER"),
+        CommandEntry("manifest", "podium.cli.manifests:app", "CLUSTER"),
+        CommandEntry("extender", "podium.cli.extender:app", "CLUSTER"),
+        CommandEntry("controller", "podium.cli.controller:app", "CLUSTER"),
+        CommandEntry("shadow", "podium.cli.shadow:app", "CLUSTER"),
+        CommandEntry("telemetry", "podium.cli.telemetry:app", "CLUSTER"),
+        CommandEntry("plugins", "podium.cli.plugins:app", "PLUGINS"),
+        CommandEntry("help", "podium.cli.help:help_", "HELP"),
+        CommandEntry("version", "podium.cli.version:version_command", "HELP"),
+        CommandEntry("completion", "podium.cli.completion:completion", "HELP"),
+    ),
+    plugins=(
+        PluginEntry(
+            "SchedulingGates",
+            "podium.plugins.scheduling_gates:SchedulingGates",
+            "The queue and its order",
+            "pods with scheduling gates wait until all are removed",
+        ),
+        PluginEntry(
+            "PrioritySort",
+            "podium.plugins.priority_sort:PrioritySort",
+            "The queue and its order",
+            "higher priority first, then the pod that has waited longer",
+        ),
+        PluginEntry(
+            "NodeUnschedulable",
+            "podium.plugins.node_unschedulable:NodeUnschedulable",
+            "What a node must be",
+            "no pods on cordoned nodes",
+        ),
+        PluginEntry(
+            "NodeName",
+            "podium.plugins.node_name:NodeName",
+            "What a node must be",
+            "a pod that names its node goes there",
+        ),
+        PluginEntry(
+            "TaintToleration",
+            "podium.plugins.taint_toleration:TaintToleration",
+            "What a node must be",
+            "no pods on nodes with taints that they do not tolerate",
+        ),
+        PluginEntry(
+            "NodeAffinity",
+            "podium.plugins.node_affinity:NodeAffinity",
+            "What a node must be",
+            "node selectors and node affinity, required and preferred",
+        ),
+        PluginEntry(
+            "NodePorts",
+            "podium.plugins.node_ports:NodePorts",
+            "What a node must be",
+            "a host port is used once on a node",
+        ),
+        PluginEntry(
+            "NodeResourcesFit",
+            "podium.plugins.node_resources_fit:NodeResourcesFit",
+            "Room on nodes",
+            "requests fit what is free; least, most or shaped allocation is preferred",
+        ),
+        PluginEntry(
+            "VolumeRestrictions",
+            "podium.plugins.volume_restrictions:VolumeRestrictions",
+            "Devices, NUMA and volumes",
+            "disks and claims that two pods may not share",
+        ),
+        PluginEntry(
+            "NodeVolumeLimits",
+            "podium.plugins.node_volume_limits:NodeVolumeLimits",
+            "Devices, NUMA and volumes",
+            "a driver attaches only so many volumes to a node",
+        ),
+        PluginEntry(
+            "VolumeBinding",
+            "podium.plugins.volume_binding:VolumeBinding",
+            "Devices, NUMA and volumes",
+            "a pod goes where its volumes can be",
+        ),
+        PluginEntry(
+            "VolumeZone",
+            "podium.plugins.volume_zone:VolumeZone",
+            "Devices, NUMA and volumes",
+            "a pod goes to the zone of its bound volumes",
+        ),
+        PluginEntry(
+            "PodTopologySpread",
+            "podium.plugins.pod_topology_spread:PodTopologySpread",
+            "Pods near or away from others",
+            "pods spread evenly over zones, nodes or other domains",
+        ),
+        PluginEntry(
+            "InterPodAffinity",
+            "podium.plugins.inter_pod_affinity:InterPodAffinity",
+            "Pods near or away from others",
+            "pods near, or away from, pods with given labels",
+        ),
+        PluginEntry(
+            "DynamicResources",
+            "podium.plugins.dynamic_resources:DynamicResources",
+            "Devices, NUMA and volumes",
+            "devices by resource claims",
+        ),
+        PluginEntry(
+            "DefaultPreemption",
+            "podium.plugins.default_preemption:DefaultPreemption",
+            "Preemption",
+            "evict pods of lower priority on one node for a pod that fits nowhere",
+        ),
+        PluginEntry(
+            "NodeResourcesBalancedAllocation",
+            "podium.plugins.node_resources_balanced_allocation:NodeResourcesBalancedAllocation",
+            "Room on nodes",
+            "prefer nodes whose resources the pod evens out",
+        ),
+        PluginEntry(
+            "ImageLocality",
+            "podium.plugins.image_locality:ImageLocality",
+            "Room on nodes",
+            "prefer nodes that have the pod's images",
+        ),
+        PluginEntry(
+            "DefaultBinder",
+            "podium.plugins.default_binder:DefaultBinder",
+            "Binding, and a start",
+            "write the binding to the API server",
+        ),
+        PluginEntry(
+            "NodeDeclaredFeatures",
+            "podium.plugins.node_declared_features:NodeDeclaredFeatures",
+            "What a node must be",
+            "a feature that a pod needs is one that the node declares",
+        ),
+        PluginEntry(
+            "GangScheduling",
+            "podium.plugins.gang_scheduling:GangScheduling",
+            "Gangs and quotas",
+            "the pods of a PodGroup of Kubernetes itself start together, or none does",
+        ),
+        PluginEntry(
+            "TopologyPlacementGenerator",
+            "podium.plugins.topology_placement_generator:TopologyPlacementGenerator",
+            "Gangs and quotas",
+            "such a PodGroup goes to one zone, rack or other domain, where it asks for that",
+        ),
+        PluginEntry(
+            "PodGroupPodsCount",
+            "podium.plugins.pod_group_pods_count:PodGroupPodsCount",
+            "Gangs and quotas",
+            "of several such domains, prefer the one with room for more of its pods",
+        ),
+    ),
+)

@@ -1,0 +1,86 @@
+"""Finds what the installed packages bring: commands, plugins, agents, controllers and custom resources.
+
+Each package of ours says so in one record, `PACKAGE` of its module `package`, in strings: nothing is loaded to list it,
+and a class is loaded when a profile or a command names it. `podium.index` holds the records of all of them, written by
+`python -m tools.index`, so that a start need not look for them. Packages of others are found by entry points: commands
+in the group `podium.commands`, plugins in `podium.plugins`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from typing import Any, Final, NamedTuple
+
+COMMANDS: Final = "podium.commands"
+PLUGINS: Final = "podium.plugins"
+"""Groups of entry points."""
+
+
+class CommandEntry(NamedTuple):
+    """A command: its words after `podium`, where it is, and what `--help` says of it."""
+
+    words: str
+    target: str
+    heading: str = ""
+    summary: str = ""
+
+
+class PluginEntry(NamedTuple):
+    """A plugin, where it is, and what it is for."""
+
+    name: str
+    target: str
+    group: str
+    purpose: str
+
+
+class Package(NamedTuple):
+    """What a package brings; targets are `module:attribute`."""
+
+    name: str
+    commands: tuple[CommandEntry, ...] = ()
+    plugins: tuple[PluginEntry, ...] = ()
+    agents: tuple[tuple[str, str], ...] = ()
+    """Agents of `podium extender`, by name."""
+    controllers: tuple[tuple[str, str], ...] = ()
+    """Controllers of `podium controller`, by name."""
+    custom_resources: tuple[str, ...] = ()
+    """Modules whose folders hold definitions of custom resources, as YAML."""
+
+
+@cache
+def packages() -> tuple[Package, ...]:
+    """The records of our packages that are installed."""
+    from podium.index import PACKAGES
+
+    return tuple(package for package in PACKAGES if find_spec(package.name) is not None)
+
+
+@cache
+def commands() -> tuple[CommandEntry, ...]:
+    """Every command, ours first."""
+    ours = [command for package in packages() for command in package.commands]
+    known = {command.words for command in ours}
+    return (*ours, *(command for command in _commands_of_others() if command.words not in known))
+
+
+def _commands_of_others() -> Iterator[CommandEntry]:
+    for point in entry_points(group=COMMANDS):
+        about = "" if point.dist is None else point.dist.metadata["Summary"] or f"from {point.dist.name}"
+        yield CommandEntry(point.name, point.value, "", about)
+
+
+@cache
+def plugins() -> dict[str, PluginEntry]:
+    """Our plugins by name: kube-scheduler's in its order, then those that no profile has by itself."""
+    return {plugin.name: plugin for package in packages() for plugin in package.plugins}
+
+
+def load(target: str) -> Any:
+    """What is at `module:attribute`."""
+    module, _, attribute = target.partition(":")
+    return getattr(import_module(module), attribute)

@@ -1,0 +1,8 @@
+"""Says what `podium_cluster` brings: `podium up`."""
+
+from podium.packages import CommandEntry, Package
+
+PACKAGE = Package(
+    "podium_cluster",
+    commands=(CommandEntry("up", "podium_cluster.cli.up:up", "TRY"),),
+)

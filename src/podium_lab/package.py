@@ -1,0 +1,31 @@
+"""Says what `podium_lab` brings: simulation and training, and the plugins that learn."""
+
+from podium.packages import CommandEntry, Package, PluginEntry
+
+PACKAGE = Package(
+    "podium_lab",
+    commands=(
+        CommandEntry("simulate", "podium_lab.cli.simulate:simulate", "TRY"),
+        CommandEntry("train", "podium_lab.cli.train:train", "LEARN"),
+        CommandEntry("evaluate", "podium_lab.cli.evaluate:evaluate", "LEARN"),
+        CommandEntry("policy", "podium_lab.cli.policy:app", "LEARN"),
+        CommandEntry("workload", "podium_lab.cli.workload:app", "MEASURE"),
+    ),
+    plugins=(
+        PluginEntry(
+            "RewardBias",
+            "podium_lab.reward:RewardBias",
+            "Learning",
+            "prefer nodes on which pods of the same type have fared well",
+        ),
+        PluginEntry(
+            "LearnedScore", "podium_lab.learned:LearnedScore", "Learning", "a policy that was trained for the workload"
+        ),
+        PluginEntry(
+            "OnlineScore",
+            "podium_lab.online:OnlineScore",
+            "Learning",
+            "prefer nodes on which pods are expected to fare well, by the rewards of others",
+        ),
+    ),
+)

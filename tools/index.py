@@ -1,0 +1,52 @@
+"""Writes `podium/index.py`: the records of our packages, with the summary of each command taken from its help.
+
+python -m tools.index            # after a change of a package's record or of a command's help
+python -m tools.index --check    # exit code 1 if it is not up to date
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from podium.cli.commands import command_of, summary
+from podium.packages import Package, load
+
+ORDER: Final = ("podium_cluster", "podium", "podium_plugins", "podium_lab")
+"""In which commands of one heading are listed."""
+INDEX: Final = Path(__file__).parents[1] / "src/podium/index.py"
+ABOUT: Final = '"""Lists what our packages bring. Written by `python -m tools.index` from their records; not edited."""'
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--check", action="store_true")
+    text = index()
+    if parser.parse_args().check:
+        if INDEX.read_text(encoding="utf-8") == text:
+            return 0
+        print("src/podium/index.py is not up to date: run python -m tools.index", file=sys.stderr)
+        return 1
+    INDEX.write_text(text, encoding="utf-8")
+    return 0
+
+
+def index() -> str:
+    """The text of the module, as ruff formats it."""
+    records = ",\n".join(repr(_with_summaries(load(f"{name}.package:PACKAGE"))) for name in ORDER)
+    imports = "from podium.packages import CommandEntry, Package, PluginEntry"
+    text = f"{ABOUT}\n\n{imports}\n\nPACKAGES: tuple[Package, ...] = (\n{records},\n)\n"
+    ruff = [str(Path(sys.executable).with_name("ruff")), "format", "--stdin-filename", INDEX.name, "-"]
+    return subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout
+
+
+def _with_summaries(package: Package) -> Package:
+    commands = (entry._replace(summary=summary(command_of(entry))) for entry in package.commands)
+    return package._replace(commands=tuple(commands))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
