@@ -20,7 +20,6 @@ from podium.client.kinds import WATCHED
 from podium.config.defaults import DEFAULT_PLUGINS
 from podium.config.load import load_config
 from podium.controllers.catalog import choose
-from podium.extender.agents import AGENTS
 from podium.extender.agents import choose as choose_agents
 from podium.framework.clock import SystemClock
 from podium.framework.plugin import Plugin
@@ -30,8 +29,6 @@ from podium.manifests.objects import to_yaml
 from podium.manifests.plugin_rights import WRITES, writes_of
 from podium.manifests.rights import Rights, rule
 from podium.plugins import load_registry
-from podium_lab.online import args as online
-from podium_lab.reward import settings as reward
 from podium_plugins.annotate import deployment as annotate
 
 NAMESPACE: Final = "NAMESPACE_OF_THE_RELEASE"
@@ -74,7 +71,7 @@ def chart_files() -> dict[str, str]:
                 )
                 if each["kind"] != "Pod"
             ]
-            for names in (*AGENTS, *TOGETHER)
+            for names in (*packages.agents(), *TOGETHER)
         },
     }
     rights = {
@@ -82,8 +79,9 @@ def chart_files() -> dict[str, str]:
         "plugins": {name: rules for name in packages.plugins() if (rules := _rules_of(registry[name]))},
         "controllers": {each.name: controller.controller_rights([each]).cluster_rules for each in controllers},
         "keeps": {
-            "RewardBias": {"namespace": reward.NAMESPACE, "configMap": reward.CONFIG_MAP},
-            "OnlineScore": {"namespace": online.NAMESPACE, "configMap": online.CONFIG_MAP},
+            name: {"namespace": state.config_map.namespace, "configMap": state.config_map.name}
+            for name, plugin in registry.items()
+            if (state := plugin.learned_state) is not None
         },
         "metricsServer": [rule("metrics.k8s.io", ["nodes"], ["list"])],
         "genericWorkload": [

@@ -49,7 +49,11 @@ class Package(NamedTuple):
     controllers: tuple[tuple[str, str], ...] = ()
     """Controllers of `podium controller`, by name."""
     custom_resources: tuple[str, ...] = ()
-    """Modules whose folders hold definitions of custom resources, as YAML."""
+    """Packages whose folders hold definitions of custom resources, as YAML."""
+    shadow_logs: tuple[str, ...] = ()
+    """Functions that sum up the log of a plugin with a shadow mode of its own, for `podium shadow report`."""
+    api_rules: tuple[str, ...] = ()
+    """Functions that say what kube-apiserver would refuse of an object, or warn of."""
 
 
 @cache
@@ -78,6 +82,28 @@ def _commands_of_others() -> Iterator[CommandEntry]:
 def plugins() -> dict[str, PluginEntry]:
     """Our plugins by name: kube-scheduler's in its order, then those that no profile has by itself."""
     return {plugin.name: plugin for package in packages() for plugin in package.plugins}
+
+
+@cache
+def agents() -> dict[str, str]:
+    """The agents of `podium extender` by name, each where it is."""
+    return {name: target for package in packages() for name, target in package.agents}
+
+
+@cache
+def controllers() -> dict[str, str]:
+    """The controllers of `podium controller` by name, each where it is."""
+    return {name: target for package in packages() for name, target in package.controllers}
+
+
+def shadow_logs() -> list[str]:
+    """Where the functions are that sum up logs of plugins with a shadow mode of their own."""
+    return [target for package in packages() for target in package.shadow_logs]
+
+
+def api_rules() -> list[str]:
+    """Where the functions are that say what kube-apiserver would refuse."""
+    return [target for package in packages() for target in package.api_rules]
 
 
 def load(target: str) -> Any:

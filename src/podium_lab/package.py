@@ -28,4 +28,10 @@ PACKAGE = Package(
             "prefer nodes on which pods are expected to fare well, by the rewards of others",
         ),
     ),
+    agents=(
+        ("reward", "podium_lab.agents:REWARD"),
+        ("learned", "podium_lab.agents:LEARNED"),
+        ("online", "podium_lab.agents:ONLINE"),
+    ),
+    shadow_logs=("podium_lab.cli.policy:show_shadow_log",),
 )

@@ -189,4 +189,18 @@ PACKAGE = Package(
         ),
         PluginEntry("Template", "podium_plugins.template:Template", "Binding, and a start", "the plugin to copy"),
     ),
+    agents=(
+        ("safe", "podium_plugins.agents:SAFE"),
+        ("congestion", "podium_plugins.agents:CONGESTION"),
+        ("pigeon", "podium_plugins.agents:PIGEON"),
+        ("load", "podium_plugins.agents:LOAD"),
+        ("template", "podium_plugins.agents:TEMPLATE"),
+    ),
+    controllers=(
+        ("podgroup", "podium_plugins.controllers.pod_group:PodGroupController"),
+        ("elasticquota", "podium_plugins.controllers.elastic_quota:ElasticQuotaController"),
+        ("appgroup", "podium_plugins.controllers.app_group:AppGroupController"),
+        ("networktopology", "podium_plugins.controllers.network_topology:NetworkTopologyController"),
+    ),
+    custom_resources=("podium_plugins.crds",),
 )

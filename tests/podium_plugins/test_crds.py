@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from podium.controllers.definitions import definitions
 from podium.manifests.objects import to_yaml
-from podium_plugins.crds import definitions
 from tests.podium.run.crowd import until
 from tests.podium_cluster.apiserver.kubectl import Kubectl, printed
 from tests.podium_cluster.up.up_process import PodiumUp

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from podium.controllers.definitions import definitions
 from podium.kube import Pod
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.api import EmbeddedApi
@@ -25,7 +26,6 @@ from podium_cluster.controllers.volumes import PROVISIONER
 from podium_cluster.kubelets import DeviceShape
 from podium_cluster.kubelets.claims import problem_of_claims
 from podium_cluster.kubelets.drivers import publish
-from podium_plugins.crds import definitions
 from tools.chaos.transcript import Transcript
 from tools.chaos.workloads import FIXED, LASTS, MADE, PRIORITIES, RETURNS, Arrival, claim_of, device_claims
 

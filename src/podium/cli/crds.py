@@ -29,8 +29,8 @@ def crds(
     """
     import msgspec
 
+    from podium.controllers.definitions import definitions
     from podium.manifests.objects import to_yaml
-    from podium_plugins.crds import definitions
 
     known = definitions()
     for name in names or ():

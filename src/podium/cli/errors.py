@@ -1,61 +1,26 @@
 """Turns what is wrong with the input into one sentence.
 
-Every layer has exceptions of its own, whose text is written for the reader. The commands let them pass, and this is the
-one place that knows them all. Any other exception is a mistake of ours and keeps its traceback.
+Every layer has exceptions of its own, all of them `UserError`, whose text is written for the reader. The commands let
+them pass. Any other exception is a mistake of ours and keeps its traceback.
 """
+
+from podium.errors import UserError
 
 ANSWER_IS_NO = 1
 BAD_INPUT = 2
 
 
-class InputError(Exception):
+class InputError(UserError):
     """What was typed cannot be done; the text says why and what to type instead."""
 
 
 def sentence_for(error: Exception) -> str | None:
     """What to tell the reader; None when the error is not the input's fault."""
-    if isinstance(error, InputError):
-        return str(error)
     if isinstance(error, OSError):
         return f"{error.filename}: cannot be read: {error.strerror}" if error.filename else str(error)
     if hasattr(error, "format_message"):  # a usage error: typer keeps Click's classes out of its public names
         return _usage(error)
-    return str(error) if isinstance(error, _input_errors()) else None
-
-
-def _input_errors() -> tuple[type[Exception], ...]:
-    from podium.client.errors import AccessError, ClientError
-    from podium.config import ConfigError
-    from podium.controllers.catalog import UnknownControllerError
-    from podium.engine.explain import UnknownProfileError
-    from podium.extender.agents import AgentError
-    from podium.framework import PluginError
-    from podium.kube import DecodeError
-    from podium.kube.admission import AdmissionError
-    from podium.plugins import PluginLoadError
-    from podium.run.extender_client.tls import ExtenderSettingsError
-    from podium.serving import ServingError
-    from podium.serving.certificate import CertificateError
-    from podium.serving.endpoints.client_certificates import LookupFailedError
-    from podium_lab.simulator.errors import ScenarioError
-
-    return (
-        AccessError,
-        AdmissionError,
-        AgentError,
-        CertificateError,
-        ClientError,
-        ConfigError,
-        DecodeError,
-        ExtenderSettingsError,
-        LookupFailedError,
-        PluginError,
-        PluginLoadError,
-        ScenarioError,
-        ServingError,
-        UnknownControllerError,
-        UnknownProfileError,
-    )
+    return str(error) if isinstance(error, UserError) else None
 
 
 def _usage(error: Exception) -> str:

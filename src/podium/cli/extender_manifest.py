@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from podium import packages
 from podium.cli.errors import InputError
 from podium.cli.object_names import (
     ImageOption,
@@ -92,11 +93,9 @@ def manifest(
 
 def agent_names(agents: str, request: str) -> list[str]:
     """The names in a list with commas; `request` begins the sentence where there are none."""
-    from podium.extender.agents import AGENTS
-
     names = [name for name in agents.split(",") if name]
     if not names:
-        raise InputError(f"{request}: --agents {','.join(AGENTS)}, some of these, or plugins by name")
+        raise InputError(f"{request}: --agents {','.join(packages.agents())}, some of these, or plugins by name")
     return names
 
 

@@ -73,7 +73,7 @@ def chosen_output(output: Output, json: bool) -> Output:
 
 def given_seeds(text: str) -> list[int]:
     """The seeds of `--seeds`: one, a range, or several with commas."""
-    from podium_lab.simulator.seeds import parse_seeds
+    from podium.config.seeds import parse_seeds
 
     try:
         return parse_seeds(text)

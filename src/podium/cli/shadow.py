@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podium import packages
 from podium.cli.commands import Commands
 from podium.cli.console import echo
 from podium.cli.errors import InputError
@@ -38,12 +39,11 @@ def report(
     """
     from podium.cli.files import read_text
     from podium.run.shadow import read_findings
-    from podium_lab.cli.policy import show_log
 
     text, source = read_text(log)
     findings = list(read_findings(text.splitlines()))
-    if not findings and show_log(line.encode() for line in text.splitlines()) is not None:
-        return  # the log of LearnedScore, which has a shadow mode of its own
+    if not findings and any(sum_up(text) for sum_up in map(packages.load, packages.shadow_logs())):
+        return
     if not findings:
         raise InputError(
             f"{source}: no findings in it; write the log with podium run --shadow --log-format json, and with a "

@@ -12,15 +12,16 @@ from typing import Any
 
 import msgspec
 
+from podium.errors import UserError
 from podium.kube.bounds import UNDECODABLE
 from podium.kube.printable import shortened
 
 
-class AccessError(Exception):
+class AccessError(UserError):
     """A kubeconfig, certificate or credential cannot be used: one sentence with the file, the field and what to do."""
 
 
-class ClientError(Exception):
+class ClientError(UserError):
     """Everything a request can end in other than an answer."""
 
 

@@ -17,6 +17,7 @@ import msgspec
 
 from podium.config.field import FieldError, FieldPath, aggregate
 from podium.config.positions import ConfigDocument
+from podium.errors import UserError
 
 STRICT = "strict decoding error: "
 REPEATED = "yaml: unmarshal errors: "
@@ -38,7 +39,7 @@ class ConfigProblem(msgspec.Struct, frozen=True):
         return f"{where}{field_name}{self.message}" + (f" ({self.hint})" if self.hint else "")
 
 
-class ConfigError(Exception):
+class ConfigError(UserError):
     """The file cannot be used. `problems` has every mistake found, in kube-scheduler's order of checking."""
 
     def __init__(self, problems: Iterable[ConfigProblem], kube_text: str = "") -> None:

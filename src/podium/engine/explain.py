@@ -22,6 +22,7 @@ from podium.engine.decide import NO_NODES, Decision, decide, make_room
 from podium.engine.gangs.explain_gang import GangExplanation, explain_gang
 from podium.engine.sampling import Sampling
 from podium.engine.unblock import Remedy, remedies
+from podium.errors import UserError
 from podium.framework.clock import Clock, SystemClock
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis
@@ -113,7 +114,7 @@ class Explanation:
         return data
 
 
-class UnknownProfileError(ValueError):
+class UnknownProfileError(UserError, ValueError):
     """The pod names a scheduler that the configuration does not have."""
 
 

@@ -7,8 +7,8 @@ An agent is a name for plugins that belong together, and the paths they are foun
 
 The plugins are ordinary ones: their arguments (typed, with environment variables where they have some) and their
 decisions are the same in `podium run`. An agent that does more than answer (one that learns) brings a companion, which
-runs for as long as the agent is served. Any other plugin with a filter or a score is an agent of its own name, so a new
-agent needs no change here or in the server.
+runs for as long as the agent is served. Packages list their agents (`podium.packages`). Any other plugin with a filter
+or a score is an agent of its own name.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from podium import packages
 from podium.client import Client
 from podium.config.registry import Registry
 from podium.engine.scheduler import Scheduler
+from podium.errors import UserError
 from podium.extender.score_scaling import MOST_POINTS
 from podium.framework.clock import Clock
-from podium.kube import KubeObject, Pod
+from podium.kube import KubeObject
 
 
 class AgentEnvironment(NamedTuple):
@@ -57,6 +59,8 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     """The plugins whose mean, so weighted, is /NAME/prioritize; without any, all priorities equally."""
     most_points: int = MOST_POINTS
     """What a plugin's score of 100 becomes; lower scores in proportion, rounded, halves up."""
+    variables: Mapping[str, str] = {}
+    """What its container is set up with in a manifest, to be changed there."""
     watches: tuple[type[KubeObject], ...] = ()
     """Kinds that are to be watched in addition to those that the plugins' scopes call for."""
     companion: Companion | None = None
@@ -72,74 +76,26 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
         return dict(self.weights) or dict.fromkeys(self.priorities.values(), 1)
 
 
-AGENTS: dict[str, Agent] = {
-    agent.name: agent
-    for agent in (
-        Agent(
-            name="safe",
-            summary="keeps pods off nodes whose measured usage, which varies, may well exceed a threshold",
-            predicates={"safe-overload": "SafeOverload"},
-            priorities={"safe-overload": "SafeOverload", "safe-balance": "SafeBalance"},
-            weights={"SafeOverload": 1},
-        ),
-        Agent(
-            name="congestion",
-            summary="prefers nodes that are not marked as congested",
-            priorities={"congestion": "Congestion"},
-        ),
-        Agent(
-            name="pigeon",
-            summary="packs, spreads or consolidates by what the whole cluster would look like",
-            priorities={"pigeon-holing": "PigeonHoling"},
-        ),
-        Agent(
-            name="reward",
-            summary="avoids nodes on which pods of the same type have failed",
-            priorities={"rl-priority": "RewardBias"},
-        ),
-        Agent(
-            name="load",
-            summary="prefers nodes under little pressure, by metrics of Prometheus",
-            priorities={"measured-load": "MeasuredLoad"},
-            watches=(Pod,),  # what is measured of pods belongs to the nodes they are on
-            unready=lambda plugins: plugins["MeasuredLoad"].unready,
-        ),
-        Agent(
-            name="learned",
-            summary="scores nodes with shared GPUs by a policy that was trained for the workload",
-            priorities={"learned-score": "LearnedScore"},
-            watches=(Pod,),  # what nodes have left is counted from their pods
-        ),
-        Agent(
-            name="online",
-            summary="learns from rewards which load and room of nodes pods fare well with",
-            priorities={"online-score": "OnlineScore"},
-            watches=(Pod,),
-            unready=lambda plugins: plugins["OnlineScore"].unready,
-        ),
-        Agent(
-            name="template",
-            summary="lets pods go anywhere: there to be copied",
-            predicates={"template": "Template"},
-            priorities={"template": "Template"},
-        ),
-    )
-}
-
-
-class AgentError(Exception):
+class AgentError(UserError):
     """What was asked for cannot be served: one sentence says why."""
 
 
-def choose(names: Sequence[str], registry: Registry, agents: Mapping[str, Agent] | None = None) -> list[Agent]:
+def choose(names: Sequence[str], registry: Registry, agents: Mapping[str, Any] | None = None) -> list[Agent]:
     """The agents of these names; a plugin's own name stands for that plugin alone."""
-    known = AGENTS if agents is None else agents
-    chosen = [known.get(name) or _of_plugin(name, registry, known) for name in dict.fromkeys(names)]
+    known = packages.agents() if agents is None else agents
+    chosen = [_found(known, name) or _of_plugin(name, registry, known) for name in dict.fromkeys(names)]
     _check_names(chosen)
     return chosen
 
 
-def _of_plugin(name: str, registry: Registry, agents: Mapping[str, Agent]) -> Agent:
+def _found(agents: Mapping[str, Any], name: str) -> Agent | None:
+    """The agent of that name; one that a package lists is loaded now."""
+    found = agents.get(name)
+    agent: Agent | None = packages.load(found) if isinstance(found, str) else found
+    return agent
+
+
+def _of_plugin(name: str, registry: Registry, agents: Mapping[str, Any]) -> Agent:
     plugin = registry.get(name)
     if plugin is None:
         raise AgentError(

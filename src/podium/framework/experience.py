@@ -40,6 +40,14 @@ class ConfigMapName(NamedTuple):
     name: str
 
 
+class LearnedState(NamedTuple):
+    """Where a plugin keeps what it learns, and the environment variables that say otherwise."""
+
+    config_map: ConfigMapName
+    name_variable: str = ""
+    namespace_variable: str = ""
+
+
 class Ended(Model, frozen=True, kw_only=True):
     """A run of a container that is over."""
 

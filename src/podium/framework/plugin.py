@@ -51,6 +51,7 @@ from podium.framework.events import Interest
 from podium.kube import Pod
 
 if TYPE_CHECKING:
+    from podium.framework.experience import LearnedState
     from podium.framework.handle import Handle
     from podium.framework.normalize import Normalizer
 
@@ -133,6 +134,8 @@ class Plugin:
     resources: ClassVar[tuple[str, ...]] = ()
     """Other kinds that it reads, as they are written: custom resources ("plural.group/version"), and "configmaps/v1",
     "limitranges/v1", "resourcequotas/v1". They are watched; `cluster.objects.custom_store("plural.group")` has them."""
+    learned_state: ClassVar[LearnedState | None] = None
+    """The ConfigMap that it writes, for the manifests of extenders: what `learn` is given unless arguments differ."""
     prepares_in_parallel: ClassVar[bool] = False
     """Whether its PreBind may run together with that of its neighbours, where they allow that, too."""
     signs_pods: bool = True

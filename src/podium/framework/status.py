@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from podium.errors import UserError
+
 
 class Code(enum.IntEnum):
     """The kinds of answers, with the numbers of kube-scheduler."""
@@ -109,7 +111,7 @@ NO_WAITS = Waits()
 WAIT_MESSAGE = "one or more plugins asked to wait and no plugin rejected pod"
 
 
-class PluginError(Exception):
+class PluginError(UserError):
     """A plugin raised or answered nonsense. It fails the pod's cycle and names the plugin, and nothing else."""
 
     logged = False

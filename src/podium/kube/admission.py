@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from podium.errors import UserError
 from podium.kube.decode import KubeObject
 from podium.kube.pod import Container, Pod, PodSpec
 from podium.kube.policy import PriorityClass
@@ -25,7 +26,7 @@ ADVICE = {
 BUILT_IN = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
-class AdmissionError(ValueError):
+class AdmissionError(UserError, ValueError):
     """A pod that the API server would refuse: one sentence says why."""
 
 

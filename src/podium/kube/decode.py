@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from podium.errors import UserError
 from podium.kube.check import problems
 from podium.kube.custom_object import CUSTOM_KINDS, CustomObject
 from podium.kube.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
@@ -93,7 +94,7 @@ _DECODERS: Final[dict[Any, msgspec.json.Decoder[Any]]] = {}
 """One decoder per type that has been asked for: making one takes a thousand times as long as using it."""
 
 
-class DecodeError(ValueError):
+class DecodeError(UserError, ValueError):
     """Something that is not the object it should be; the text says what, where, and in which object."""
 
 

@@ -32,8 +32,6 @@ from podium.manifests.workload import (
     disruption_budget,
     probes,
 )
-from podium_lab.online import args as online
-from podium_lab.reward import settings as reward
 
 FIRST_PORT = 5401
 CONFIG_FILE = "scheduler.yaml"
@@ -41,21 +39,6 @@ AGENTS_FILE = "agents.yaml"
 """kube-scheduler's configuration, and that of the agents, where they have one."""
 ALONE, TOGETHER = 10, 1
 """Weights of an agent that is the only one, and of one among several."""
-
-LEARNING = {"RewardBias": reward.CONFIG_MAP, "OnlineScore": online.CONFIG_MAP}
-"""Plugins that keep what they learn, and the ConfigMaps in which they do."""
-LEARNING_VARIABLES = {"RewardBias": reward.VARIABLES["config_map"]}
-
-VARIABLES: Mapping[str, Mapping[str, str]] = {
-    "safe": {"SAFEUTILIZATION": "90", "SAFEPERCENTILE": "30", "SAFEFORECASTWEIGHT": "20"},
-    "congestion": {"CONGESTION_FACTOR_MAX": "10"},
-    "pigeon": {"POLICY_OBJECTIVE": "A_BINPACK", "NUM_RESOURCES": "2"},
-    "reward": {},
-    "load": {"PROMETHEUS_ADDRESS": "http://prometheus.monitoring:9090"},
-    "online": {"PROMETHEUS_ADDRESS": "http://prometheus.monitoring:9090"},
-    "template": {"TEMPLATE_POINTS": "1"},
-}
-"""What each agent's container is set up with, to be changed there."""
 
 
 class ExtenderSettings(NamedTuple):
@@ -77,8 +60,7 @@ class ExtenderSettings(NamedTuple):
 def name_of(agents: Sequence[Agent], settings: ExtenderSettings) -> str:
     """What the scheduler is called.
 
-    >>> from podium.extender.agents import AGENTS
-    >>> name_of([AGENTS["safe"], AGENTS["pigeon"]], ExtenderSettings())
+    >>> name_of([Agent("safe", "…"), Agent("pigeon", "…")], ExtenderSettings())
     'podium-safe-pigeon'
     """
     return settings.name or "-".join(["podium", *(agent.name.lower() for agent in agents)])
@@ -90,7 +72,10 @@ def manifest(agents: Sequence[Agent], registry: Registry, settings: ExtenderSett
     files = {CONFIG_FILE: to_yaml([scheduler_config(agents, settings)])}
     if settings.agents_config:
         files[AGENTS_FILE] = settings.agents_config
-    containers = [_scheduler(settings), *(_extender(agent, number, settings) for number, agent in enumerate(agents))]
+    containers = [
+        _scheduler(settings),
+        *(_extender(agent, number, registry, settings) for number, agent in enumerate(agents)),
+    ]
     return [
         *process_rights(agents, registry, settings).objects(name, namespace),
         config_map(name, namespace, files),
@@ -149,7 +134,8 @@ def process_rights(agents: Sequence[Agent], registry: Registry, settings: Extend
     name = name_of(agents, settings)
     plugins = cast("list[type[Plugin]]", [registry[plugin] for agent in agents for plugin in agent.plugins])
     watched = [*kinds_to_watch(plugins), *(RESOURCES[kind] for agent in agents for kind in agent.watches)]
-    config_maps = [_config_map(plugin.name, settings) for plugin in plugins if plugin.name in LEARNING]
+    states = [plugin.learned_state for plugin in plugins if plugin.learned_state is not None]
+    config_maps = [settings.variables.get(state.name_variable, state.config_map.name) for state in states]
     found = Rights()
     for resource in (*watched, *([PODS] if config_maps else [])):
         found.allow(resource.group, resource.plural, "list", "watch")
@@ -168,11 +154,6 @@ def process_rights(agents: Sequence[Agent], registry: Registry, settings: Extend
     return found
 
 
-def _config_map(plugin: str, settings: ExtenderSettings) -> str:
-    """Where a plugin keeps what it learns; OnlineScore has no variable for it."""
-    return settings.variables.get(LEARNING_VARIABLES.get(plugin, ""), LEARNING[plugin])
-
-
 # The pod
 
 
@@ -185,11 +166,12 @@ def _scheduler(settings: ExtenderSettings) -> JsonObject:
     return container("kube-scheduler", settings.scheduler_image, "kube-scheduler", given)
 
 
-def _extender(agent: Agent, number: int, settings: ExtenderSettings) -> JsonObject:
+def _extender(agent: Agent, number: int, registry: Registry, settings: ExtenderSettings) -> JsonObject:
     port = FIRST_PORT + number
-    variables = {"HTTP_PORT": str(port), "LOG_LEVEL": "INFO", **VARIABLES.get(agent.name, {}), **settings.variables}
-    if agent.name == "reward":
-        variables.setdefault(reward.VARIABLES["namespace"], settings.namespace)
+    variables = {"HTTP_PORT": str(port), "LOG_LEVEL": "INFO", **agent.variables, **settings.variables}
+    for plugin in cast("list[type[Plugin]]", [registry[name] for name in agent.plugins]):
+        if plugin.learned_state is not None and plugin.learned_state.namespace_variable:
+            variables.setdefault(plugin.learned_state.namespace_variable, settings.namespace)
     given: JsonObject = {
         "args": ["extender", "--agents", agent.name, "--bind-address", "0.0.0.0"],
         "env": [{"name": name, "value": value} for name, value in variables.items()],

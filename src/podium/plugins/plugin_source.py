@@ -15,12 +15,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
+from podium.errors import UserError
 from podium.framework.plugin import Plugin
 
 SUFFIX = ".py"
 
 
-class PluginLoadError(Exception):
+class PluginLoadError(UserError):
     """A plugin was asked for that cannot be loaded."""
 
 

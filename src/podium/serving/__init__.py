@@ -3,8 +3,10 @@
 The drivers do not import each other; what they share about serving stands here.
 """
 
+from podium.errors import UserError
 
-class ServingError(Exception):
+
+class ServingError(UserError):
     """Something cannot be served: one sentence says why."""
 
 

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from podium.client.files import RotatedFile
+from podium.errors import UserError
 
 NAME = "podium"
 DAYS = 365
 
 
-class CertificateError(Exception):
+class CertificateError(UserError):
     """There is no certificate to serve under: one sentence says why and what to give."""
 
 

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from podium.controllers.definitions import definitions
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.errors import StatusError
 from podium_cluster.up.errors import UpError
 from podium_cluster.up.manifests import Manifest
-from podium_plugins.crds import definitions
 
 _MANAGER = "podium-up"
 

@@ -204,6 +204,11 @@ def _time(seconds: float) -> str:
     return f"{1e3 * seconds:.3g} ms" if seconds >= 0.001 else f"{1e6 * seconds:.3g} µs"
 
 
+def show_shadow_log(text: str) -> bool:
+    """Print what a log says where it is that of LearnedScore."""
+    return show_log(line.encode() for line in text.splitlines()) is not None
+
+
 def _replay_problems(file: str) -> list[str]:
     """What a replay says against the policy; that there is none, too."""
     if not file:

@@ -28,11 +28,11 @@ import numpy as np
 from podium.cluster import Nodes
 from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, PluginError, Resource, Scope, Scores
 from podium.framework.environment import filled
-from podium.framework.experience import REWARD, ConfigMapName, learn
+from podium.framework.experience import REWARD, ConfigMapName, LearnedState, learn
 from podium.kube import Pod
 from podium.load.scaling import median
 from podium_lab.model_guard import ModelGuard
-from podium_lab.online.args import VARIABLES, OnlineScoreArgs
+from podium_lab.online.args import CONFIG_MAP, NAMESPACE, VARIABLES, OnlineScoreArgs
 from podium_lab.online.bandit import Floats, RewardModel, weighed
 from podium_lab.online.learner import MOST_PLACEMENTS, OnlineLearner, UnrewardedPod
 from podium_lab.online.node_features import NodeFeatures, PodAmounts, amounts_of
@@ -70,6 +70,7 @@ class OnlineScore(Plugin):
     Args = OnlineScoreArgs
     score_scope = Scope.PODS
     sees_claims = False
+    learned_state = LearnedState(ConfigMapName(NAMESPACE, CONFIG_MAP))
 
     def __init__(self, args: OnlineScoreArgs, handle: Handle) -> None:
         super().__init__(filled(args, VARIABLES), handle)

@@ -17,7 +17,7 @@ import numpy as np
 from podium.cluster import NodeInfo, Nodes
 from podium.framework import Cycle, Handle, Plugin, PluginError, Scope, Scores
 from podium.framework.environment import filled
-from podium.framework.experience import ConfigMapName, learn
+from podium.framework.experience import ConfigMapName, LearnedState, learn
 from podium.kube import Pod
 from podium_lab.reward.lessons import type_of
 from podium_lab.reward.rewards import Rewards
@@ -33,6 +33,7 @@ class RewardBias(Plugin):
     Args = RewardBiasArgs
     score_scope = Scope.NODE
     sees_claims = False
+    learned_state = LearnedState(ConfigMapName(NAMESPACE, CONFIG_MAP), VARIABLES["config_map"], VARIABLES["namespace"])
 
     def __init__(self, args: RewardBiasArgs, handle: Handle) -> None:
         super().__init__(filled(args, VARIABLES), handle)

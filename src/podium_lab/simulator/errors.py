@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from podium.errors import UserError
 
-class ScenarioError(Exception):
+
+class ScenarioError(UserError):
     """The input of a simulation cannot be used; each line of the text is one mistake."""
 
     def __init__(self, mistakes: str | Iterable[str]) -> None:

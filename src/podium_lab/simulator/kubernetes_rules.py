@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from podium import packages
 from podium.config.field import FieldPath, Step
 from podium.config.problems import did_you_mean
 from podium.config.strict import Mistake
@@ -87,25 +88,10 @@ def _unknown_resources(names: Iterable[str], path: FieldPath) -> Iterator[Mistak
 
 
 def _refused(kind: str, obj: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Field and message of everything that the API would not take, or would warn of."""
-    from podium_cluster.apiserver.kinds import NODE, POD
-    from podium_cluster.apiserver.schema import DecodingError, schema_of
-    from podium_cluster.apiserver.writes.rules.table import rules_of
-    from podium_cluster.apiserver.writes.validation.metadata import metadata_causes
-
-    of = {"Pod": POD, "Node": NODE}[kind]
-    schema, rules = schema_of(of), rules_of(of)
-    try:
-        unknown = schema.take(obj := {"apiVersion": "v1", "kind": kind, **obj})
-    except DecodingError as error:
-        yield "", str(error)
-        return
-    for each in unknown:
-        field = each.partition('"')[2].rstrip('"')
-        yield field, _unknown(field.rpartition(".")[2])
-    schema.apply_defaults(obj)
-    for cause in (*metadata_causes(obj["metadata"], of, rules.name_errors), *rules.validate(obj)):
-        yield cause.field, cause.message
+    """Field and message of everything that the API would not take, or would warn of; none where no package knows."""
+    for target in packages.api_rules():
+        for field, message, unknown in packages.load(target)(kind, obj):
+            yield field, _unknown(field.rpartition(".")[2]) if unknown else message
 
 
 def _unknown(field: str) -> str:

@@ -11,6 +11,7 @@ import msgspec
 from podium.config.durations import Duration
 from podium.config.field import FieldPath
 from podium.config.problems import did_you_mean
+from podium.config.seeds import parse_seeds
 from podium.config.strict import Mistake
 from podium.kube.meta import Amount
 from podium_lab.simulator.distributions import LARGEST_SPREAD, DistributionError, is_duration, is_quantity
@@ -29,7 +30,6 @@ from podium_lab.simulator.scenario import (
     Varying,
     default_of,
 )
-from podium_lab.simulator.seeds import parse_seeds
 
 SHORTEST = Duration.parse("1ms")
 """Between two measurements, two checkpoints or two faults."""

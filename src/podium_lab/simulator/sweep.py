@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from podium.config import Registry
+from podium.config.seeds import parse_seeds
 from podium.plugins import load_registry
 from podium_lab.simulator.errors import ScenarioError
 from podium_lab.simulator.faults import check_faults
@@ -28,7 +29,6 @@ from podium_lab.simulator.results import SimulationResults
 from podium_lab.simulator.rules import check
 from podium_lab.simulator.run import Progress, RunResult, SimulatedRun
 from podium_lab.simulator.scenario import Contender, Scenario
-from podium_lab.simulator.seeds import parse_seeds
 from podium_lab.simulator.workload import file_oddities, workloads
 
 Engine = Literal["local", "ray"]

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from kubecel.quantity import QuantityError, format_nano, parse
 from podium.client import ApiResource
 from podium.controllers.controller import NORMAL, EventNote, ReconcileResult, Related, RelatedCollection, invalid
+from podium.framework.clock import Clock
 from podium.kube import Pod
 from podium.kube.json_object import JsonObject
 from podium.kube.requests import exact_requests
@@ -84,6 +85,9 @@ class ElasticQuotaController:
         RelatedCollection(resource, _namespace, _namespace),
     )
     fetched = None
+
+    def __init__(self, _clock: Clock) -> None:
+        """It needs no clock; all controllers are made with one."""
 
     def reconcile(self, item: JsonObject, related: Related) -> ReconcileResult:
         problem = problem_of(item, related["elasticquotas"])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from podium.extender.agents import AGENTS, Agent, AgentError, choose
+from podium import packages
+from podium.extender.agents import Agent, AgentError, choose
 from podium.plugins import load_registry
 
 REGISTRY = load_registry()
+AGENTS: dict[str, Agent] = {name: packages.load(target) for name, target in packages.agents().items()}
 
 
 @pytest.mark.parametrize("agent", AGENTS.values(), ids=list(AGENTS))

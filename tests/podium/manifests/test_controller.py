@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.controllers.catalog import CONTROLLERS
+from podium import packages
 from tests.podium.cli.command import podium
 
 DEPLOYED = Path(__file__).parents[3] / "deploy" / "controller" / "podium-controller.yaml"
@@ -88,7 +88,7 @@ def test_the_lease_is_in_a_role_of_its_own() -> None:
     [container] = found["Deployment"]["spec"]["template"]["spec"]["containers"]
     arguments = container["args"]
     assert arguments[arguments.index("--leader-elect-resource-namespace") + 1] == "lab"
-    assert arguments[arguments.index("--controllers") + 1].split(",") == list(CONTROLLERS)
+    assert arguments[arguments.index("--controllers") + 1].split(",") == list(packages.controllers())
 
 
 def test_the_file_in_deploy_is_what_the_command_prints() -> None:

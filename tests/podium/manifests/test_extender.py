@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.extender.agents import AGENTS, choose
+from podium import packages
+from podium.extender.agents import choose
 from podium.manifests.extender import ExtenderSettings, process_rights, scheduler_config
 from podium.plugins import load_registry
 from tests.podium.cli.command import podium
 
 DEPLOY = Path(__file__).parents[3] / "deploy" / "extender"
-SETS = [*AGENTS, "safe,congestion", "safe,pigeon"]
+SETS = [*packages.agents(), "safe,congestion", "safe,pigeon"]
 REGISTRY = load_registry()
 
 

@@ -9,11 +9,11 @@ import argparse
 import sys
 from pathlib import Path
 
+from podium.config.seeds import parse_seeds
 from podium_lab.learned.policy_file import path_of, read_policy
 from podium_lab.learning.judge import scorer_of
 from podium_lab.learning.kernel import KernelRun
 from podium_lab.learning.lists import NODE_LIST, find_list, find_nodes, node_specs, static_plan
-from podium_lab.simulator.seeds import parse_seeds
 from tests.podium_lab.learning.engine_decisions import engine_decisions, kernel_decisions
 
 

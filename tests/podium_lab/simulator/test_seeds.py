@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium_lab.simulator.seeds import parse_seeds
+from podium.config.seeds import parse_seeds
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from podium.controllers.controller import ReconcileResult
+from podium.framework.clock import SystemClock
 from podium.kube import Pod
 from podium.kube.decode import decode_json
 from podium_plugins.controllers.elastic_quota import ElasticQuotaController, differs, problem_of, used
@@ -49,11 +50,11 @@ def quota(name: str, least: object, most: object, created: str = "2026-01-01T00:
 
 def test_a_status_that_differs_is_written_and_said() -> None:
     item = quota("q", 4, 6) | {"status": {"used": {"cpu": "9", "nvidia.com/gpu": "1"}}}
-    result = ElasticQuotaController().reconcile(item, {"pods": [pod("Running")], "elasticquotas": [item]})
+    result = ElasticQuotaController(SystemClock()).reconcile(item, {"pods": [pod("Running")], "elasticquotas": [item]})
     assert result.status == {"used": {"cpu": "2", "memory": "1Gi", "nvidia.com/gpu": None}}  # null takes it away
     assert result.event == ("Normal", "Synced", "Elastic Quota q1/q synced successfully")
     right = item | {"status": {"used": {"cpu": "2", "memory": "1Gi"}}}
-    again = ElasticQuotaController().reconcile(right, {"pods": [pod("Running")], "elasticquotas": [right]})
+    again = ElasticQuotaController(SystemClock()).reconcile(right, {"pods": [pod("Running")], "elasticquotas": [right]})
     assert again == ReconcileResult()
 
 
@@ -68,7 +69,7 @@ def test_a_status_that_differs_is_written_and_said() -> None:
 )
 def test_a_quota_that_cannot_be_meant_is_reported_and_still_counted(least: object, most: object, problem: str) -> None:
     item = quota("q", least, most)
-    result = ElasticQuotaController().reconcile(item, {"pods": [pod("Running")], "elasticquotas": [item]})
+    result = ElasticQuotaController(SystemClock()).reconcile(item, {"pods": [pod("Running")], "elasticquotas": [item]})
     assert result.problem is not None
     assert problem in result.problem.note
     assert result.status is not None

@@ -21,9 +21,9 @@ from tools.testbed.http_faults import FaultProxy, Faults
 from tools.testbed.monitoring import Job, PrometheusServer, Target
 from tools.testbed.objects import make_node, make_pod
 
+from podium.controllers.definitions import definitions
 from podium.manifests.objects import head
 from podium.manifests.rights import RBAC, account_of, binding
-from podium_plugins.crds import definitions
 from tests.podium.cli.command import podium
 from tests.podium.manifests.deployed import Replica, Right, apply, granted, refused, used
 from tests.podium.placement.devices import worlds

@@ -11,9 +11,9 @@ from tools.testbed.apiclient import ApiError, Object
 from tools.testbed.objects import make_namespace, make_node, make_pod
 
 from podium.config.load import load_config
+from podium.controllers.definitions import definitions
 from podium.manifests.run import RunSettings, rights
 from podium.plugins import load_registry
-from podium_plugins.crds import definitions
 from tests.podium.run.crowd import until
 from tools.testbed import Component, ControlPlane
 

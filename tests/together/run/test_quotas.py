@@ -8,8 +8,8 @@ import pytest
 from tools.testbed.apiclient import Object
 from tools.testbed.objects import make_namespace, make_node, make_pod
 
+from podium.controllers.definitions import definitions
 from podium.kube.meta import parse_time
-from podium_plugins.crds import definitions
 from tests.podium.run.crowd import until
 from tools.testbed import ControlPlane
 

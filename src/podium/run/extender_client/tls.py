@@ -13,9 +13,10 @@ from pathlib import Path
 
 from podium.config.secrets import redacted
 from podium.config.types import ExtenderConfig, ExtenderTLS
+from podium.errors import UserError
 
 
-class ExtenderSettingsError(Exception):
+class ExtenderSettingsError(UserError):
     """An extender cannot be called with the settings it has; one sentence that says which and why."""
 
 

@@ -18,6 +18,7 @@ import msgspec
 
 from podium.client import Client, ClientError
 from podium.client.files import RotatedFile
+from podium.errors import UserError
 from podium.kube.bounds import UNDECODABLE
 
 CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
@@ -38,7 +39,7 @@ class FrontProxy(msgspec.Struct, frozen=True, kw_only=True):
     uid_headers: tuple[str, ...] = ()
 
 
-class LookupFailedError(Exception):
+class LookupFailedError(UserError):
     """The ConfigMap could not be read: one sentence says why."""
 
 
