@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from podium import packages
+
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src" / "podium"
+SOURCE = ROOT / "src"
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
 WAY = (ROOT / "docs/explanation/the-way-of-a-pod.md").read_text()
 MOST_HOPS = 15
@@ -19,17 +21,36 @@ def rows(heading: str, text: str = TEXT) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
-def test_the_map_has_every_folder_and_no_other() -> None:
-    listed = [cells[0].strip("`/") for cells in rows("Where things are")]
-    there = {folder.name for folder in SOURCE.iterdir() if (folder / "__init__.py").exists()}
-    assert len(listed) == len(set(listed))
-    assert set(listed) == there
+PACKAGES = sorted(folder.name for folder in SOURCE.iterdir() if (folder / "__init__.py").exists())
+TABLES = TEXT.partition("## Where things are\n")[2].partition("\n## ")[0]
+FOLDERS = re.findall(r"^\| `([a-z_/]+)/` \|", TABLES, re.MULTILINE)
 
 
-def test_packages_named_in_the_map_exist() -> None:
-    for folder, what in rows("Where things are"):
-        for package in re.findall(r"`([a-z_/]+)/`", what):
-            assert (SOURCE / package).is_dir() or (SOURCE / folder.strip("`/") / package).is_dir(), package
+def test_the_map_has_every_package_and_each_a_readme() -> None:
+    listed = re.findall(r"^\| \[`([a-z_]+)`\]\(([^)]+)\)", TABLES, re.MULTILINE)
+    assert sorted(name for name, _page in listed if name != "tools") == PACKAGES
+    for _name, page in listed:
+        assert len((ROOT / page).read_text().splitlines()) <= 40, f"{page} is more than a screen"
+
+
+def test_the_map_has_every_folder_that_is_not_a_plugin() -> None:
+    there = {
+        f"{package}/{folder.name}"
+        for package in PACKAGES
+        for folder in (SOURCE / package).iterdir()
+        if _is_package(folder)
+    }
+    plugins = {entry.target.partition(":")[0].replace(".", "/") for entry in packages.plugins().values()}
+    named = {*FOLDERS, *re.findall(r"`([a-z_]+/[a-z_]+)/`", TABLES)}
+    assert len(FOLDERS) == len(set(FOLDERS))
+    assert there - named - plugins == set()
+    assert {
+        folder for folder in named if folder.partition("/")[0] in PACKAGES and not (SOURCE / folder).is_dir()
+    } == set()
+
+
+def _is_package(folder: Path) -> bool:
+    return folder.name != "cli" and (folder / "__init__.py").exists()
 
 
 @pytest.mark.parametrize(("rule", "file", "text"), rows("Where is the rule for …"))

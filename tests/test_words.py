@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "src" / "podium"
+SOURCE = Path(__file__).parents[1] / "src"
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 VAGUE = re.compile(r"\b(somebody|nobody|anew|alike|besides|told)\b", re.IGNORECASE)

@@ -1,0 +1,1 @@
+"""What a checkout has and no wheel."""

@@ -22,8 +22,8 @@ from typing import Final, NamedTuple
 
 from tools.quick import ROOT, tests_of
 
-FOLDERS: Final = ("engine", "engine/queue", "client", "apiserver", "plugins")
-"""Of src/podium; as many places are drawn from each."""
+FOLDERS: Final = ("podium/engine", "podium/engine/queue", "podium/client", "podium_cluster/apiserver", "podium/plugins")
+"""Of src; as many places are drawn from each."""
 SWAPPED: Final[dict[type[ast.AST], type[ast.AST]]] = {
     ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq,
@@ -93,7 +93,7 @@ def drawn(count: int, seed: int) -> list[Place]:
     dice = random.Random(seed)
     pools = []
     for folder in FOLDERS:
-        files = sorted((ROOT / "src/podium" / folder).rglob("*.py"))
+        files = sorted((ROOT / "src" / folder).rglob("*.py"))
         pools.append([place for file in files for place in places_in(file)])
     return [dice.choice(pools[number % len(pools)]) for number in range(count)]
 

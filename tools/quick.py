@@ -19,6 +19,7 @@ from typing import NoReturn
 import grimp
 
 ROOT = Path(__file__).parents[1]
+PACKAGES = sorted(folder.name for folder in (ROOT / "src").iterdir() if (folder / "__init__.py").exists())
 SECONDS = 30
 """In which tests are started; with style and types before them, a minute in all."""
 FARTHEST = 3
@@ -50,7 +51,7 @@ def main() -> NoReturn:
 
 def tests_of(changed: Iterable[str]) -> list[str]:
     """Files of tests to run for changed files, the nearest first."""
-    graph = grimp.build_graph("podium", "tests", cache_dir=str(ROOT / ".import_linter_cache"))
+    graph = grimp.build_graph(*PACKAGES, "tools", "tests", cache_dir=str(ROOT / ".import_linter_cache"))
     distance = {_module(path): 0 for path in changed if path.endswith(".py")}
     level = set(distance) & graph.modules
     for far in range(1, FARTHEST + 1):

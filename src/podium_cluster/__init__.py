@@ -1,0 +1,1 @@
+"""A Kubernetes API in memory, its controllers and nodes, and `podium up`."""

@@ -1,0 +1,1 @@
+"""Where policies are tried and trained: simulation, training, and the plugins that learn."""

@@ -1,0 +1,1 @@
+"""Plugin families beyond kube-scheduler, with their controllers, custom resources and pages."""

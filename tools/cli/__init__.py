@@ -1,0 +1,1 @@
+"""Commands of a checkout: `podium bench` and `podium chaos`."""

@@ -1,0 +1,1 @@
+"""Controllers of the custom resources that the plugins here schedule by."""
