@@ -20,18 +20,15 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from podium.framework.clock import SystemClock
 from tools.bench.binding_log import BindingLog
-from tools.bench.checkout import NoTestBedError, load_test_bed
 from tools.bench.templates import NODE, POD
 from tools.bench.usage import cpu_seconds, peak_bytes
-
-if TYPE_CHECKING:
-    from tools.testbed import Component, ControlPlane
+from tools.testbed import Component, ComponentFailed, ControlPlane
 
 NAMESPACE = "default"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
@@ -103,18 +100,15 @@ class _List(msgspec.Struct):
 def run_e2e(nodes: int, pods: int, rounds: int, on_phase: Callable[[str, bool], None]) -> RaceComparison:
     """Start the test bed and let both race `rounds` times; `on_phase(text, done)` hears what happens and of every race
     that ended."""
-    bed = load_test_bed()
     on_phase("starting the API server", False)
     try:
-        with bed.ControlPlane(audit=True) as plane:
+        with ControlPlane(audit=True) as plane:
             starts: Mapping[str, Callable[[], Component]] = {
                 "kube_scheduler": lambda: plane.start_scheduler(UNLIMITED, verbosity=0),
                 "podium": lambda: plane.start_podium(UNLIMITED),
             }
             return compare(plane, starts, nodes, pods, rounds, on_phase)
-    except bed.TestbedUnavailable as unavailable:
-        raise NoTestBedError(str(unavailable)) from None
-    except bed.ComponentFailed as failed:
+    except ComponentFailed as failed:
         raise RaceError(str(failed)) from None
 
 

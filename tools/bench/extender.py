@@ -20,18 +20,15 @@ import http.client
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from tools.bench.checkout import NoTestBedError, load_test_bed
 from tools.bench.e2e import UNLIMITED, Figures, Race, RaceError, create_nodes, medians_of, ratio_of, run_races
 from tools.bench.nothing import SERVING
 from tools.bench.templates import NODE, POD
 from tools.bench.usage import cpu_seconds, peak_bytes
-
-if TYPE_CHECKING:
-    from tools.testbed import Component, ControlPlane
+from tools.testbed import Component, ComponentFailed, ControlPlane
 
 ANSWERS = "podium extender answers"
 HISTOGRAM = "podium_extender_request_duration_seconds"
@@ -85,15 +82,12 @@ class ExtenderFigures(msgspec.Struct, frozen=True):
 
 
 def run_extender_bench(nodes: int, pods: int, rounds: int, percentage: int, on_phase: Say) -> ExtenderFigures:
-    bed = load_test_bed()
     on_phase("starting the API server", False)
     try:
-        with bed.ControlPlane(audit=True) as plane:
+        with ControlPlane(audit=True) as plane:
             create_nodes(plane, [annotated(index, nodes) for index in range(nodes)], on_phase)
             return compare(plane, nodes, pods, rounds, percentage, on_phase)
-    except bed.TestbedUnavailable as unavailable:
-        raise NoTestBedError(str(unavailable)) from None
-    except bed.ComponentFailed as failed:
+    except ComponentFailed as failed:
         raise RaceError(str(failed)) from None
 
 

@@ -7,13 +7,10 @@ import msgspec
 import pytest
 from rich.console import Console
 from tools.bench.binding_log import BindingLog
-from tools.bench.checkout import NoTestBedError, load_test_bed
 from tools.bench.e2e import UNLIMITED, Figures, Race, RaceComparison, RaceError, compare
 from tools.bench.report import comparison_json, comparison_table
 from tools.testbed.audit import bindings
 
-from tests.podium.cli.command import podium
-from tools.bench import checkout
 from tools.testbed import ControlPlane
 
 
@@ -103,17 +100,3 @@ def test_pods_that_stay_unbound_are_an_error(
     starts = {"kube_scheduler": lambda: empty_control_plane.start_scheduler({"profiles": [{"schedulerName": "other"}]})}
     with pytest.raises(RaceError, match=r"kube_scheduler bound 0 of 3 pods and then none"):
         compare(empty_control_plane, starts, 1, 3, 1, lambda _text, _done: None)
-
-
-def test_without_a_source_checkout_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkout, "__file__", str(tmp_path / "site-packages" / "checkout.py"))
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(NoTestBedError, match="run this in a source checkout"):
-        load_test_bed()
-    ran = podium("bench", "e2e")
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.count("\n") == 1
-
-
-def test_the_test_bed_is_found_from_anywhere_in_the_checkout() -> None:
-    assert load_test_bed(Path(__file__).parent).ControlPlane is ControlPlane

@@ -24,12 +24,12 @@ def e2e(
 
     Example: podium bench e2e --nodes 1000 --pods 2000 --rounds 1
     """
-    from tools.bench.checkout import NoTestBedError
     from tools.bench.e2e import RaceError, run_e2e
     from tools.bench.report import comparison_json, comparison_table
+    from tools.testbed import TestbedUnavailable
 
     printed = chosen_output(output, json)
-    with failing(RaceError, bad_input=NoTestBedError), progress_bar(2 * rounds, "races") as report:
+    with failing(RaceError, bad_input=TestbedUnavailable), progress_bar(2 * rounds, "races") as report:
         found = run_e2e(nodes, pods, rounds, report)
     if printed is not Output.TABLE:
         print_data(comparison_json(found), printed)

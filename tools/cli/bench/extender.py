@@ -33,13 +33,13 @@ def extender(
 
     Example: podium bench extender --nodes 1000 --pods 1000 --rounds 1
     """
-    from tools.bench.checkout import NoTestBedError
     from tools.bench.e2e import RaceError
     from tools.bench.extender import run_extender_bench
     from tools.bench.report import comparison_json, extender_tables
+    from tools.testbed import TestbedUnavailable
 
     printed = chosen_output(output, json)
-    with failing(RaceError, bad_input=NoTestBedError), progress_bar(4 * rounds, "races") as report:
+    with failing(RaceError, bad_input=TestbedUnavailable), progress_bar(4 * rounds, "races") as report:
         found = run_extender_bench(nodes, pods, rounds, percentage, report)
     if printed is not Output.TABLE:
         print_data(comparison_json(found), printed)
