@@ -85,7 +85,7 @@ parity: $(READY) ## Compare with the real kube-scheduler: make parity CASES=1000
 	$(BIN)/python -m tools.parity --cases $(CASES) --seed $(SEED)
 
 cel: $(READY) ## Compare CEL with the real API server: make cel CASES=5000 SEED=1
-	$(BIN)/python -m tests.kubecel --count $(CASES) --seed $(SEED)
+	$(BIN)/python -m tests.together.kubecel --count $(CASES) --seed $(SEED)
 
 # The limit is for all of the process; python -m tools.fuzz sets a lower one for itself.
 fuzz: $(READY) ## Throw hostile input at every reader and endpoint: make fuzz MINUTES=10 SEED=1

@@ -1,6 +1,6 @@
 """Compares what Podium and the real API server say of random CEL expressions.
 
-    python -m tests.kubecel --count 5000 --seed 1
+    python -m tests.together.kubecel --count 5000 --seed 1
 
 Exit code 0: all equal; 1: some differ; 2: the comparison could not run.
 """
@@ -18,7 +18,7 @@ SHOWN = 20
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.kubecel", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.together.kubecel", description=__doc__)
     parser.add_argument("--count", type=int, default=5000, help="how many expressions")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
