@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import distribution, entry_points
 from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
 
@@ -104,6 +104,11 @@ def shadow_logs() -> list[str]:
 def api_rules() -> list[str]:
     """Where the functions are that say what kube-apiserver would refuse."""
     return [target for package in packages() for target in package.api_rules]
+
+
+def version() -> str:
+    """Podium's version: all packages of ours are installed as one."""
+    return distribution("podium").version
 
 
 def load(target: str) -> Any:

@@ -50,6 +50,7 @@ def points(text: str | None, factor_max: int) -> int:
 
 class Congestion(Plugin):
     name = NAME
+    trusted = True
     Args = CongestionArgs
     score_scope = Scope.NODE
     sees_claims = False

@@ -44,6 +44,7 @@ class LoadVariationRiskBalancingArgs(
 
 class LoadVariationRiskBalancing(Plugin):
     name = NAME
+    trusted = True
     Args = LoadVariationRiskBalancingArgs
     score_scope = Scope.NODE
     sees_claims = False

@@ -57,6 +57,7 @@ class LowRiskOverCommitmentArgs(UtilisationArgs, rename="camel", kw_only=True, f
 
 class LowRiskOverCommitment(Plugin):
     name = NAME
+    trusted = True
     Args = LowRiskOverCommitmentArgs
     score_scope = Scope.PODS
     sees_claims = False

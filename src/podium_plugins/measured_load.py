@@ -138,6 +138,7 @@ def shares(values: Mapping[str, float], metric: Metric) -> dict[str, float]:
 
 class MeasuredLoad(NamedScorePlugin):
     name = NAME
+    trusted = True
     Args = MeasuredLoadArgs
 
     def __init__(self, args: MeasuredLoadArgs, handle: Handle) -> None:

@@ -113,6 +113,7 @@ def parts_of(args: NetworkTrafficArgs) -> tuple[SeriesPart, ...]:
 
 class NetworkTraffic(NamedScorePlugin):
     name = NAME
+    trusted = True
     Args = NetworkTrafficArgs
     normalizer = Normalizer.REVERSED
 

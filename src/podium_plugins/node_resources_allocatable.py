@@ -66,6 +66,7 @@ class NodeResourcesAllocatableArgs(
 
 class NodeResourcesAllocatable(Plugin):
     name = NAME
+    trusted = True
     Args = NodeResourcesAllocatableArgs
     score_scope = Scope.NODE
     sees_claims = False

@@ -82,6 +82,7 @@ class PeaksArgs(msgspec.Struct, kw_only=True, frozen=True, rename="camel", forbi
 
 class Peaks(Plugin):
     name = NAME
+    trusted = True
     Args = PeaksArgs
     score_scope = Scope.NODE
     sees_claims = False

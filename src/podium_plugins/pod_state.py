@@ -53,6 +53,7 @@ class TerminatingPods:
 
 class PodState(Plugin):
     name = NAME
+    trusted = True
     sees_claims = False
     looks_at = ()
 

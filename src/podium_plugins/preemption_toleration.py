@@ -50,6 +50,7 @@ class PreemptionTolerationArgs(CandidateNodesArgs, frozen=True):
 
 class PreemptionToleration(Plugin):
     name = NAME
+    trusted = True
     Args = PreemptionTolerationArgs
     looks_at = (PriorityClass,)
 

@@ -62,6 +62,7 @@ class PrometheusScoreArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=T
 
 class PrometheusScore(NamedScorePlugin):
     name = NAME
+    trusted = True
     Args = PrometheusScoreArgs
 
     def __init__(self, args: PrometheusScoreArgs, handle: Handle) -> None:

@@ -18,6 +18,7 @@ RANKS: Final = {GUARANTEED: -3, BURSTABLE: -2, BEST_EFFORT: -1}
 
 class QOSSort(Plugin):
     name = NAME
+    trusted = True
 
     def less(self, a: QueuedPod, b: QueuedPod) -> bool:
         return (*self.sort_key(a), a.sequence) < (*self.sort_key(b), b.sequence)

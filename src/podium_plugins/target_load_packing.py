@@ -65,6 +65,7 @@ class TargetLoadPackingArgs(UtilisationArgs, rename="camel", kw_only=True, froze
 
 class TargetLoadPacking(Plugin):
     name = NAME
+    trusted = True
     Args = TargetLoadPackingArgs
     score_scope = Scope.PODS
     sees_claims = False

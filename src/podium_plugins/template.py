@@ -38,6 +38,7 @@ class TemplateArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, fo
 
 class Template(Plugin):
     name = NAME
+    trusted = True
     Args = TemplateArgs
     # The answer about a node depends on the pod and the Node object alone, so it can be kept until the node changes.
     filter_scope = score_scope = Scope.NODE

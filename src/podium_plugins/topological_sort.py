@@ -56,6 +56,7 @@ class WaitingMembers:
 
 class TopologicalSort(Plugin):
     name = NAME
+    trusted = True
     Args = TopologicalSortArgs
     resources = (f"{RESOURCE}/v1alpha1",)
 

@@ -1,10 +1,10 @@
 """Says which Podium this is: its version, the commit it was made from, and whose decisions it makes."""
 
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 from podium.cli.console import echo
+from podium.packages import version
 
 AGREES_WITH: Final = "kube-scheduler v1.36.4"
 COMMIT_FILE: Final = "commit.txt"
@@ -23,7 +23,7 @@ def version_command() -> None:
 def version_text() -> str:
     """One line, such as "podium X.Y.Z (0123456789ab), decides as kube-scheduler v1.36.4"."""
     commit = _commit()
-    return f"podium {version('podium')}{f' ({commit[:_SHORT]})' if commit else ''}, decides as {AGREES_WITH}"
+    return f"podium {version()}{f' ({commit[:_SHORT]})' if commit else ''}, decides as {AGREES_WITH}"
 
 
 def _commit() -> str:

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from podium import packages
 from podium.client import RESOURCES, WATCHED, ApiResource
 from podium.config import load_config
 from podium.config.points import Point
@@ -31,7 +30,6 @@ from podium.load.readings import LoadSource
 
 PROFILE = "podium-extender"
 """The scheduler name of the profile; no pod is expected to ask for it."""
-IMAGES = "ImageLocality"
 QUEUE, BINDER = "PrioritySort", "DefaultBinder"
 """Every profile must say how pods are queued and bound. Where no plugin of an agent binds, the usual one does."""
 
@@ -96,8 +94,8 @@ def look_beyond_rows(engine: Scheduler) -> bool:
 
 
 def may_see_images(engine: Scheduler) -> bool:
-    """Whether any plugin may look at the images on nodes, as plugins from elsewhere may."""
-    return any(name == IMAGES or name not in packages.plugins() for name in runtime_of(engine).plugins)
+    """Whether any plugin may look at the images on nodes; one that is not trusted may."""
+    return any(plugin.reads_images or not plugin.trusted for plugin in runtime_of(engine).plugins.values())
 
 
 def kinds_to_watch(plugins: Iterable[type[Plugin]]) -> list[ApiResource[Any]]:

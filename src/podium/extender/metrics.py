@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterable
-from importlib.metadata import version
 
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, generate_latest
 
+from podium.packages import version
 from podium.serving.families import (
     Collector,
     Counters,
@@ -56,7 +56,7 @@ class ExtenderMetrics:
         self._rejected = Counters(
             "podium_extender_rejected_total", "Requests that reached no agent, by reason.", ("reason",)
         )
-        build: Reading = {(version("podium"), platform.python_version()): 1.0}
+        build: Reading = {(version(), platform.python_version()): 1.0}
         self.families: list[MetricFamily] = [
             self._requests,
             self._seconds,

@@ -14,7 +14,6 @@ import ssl
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from importlib.metadata import version
 from typing import Any
 
 from aiohttp import web
@@ -26,6 +25,7 @@ from podium.extender.metrics import CONTENT_TYPE
 from podium.extender.responses import error
 from podium.extender.routes import Endpoint
 from podium.extender.service import Reply
+from podium.packages import version
 from podium.serving import ServingError
 from podium.serving.browser_guard import BrowserGuard, accepts_type
 from podium.serving.health import Check, Health, HealthResults
@@ -185,7 +185,7 @@ class ExtenderServer:
         if path.rpartition("/")[0] in self._health or path in self._health:
             show = partial(self._show_health, request, path)
         elif path == "/version":
-            show = partial(web.Response, text=version("podium"), headers=HEADERS)
+            show = partial(web.Response, text=version(), headers=HEADERS)
         elif path == "/metrics":
             if self._needs_certificate and not self._has_certificate(request):
                 return _response(Reply(401, error("show a client certificate")))

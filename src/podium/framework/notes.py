@@ -2,8 +2,8 @@
 
 A dry run works on a clone of the cycle. Notes with a `clone()` are copied; all others are shared, which is right as
 long as `add_pod` and `remove_pod` leave them alone. A plugin that changes a shared note there would take room that the
-dry run made for room that exists. So around these calls shared notes are compared with what they were. In-tree plugins
-are not held up by it: a plugin that has a note with a `clone()` knows the rule, and is not checked.
+dry run made for room that exists. So around these calls shared notes are compared with what they were. A plugin that
+has a note with a `clone()` knows the rule and is not checked; nor is a trusted one.
 """
 
 from __future__ import annotations
@@ -12,12 +12,22 @@ from collections import deque
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+import msgspec
 import numpy as np
 
+from podium.cluster import Cluster, Cursor, Journal, NodeInfo, Nodes, Objects, PlacedPod, PodFacts, RowCursor, Store
 from podium.framework.cycle import Cycle, DryRunCycle
+from podium.framework.diagnosis import NodeStatuses
+from podium.framework.plugin import Plugin
+from podium.framework.queued import QueuedPod
 from podium.framework.status import WrongAnswerError
 
 CONSTANTS = (type(None), bool, int, float, complex, str, bytes)
+GIVEN = (
+    *(Cluster, Cursor, Cycle, Journal, NodeInfo, NodeStatuses, Nodes, Objects),
+    *(PlacedPod, Plugin, PodFacts, QueuedPod, RowCursor, Store),
+)
+"""What plugins are given. It counts by identity, whatever it holds: a dry run moves some of it, and that is right."""
 DEEPEST = 4
 MOST_VALUES = 10_000
 """A note is compared as far as this; what lies behind counts as unchanged."""
@@ -53,7 +63,7 @@ def check_notes(cycle: Cycle, plugin: str, before: Mapping[str, Hashable]) -> No
 
 
 def _picture(value: Any, depth: int, left: list[int]) -> Hashable:
-    """Equal while the value is. Podium's own objects (pods, the cluster) count by identity, whatever they hold."""
+    """Equal while the value is. Objects of the API and what plugins are given count by identity."""
     left[0] -= 1
     if isinstance(value, CONSTANTS):
         return value if value == value else "nan"  # noqa: PLR0124 (NaN is not itself)
@@ -67,7 +77,7 @@ def _picture(value: Any, depth: int, left: list[int]) -> Hashable:
         return frozenset(_picture(each, depth - 1, left) for each in value)
     if isinstance(value, np.ndarray):
         return id(value) if value.dtype.hasobject else hash(value.tobytes())
-    if type(value).__module__.partition(".")[0] == "podium":
+    if isinstance(value, GIVEN) or (isinstance(value, msgspec.Struct) and value.__struct_config__.frozen):
         return id(value)
     names = [*getattr(value, "__dict__", ()), *_slots(type(value))]
     if not names:

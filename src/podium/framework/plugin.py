@@ -142,11 +142,19 @@ class Plugin:
     """Whether `sign_pod` has an answer for some pods; of the plugin itself, where the arguments decide it."""
     writes: ClassVar[tuple[Write, ...] | None] = None
     """What it writes, which needs the right to; None: nothing, or evictions where it has PostFilter."""
+    reads_images: ClassVar[bool] = False
+    """Whether it reads which images nodes have. `podium extender` decodes them for such a plugin, and for any that is
+    not trusted."""
+    trusted: ClassVar[bool] = False
+    """Skips checks that guard against mistakes of its author; counts only for the class that says so itself, not for
+    subclasses."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "name" not in cls.__dict__:
             cls.name = cls.__name__
+        if "trusted" not in cls.__dict__:
+            cls.trusted = False
         cls.points = frozenset(
             point for point, methods in POINT_METHODS.items() if any(hasattr(cls, method) for method in methods)
         )

@@ -10,19 +10,15 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Final, NamedTuple
+from types import FrameType, TracebackType
+from typing import NamedTuple
 
+from podium.framework.plugin import Plugin
 from podium.framework.status import WrongAnswerError
 from podium.framework.timer import Step
 
 MOST_LOCATIONS = 256
 """Locations that are remembered; one that is different each time would never end."""
-_PODIUM: Final = Path(__file__).parents[1]
-_CALLERS: Final = tuple(
-    f"{_PODIUM / folder}/" for folder in ("framework", "engine", "live", "extender", "testing", "client")
-)
-"""Folders whose functions call plugins, or check what they answer."""
 
 
 class PluginFailure(NamedTuple):
@@ -77,10 +73,29 @@ def line_of(error: Exception) -> str:
 
 
 def _frames(error: Exception) -> TracebackType | None:
+    """The traceback from the plugin's method on. Where no method is in it (a function may be a hint, too), without the
+    file that caught it and the files beside this one."""
     frames = error.__traceback__
-    while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_CALLERS):
+    while frames is not None and not _is_method(frames.tb_frame):
+        frames = frames.tb_next
+    if frames is not None or error.__traceback__ is None:
+        return frames
+    frames = error.__traceback__
+    callers = {Path(__file__).parent, Path(_file(frames)).parent}
+    while frames is not None and Path(_file(frames)).parent in callers:
         frames = frames.tb_next
     return frames
+
+
+def _is_method(frame: FrameType) -> bool:
+    """Whether a frame is of a method of a plugin: its first argument is the plugin, which has that method."""
+    code = frame.f_code
+    first = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+    return isinstance(first, Plugin) and hasattr(first, code.co_name)
+
+
+def _file(frames: TracebackType) -> str:
+    return frames.tb_frame.f_code.co_filename
 
 
 OnPluginFailure = Callable[[PluginFailure], None]

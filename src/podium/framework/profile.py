@@ -296,28 +296,28 @@ class ProfileRuntime:
         """Bring the cycle's notes to where they would be with this pod placed."""
         for plugin in self.in_force(cycle).followers:
             if plugin.add_pod is not None:
-                self._adjust(Step.ADD_POD, plugin.name, plugin.add_pod, cycle, placed)
+                self._adjust(Step.ADD_POD, plugin.plugin, plugin.add_pod, cycle, placed)
 
     def remove_pod(self, cycle: Cycle, placed: PlacedPod) -> None:
         """Bring the cycle's notes to where they would be without this pod."""
         for plugin in self.in_force(cycle).followers:
             if plugin.remove_pod is not None:
-                self._adjust(Step.REMOVE_POD, plugin.name, plugin.remove_pod, cycle, placed)
+                self._adjust(Step.REMOVE_POD, plugin.plugin, plugin.remove_pod, cycle, placed)
 
-    def _adjust(self, step: Step, plugin: str, method: AdjustPods, cycle: Cycle, placed: PlacedPod) -> None:
-        notes = shared_notes(cycle, plugin)
+    def _adjust(self, step: Step, plugin: Plugin, method: AdjustPods, cycle: Cycle, placed: PlacedPod) -> None:
+        notes = {} if plugin.trusted else shared_notes(cycle, plugin.name)
         try:
             status = status_of(step, method(cycle, placed))
         except Exception as error:  # whatever the plugin raises
-            raise self.failed(step, plugin, error, cycle.pod) from error
+            raise self.failed(step, plugin.name, error, cycle.pod) from error
         if notes:
             try:
-                check_notes(cycle, plugin, notes)
+                check_notes(cycle, plugin.name, notes)
             except SharedNoteError as error:
-                self.handle.on_failure(PluginFailure(plugin, step, cycle.pod.key, "", error))
+                self.handle.on_failure(PluginFailure(plugin.name, step, cycle.pod.key, "", error))
                 raise
         if status is not None:
-            raise PluginError(f"{running(step, plugin)}: {status.message}")
+            raise PluginError(f"{running(step, plugin.name)}: {status.message}")
 
     def _run_post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
         """Try to make room. The first success ends it; refusals are collected into one message."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import yaml
 
 from podium.kube.json_object import JsonObject
+from podium.packages import version
 
-IMAGE = f"podium:{importlib.metadata.version('podium')}"
+IMAGE = f"podium:{version()}"
 
 
 def head(

@@ -10,6 +10,7 @@ NAME = "DefaultBinder"
 
 class DefaultBinder(Plugin):
     name = NAME
+    trusted = True
 
     def bind(self, cycle: Cycle, node_name: str) -> Effect:
         return self.handle.writer.bind(cycle.pod, node_name)

@@ -43,6 +43,7 @@ class DefaultPreemptionArgs(CandidateNodesArgs, frozen=True):
 
 class DefaultPreemption(Plugin):
     name = NAME
+    trusted = True
     Args = DefaultPreemptionArgs
 
     def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:

@@ -25,6 +25,7 @@ TOO_FEW_NODES: Final = "waiting for minCount pods from a gang to be scheduled"
 
 class GangScheduling(Plugin):
     name = NAME
+    trusted = True
     looks_at = (PodGroup,)
 
     def __init__(self, args: Any, handle: Handle) -> None:

@@ -27,6 +27,8 @@ MOST_PER_CONTAINER = 1000 * MEBIBYTE
 
 class ImageLocality(Plugin):
     name = NAME
+    trusted = True
+    reads_images = True
     score_scope = Scope.NODE
     sees_claims = False
 

@@ -73,6 +73,7 @@ class NodeAffinityArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True
 
 class NodeAffinity(Plugin):
     name = NAME
+    trusted = True
     Args = NodeAffinityArgs
     filter_scope = Scope.NODE
     score_scope = Scope.NODE

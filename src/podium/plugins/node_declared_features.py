@@ -25,6 +25,7 @@ USER_NAMESPACES_WITH_HOST_NETWORK = "UserNamespacesHostNetworkSupport"
 
 class NodeDeclaredFeatures(Plugin):
     name = NAME
+    trusted = True
     filter_scope = Scope.NODE
     sees_claims = False
 

@@ -20,6 +20,7 @@ OTHER_NODE = Status.unresolvable("node(s) didn't match the requested node name")
 
 class NodeName(Plugin):
     name = NAME
+    trusted = True
     filter_scope = Scope.NODE
     sees_claims = False
 

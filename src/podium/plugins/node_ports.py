@@ -24,6 +24,7 @@ TAKEN = Status.unschedulable("node(s) didn't have free ports for the requested p
 
 class NodePorts(Plugin):
     name = NAME
+    trusted = True
     filter_scope = Scope.PODS
     sees_claims = False
 

@@ -68,6 +68,7 @@ class NodeResourcesBalancedAllocationArgs(
 
 class NodeResourcesBalancedAllocation(Plugin):
     name = NAME
+    trusted = True
     Args = NodeResourcesBalancedAllocationArgs
     score_scope = Scope.TOTALS
     sees_claims = False

@@ -21,6 +21,7 @@ CORDON = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
 
 class NodeUnschedulable(Plugin):
     name = NAME
+    trusted = True
     filter_scope = Scope.NODE
     sees_claims = False
 

@@ -20,6 +20,7 @@ NO_MEMBER: Final = "no pods from pod group are assigned to any of the candidate 
 
 class PodGroupPodsCount(Plugin):
     name = NAME
+    trusted = True
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)

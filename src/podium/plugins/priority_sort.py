@@ -13,6 +13,7 @@ NAME = "PrioritySort"
 
 class PrioritySort(Plugin):
     name = NAME
+    trusted = True
 
     def less(self, a: QueuedPod, b: QueuedPod) -> bool:
         return (*self.sort_key(a), a.sequence) < (*self.sort_key(b), b.sequence)

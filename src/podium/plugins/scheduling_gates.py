@@ -14,6 +14,7 @@ WAITING = "waiting for scheduling gates: [{}]"
 
 class SchedulingGates(Plugin):
     name = NAME
+    trusted = True
 
     def interests(self) -> Iterable[Interest]:
         return [Interest(Resource.POD, Action.UPDATE_POD_GATES_ELIMINATED, _is_same_pod, by_signature=True)]

@@ -39,6 +39,7 @@ UNTOLERATED = Status.unresolvable("node(s) had untolerated taint(s)")
 
 class TaintToleration(Plugin):
     name = NAME
+    trusted = True
     filter_scope = Scope.NODE
     score_scope = Scope.NODE
     sees_claims = False

@@ -21,6 +21,7 @@ _UNDECIDED: Final = "cannot determine domain for already scheduled pods"
 
 class TopologyPlacementGenerator(Plugin):
     name = NAME
+    trusted = True
     looks_at = (PodGroup,)
 
     def __init__(self, args: Any, handle: Handle) -> None:

@@ -62,6 +62,7 @@ _CONCERNS = _Concerns()
 
 class VolumeRestrictions(Plugin):
     name = NAME
+    trusted = True
     filter_scope = Scope.PODS
     sees_claims = False
 

@@ -42,6 +42,7 @@ class Zone(NamedTuple):
 
 class VolumeZone(Plugin):
     name = NAME
+    trusted = True
     filter_scope = Scope.NODE
     sees_claims = False
 

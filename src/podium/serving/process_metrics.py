@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterable
-from importlib.metadata import version
 from typing import Any
 
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, generate_latest
 
 from podium.client import Reflector
+from podium.packages import version
 from podium.serving.families import (
     Collector,
     Counters,
@@ -51,7 +51,7 @@ class ProcessMetrics:
             ("verb", "host"),
         )
         self.families: list[MetricFamily] = [*families, self._requests, self._request_seconds]
-        build: Reading = {(version("podium"), platform.python_version()): 1.0}
+        build: Reading = {(version(), platform.python_version()): 1.0}
         self.gauge("podium_build_info", "Always 1.", lambda: build, ("version", "python"))
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)

@@ -71,6 +71,7 @@ class SchedulerThread:
 
     def replace(self, build: BuildScheduler) -> None:
         """Let the scheduler finish what is under way, and another one take over."""
+        read_types()  # the new plugins may have brought some
 
         def end_this_one() -> None:
             self._next = build

@@ -54,6 +54,7 @@ MOST_UNPREPARED = 2000
 
 
 class LearnedScore(Plugin):
+    trusted = True
     Args = LearnedScoreArgs
     score_scope = Scope.PODS
     sees_claims = False

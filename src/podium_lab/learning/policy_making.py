@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from podium.packages import version
 from podium_lab.learned.linear import LinearScore
 from podium_lab.learned.network import NetworkWeights
 from podium_lab.learned.policy_file import API_VERSION, SCHEMA, Calibration, PolicyFile, TrainedOn
@@ -61,7 +61,7 @@ def make_policy(
         calibration=calibration,
         network=msgspec.UNSET if network is None else network,
         trained_on=seen_on(weights, calibration, data, lists),
-        provenance={"codeVersion": version("podium"), **provenance, "lists": digests},
+        provenance={"codeVersion": version(), **provenance, "lists": digests},
         evaluation=list(evaluation),
     )
 

@@ -67,6 +67,7 @@ class PublishedModel(NamedTuple):
 
 
 class OnlineScore(Plugin):
+    trusted = True
     Args = OnlineScoreArgs
     score_scope = Scope.PODS
     sees_claims = False

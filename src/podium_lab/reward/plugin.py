@@ -30,6 +30,7 @@ POINTS = 10
 
 class RewardBias(Plugin):
     name = NAME
+    trusted = True
     Args = RewardBiasArgs
     score_scope = Scope.NODE
     sees_claims = False

@@ -43,6 +43,7 @@ NAME: Final = "CapacityScheduling"
 
 class CapacityScheduling(Plugin):
     name = NAME
+    trusted = True
     sees_claims = False
     resources = (f"{RESOURCE}/v1alpha1",)
     looks_at = ()

@@ -61,6 +61,7 @@ PERMITTED_AT_LEAST: Final = 3.0
 
 class Coscheduling(Plugin):
     name = NAME
+    trusted = True
     Args = CoschedulingArgs
     filter_scope = Scope.NODE
     sees_claims = False

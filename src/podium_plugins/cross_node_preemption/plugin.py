@@ -42,6 +42,7 @@ WOULD_BREAK_A_BUDGET: Final = "every candidate would break a disruption budget"
 
 class CrossNodePreemption(Plugin):
     name = NAME
+    trusted = True
     Args = CrossNodePreemptionArgs
 
     def __init__(self, args: CrossNodePreemptionArgs, handle: Handle) -> None:

@@ -18,6 +18,8 @@ _GPU_WEIGHT = MAX_SCORE // 2 * FULL_CPU // FULL_GPU
 
 
 class GpuBestFit(GpuScorePlugin):
+    trusted = True
+
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         cpu, request = wanted_by(cycle)
         left = _CPU_WEIGHT * np.clip(cpu_left(nodes) - cpu, -MOST_CPU, MOST_CPU)

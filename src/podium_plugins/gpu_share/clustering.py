@@ -22,6 +22,8 @@ ONLY_THIS_SIZE, THIS_AND_OTHERS, NONE, FULL = 75, 50, 25, 25
 
 
 class GpuClustering(GpuScorePlugin):
+    trusted = True
+
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         request = wanted_by(cycle).request
         if not request.gpus:

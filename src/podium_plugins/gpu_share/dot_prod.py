@@ -20,6 +20,8 @@ _GPU_WEIGHT = _UNIT // FULL_GPU**2
 
 
 class GpuDotProd(GpuScorePlugin):
+    trusted = True
+
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         cpu, request = wanted_by(cycle)
         room = np.clip(cpu_left(nodes), 0, MOST_CPU) * min(cpu, MOST_CPU)

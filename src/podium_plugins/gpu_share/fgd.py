@@ -37,6 +37,7 @@ _State = tuple[GpuRequest, int, int, str, tuple[int, ...]]
 
 
 class GpuFGD(GpuScorePlugin):
+    trusted = True
     Args = GpuFGDArgs
 
     def __init__(self, args: GpuFGDArgs, handle: Handle) -> None:

@@ -24,6 +24,8 @@ IN_USE, NODE_IN_USE, FREE_NODE = 100, 50, 33
 
 
 class GpuPacking(GpuScorePlugin):
+    trusted = True
+
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         request = wanted_by(cycle).request
         if not request.gpus:

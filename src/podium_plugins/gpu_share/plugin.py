@@ -43,6 +43,7 @@ class DeviceChooser(Protocol):
 
 class GpuShare(Plugin):
     name = NAME
+    trusted = True
     filter_scope = Scope.PODS
     sees_claims = False
     writes = (Write.ANNOTATIONS,)

@@ -14,6 +14,7 @@ from podium_plugins.gpu_share.room import GpuScorePlugin, wanted_by
 
 
 class GpuRandom(GpuScorePlugin):
+    trusted = True
     score_scope = Scope.CLUSTER
 
     def score(self, _cycle: Cycle, nodes: Nodes) -> Scores:

@@ -47,6 +47,7 @@ NAME: Final = "NetworkOverhead"
 
 class NetworkOverhead(Plugin):
     name = NAME
+    trusted = True
     Args = NetworkOverheadArgs
     sees_claims = False
     resources = (f"{app_group.RESOURCE}/v1alpha1", f"{network_topology.RESOURCE}/v1alpha1")

@@ -31,6 +31,7 @@ _ROOM: Final = (2**63 - 1) // MAX_SCORE
 
 class NodeMetadata(Plugin):
     name = NAME
+    trusted = True
     Args = NodeMetadataArgs
     score_scope = Scope.NODE
     sees_claims = False

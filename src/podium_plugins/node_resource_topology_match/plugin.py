@@ -73,6 +73,7 @@ STALE_CODE, POD_CODE, FIRST_CONTAINER = 1, 2, 3
 
 class NodeResourceTopologyMatch(Plugin):
     name = NAME
+    trusted = True
     Args = NodeResourceTopologyMatchArgs
     filter_scope = score_scope = Scope.PODS
     sees_claims = False

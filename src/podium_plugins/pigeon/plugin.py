@@ -34,6 +34,7 @@ POINTS = 10
 
 class PigeonHoling(Plugin):
     name = NAME
+    trusted = True
     Args = PigeonHolingArgs
     score_scope = Scope.CLUSTER
     looks_at = ()

@@ -67,6 +67,7 @@ TRIED: Final = (10, 100)
 
 class QosAware(Plugin):
     name = NAME
+    trusted = True
     Args = QosAwareArgs
     resources = tuple(f"{owner}/v1" for owner in OWNERS)
     looks_at = ()

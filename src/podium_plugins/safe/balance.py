@@ -29,6 +29,7 @@ _log = logging.getLogger(__name__)
 
 class SafeBalance(Plugin):
     name = NAME
+    trusted = True
     Args = SafeBalanceArgs
     score_scope = Scope.NODE
     sees_claims = False

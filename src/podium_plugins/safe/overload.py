@@ -45,6 +45,7 @@ _log = logging.getLogger(__name__)
 
 class SafeOverload(Plugin):
     name = NAME
+    trusted = True
     Args = SafeOverloadArgs
     filter_scope = score_scope = Scope.NODE
     sees_claims = False

@@ -40,6 +40,7 @@ class SySchedArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, for
 
 class SySched(Plugin):
     name = NAME
+    trusted = True
     Args = SySchedArgs
     score_scope = Scope.PODS
     sees_claims = False

@@ -39,7 +39,7 @@ def test_a_failure_has_plugin_step_pod_node_and_traceback() -> None:
     sentence = "plugin \"Fussy\" failed at Filter for pod default/p0 on node n2: KeyError: 'colour'"
     assert str(failure) == f"{sentence} (test_plugin_failures.py:{Fussy._look_up.__code__.co_firstlineno + 1})"
     assert "in _look_up" in failure.traceback()
-    assert "podium/framework" not in failure.traceback()
+    assert "src/podium" not in failure.traceback()
     assert world.message == "running \"Fussy\" filter plugin: KeyError: 'colour'"
 
 

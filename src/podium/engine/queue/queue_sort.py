@@ -13,21 +13,14 @@ from typing import Any
 from podium.engine.queue.heap import Sorter, sort_key_of
 from podium.framework.answers import describe
 from podium.framework.queued import QueuedPod
-from podium.plugins.priority_sort import PrioritySort
-from podium_plugins.coscheduling import Coscheduling
-from podium_plugins.qos_aware import QosAware
-from podium_plugins.qos_sort import QOSSort
-from podium_plugins.topological_sort import TopologicalSort
 
-UNFAILING = (PrioritySort, Coscheduling, QosAware, QOSSort, TopologicalSort)
-"""Sorters that have an answer for any two pods."""
 MOST_REPORTED = 100
 """Ways of failing that are reported; one that is different each time would never end."""
 
 
 def unfailing(sorter: Any, report: Callable[[str], None]) -> Sorter:
-    """The plugin as the queue may use it: unchanged if it is one of ours."""
-    if type(sorter) in UNFAILING:
+    """The plugin as the queue may use it: unchanged if it is trusted to have an answer for any two pods."""
+    if sorter.trusted:
         return sorter  # type: ignore[no-any-return]
     return (_Guarded if sort_key_of(sorter) is None else _GuardedKeys)(sorter, report)
 

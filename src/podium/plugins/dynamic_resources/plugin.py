@@ -76,6 +76,7 @@ POLL_SECONDS = 5
 
 class DynamicResources(Plugin):
     name = NAME
+    trusted = True
     Args = DynamicResourcesArgs
     prepares_in_parallel = True
     filter_scope = Scope.NODE

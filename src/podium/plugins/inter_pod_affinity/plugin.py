@@ -37,6 +37,7 @@ ANY_VERSION = -1
 
 class InterPodAffinity(Plugin):
     name = NAME
+    trusted = True
     Args = InterPodAffinityArgs
     filter_scope = Scope.CLUSTER
     score_scope = Scope.CLUSTER

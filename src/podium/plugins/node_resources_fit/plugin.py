@@ -55,6 +55,7 @@ PRE_FILTER = f"PreFilter{NAME}"
 
 class NodeResourcesFit(Plugin):
     name = NAME
+    trusted = True
     Args = NodeResourcesFitArgs
     filter_scope = Scope.TOTALS
     score_scope = Scope.TOTALS

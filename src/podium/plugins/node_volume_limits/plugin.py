@@ -34,6 +34,7 @@ TOO_MANY = Status.unschedulable("node(s) exceed max volume count")
 
 class NodeVolumeLimits(Plugin):
     name = NAME
+    trusted = True
     filter_scope = Scope.PODS
     sees_claims = False
 

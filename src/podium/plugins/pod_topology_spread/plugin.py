@@ -28,6 +28,7 @@ SOFT = f"{NAME}/soft"
 
 class PodTopologySpread(Plugin):
     name = NAME
+    trusted = True
     Args = PodTopologySpreadArgs
     filter_scope = Scope.CLUSTER
     score_scope = Scope.CLUSTER

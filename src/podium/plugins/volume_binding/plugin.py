@@ -57,6 +57,7 @@ class _Way:
 
 class VolumeBinding(Plugin):
     name = NAME
+    trusted = True
     Args = VolumeBindingArgs
     prepares_in_parallel = True
     filter_scope = Scope.NODE

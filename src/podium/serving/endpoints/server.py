@@ -18,13 +18,13 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
-from importlib.metadata import version
 from typing import Any, Protocol
 
 import msgspec
 from aiohttp import web
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 
+from podium.packages import version
 from podium.serving import ServingError
 from podium.serving.endpoints.debug_pages import Page, flags_page, status_page
 from podium.serving.families import Collector
@@ -126,7 +126,7 @@ class EndpointServer:
         if self._flags is not None:
             app.router.add_get("/flagz", _answer_of(flags_page(self._flags)))
         paths = [resource.canonical for resource in app.router.resources()]
-        app.router.add_get("/statusz", _answer_of(status_page(version("podium"), paths)))
+        app.router.add_get("/statusz", _answer_of(status_page(version(), paths)))
         return app
 
     @web.middleware

@@ -6,11 +6,11 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from html import escape
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
+from podium.packages import version
 from podium_lab.simulator.figures import COLUMNS
 from podium_lab.simulator.report.figure_texts import words
 from podium_lab.simulator.report.plots import Dot, Line, bar_chart, colour, dot_chart, line_chart
@@ -39,7 +39,6 @@ COURSES = (
 MOST_POINTS = 300
 MOST_REASONS = 8
 MOST_NOTES = 20
-PODIUM = version("podium")
 WAITS_FROM = 1.0
 """Seconds: shorter waits look the same, where there are long ones."""
 
@@ -87,7 +86,7 @@ def _by_demand(results: SimulationResults) -> bool:
 def _what_ran(results: SimulationResults) -> str:
     seeds = list(dict.fromkeys(run.seed for run in results.runs))
     number_of = f"{len(results.profiles)} profile{'s' * (len(results.profiles) != 1)}"
-    text = f"{number_of}, {_seeds(seeds)}; Podium {version('podium')}"
+    text = f"{number_of}, {_seeds(seeds)}; Podium {version()}"
     if results.file:
         text = f"{results.file}: {text}"
     if len(results.runs) < results.planned:
@@ -259,6 +258,6 @@ def _origin(results: SimulationResults, command: str) -> str:
     command_text = f"<pre>{escape(command)}</pre>" if command else ""
     name = f" <code>{escape(results.file)}</code>" if results.file else ""
     return (
-        f"<h2>Where this comes from</h2><p>Podium {escape(version('podium'))}, scenario{name}.</p>{command_text}"
+        f"<h2>Where this comes from</h2><p>Podium {escape(version())}, scenario{name}.</p>{command_text}"
         f"<details><summary>The scenario, as it ran</summary><pre>{escape(written)}</pre></details>"
     )
