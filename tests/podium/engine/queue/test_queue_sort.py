@@ -119,3 +119,13 @@ def test_a_pod_that_failed_goes_back_into_a_queue_whose_plugin_fails() -> None:
 def test_priority_sort_needs_no_guard() -> None:
     sorter = make_plugin(PrioritySort, make_cluster([]))
     assert unfailing(sorter, print) is sorter
+
+
+def test_a_subclass_of_a_trusted_plugin_is_guarded() -> None:
+    class Mine(PrioritySort):
+        def sort_key(self, queued: QueuedPod) -> Any:
+            raise ValueError("what a name")
+
+    world = bound(Mine, make_pod("low"), make_pod("high", priority=5))
+    assert [name for name, _ in world.bound] == ["high", "low"]
+    assert world.reports == ['running QueueSort plugin "Mine": ValueError: what a name']
