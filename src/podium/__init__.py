@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         Write,
     )
     from podium.framework.environment import filled
+    from podium.framework.served import MetricKind, PageAnswer, PluginMetric, PluginPage
     from podium.kube import DecodeError, Node, Pod, decode_documents
     from podium.plugins import PluginLoadError, load_registry
 
@@ -88,6 +89,7 @@ _HOME = {
         "Write",
     ),
     "podium.framework.environment": ("filled",),
+    "podium.framework.served": ("MetricKind", "PageAnswer", "PluginMetric", "PluginPage"),
     "podium.kube": ("DecodeError", "Node", "Pod", "decode_documents"),
     "podium.plugins": ("PluginLoadError", "load_registry"),
 }
@@ -105,15 +107,19 @@ __all__ = [
     "FieldPath",
     "Handle",
     "Interest",
+    "MetricKind",
     "Node",
     "NodeAnswer",
     "NodeInfo",
     "Nodes",
     "Nomination",
     "Normalizer",
+    "PageAnswer",
     "Plugin",
     "PluginError",
     "PluginLoadError",
+    "PluginMetric",
+    "PluginPage",
     "Pod",
     "PostFilterResult",
     "Resource",

@@ -28,9 +28,13 @@ class ModelGuard:
         self.lasting: str | None = None
         """What is wrong until something else changes: the file, the pods, the cluster."""
         self.fallbacks: Counter[str] = Counter()
-        """Decisions of the fallback, by reason."""
+        """Decisions of the fallback, by reason; those of the model, under ""."""
         self.overruns = 0
         self.generation = 0
+
+    def decisions(self) -> dict[tuple[str, ...], float]:
+        """How many decisions there were, by who made them: the model, or the fallback and why."""
+        return {(source or "model",): number for source, number in list(self.fallbacks.items())}
 
     def reason(self, now: float) -> str | None:
         """Why the model may not be asked now."""

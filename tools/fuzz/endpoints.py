@@ -17,10 +17,11 @@ from tests.podium.extender.questions import served as served_extender
 from tests.podium.serving.endpoints.servings import served as served_endpoints
 
 from podium.framework import SystemClock
+from podium.serving.plugin_pages import PageServer
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.http.server import ApiServer
 from podium_plugins.qos.ledger import QosLedger
-from podium_plugins.qos.page import QosPage, QosSource
+from podium_plugins.qos.page import QosSource, qos_page
 from podium_plugins.qos.table import controller_rows, slot_rows
 from tools.fuzz.mutation import mutated
 from tools.fuzz.readers import ARGS, BINDING, MANIFESTS, MERGE, NODE, PATCH, POD, PROTOBUF
@@ -96,9 +97,8 @@ async def _qos() -> AsyncIterator[int]:
     ledger = QosLedger()
     pod = make_pod("a", metadata={"annotations": {"controller": "web\x1b[2J\n  b", "slo": "0.5"}})
     ledger.observe(None, pod, 0.0)
-    page = QosPage(
-        QosSource(lambda: controller_rows(ledger, 9.0), lambda: slot_rows(ledger, 9.0), lambda: {"gini": 0.5}), port=0
-    )
+    source = QosSource(lambda: controller_rows(ledger, 9.0), lambda: slot_rows(ledger, 9.0), lambda: {"gini": 0.5})
+    page = PageServer(qos_page(source), port=0)
     assert await page.start() is None
     try:
         yield page.port

@@ -120,6 +120,7 @@ def run(
     from podium.config.flags import with_leader_flags, with_other_flags
     from podium.run.assembly import RunOptions
     from podium.run.run import run as run_scheduler
+    from podium.serving.plugin_pages import PageAddress
 
     set_up_log(log_format, log_level)
     applied = typed.meta[APPLIED]
@@ -148,7 +149,8 @@ def run(
         _write(settings, file)
         return
     access = load_access(kubeconfig or settings.client_connection.kubeconfig or None, context=context, master=master)
-    options = RunOptions(shadow=shadow, serving=serving, qos_address=qos_address, qos_port=qos_port)
+    pages = {"qos": PageAddress(qos_port, qos_address, "--qos-port")}
+    options = RunOptions(shadow=shadow, serving=serving, pages=pages)
     raise typer.Exit(run_to_end(run_scheduler(settings, registry, access, options)))
 
 

@@ -28,7 +28,7 @@ from podium.load.sources import Telemetry
 from podium.serving.families import ReadFamily, counters
 from podium.serving.health import Check
 from podium.serving.log import LOG, log_failure
-from podium_lab.model_metrics import model_families
+from podium.serving.plugin_metrics import plugin_families
 
 LAST_WRITE = 3.0
 """Seconds at the end for what was learnt and is not written yet."""
@@ -87,7 +87,7 @@ def build_process(
             lambda: sync.missing() is None,
             lambda: engine.answer_cache.errors.count,
             [
-                *model_families(engine.profiles),
+                *plugin_families(engine.profiles),
                 ReadFamily(
                     counters,
                     "podium_plugin_failures_total",

@@ -41,13 +41,14 @@ needed, because it does not look at claims, or because its `watermark` differs w
 from __future__ import annotations
 
 import enum
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from podium.config.points import Point
 from podium.framework.events import Interest
+from podium.framework.served import PluginMetric, PluginPage
 from podium.kube import Pod
 
 if TYPE_CHECKING:
@@ -187,3 +188,12 @@ class Plugin:
 
     def observe(self, resource: str, before: Any, after: Any) -> None:
         """Hears of every change of pods and of its own `resources`, for plugins that keep accounts."""
+
+    def metrics(self) -> Iterable[PluginMetric]:
+        """Numbers that the process shows on `/metrics`; asked once, at the start."""
+        return ()
+
+    def page(self, others: Sequence[Plugin]) -> PluginPage | None:
+        """A page that the process serves. Asked once, of the plugin in the first profile that has it; `others` are
+        those of the other profiles."""
+        return None

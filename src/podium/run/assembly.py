@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
+from types import MappingProxyType
 from typing import NamedTuple
 
 from podium.client import Access, Client, WatchedExperience
@@ -33,9 +34,7 @@ from podium.serving.endpoints.server import EndpointServer
 from podium.serving.environment import ProcessEnvironment, this_machine
 from podium.serving.events.recorder import EventRecorder
 from podium.serving.log import LOG
-from podium_plugins.qos.gauges import serve_qos, show_qos
-from podium_plugins.qos.page import HOST as QOS_HOST
-from podium_plugins.qos.page import PORT as QOS_PORT
+from podium.serving.plugin_pages import PageAddress, serve_pages
 
 BUSY = 8
 """Bindings under way from which on events wait a while: they tell of what has happened, and bindings make it happen."""
@@ -49,9 +48,8 @@ class RunOptions(NamedTuple):
     serving: ServingOptions = ServingOptions()
     server_in_process: bool = False
     """Whether the API server runs in this process, so that a pause of one is a pause of the other."""
-    qos_address: str = QOS_HOST
-    qos_port: int = QOS_PORT
-    """Of the QoS page, where a profile has QosAware; 0: it is not served."""
+    pages: Mapping[str, PageAddress] = MappingProxyType({})
+    """Where pages of plugins are served, by their name; the others are served where they say."""
 
 
 def build_process(
@@ -119,7 +117,6 @@ def build_process(
         shadow=shadow,
     )
     show_load(metrics, telemetry, clock)
-    show_qos(metrics, live.engine, clock)
     _show(metrics, recorder, election, shadow)
     watchdog = PluginWatchdog(
         [plugin for runtime in live.engine.profiles.values() for plugin in runtime.plugins.values()], LOG.warning
@@ -199,6 +196,6 @@ async def serve_endpoints(
     LOG.info("serving health, metrics and configuration on https://%s", address(options.bind_address, server.port))
 
 
-async def serve_qos_page(process: SchedulerProcess, options: RunOptions, stack: AsyncExitStack) -> None:
-    """Serve the QoS page until `stack` closes, where a profile has QosAware."""
-    await serve_qos(process.live.engine, process.clock, options.qos_address, options.qos_port, stack)
+async def serve_plugin_pages(process: SchedulerProcess, options: RunOptions, stack: AsyncExitStack) -> None:
+    """Serve the pages that plugins offer until `stack` closes."""
+    await serve_pages(process.live.engine.profiles, options.pages, stack)

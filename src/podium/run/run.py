@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from podium.client import Access
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
-from podium.run.assembly import RunOptions, build_process, serve_endpoints, serve_qos_page
+from podium.run.assembly import RunOptions, build_process, serve_endpoints, serve_plugin_pages
 from podium.run.memory_dump import dump_on_signal
 from podium.serving.signals import stop_on_signals
 
@@ -20,5 +20,5 @@ async def run(config: SchedulerConfig, registry: Registry, access: Access, optio
         dump_on_signal(process.live)
         if options.serving.secure_port:
             await serve_endpoints(process, options.serving, access, stack)
-        await serve_qos_page(process, options, stack)
+        await serve_plugin_pages(process, options, stack)
         return await process.run(stop)

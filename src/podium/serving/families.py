@@ -158,9 +158,11 @@ class Collector:
         return ()
 
     def collect(self) -> Iterator[Metric]:
+        names: set[str] = set()
         for family in self._families:
             metric = family.collect()
-            if metric.samples:
+            if metric.samples and metric.name not in names:  # Prometheus refuses an answer with a name twice
+                names.add(metric.name)
                 yield metric
 
 

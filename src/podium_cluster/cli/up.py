@@ -131,6 +131,7 @@ def up(
     import sys
 
     from podium.cli.configuration import read_config
+    from podium.serving.plugin_pages import PageAddress
     from podium_cluster.cli.explain_in_view import explain_for_api
     from podium_cluster.up.cluster import UpOptions
 
@@ -153,7 +154,7 @@ def up(
         speed=speed,
         port=port,
         data=Path(data) if data else None,
-        qos_port=qos_port,
+        pages={"qos": PageAddress(qos_port, option="--qos-port")},
         demo=demo,
         stays=not demo or terminal,
         sources=_sources(config, [*(plugin or ()), *_installed(settings, registry)], feature_gates) if reload else None,

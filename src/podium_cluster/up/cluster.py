@@ -13,9 +13,10 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from podium.client import Access
@@ -28,6 +29,7 @@ from podium.framework.clock import SystemClock
 from podium.run.assembly import RunOptions, build_process
 from podium.serving.endpoints.options import ServingOptions
 from podium.serving.first_ended import first_ended
+from podium.serving.plugin_pages import PageAddress
 from podium.serving.signals import stop_on_signals
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.errors import StatusError
@@ -53,7 +55,6 @@ from podium_cluster.up.sample_nodes import SAMPLE_NODES, sample_shapes
 from podium_cluster.up.scheduler_pages import pages_of
 from podium_cluster.up.scheduler_thread import BuildScheduler, SchedulerThread
 from podium_cluster.up.screen import Camera, Screen, counted
-from podium_plugins.qos.page import PORT as QOS_PORT
 
 HOST: Final = "127.0.0.1"
 _LOOK: Final = 0.05
@@ -72,7 +73,8 @@ class UpOptions(NamedTuple):
     speed: float = 1.0
     port: int = 7070
     data: Path | None = None
-    qos_port: int = QOS_PORT
+    pages: Mapping[str, PageAddress] = MappingProxyType({})
+    """Where pages of plugins are served, by their name."""
     demo: bool = False
     stays: bool = True
     """Whether a demonstration goes on after it has shown what there is to show."""
@@ -123,7 +125,7 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
             user_agent="podium-up",
             serving=ServingOptions(secure_port=0),
             server_in_process=True,
-            qos_port=options.qos_port,
+            pages=options.pages,
         )
 
         def build_from(config: SchedulerConfig, registry: Registry) -> BuildScheduler:

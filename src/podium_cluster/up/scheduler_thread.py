@@ -17,7 +17,7 @@ from typing import Final, Generic, TypeVar
 
 from podium.engine.scheduler import Scheduler
 from podium.kube.type_info import read_types
-from podium.run.assembly import RunOptions, serve_qos_page
+from podium.run.assembly import RunOptions, serve_plugin_pages
 from podium.run.process import SchedulerProcess
 from podium.serving.event_loop import new_event_loop
 from podium.serving.log import LOG
@@ -128,7 +128,7 @@ class SchedulerThread:
         while True:
             async with AsyncExitStack() as stack:
                 self._process = self._built(stack)
-                await serve_qos_page(self._process, self._options, stack)
+                await serve_plugin_pages(self._process, self._options, stack)
                 if not self.stands.done():
                     self.stands.set_result(None)
                 code = await self._process.run(self._stop)

@@ -126,13 +126,13 @@ def simulate(
 @contextmanager
 def _qos_page(port: int | None, shown: bool) -> "Iterator[SimulatedQosPage | None]":
     """The QoS page while the runs last, where there is something to show and the port is free."""
-    from podium_lab.simulator.qos_page import qos_page
+    from podium_lab.simulator.qos_page import served_qos_page
     from podium_plugins.qos.page import PORT
 
     if not shown or port == 0:
         yield None
         return
-    with qos_page(PORT if port is None else port) as page:
+    with served_qos_page(PORT if port is None else port) as page:
         if page.problem is not None and port is not None:
             echo(f"{page.problem}; give another port with --qos-port", err=True)
         yield page if page.problem is None else None

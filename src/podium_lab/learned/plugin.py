@@ -28,11 +28,13 @@ import numpy as np
 from podium.cluster import NodeInfo, Nodes
 from podium.cluster.resources import ALLOCATABLE, CPU, REQUESTED
 from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, PluginError, Resource, Scope, Scores, Status
+from podium.framework.served import PluginMetric
 from podium.kube import Pod
 from podium_lab.learned.args import COUNTED, LearnedScoreArgs
 from podium_lab.learned.decision_log import DecisionLog, compare
 from podium_lab.learned.health import ModelHealth
 from podium_lab.learned.idle_gpu import IdleGpu
+from podium_lab.learned.learned_metrics import learned_metrics
 from podium_lab.learned.linear import NOT_FEASIBLE
 from podium_lab.learned.name_ranks import NameRanks
 from podium_lab.learned.onnx_network import OnnxScore
@@ -108,6 +110,9 @@ class LearnedScore(Plugin):
 
     def interests(self) -> Iterable[Any]:
         return ()
+
+    def metrics(self) -> Iterable[PluginMetric]:
+        return learned_metrics(self)
 
     # What is heard of
 

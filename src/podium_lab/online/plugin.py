@@ -29,6 +29,7 @@ from podium.cluster import Nodes
 from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, PluginError, Resource, Scope, Scores
 from podium.framework.environment import filled
 from podium.framework.experience import REWARD, ConfigMapName, LearnedState, learn
+from podium.framework.served import PluginMetric
 from podium.kube import Pod
 from podium.load.scaling import median
 from podium_lab.model_guard import ModelGuard
@@ -36,6 +37,7 @@ from podium_lab.online.args import CONFIG_MAP, NAMESPACE, VARIABLES, OnlineScore
 from podium_lab.online.bandit import Floats, RewardModel, weighed
 from podium_lab.online.learner import MOST_PLACEMENTS, OnlineLearner, UnrewardedPod
 from podium_lab.online.node_features import NodeFeatures, PodAmounts, amounts_of
+from podium_lab.online.online_metrics import online_metrics
 from podium_lab.online.saved_state import StateFile
 
 NEUTRAL = 50
@@ -109,6 +111,9 @@ class OnlineScore(Plugin):
 
     def interests(self) -> Iterable[Any]:
         return ()
+
+    def metrics(self) -> Iterable[PluginMetric]:
+        return online_metrics(self)
 
     @property
     def unready(self) -> str | None:

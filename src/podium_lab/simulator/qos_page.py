@@ -13,8 +13,9 @@ from threading import Event, Thread
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
+from podium.serving.plugin_pages import PageServer
 from podium_lab.simulator.qos_figures import QosFigures
-from podium_plugins.qos.page import QosPage, QosSource
+from podium_plugins.qos.page import QosSource, qos_page
 from podium_plugins.qos.table import QosRow, controller_rows, slot_rows
 
 EVERY: Final = 0.25
@@ -34,7 +35,7 @@ class SimulatedQosPage:
         self._shown = _Shown([], [], {})
         self._due = 0.0
         source = QosSource(lambda: self._shown.controllers, lambda: self._shown.slots, lambda: {**self._shown.report})
-        self._page = QosPage(source, port=port)
+        self._page = PageServer(qos_page(source), port=port)
         self._loop = asyncio.new_event_loop()
         self._settled = Event()
         self.problem: str | None = None
@@ -74,7 +75,7 @@ class SimulatedQosPage:
 
 
 @contextmanager
-def qos_page(port: int) -> Iterator[SimulatedQosPage]:
+def served_qos_page(port: int) -> Iterator[SimulatedQosPage]:
     """Serve the page while the runs last."""
     page = SimulatedQosPage(port)
     page.start()

@@ -1,23 +1,21 @@
-"""Serves the QoS page: how controllers stand, as text for curl, JSON for programs and a table for browsers.
+"""Answers the QoS page: how controllers stand, as text for curl, JSON for programs and a table for browsers.
 
     /               one line per controller; ?layout=slots: one per slot
     /report         what experiments report of the run so far
 
-Any other path answers as / does. It listens on loopback unless asked otherwise, without authentication. A port that is
-taken is reported, and scheduling goes on without the page.
+Any other path answers as / does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from html import escape
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from aiohttp import web
 
-from podium.serving.browser_guard import FORBIDDEN, BrowserGuard
-from podium.serving.web_port import WebPort
+from podium.framework.served import PageAnswer, PluginPage
 from podium_plugins.qos.table import (
     CONTROLLER_COLUMNS,
     SLOT_COLUMNS,
@@ -30,14 +28,8 @@ from podium_plugins.qos.table import (
 )
 
 PORT: Final = 10000
-HOST: Final = "127.0.0.1"
 EVERY: Final = 2
 """Seconds after which a browser asks again."""
-GRACE: Final = 1.0
-IDLE_TIMEOUT: Final = 30.0
-"""Seconds in which a connection must bring the whole head of its next request, or it is closed."""
-MOST_CONNECTIONS: Final = 64
-_HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Server": "podium"}
 
 
 class QosSource(NamedTuple):
@@ -48,51 +40,24 @@ class QosSource(NamedTuple):
     report: Callable[[], dict[str, Any]]
 
 
-class QosPage:
-    """The server of the page."""
-
-    def __init__(self, source: QosSource, *, host: str = HOST, port: int = PORT) -> None:
-        self._source = source
-        self._host = host
-        self.port = port
-        self._guard = BrowserGuard(host, own_pages=True)
-        self._served: WebPort | None = None
-
-    async def start(self) -> str | None:
-        """Listen; what is wrong where that cannot be done."""
-        app = web.Application()
-        app.router.add_get("/{path:.*}", self._answer)
-        self._served = WebPort(app, most=MOST_CONNECTIONS, idle_timeout=IDLE_TIMEOUT, grace=GRACE)
-        try:
-            self.port = await self._served.start(self._host, self.port)
-        except OSError as error:
-            return f"the QoS page cannot be served on {self._host}:{self.port}: {error.strerror or error}"
-        return None
-
-    async def stop(self) -> None:
-        if self._served is not None:
-            await self._served.stop()
-            self._served = None
-
-    async def _answer(self, request: web.Request) -> web.Response:
-        headers = request.headers
-        refusal = self._guard.refusal(headers.get("Host"), headers.get("Origin"), headers.get("Sec-Fetch-Site"))
-        if refusal is not None:
-            return web.Response(status=FORBIDDEN, text=f"{refusal}\n", headers=_HEADERS)
-        accepts = headers.get("Accept", "")
-        if request.path == "/report":
-            return _json(self._source.report())
-        by_slot = request.query.get("layout") == "slots"
-        rows = self._source.slots() if by_slot else self._source.controllers()
-        if "application/json" in accepts:
-            return _json([plain(row) for row in rows])
-        if "text/html" in accepts:
-            return web.Response(text=_html(rows, by_slot=by_slot), content_type="text/html", headers=_HEADERS)
-        return web.Response(text=slots_text(rows) if by_slot else controllers_text(rows), headers=_HEADERS)
+def qos_page(source: QosSource) -> PluginPage:
+    return PluginPage("qos", "QoS page", PORT, partial(_answer, source))
 
 
-def _json(value: Any) -> web.Response:
-    return web.Response(body=msgspec.json.encode(value), content_type="application/json", headers=_HEADERS)
+def _answer(source: QosSource, path: str, query: Mapping[str, str], accepts: str) -> PageAnswer:
+    if path == "/report":
+        return _json(source.report())
+    by_slot = query.get("layout") == "slots"
+    rows = source.slots() if by_slot else source.controllers()
+    if "application/json" in accepts:
+        return _json([plain(row) for row in rows])
+    if "text/html" in accepts:
+        return PageAnswer("text/html", _html(rows, by_slot=by_slot))
+    return PageAnswer("text/plain", slots_text(rows) if by_slot else controllers_text(rows))
+
+
+def _json(value: Any) -> PageAnswer:
+    return PageAnswer("application/json", msgspec.json.encode(value))
 
 
 def _html(rows: list[QosRow], *, by_slot: bool) -> str:

@@ -38,15 +38,20 @@ from podium.framework import (
     Write,
 )
 from podium.framework.handle import Effect
+from podium.framework.served import PluginMetric, PluginPage
 from podium.kube import Pod
 from podium.preemption.dry_runs import Candidate
 from podium.preemption.evictions import NEVER, VICTIM_LEAVING, Evictions, nominated_row, refused
 from podium.preemption.rules import Ruling
 from podium_plugins.qos.account import ControllerAccount
 from podium_plugins.qos.formulas import AGGREGATE, CONCURRENT, INDEPENDENT, START_OVERHEAD
+from podium_plugins.qos.gauges import controller_gauges
 from podium_plugins.qos.history import HISTORY, SLOT, write_history
 from podium_plugins.qos.ledger import QosLedger
+from podium_plugins.qos.page import QosSource, qos_page
 from podium_plugins.qos.promise import DEFAULT_SLO
+from podium_plugins.qos.report import report_on
+from podium_plugins.qos.table import QosRow, controller_rows, slot_rows
 from podium_plugins.qos_aware.args import QosAwareArgs
 from podium_plugins.qos_aware.next_in_line import NextInLine
 from podium_plugins.qos_aware.precedence import KEPT, LEFT_BEHIND, NEEDIEST, Precedence
@@ -286,6 +291,26 @@ class QosAware(Plugin):
         status = await effect
         if status is not None and account.key in self.ledger.accounts:
             account.unwritten = True
+
+    # What is seen from outside
+
+    def metrics(self) -> Iterable[PluginMetric]:
+        return controller_gauges(self._controllers)
+
+    def page(self, others: Sequence[Plugin]) -> PluginPage:
+        """Every profile's ledger sees all pods; evictions are counted by each."""
+        plugins = [self, *(each for each in others if isinstance(each, QosAware))]
+
+        def report() -> dict[str, float]:
+            now = self.handle.clock.now()
+            preemptions = sum(plugin.preemptions for plugin in plugins)
+            makespan = self.ledger.makespan(now)
+            return report_on(self.ledger, now, preemptions=preemptions, makespan=makespan)._asdict()
+
+        return qos_page(QosSource(self._controllers, lambda: slot_rows(self.ledger, self.handle.clock.now()), report))
+
+    def _controllers(self) -> list[QosRow]:
+        return controller_rows(self.ledger, self.handle.clock.now())
 
 
 def _uid(pod: Pod) -> str:

@@ -14,7 +14,7 @@ from tools.kit.builders import make_pod
 from tools.testbed.ports import free_port
 
 from podium_lab.simulator.qos_figures import QosFigures
-from podium_lab.simulator.qos_page import SimulatedQosPage, qos_page
+from podium_lab.simulator.qos_page import SimulatedQosPage, served_qos_page
 from podium_lab.simulator.timeline import EPOCH
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "qos.yaml"
@@ -34,7 +34,7 @@ def waiting_since(epoch: float) -> QosFigures:
 
 
 def test_a_run_puts_down_how_controllers_stand_in_virtual_time() -> None:
-    with qos_page(0) as page:
+    with served_qos_page(0) as page:
         assert page.problem is None
         page.show(waiting_since(EPOCH), EPOCH + 90, 3)
         head, line = ask(page.port).splitlines()
@@ -46,7 +46,7 @@ def test_a_run_puts_down_how_controllers_stand_in_virtual_time() -> None:
 
 
 def test_a_port_that_is_taken_is_a_problem_and_no_error() -> None:
-    with qos_page(0) as page, qos_page(page.port) as second:
+    with served_qos_page(0) as page, served_qos_page(page.port) as second:
         assert "cannot be served" in str(second.problem)
 
 

@@ -10,8 +10,9 @@ import aiohttp
 import pytest
 from tools.kit.builders import make_pod
 
+from podium.serving.plugin_pages import PageServer
 from podium_plugins.qos.ledger import QosLedger
-from podium_plugins.qos.page import QosPage, QosSource
+from podium_plugins.qos.page import QosSource, qos_page
 from podium_plugins.qos.table import controller_rows, slot_rows
 
 NOW = 1_000_000.0
@@ -28,7 +29,7 @@ def source(name: str = "web<1>") -> QosSource:
 
 def ask(path: str, headers: Mapping[str, str], name: str = "web<1>") -> tuple[int, str, str]:
     async def run() -> tuple[int, str, str]:
-        page = QosPage(source(name), port=0)
+        page = PageServer(qos_page(source(name)), port=0)
         assert await page.start() is None
         try:
             async with (
@@ -90,7 +91,7 @@ def test_pages_of_others_are_refused() -> None:
 
 def test_a_port_that_is_taken_is_reported() -> None:
     async def run() -> Any:
-        first, second = QosPage(source(), port=0), QosPage(source(), port=0)
+        first, second = (PageServer(qos_page(source()), port=0) for _ in range(2))
         await first.start()
         second.port = first.port
         try:

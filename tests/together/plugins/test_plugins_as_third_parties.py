@@ -17,6 +17,7 @@ from podium import packages
 from podium.config.points import Point
 from podium.framework import Plugin
 from podium.kube import KINDS, decode_json
+from podium.plugins.node_resources_fit import NodeResourcesFit
 from podium_plugins import app_group
 from podium_plugins.app_group import APP_GROUP_LABEL, WORKLOAD_LABEL
 from podium_plugins.network_overhead import network_topology
@@ -45,11 +46,14 @@ GROUP = make_app_group({"p1": [("p2", 5)], "p3": [("p1", 15), ("p2", 3)]}, ("p2"
 def test_all_plugins_of_ours_are_trusted_and_none_of_others() -> None:
     assert {name for name in packages.plugins() if not REGISTRY[name].trusted} == set()
 
-    class Another(REGISTRY["NodeResourcesFit"]):  # type: ignore[name-defined, misc]
+    class Another(NodeResourcesFit):
+        pass
+
+    class Mine(Plugin):
         pass
 
     assert not Another.trusted
-    assert not type("Mine", (Plugin,), {}).trusted
+    assert not Mine.trusted
 
 
 @pytest.mark.parametrize("name", list(packages.plugins()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.run.metrics.registry import Metrics
-from podium_plugins.qos.gauges import MOST_GAUGES, show_qos
+from podium_plugins.qos.gauges import MOST_GAUGES
 from tests.podium_plugins.qos_aware.qos_worlds import QosWorld
 
 CONTROLLERS = MOST_GAUGES + 50
@@ -12,7 +12,7 @@ CONTROLLERS = MOST_GAUGES + 50
 def test_gauges_are_of_the_controllers_nearest_to_breaking_their_slo() -> None:
     world = QosWorld(nodes=0)
     metrics = Metrics(world.clock, now=lambda: 0.0)
-    show_qos(metrics, world.scheduler, world.clock)
+    metrics.attach(world.scheduler)
     for number in range(CONTROLLERS):
         world.come(f"c{number:03}-1", "0.9")
         world.pass_time(1.0)

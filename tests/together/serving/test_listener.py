@@ -20,11 +20,11 @@ from tools.testbed.certificates import CertificateAuthority
 
 from podium.extender import server as extender_server
 from podium.serving import listener as listener_module
+from podium.serving import plugin_pages
 from podium.serving.endpoints import server as endpoint_server
 from podium.serving.listener import BoundedListener
 from podium.serving.web_port import WebPort
 from podium_cluster.apiserver.http import server as api_server
-from podium_plugins.qos import page as qos_page
 
 HALF = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Half: "
 MOST = 16
@@ -102,7 +102,7 @@ async def until(holds: Callable[[], bool]) -> None:
 def test_no_port_holds_more_than_it_may_and_each_answers_under_siege(
     name: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (api_server, endpoint_server, qos_page):
+    for module in (api_server, endpoint_server, plugin_pages):
         monkeypatch.setattr(module, "MOST_CONNECTIONS", MOST)
     monkeypatch.setattr(extender_server, "FOR_HEALTH", MOST - 1000)
 

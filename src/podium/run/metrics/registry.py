@@ -18,8 +18,8 @@ from podium.framework.clock import Clock
 from podium.run.metrics.claims import ClaimMetrics
 from podium.run.metrics.engine import MetricsTimer
 from podium.serving.families import Labels, MetricFamily, ReadFamily, Reading, counters, gauges
+from podium.serving.plugin_metrics import plugin_families
 from podium.serving.process_metrics import ProcessMetrics
-from podium_lab.model_metrics import model_families
 
 
 class Metrics(ProcessMetrics):
@@ -36,7 +36,7 @@ class Metrics(ProcessMetrics):
         self.families += _of_queue(scheduler)
         self.families += _of_cluster(scheduler)
         self.families += _of_batches(scheduler)
-        self.families += model_families(scheduler.profiles)
+        self.families += plugin_families(scheduler.profiles)
         if bindings is not None:
             self.gauge(
                 "scheduler_goroutines",
