@@ -46,6 +46,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "podium.load.readings": ("follow", "Readings", "GenerationCounter", "GivenLoad"),
         "podium.framework.experience": ("learn", "ConfigMapName", "Learner", "PodOutcome", "GivenExperience"),
     },
+    "Metrics and pages": {"podium": ("PluginMetric", "MetricKind", "PluginPage", "PageAnswer")},
     "Objects": {
         "podium": ("Pod", "Node", "decode_documents", "DecodeError"),
         "podium.kube.meta": ("ObjectMeta", "OwnerReference", "LabelSelector"),

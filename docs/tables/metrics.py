@@ -15,10 +15,12 @@ from docs.tables.markdown import code, plain, table
 
 import podium
 
-SOURCE: Final = Path(podium.__file__).parent
+SOURCE: Final = Path(podium.__file__).parents[1]
+PACKAGES: Final = ("podium", "podium_plugins", "podium_lab")
 NAME: Final = re.compile(r"(scheduler|podium|rest_client|leader_election)(_[a-z]+)+")
 KINDS: Final = {"Histograms": "histogram", "Counters": "counter", "counter": "counter", "gauge": "gauge"}
 READ_KINDS: Final = {"counters": "counter", "gauges": "gauge"}
+PLUGIN_KINDS: Final = {"MetricKind.COUNTER": "counter", "MetricKind.GAUGE": "gauge"}
 
 
 class MetricEntry(NamedTuple):
@@ -31,14 +33,14 @@ class MetricEntry(NamedTuple):
     file: str
 
 
-MODELS: Final = "serving/model_metrics.py"
 SECTIONS: Final[dict[str, Callable[[MetricEntry], bool]]] = {
     "As kube-scheduler has them": lambda metric: metric.name.startswith("scheduler_"),
-    "Podium's own": lambda metric: metric.file.startswith("live/") and not metric.name.startswith("scheduler_"),
-    "Of plugins that learn": lambda metric: metric.file == MODELS,
-    "Of every process": lambda metric: metric.file.startswith("serving/") and metric.file != MODELS,
-    "Of podium extender": lambda metric: metric.file.startswith("extender/"),
-    "Of podium controller": lambda metric: metric.file.startswith("controllers/"),
+    "Podium's own": lambda metric: metric.file.startswith("podium/run/") and not metric.name.startswith("scheduler_"),
+    "Of QosAware": lambda metric: metric.file.startswith("podium_plugins/"),
+    "Of plugins that learn": lambda metric: metric.file.startswith("podium_lab/"),
+    "Of every process": lambda metric: metric.file.startswith("podium/serving/"),
+    "Of podium extender": lambda metric: metric.file.startswith("podium/extender/"),
+    "Of podium controller": lambda metric: metric.file.startswith("podium/controllers/"),
 }
 
 
@@ -57,7 +59,7 @@ def page() -> str:
 
 def metrics() -> Iterator[MetricEntry]:
     """Every metric, by file and in the order of the source."""
-    for path in sorted(SOURCE.rglob("*.py")):
+    for path in sorted(path for package in PACKAGES for path in (SOURCE / package).rglob("*.py")):
         text = path.read_text()
         if NAME.search(text) is None:
             continue
@@ -86,12 +88,16 @@ def _defined_by(call: ast.Call, constants: dict[str, ast.expr], file: str) -> It
     arguments = call.args
     if called == "ReadFamily" and arguments and ast.unparse(arguments[0]) in READ_KINDS:
         kind, arguments = READ_KINDS[ast.unparse(arguments[0])], arguments[1:]
+    elif called == "PluginMetric":
+        kind, arguments = PLUGIN_KINDS[ast.unparse(arguments[0])], arguments[1:]
     elif called in KINDS and len(arguments) > 1:
         kind = KINDS[called]
     else:
         return
     names, texts = (_texts(argument, constants) for argument in arguments[:2])
     labels = next((found for each in arguments[2:] if (found := _labels(each, constants)) is not None), ())
+    if called == "PluginMetric" and all(each.arg != "by_profile" for each in call.keywords):
+        labels = ("profile", *labels)
     for name, text in zip(names, texts, strict=True):
         if NAME.fullmatch(name):
             yield MetricEntry(name, kind, labels, text, file)

@@ -17,7 +17,8 @@ _METHODS = frozenset(
     }
 )
 _KNOWN = _METHODS | {name for name in vars(Plugin) if not name.startswith("_")} | {"args", "handle"}
-_IMITATED = _KNOWN - {"points", "args", "handle"}
+_IMITATED = _KNOWN - {"points", "args", "handle", "metrics", "page"}
+"""Of these, names that are no ordinary words: a plugin may well have a `metric`."""
 _CLOSE = 0.84
 """How much of a name must agree: `scor_node` is score_node, `score_table` is not."""
 

@@ -23,6 +23,8 @@ declared.
     Bind         bind(cycle, node)                              None, SKIP or a status; may be a coroutine
     PostBind     post_bind(cycle, node)                         nothing
 
+`metrics()` and `page(others)` offer numbers and a page that the process serves (`podium.framework.served`).
+
 With kube-scheduler's gate TopologyAwareWorkloadScheduling also `generate_placements` and `score_placements`, of which
 `podium.framework.placements` tells.
 

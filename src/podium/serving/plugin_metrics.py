@@ -55,9 +55,9 @@ class _PluginFamily:
         _profile, plugin, metric = self._offers[0]
         try:
             if not metric.by_profile:
-                return MAKES[metric.kind](self.name, metric.text, metric.labels, metric.read())
+                return MAKES[metric.kind](self.name, metric.text, metric.labels, _numbers(metric))
             return MAKES[metric.kind](self.name, metric.text, ("profile", *metric.labels), self._by_profile())
-        except Exception as error:  # whatever the plugin raises, or a name that Prometheus refuses
+        except Exception as error:  # whatever the plugin raises, or what is no number
             if not self._reported:
                 self._reported = True
                 what = f"{type(error).__name__}: {error}"
@@ -65,9 +65,15 @@ class _PluginFamily:
             return Metric("podium", "", "gauge")  # without samples: left out
 
     def _by_profile(self) -> Reading:
-        numbers: dict[Labels, float] = {}
-        for profile, _plugin, metric in self._offers:
-            reading = metric.read()
-            readings = reading.items() if isinstance(reading, Mapping) else [((), reading)]
-            numbers.update({(profile, *values): number for values, number in readings})
-        return numbers
+        return {
+            (profile, *values): number
+            for profile, _plugin, metric in self._offers
+            for values, number in _numbers(metric).items()
+        }
+
+
+def _numbers(metric: PluginMetric) -> dict[Labels, float]:
+    reading = metric.read()
+    if not isinstance(reading, Mapping):
+        return {(): float(reading)}
+    return {tuple(map(str, values)): float(number) for values, number in reading.items()}

@@ -158,6 +158,42 @@ def test_whatever_the_note_is_made_of_a_change_is_found(note: Any, change: Calla
     runtime.add_pod(cycle, placed)  # not a dry run: the note is its own
 
 
+def test_what_plugins_are_given_counts_by_identity_whatever_a_dry_run_does_to_it() -> None:
+    class Keeps(Plugin):
+        def pre_filter(self, cycle: Cycle) -> None:
+            cycle.data["kept"] = [self, cycle.cluster, cycle.cluster.objects, cycle.pod, cycle.facts]
+
+        def filter_node(self, _cycle: Cycle, _node: NodeInfo) -> bool:
+            return True
+
+        def add_pod(self, cycle: Cycle, placed: PlacedPod) -> None:
+            self.last = placed
+            cycle.cluster.labels_of_last = placed.pod.labels  # type: ignore[attr-defined]
+
+        def remove_pod(self, cycle: Cycle, placed: PlacedPod) -> None:
+            self.add_pod(cycle, placed)
+
+    runtime = make_runtime(make_cluster([make_node("n1")]), Keeps)
+    cycle = cycle_of(runtime, make_pod("p"))
+    runtime.run_pre_filter(cycle)
+    placed = runtime.handle.cluster.stand_in(make_pod("q"), 0)
+    runtime.remove_pod(cycle.clone(), placed)
+    runtime.add_pod(cycle.clone(), placed)
+
+
+def test_a_trusted_plugin_is_not_checked_and_one_derived_from_it_is() -> None:
+    class Trusted(Quota):
+        trusted = True
+
+    class Derived(Trusted):
+        pass
+
+    for plugin, checked in ((Trusted, False), (Derived, True)):
+        world = crowded(plugin)
+        world.attempt(make_pod("high", priority=10))
+        assert any("changed the note" in failure.message for failure in world.failures) == checked
+
+
 def test_a_pod_nominated_to_a_node_finds_it_too() -> None:
     world = World(Quota, default=True, nodes=[make_node("n1")])
     rival: Pod = make_pod("rival", priority=100)

@@ -9,9 +9,10 @@ import pytest
 from tools.kit.builders import make_node, make_pod
 
 from podium.cluster import NodeInfo
-from podium.framework import Cycle, Plugin, PluginError, Verdict
+from podium.framework import Action, Cycle, Interest, Plugin, PluginError, Resource, Verdict
 from podium.framework.plugin_failures import FirstFailures, PluginFailure
 from podium.framework.timer import Step
+from podium.kube import Pod
 from tests.podium.engine.schedulers import World
 from tests.podium.framework.runtimes import answering
 
@@ -41,6 +42,29 @@ def test_a_failure_has_plugin_step_pod_node_and_traceback() -> None:
     assert "in _look_up" in failure.traceback()
     assert "src/podium" not in failure.traceback()
     assert world.message == "running \"Fussy\" filter plugin: KeyError: 'colour'"
+
+
+def look_up(pod: Pod, _before: object, _after: object) -> bool:
+    return bool(pod.labels["colour"])
+
+
+class Hinted(Plugin):
+    """Its hint is a function."""
+
+    def filter_node(self, _cycle: Cycle, _node: NodeInfo) -> bool:
+        return False
+
+    def interests(self) -> list[Interest]:
+        return [Interest(Resource.NODE, Action.ADD, look_up)]
+
+
+def test_the_traceback_of_a_function_begins_with_it_too() -> None:
+    found, world = failures_of(Hinted)
+    world.add(make_node("n3"))
+    (failure,) = found
+    assert failure.step == Step.QUEUEING_HINT
+    assert "in look_up" in failure.traceback()
+    assert "src/podium" not in failure.traceback()
 
 
 @pytest.mark.parametrize(
