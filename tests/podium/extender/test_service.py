@@ -10,6 +10,7 @@ from tools.kit.builders import make_pod
 
 from podium.cluster import NodeInfo, Nodes
 from podium.framework import Cycle, Plugin, Scope, Scores, Status, Verdict
+from podium.plugins import load_registry
 from tests.podium.extender.questions import Obj, World, args, as_object, decoded, node
 
 QUIET = node("quiet", {"mean-free-cpu": "2500", "std-free-cpu": "400"})
@@ -410,3 +411,12 @@ def test_images_of_nodes_in_full_are_read_where_somebody_looks_at_them() -> None
     world.ask("/filter", args(pod, nodes=nodes))
     nodes[0]["status"].pop("images")
     assert world.cluster.nodes[0] == as_object(nodes[0])
+
+
+def test_a_plugin_that_is_not_trusted_may_look_at_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = node("n1")
+    named["status"] |= {"images": [{"names": ["app:1"], "sizeBytes": 1}]}
+    monkeypatch.setattr(load_registry()["SafeOverload"], "trusted", False)
+    world = World("safe", nodes=None)
+    world.ask("/filter", args(make_pod(), nodes=[named]))
+    assert world.cluster.nodes[0] == as_object(named)
