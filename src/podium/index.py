@@ -12,6 +12,18 @@ PACKAGES: tuple[Package, ...] = (
                 heading="TRY",
                 summary="Start a cluster in this process: API, controllers, nodes, scheduler and a workload",
             ),
+            CommandEntry(
+                words="status",
+                target="podium_cluster.cli.clusters:status",
+                heading="TRY",
+                summary="List the clusters that podium up runs on this machine: port, process, nodes, pods, and where their files lie",
+            ),
+            CommandEntry(
+                words="down",
+                target="podium_cluster.cli.clusters:down",
+                heading="TRY",
+                summary="End a cluster that podium up runs on this machine, in the background or not",
+            ),
         ),
         plugins=(),
         agents=(),
@@ -28,6 +40,12 @@ PACKAGES: tuple[Package, ...] = (
                 target="podium.cli.explain:explain",
                 heading="TRY",
                 summary="Say where a pod would go and why, or why it goes nowhere",
+            ),
+            CommandEntry(
+                words="queue",
+                target="podium.cli.queue:queue",
+                heading="TRY",
+                summary="Print the pods that wait for a scheduler, first those that are tried next",
             ),
             CommandEntry(
                 words="examples",

@@ -6,6 +6,7 @@ PACKAGE = Package(
     "podium",
     commands=(
         CommandEntry("explain", "podium.cli.explain:explain", "TRY"),
+        CommandEntry("queue", "podium.cli.queue:queue", "TRY"),
         CommandEntry("examples", "podium.cli.examples:app", "TRY"),
         CommandEntry("run", "podium.cli.run:run", "CLUSTER"),
         CommandEntry("check", "podium.cli.check:check", "CLUSTER"),

@@ -161,3 +161,6 @@ def _write(settings: "SchedulerConfig", file: str) -> None:
         Path(file).write_text(to_yaml(settings), encoding="utf-8")
     except OSError as error:
         raise InputError(f"--write-config-to {file}: cannot be written: {error.strerror}") from None
+
+
+run.command_class = RunCommand  # type: ignore[attr-defined]

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from podium import packages
 from podium.config import to_dict
 from podium.config.secrets import without_secrets
 from podium.engine.queue.sub_queues import ACTIVE, BACKOFF
@@ -25,7 +25,6 @@ from podium.framework import Plugin
 from podium.framework.events import Action, Interest, labels
 from podium.framework.queued import QueuedPod
 from podium.framework.waiting import WaitingPod
-from podium.plugins import IN_TREE
 from podium.run.process import SchedulerProcess
 from podium.serving.events.event_object import micro_time
 from podium.serving.events.recorder import waiting_on_permit
@@ -58,10 +57,10 @@ def configuration_page(process: SchedulerProcess, *, explains: bool = False) -> 
         name: _file_of(type(plugin))
         for runtime in process.live.engine.profiles.values()
         for name, plugin in runtime.plugins.items()
-        if name not in IN_TREE
+        if name not in packages.plugins()
     }
     ours = {
-        "version": version("podium"),
+        "version": packages.version(),
         "leads": process.leads(),
         "featureGates": sorted(config.gates),
         "plugins": plugins,
