@@ -41,7 +41,7 @@ def test_the_map_has_every_folder_that_is_not_a_plugin() -> None:
         if _is_package(folder)
     }
     plugins = {entry.target.partition(":")[0].replace(".", "/") for entry in packages.plugins().values()}
-    named = {*FOLDERS, *re.findall(r"`([a-z_]+/[a-z_]+)/`", TABLES)}
+    named = {*FOLDERS, *re.findall(r"`([a-z_]+/[a-z_0-9]+)/`", TABLES)}
     assert len(FOLDERS) == len(set(FOLDERS))
     assert there - named - plugins == set()
     assert {

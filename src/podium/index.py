@@ -1,6 +1,6 @@
 """Lists what our packages bring. Written by `python -m tools.index` from their records; not edited."""
 
-from podium.packages import CommandEntry, Package, PluginEntry
+from podium.packages import CommandEntry, ListedPlugin, Package
 
 PACKAGES: tuple[Package, ...] = (
     Package(
@@ -127,139 +127,139 @@ PACKAGES: tuple[Package, ...] = (
             ),
         ),
         plugins=(
-            PluginEntry(
+            ListedPlugin(
                 name="SchedulingGates",
                 target="podium.plugins.scheduling_gates:SchedulingGates",
                 group="The queue and its order",
                 purpose="pods with scheduling gates wait until all are removed",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="PrioritySort",
                 target="podium.plugins.priority_sort:PrioritySort",
                 group="The queue and its order",
                 purpose="higher priority first, then the pod that has waited longer",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="NodeUnschedulable",
                 target="podium.plugins.node_unschedulable:NodeUnschedulable",
                 group="What a node must be",
                 purpose="no pods on cordoned nodes",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="NodeName",
                 target="podium.plugins.node_name:NodeName",
                 group="What a node must be",
                 purpose="a pod that names its node goes there",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="TaintToleration",
                 target="podium.plugins.taint_toleration:TaintToleration",
                 group="What a node must be",
                 purpose="no pods on nodes with taints that they do not tolerate",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="NodeAffinity",
                 target="podium.plugins.node_affinity:NodeAffinity",
                 group="What a node must be",
                 purpose="node selectors and node affinity, required and preferred",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="NodePorts",
                 target="podium.plugins.node_ports:NodePorts",
                 group="What a node must be",
                 purpose="a host port is used once on a node",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="NodeResourcesFit",
                 target="podium.plugins.node_resources_fit:NodeResourcesFit",
                 group="Room on nodes",
                 purpose="requests fit what is free; least, most or shaped allocation is preferred",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="VolumeRestrictions",
                 target="podium.plugins.volume_restrictions:VolumeRestrictions",
                 group="Devices, NUMA and volumes",
                 purpose="disks and claims that two pods may not share",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="NodeVolumeLimits",
                 target="podium.plugins.node_volume_limits:NodeVolumeLimits",
                 group="Devices, NUMA and volumes",
                 purpose="a driver attaches only so many volumes to a node",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="VolumeBinding",
                 target="podium.plugins.volume_binding:VolumeBinding",
                 group="Devices, NUMA and volumes",
                 purpose="a pod goes where its volumes can be",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="VolumeZone",
                 target="podium.plugins.volume_zone:VolumeZone",
                 group="Devices, NUMA and volumes",
                 purpose="a pod goes to the zone of its bound volumes",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="PodTopologySpread",
                 target="podium.plugins.pod_topology_spread:PodTopologySpread",
                 group="Pods near or away from others",
                 purpose="pods spread evenly over zones, nodes or other domains",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="InterPodAffinity",
                 target="podium.plugins.inter_pod_affinity:InterPodAffinity",
                 group="Pods near or away from others",
                 purpose="pods near, or away from, pods with given labels",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="DynamicResources",
                 target="podium.plugins.dynamic_resources:DynamicResources",
                 group="Devices, NUMA and volumes",
                 purpose="devices by resource claims",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="DefaultPreemption",
                 target="podium.plugins.default_preemption:DefaultPreemption",
                 group="Preemption",
                 purpose="evict pods of lower priority on one node for a pod that fits nowhere",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="NodeResourcesBalancedAllocation",
                 target="podium.plugins.node_resources_balanced_allocation:NodeResourcesBalancedAllocation",
                 group="Room on nodes",
                 purpose="prefer nodes whose resources the pod evens out",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="ImageLocality",
                 target="podium.plugins.image_locality:ImageLocality",
                 group="Room on nodes",
                 purpose="prefer nodes that have the pod's images",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="DefaultBinder",
                 target="podium.plugins.default_binder:DefaultBinder",
                 group="Binding, and a start",
                 purpose="write the binding to the API server",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="NodeDeclaredFeatures",
                 target="podium.plugins.node_declared_features:NodeDeclaredFeatures",
                 group="What a node must be",
                 purpose="a feature that a pod needs is one that the node declares",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="GangScheduling",
                 target="podium.plugins.gang_scheduling:GangScheduling",
                 group="Gangs and quotas",
                 purpose="the pods of a PodGroup of Kubernetes itself start together, or none does",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="TopologyPlacementGenerator",
                 target="podium.plugins.topology_placement_generator:TopologyPlacementGenerator",
                 group="Gangs and quotas",
                 purpose="such a PodGroup goes to one zone, rack or other domain, where it asks for that",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="PodGroupPodsCount",
                 target="podium.plugins.pod_group_pods_count:PodGroupPodsCount",
                 group="Gangs and quotas",
@@ -295,193 +295,193 @@ PACKAGES: tuple[Package, ...] = (
             ),
         ),
         plugins=(
-            PluginEntry(
+            ListedPlugin(
                 name="NetworkTraffic",
                 target="podium_plugins.network_traffic:NetworkTraffic",
                 group="Measured load",
                 purpose="prefer nodes with little network traffic",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="PrometheusScore",
                 target="podium_plugins.prometheus_score:PrometheusScore",
                 group="Measured load",
                 purpose="a score from any PromQL expression",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="TargetLoadPacking",
                 target="podium_plugins.target_load_packing:TargetLoadPacking",
                 group="Measured load",
                 purpose="fill nodes up to a cpu utilisation, and spread beyond it",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="LoadVariationRiskBalancing",
                 target="podium_plugins.load_variation_risk_balancing:LoadVariationRiskBalancing",
                 group="Measured load",
                 purpose="prefer nodes whose load is low and steady",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="LowRiskOverCommitment",
                 target="podium_plugins.low_risk_over_commitment:LowRiskOverCommitment",
                 group="Measured load",
                 purpose="prefer nodes where pods are least likely to want more than there is",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="Peaks",
                 target="podium_plugins.peaks:Peaks",
                 group="Measured load",
                 purpose="prefer nodes where the pod adds least to the power drawn",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="NodeResourcesAllocatable",
                 target="podium_plugins.node_resources_allocatable:NodeResourcesAllocatable",
                 group="Room on nodes",
                 purpose="prefer small or large nodes, whatever runs on them",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="SafeOverload",
                 target="podium_plugins.safe:SafeOverload",
                 group="Measured load",
                 purpose="no nodes on which usage may well exceed a threshold",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="SafeBalance",
                 target="podium_plugins.safe:SafeBalance",
                 group="Measured load",
                 purpose="prefer nodes with low and steady usage",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="Congestion",
                 target="podium_plugins.congestion:Congestion",
                 group="Measured load",
                 purpose="nodes marked as congested come last",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="PigeonHoling",
                 target="podium_plugins.pigeon:PigeonHoling",
                 group="Room on nodes",
                 purpose="prefer the node after whose choice the whole cluster looks best",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="MeasuredLoad",
                 target="podium_plugins.measured_load:MeasuredLoad",
                 group="Measured load",
                 purpose="prefer nodes under little pressure, by several metrics together",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="CapacityScheduling",
                 target="podium_plugins.capacity_scheduling:CapacityScheduling",
                 group="Gangs and quotas",
                 purpose="elastic quotas of namespaces: guaranteed, borrowed, reclaimed",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="PreemptionToleration",
                 target="podium_plugins.preemption_toleration:PreemptionToleration",
                 group="Preemption",
                 purpose="the same, but spare pods whose class tolerates it for a while",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="CrossNodePreemption",
                 target="podium_plugins.cross_node_preemption:CrossNodePreemption",
                 group="Preemption",
                 purpose="evict pods on several nodes so that a pod fits on one",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="GpuShare",
                 target="podium_plugins.gpu_share:GpuShare",
                 group="Devices, NUMA and volumes",
                 purpose="parts of GPUs, or whole ones, on one node",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="GpuRandom",
                 target="podium_plugins.gpu_share:GpuRandom",
                 group="Devices, NUMA and volumes",
                 purpose="GPU nodes at random",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="GpuDotProd",
                 target="podium_plugins.gpu_share:GpuDotProd",
                 group="Devices, NUMA and volumes",
                 purpose="GPU nodes whose room points another way than the request",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="GpuPacking",
                 target="podium_plugins.gpu_share:GpuPacking",
                 group="Devices, NUMA and volumes",
                 purpose="GPUs in use first, then free GPUs of nodes in use",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="GpuClustering",
                 target="podium_plugins.gpu_share:GpuClustering",
                 group="Devices, NUMA and volumes",
                 purpose="GPU nodes with pods that ask for as many GPUs",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="GpuBestFit",
                 target="podium_plugins.gpu_share:GpuBestFit",
                 group="Devices, NUMA and volumes",
                 purpose="GPU nodes with the least room left",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="GpuFGD",
                 target="podium_plugins.gpu_share:GpuFGD",
                 group="Devices, NUMA and volumes",
                 purpose="GPU nodes whose idle GPUs stay usable (fragmentation gradient descent)",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="Coscheduling",
                 target="podium_plugins.coscheduling:Coscheduling",
                 group="Gangs and quotas",
                 purpose="the pods of a PodGroup start together, or none does",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="NetworkOverhead",
                 target="podium_plugins.network_overhead:NetworkOverhead",
                 group="Pods near or away from others",
                 purpose="pods of an AppGroup near the pods they depend on, by network cost",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="TopologicalSort",
                 target="podium_plugins.topological_sort:TopologicalSort",
                 group="The queue and its order",
                 purpose="pods of an AppGroup in the order in which their workloads depend on each other",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="SySched",
                 target="podium_plugins.sy_sched:SySched",
                 group="Pods near or away from others",
                 purpose="pods that use similar system calls share nodes",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="NodeMetadata",
                 target="podium_plugins.node_metadata:NodeMetadata",
                 group="What a node must be",
                 purpose="prefer nodes by a number or a time in a label or annotation",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="PodState",
                 target="podium_plugins.pod_state:PodState",
                 group="Room on nodes",
                 purpose="prefer nodes that pods are leaving, avoid those with nominated pods",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="QOSSort",
                 target="podium_plugins.qos_sort:QOSSort",
                 group="The queue and its order",
                 purpose="higher priority first, then Guaranteed before Burstable before BestEffort",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="NodeResourceTopologyMatch",
                 target="podium_plugins.node_resource_topology_match:NodeResourceTopologyMatch",
                 group="Devices, NUMA and volumes",
                 purpose="pods fit a NUMA zone, as the kubelet's topology manager would decide",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="QosAware",
                 target="podium_plugins.qos_aware:QosAware",
                 group="The queue and its order",
                 purpose="workloads get the availability they were promised; who is behind goes first",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="Template",
                 target="podium_plugins.template:Template",
                 group="Binding, and a start",
@@ -537,19 +537,19 @@ PACKAGES: tuple[Package, ...] = (
             ),
         ),
         plugins=(
-            PluginEntry(
+            ListedPlugin(
                 name="RewardBias",
                 target="podium_lab.reward:RewardBias",
                 group="Learning",
                 purpose="prefer nodes on which pods of the same type have fared well",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="LearnedScore",
                 target="podium_lab.learned:LearnedScore",
                 group="Learning",
                 purpose="a policy that was trained for the workload",
             ),
-            PluginEntry(
+            ListedPlugin(
                 name="OnlineScore",
                 target="podium_lab.online:OnlineScore",
                 group="Learning",

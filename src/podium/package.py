@@ -1,6 +1,6 @@
 """Says what `podium` itself brings: the everyday commands, and the plugins that kube-scheduler has."""
 
-from podium.packages import CommandEntry, Package, PluginEntry
+from podium.packages import CommandEntry, ListedPlugin, Package
 
 PACKAGE = Package(
     "podium",
@@ -22,139 +22,139 @@ PACKAGE = Package(
         CommandEntry("completion", "podium.cli.completion:completion", "HELP"),
     ),
     plugins=(
-        PluginEntry(
+        ListedPlugin(
             "SchedulingGates",
             "podium.plugins.scheduling_gates:SchedulingGates",
             "The queue and its order",
             "pods with scheduling gates wait until all are removed",
         ),
-        PluginEntry(
+        ListedPlugin(
             "PrioritySort",
             "podium.plugins.priority_sort:PrioritySort",
             "The queue and its order",
             "higher priority first, then the pod that has waited longer",
         ),
-        PluginEntry(
+        ListedPlugin(
             "NodeUnschedulable",
             "podium.plugins.node_unschedulable:NodeUnschedulable",
             "What a node must be",
             "no pods on cordoned nodes",
         ),
-        PluginEntry(
+        ListedPlugin(
             "NodeName",
             "podium.plugins.node_name:NodeName",
             "What a node must be",
             "a pod that names its node goes there",
         ),
-        PluginEntry(
+        ListedPlugin(
             "TaintToleration",
             "podium.plugins.taint_toleration:TaintToleration",
             "What a node must be",
             "no pods on nodes with taints that they do not tolerate",
         ),
-        PluginEntry(
+        ListedPlugin(
             "NodeAffinity",
             "podium.plugins.node_affinity:NodeAffinity",
             "What a node must be",
             "node selectors and node affinity, required and preferred",
         ),
-        PluginEntry(
+        ListedPlugin(
             "NodePorts",
             "podium.plugins.node_ports:NodePorts",
             "What a node must be",
             "a host port is used once on a node",
         ),
-        PluginEntry(
+        ListedPlugin(
             "NodeResourcesFit",
             "podium.plugins.node_resources_fit:NodeResourcesFit",
             "Room on nodes",
             "requests fit what is free; least, most or shaped allocation is preferred",
         ),
-        PluginEntry(
+        ListedPlugin(
             "VolumeRestrictions",
             "podium.plugins.volume_restrictions:VolumeRestrictions",
             "Devices, NUMA and volumes",
             "disks and claims that two pods may not share",
         ),
-        PluginEntry(
+        ListedPlugin(
             "NodeVolumeLimits",
             "podium.plugins.node_volume_limits:NodeVolumeLimits",
             "Devices, NUMA and volumes",
             "a driver attaches only so many volumes to a node",
         ),
-        PluginEntry(
+        ListedPlugin(
             "VolumeBinding",
             "podium.plugins.volume_binding:VolumeBinding",
             "Devices, NUMA and volumes",
             "a pod goes where its volumes can be",
         ),
-        PluginEntry(
+        ListedPlugin(
             "VolumeZone",
             "podium.plugins.volume_zone:VolumeZone",
             "Devices, NUMA and volumes",
             "a pod goes to the zone of its bound volumes",
         ),
-        PluginEntry(
+        ListedPlugin(
             "PodTopologySpread",
             "podium.plugins.pod_topology_spread:PodTopologySpread",
             "Pods near or away from others",
             "pods spread evenly over zones, nodes or other domains",
         ),
-        PluginEntry(
+        ListedPlugin(
             "InterPodAffinity",
             "podium.plugins.inter_pod_affinity:InterPodAffinity",
             "Pods near or away from others",
             "pods near, or away from, pods with given labels",
         ),
-        PluginEntry(
+        ListedPlugin(
             "DynamicResources",
             "podium.plugins.dynamic_resources:DynamicResources",
             "Devices, NUMA and volumes",
             "devices by resource claims",
         ),
-        PluginEntry(
+        ListedPlugin(
             "DefaultPreemption",
             "podium.plugins.default_preemption:DefaultPreemption",
             "Preemption",
             "evict pods of lower priority on one node for a pod that fits nowhere",
         ),
-        PluginEntry(
+        ListedPlugin(
             "NodeResourcesBalancedAllocation",
             "podium.plugins.node_resources_balanced_allocation:NodeResourcesBalancedAllocation",
             "Room on nodes",
             "prefer nodes whose resources the pod evens out",
         ),
-        PluginEntry(
+        ListedPlugin(
             "ImageLocality",
             "podium.plugins.image_locality:ImageLocality",
             "Room on nodes",
             "prefer nodes that have the pod's images",
         ),
-        PluginEntry(
+        ListedPlugin(
             "DefaultBinder",
             "podium.plugins.default_binder:DefaultBinder",
             "Binding, and a start",
             "write the binding to the API server",
         ),
-        PluginEntry(
+        ListedPlugin(
             "NodeDeclaredFeatures",
             "podium.plugins.node_declared_features:NodeDeclaredFeatures",
             "What a node must be",
             "a feature that a pod needs is one that the node declares",
         ),
-        PluginEntry(
+        ListedPlugin(
             "GangScheduling",
             "podium.plugins.gang_scheduling:GangScheduling",
             "Gangs and quotas",
             "the pods of a PodGroup of Kubernetes itself start together, or none does",
         ),
-        PluginEntry(
+        ListedPlugin(
             "TopologyPlacementGenerator",
             "podium.plugins.topology_placement_generator:TopologyPlacementGenerator",
             "Gangs and quotas",
             "such a PodGroup goes to one zone, rack or other domain, where it asks for that",
         ),
-        PluginEntry(
+        ListedPlugin(
             "PodGroupPodsCount",
             "podium.plugins.pod_group_pods_count:PodGroupPodsCount",
             "Gangs and quotas",

@@ -29,7 +29,7 @@ class CommandEntry(NamedTuple):
     summary: str = ""
 
 
-class PluginEntry(NamedTuple):
+class ListedPlugin(NamedTuple):
     """A plugin, where it is, and what it is for."""
 
     name: str
@@ -43,7 +43,7 @@ class Package(NamedTuple):
 
     name: str
     commands: tuple[CommandEntry, ...] = ()
-    plugins: tuple[PluginEntry, ...] = ()
+    plugins: tuple[ListedPlugin, ...] = ()
     agents: tuple[tuple[str, str], ...] = ()
     """Agents of `podium extender`, by name."""
     controllers: tuple[tuple[str, str], ...] = ()
@@ -79,7 +79,7 @@ def _commands_of_others() -> Iterator[CommandEntry]:
 
 
 @cache
-def plugins() -> dict[str, PluginEntry]:
+def plugins() -> dict[str, ListedPlugin]:
     """Our plugins by name: kube-scheduler's in its order, then those that no profile has by itself."""
     return {plugin.name: plugin for package in packages() for plugin in package.plugins}
 

@@ -1,6 +1,6 @@
 """Says what `podium_lab` brings: simulation and training, and the plugins that learn."""
 
-from podium.packages import CommandEntry, Package, PluginEntry
+from podium.packages import CommandEntry, ListedPlugin, Package
 
 PACKAGE = Package(
     "podium_lab",
@@ -12,16 +12,16 @@ PACKAGE = Package(
         CommandEntry("workload", "podium_lab.cli.workload:app", "MEASURE"),
     ),
     plugins=(
-        PluginEntry(
+        ListedPlugin(
             "RewardBias",
             "podium_lab.reward:RewardBias",
             "Learning",
             "prefer nodes on which pods of the same type have fared well",
         ),
-        PluginEntry(
+        ListedPlugin(
             "LearnedScore", "podium_lab.learned:LearnedScore", "Learning", "a policy that was trained for the workload"
         ),
-        PluginEntry(
+        ListedPlugin(
             "OnlineScore",
             "podium_lab.online:OnlineScore",
             "Learning",

@@ -27,10 +27,11 @@ def _ran(folder: Path, installed: Path, *command: str) -> subprocess.CompletedPr
 def test_the_wheel_has_types_samples_definitions_and_policies(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"podium/py.typed", "podium/samples/cluster.yaml", "podium/commit.txt"} <= names
-    assert any(name.startswith("podium/controllers/crds/") for name in names)
+    assert any(name.startswith("podium_plugins/crds/") for name in names)
     examples = {str(file.relative_to(ROOT)) for file in (ROOT / "examples").rglob("*") if file.is_file()}
     assert {f"podium/{name}" for name in examples} == {name for name in names if name.startswith("podium/examples/")}
-    assert not any(name.startswith(("tests", "examples")) for name in names)
+    packages = {name.partition("/")[0] for name in names if ".dist-info" not in name}
+    assert packages == {"kubecel", "podium", "podium_cluster", "podium_lab", "podium_plugins"}
 
 
 def test_wheels_from_the_sdist_and_from_the_repository_are_the_same(

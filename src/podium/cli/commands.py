@@ -29,6 +29,7 @@ class Heading(StrEnum):
     LEARN = "Learned scores"
     MEASURE = "Measure and test"
     HELP = "Help"
+    ADDED = "From other packages"
     OTHERS = "Commands"
 
 
@@ -68,7 +69,13 @@ class CommandGroup(TyperGroup):
         return self.commands.get(cmd_name)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(dict.fromkeys([*self.commands, *_added_to(self, ctx)]))
+        return list(dict.fromkeys([*_added_to(self, ctx), *self.commands]))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the first word names; where it names none, all are loaded for the one that was meant."""
+        if args and args[0] not in self.list_commands(ctx):
+            self.all_commands(ctx)
+        return super().resolve_command(ctx, args)
 
     def all_commands(self, ctx: Any) -> dict[str, Any]:
         """Every command by name, loaded."""
@@ -78,7 +85,7 @@ class CommandGroup(TyperGroup):
         groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in Heading}
         added = _added_to(self, ctx)
         for name, entry in added.items():
-            groups[Heading[entry.heading or "OTHERS"]].append((name, entry.summary))
+            groups[Heading[entry.heading or "ADDED"]].append((name, entry.summary))
         for name, command in self.commands.items():
             if not command.hidden and name not in added:
                 groups[Heading.OTHERS].append((name, summary(command)))

@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from podium.cli import app
-from podium.cli.commands import Heading
+from podium.cli.commands import CommandGroup, Heading
 from tests.podium.cli.command import podium
 
 COMMANDS = [
@@ -110,12 +110,13 @@ def test_the_script_completes_in_the_shell_itself(shell: str, tmp_path: Path) ->
 
 
 def every_command() -> list[list[str]]:
-    def below(names: list[str], command: Any) -> Iterator[list[str]]:
+    def below(names: list[str], command: Any, parent: Any) -> Iterator[list[str]]:
         yield names
-        for name, child in getattr(command, "commands", {}).items():
-            yield from below([*names, name], child)
+        context = command.context_class(command, info_name=names[-1] if names else "podium", parent=parent)
+        for name, child in command.all_commands(context).items() if isinstance(command, CommandGroup) else ():
+            yield from below([*names, name], child, context)
 
-    return list(below([], typer.main.get_command(app)))
+    return list(below([], typer.main.get_command(app), None))
 
 
 @pytest.mark.parametrize("command", every_command(), ids=" ".join)
@@ -190,8 +191,10 @@ def test_the_page_of_commands_has_every_option_and_no_other() -> None:
     seen = 0
     for name, line in usages(page):
         command: Any = typer.main.get_command(app)
+        context = command.context_class(command, info_name="podium")
         for word in name.split():
-            command = command.commands[word]
+            command = command.get_command(context, word)
+            context = command.context_class(command, info_name=word, parent=context)
         shown = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*…?", line))
         groups = tuple(each.removesuffix("…") for each in shown if each.endswith("…"))
         options = [

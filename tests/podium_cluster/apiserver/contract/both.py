@@ -34,7 +34,7 @@ class Servers:
         self.embedded = embedded
 
     def compare(self, case: Case) -> None:
-        name = "c-" + hashlib.sha256(f"{case.__module__}.{case.__name__}".encode()).hexdigest()[:10]
+        name = "c-" + hashlib.sha256(_title(case).encode()).hexdigest()[:10]
         expected = self._expected(case, name)
         found = json.loads(json.dumps(transcript(self.embedded, case, name)))
         _same(found, expected, "kube-apiserver", "embedded")
@@ -62,8 +62,13 @@ def record(case: Case, heard: list[Any]) -> None:
     file.write_bytes(gzip.compress(json.dumps(heard, separators=(",", ":")).encode(), mtime=0))
 
 
+def _title(case: Case) -> str:
+    """Names a case whatever folder it lies in."""
+    return f"{case.__module__.rpartition('.')[2]}.{case.__name__}"
+
+
 def _file(case: Case) -> Path:
-    return RECORDED / f"{case.__module__.rpartition('.')[2]}.{case.__name__}.json.gz"
+    return RECORDED / f"{_title(case)}.json.gz"
 
 
 def _same(found: list[Any], expected: list[Any], first: str, second: str) -> None:
