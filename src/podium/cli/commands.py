@@ -127,7 +127,7 @@ def command_of(entry: CommandEntry) -> Any:
         group = typer.main.get_group(target)
         group.name = name
         return group
-    alone = Commands(name=name)
+    alone = Commands(name=name, add_completion=False)
     alone.command(name, cls=getattr(target, "command_class", PodiumCommand))(target)
     return typer.main.get_command(alone)
 
