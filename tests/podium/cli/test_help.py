@@ -195,7 +195,7 @@ def test_the_page_of_commands_has_every_option_and_no_other() -> None:
         for word in name.split():
             command = command.get_command(context, word)
             context = command.context_class(command, info_name=word, parent=context)
-        shown = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*…?", line))
+        shown = set(re.findall(r"(?<![\w-])--?[a-zA-Z][a-z-]*…?", line))
         groups = tuple(each.removesuffix("…") for each in shown if each.endswith("…"))
         options = [
             {*each.opts, *each.secondary_opts}
