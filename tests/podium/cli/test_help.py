@@ -176,12 +176,14 @@ def test_a_mistake_of_ours_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) 
 
 
 def usages(page: str) -> Iterator[tuple[str, str]]:
-    """Every line of usage on a page, with those it goes on in, and the words of the command it is of."""
+    """The line of usage of each command, the first that begins with it, with those it goes on in."""
+    seen = set()
     for block in re.findall(r"(?:^    .*\n)+", page, re.MULTILINE):
         for part in re.split(r"^    (?=podium )", block, flags=re.MULTILINE):
             line = " ".join(part.split())
             words = re.match(r"podium((?: [a-z][a-z0-9-]*)*)(?=$| )", line)
-            if words and line[-1] != "…":
+            if words and line[-1] != "…" and words[1] not in seen:
+                seen.add(words[1])
                 yield words[1].strip(), line
 
 
