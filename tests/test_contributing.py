@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from docs.architecture import picture
 
 from podium import packages
 
@@ -88,3 +89,7 @@ def test_every_hop_of_a_way_is_in_its_file(hops: list[list[str]]) -> None:
 def test_every_file_named_on_the_way_exists() -> None:
     for file in re.findall(r"`([a-z_/]+\.py)`", WAY):
         assert (SOURCE / file).is_file(), file
+
+
+def test_the_picture_of_the_packages_is_of_today() -> None:
+    assert (ROOT / "docs/architecture.svg").read_text() == picture(), "run python -m docs.architecture"
