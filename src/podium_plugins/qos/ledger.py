@@ -328,14 +328,16 @@ class QosLedger:
             return math.inf
         sums = account.sums(pod, now)
         start = start_overhead(sums, compat=self._compat)
+        if account.approach == AGGREGATE:
+            start += pod.spans(now)[2]  # what its task has done must be done again
         return math.sqrt(start * (1 - slo) * sums.total / account.measured_together)
 
     def lead(self, uid: str, now: float) -> float:
-        """How far ahead of another of its importance a pod must be to be exchanged for it: by so much that they do not
-        change places again before the exchange was worth its starts. The lead shrinks by 1 / SLO in a second, and is
-        turned round before they change again."""
+        """How far ahead of another of its importance a pod must be to be exchanged for it. Equals share what there is,
+        so neither holds back what the other was promised, and an exchange may be twice as long. The lead shrinks by
+        1 / SLO in a second, and is turned round before they change again."""
         slo = self._known(uid)[1].promise.slo
-        return self.exchange(uid, now) / (2 * slo) if slo > 0 else 0.0
+        return self.exchange(uid, now) / slo if slo > 0 else 0.0
 
     def reach(self, uid: str, metric: float, now: float) -> float:
         """The debt up to which a Job waits while tasks of others of its class are kept at their SLO, in seconds."""
