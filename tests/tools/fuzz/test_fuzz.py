@@ -19,6 +19,12 @@ LONG, SHORT = 60_000, 200
 FEW = settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 
 
+SLOW = ("packed answers of the API", "answers on the wire")
+"""Each input is an answer of a server, byte by byte or packed in three ways: `make integration` and `make fuzz` have the
+time."""
+SOME = [pytest.param(name, marks=pytest.mark.long) if name in SLOW else name for name in READERS]
+
+
 @pytest.mark.parametrize("name", READERS)
 @FEW
 @given(data=st.data())
@@ -43,7 +49,7 @@ def test_a_reader_reads_the_examples(name: str) -> None:
 
 
 @pytest.mark.parametrize("parts", [2, pytest.param(30, marks=pytest.mark.long)])
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", [name for name in READERS if name not in SLOW])
 def test_a_reader_takes_time_in_proportion(name: str, parts: int) -> None:
     """A run of one character, after any part of an example: what backtracks never ends with some of these."""
     reader = READERS[name]
