@@ -20,8 +20,7 @@ FEW = settings(max_examples=examples(100), deadline=None, suppress_health_check=
 
 
 SLOW = ("packed answers of the API", "answers on the wire")
-"""Each input is an answer of a server, byte by byte or packed in three ways: `make integration` and `make fuzz` have the
-time."""
+"""Each input is an answer of a server, byte by byte or packed in three ways: `make integration` has the time."""
 SOME = [pytest.param(name, marks=pytest.mark.long) if name in SLOW else name for name in READERS]
 
 
