@@ -163,7 +163,8 @@ def test_the_static_pod_runs_podium_with_options_that_it_has_and_is_probed_where
     (text,) = (block.text for block in blocks(page) if block.path == "kube-scheduler.yaml")
     (container,) = yaml.safe_load(text)["spec"]["containers"]
     name, *arguments = container["args"]
-    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    podium: Any = typer.main.get_command(app)
+    command = podium.get_command(podium.context_class(podium, info_name="podium"), name)
     given = command.make_context(name, arguments).params
     assert given["config"] == next(each["mountPath"] for each in container["volumeMounts"] if each["name"] == "config")
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):

@@ -60,7 +60,7 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
 def test_flags_that_cannot_be_meant_are_told(tmp_path: Path) -> None:
     kubeconfig = str(_kubeconfig(tmp_path))
     for flags, sentence in (
-        (["--leader-elect", "maybe"], '--leader-elect "maybe": write true or false'),
+        (["--leader-elect=maybe"], '--leader-elect "maybe": write true or false'),
         (["--leader-elect-lease-duration", "soon"], '--leader-elect-lease-duration "soon"'),
         (["--leader-elect-lease-duration", "5s"], "must be greater than `RenewDeadline`"),
         (["--log-level", "loud"], '--log-level "loud": write one of trace, debug, info, warning, error'),

@@ -153,7 +153,7 @@ def test_a_bad_option_is_one_sentence(arguments: tuple[str, ...], sentence: str)
 
 
 def test_a_demonstration_explains_what_fits_nowhere_and_ends(tmp_path: Path) -> None:
-    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
+    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "MAKEFLAGS": ""}  # not those of `make test`
     ran = subprocess.run(
         ["make", "-s", "-o", ".venv/.ready", "demo", "PORT=0"],
         cwd=ROOT,

@@ -48,7 +48,6 @@ def candidate(
         rng=environment.rng,
         report=LOG.info,
         server_in_process=server_in_process,
-        on_try=lambda: LOG.info("trying to acquire %s, as %s", lease, identity),
         on_leader=say_who_leads,
         on_event=lambda lease, note: recorder.record_election(lease, note, controller),
     )

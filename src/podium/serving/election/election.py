@@ -57,7 +57,6 @@ class Election:
     """One candidate. Its client must have no guard: renewing is what leading depends on, not the other way round.
 
     on_event: called with the Lease and "<identity> became leader" or "<identity> stopped leading".
-    on_try: called when it begins to try for the lease.
     on_leader: called with the leader's identity whenever that is seen to change ("" for none).
     """
 
@@ -76,7 +75,6 @@ class Election:
         report: Callable[[str], None],
         server_in_process: bool = False,
         on_event: Callable[[ObjectReference, str], None] = lambda _lease, _note: None,
-        on_try: Callable[[], None] = lambda: None,
         on_leader: Callable[[str], None] = lambda _identity: None,
     ) -> None:
         if not identity:
@@ -99,7 +97,6 @@ class Election:
         self._report = report
         self._server_in_process = server_in_process
         self._on_event = on_event
-        self._on_try = on_try
         self._on_leader = on_leader
         self._record: LeaseSpec | None = None  # as last seen or written
         self._seen_at = 0.0  # when it was first seen so
@@ -136,7 +133,6 @@ class Election:
     async def acquire(self) -> None:
         """Returns when this process leads. Waits as long as it takes, also for an API server that is away."""
         self._released = False
-        self._on_try()
         while not (await self._try() and self.leading()):  # noqa: ASYNC110  a retry
             await asyncio.sleep(self.retry_period * (1 + self._rng.random() * JITTER))
         self._on_event(self._lock.reference, f"{self.identity} became leader")
