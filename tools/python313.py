@@ -42,7 +42,7 @@ def main() -> int:
     install = (
         f"test -x {python} || {uv} venv --quiet --seed --python /usr/bin/python{VERSION} {environment}; "
         f"{uv} pip sync --quiet --python {python} --require-hashes {locks} && "
-        f"{uv} pip install --quiet --python {python} --no-deps --no-build-isolation -e ."
+        f"{uv} pip install --quiet --python {python} --no-deps --no-build-isolation -e . -e tools"
     )
     suite = (
         f"{python} -m coverage run -m pytest -n {os.environ.get('WORKERS', '2')} -m 'not testbed and not long' "
