@@ -37,7 +37,7 @@ def main() -> int:
 def index() -> str:
     """The text of the module, as ruff formats it."""
     records = ",\n".join(repr(_with_summaries(load(f"{name}.package:PACKAGE"))) for name in ORDER)
-    imports = "from podium.packages import CommandEntry, Package, ListedPlugin"
+    imports = "from podium.packages import CommandEntry, ListedPlugin, Package"
     text = f"{ABOUT}\n\n{imports}\n\nPACKAGES: tuple[Package, ...] = (\n{records},\n)\n"
     ruff = [str(Path(sys.executable).with_name("ruff")), "format", "--stdin-filename", INDEX.name, "-"]
     return subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout

@@ -238,7 +238,7 @@ PACKAGES: tuple[Package, ...] = (
             ListedPlugin(
                 name="DefaultBinder",
                 target="podium.plugins.default_binder:DefaultBinder",
-                group="Binding, and a start",
+                group="Binding",
                 purpose="write the binding to the API server",
             ),
             ListedPlugin(
@@ -481,19 +481,12 @@ PACKAGES: tuple[Package, ...] = (
                 group="The queue and its order",
                 purpose="workloads get the availability they were promised; who is behind goes first",
             ),
-            ListedPlugin(
-                name="Template",
-                target="podium_plugins.template:Template",
-                group="Binding, and a start",
-                purpose="the plugin to copy",
-            ),
         ),
         agents=(
             ("safe", "podium_plugins.agents:SAFE"),
             ("congestion", "podium_plugins.agents:CONGESTION"),
             ("pigeon", "podium_plugins.agents:PIGEON"),
             ("load", "podium_plugins.agents:LOAD"),
-            ("template", "podium_plugins.agents:TEMPLATE"),
         ),
         controllers=(
             ("podgroup", "podium_plugins.controllers.pod_group:PodGroupController"),

@@ -133,7 +133,7 @@ PACKAGE = Package(
         ListedPlugin(
             "DefaultBinder",
             "podium.plugins.default_binder:DefaultBinder",
-            "Binding, and a start",
+            "Binding",
             "write the binding to the API server",
         ),
         ListedPlugin(

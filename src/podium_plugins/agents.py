@@ -34,11 +34,3 @@ LOAD = Agent(
     unready=lambda plugins: plugins["MeasuredLoad"].unready,
     variables={"PROMETHEUS_ADDRESS": "http://prometheus.monitoring:9090"},
 )
-
-TEMPLATE = Agent(
-    name="template",
-    summary="lets pods go anywhere: there to be copied",
-    predicates={"template": "Template"},
-    priorities={"template": "Template"},
-    variables={"TEMPLATE_POINTS": "1"},
-)

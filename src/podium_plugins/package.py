@@ -187,14 +187,12 @@ PACKAGE = Package(
             "The queue and its order",
             "workloads get the availability they were promised; who is behind goes first",
         ),
-        ListedPlugin("Template", "podium_plugins.template:Template", "Binding, and a start", "the plugin to copy"),
     ),
     agents=(
         ("safe", "podium_plugins.agents:SAFE"),
         ("congestion", "podium_plugins.agents:CONGESTION"),
         ("pigeon", "podium_plugins.agents:PIGEON"),
         ("load", "podium_plugins.agents:LOAD"),
-        ("template", "podium_plugins.agents:TEMPLATE"),
     ),
     controllers=(
         ("podgroup", "podium_plugins.controllers.pod_group:PodGroupController"),

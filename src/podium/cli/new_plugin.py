@@ -1,6 +1,7 @@
 """Writes the package of a new plugin: the plugin, its test, and a configuration that enables it.
 
-An agent is a copy of the plugin `Template`, together with a configuration for a kube-scheduler that calls it over HTTP.
+An agent's plugin filters, scores and reads environment variables; a configuration for a kube-scheduler that calls it
+over HTTP comes with it.
 """
 
 import importlib.util
@@ -8,7 +9,6 @@ import keyword
 import re
 import shlex
 from collections.abc import Iterable
-from importlib.resources import files
 from io import StringIO
 from pathlib import Path
 from token import NAME
@@ -18,8 +18,8 @@ from podium import packages
 from podium.cli.errors import InputError
 from podium.cli.files import writing
 from podium.cli.plugin_texts import (
-    AGENT_ABOUT,
     AGENT_KUBE_SCHEDULER,
+    AGENT_PLUGIN,
     AGENT_SCHEDULER,
     AGENT_TEST,
     PLUGIN,
@@ -31,7 +31,6 @@ from podium.cli.plugin_texts import (
 LONGEST = 40
 """Characters of a name: with a hyphen between words, it has to be a label of nodes and part of a file's name."""
 _SPELLING = re.compile(r"[A-Za-z][A-Za-z0-9]*([ ._-]+[A-Za-z0-9]+)*")
-_IMPORT = re.compile(r"^from podium[.a-z_]* import (.*)\n", re.MULTILINE)
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -44,7 +43,7 @@ def write_package(name: str, folder: Path, *, agent: bool = False) -> Path:
         raise InputError(f"{target} exists already; give the plugin another name, or choose another --dir")
     texts = {
         "pyproject.toml": PYPROJECT,
-        f"src/{module}.py": _agent() if agent else PLUGIN,
+        f"src/{module}.py": AGENT_PLUGIN if agent else PLUGIN,
         f"tests/test_{module}.py": AGENT_TEST if agent else TEST,
         "scheduler.yaml": AGENT_SCHEDULER if agent else SCHEDULER,
         **({"kube-scheduler.yaml": AGENT_KUBE_SCHEDULER} if agent else {}),
@@ -57,16 +56,6 @@ def write_package(name: str, folder: Path, *, agent: bool = False) -> Path:
             (target / path).parent.mkdir(parents=True, exist_ok=True)
             (target / path).write_text(filled, encoding="utf-8")
     return target
-
-
-def _agent() -> str:
-    """The source of the plugin `Template`, to be named, with its imports from the public interface."""
-    text = (files("podium_plugins") / "template.py").read_text(encoding="utf-8")
-    names = {each.strip() for line in _IMPORT.findall(text) for each in line.split(",")}
-    _about, _, code = _IMPORT.sub("", text).partition('"""\n\n')
-    code = code.replace('\nNAME = "Template"\n', "\n").replace("    name = NAME\n", "")
-    code = code.replace("import msgspec\n", f"import msgspec\n\nfrom podium import {', '.join(sorted(names))}\n", 1)
-    return AGENT_ABOUT + code.replace("TEMPLATE_", "VARIABLE_").replace("Template", "NAME")
 
 
 def next_steps(target: Path, name: str, *, agent: bool = False) -> str:

@@ -17,7 +17,7 @@ GROUPS: Final = (
     "Devices, NUMA and volumes",
     "Measured load",
     "Learning",
-    "Binding, and a start",
+    "Binding",
 )
 """In the order in which they are shown."""
 

@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -8,9 +9,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium import packages
 from podium.cli.plugin_groups import GROUPS, OTHERS, group_of
+from podium.cluster import Nodes
+from podium.config.field import FieldPath
+from podium.framework import Cycle, PluginError
 from tests.podium.cli.command import podium
 from tests.podium.cli.texts import write
 
@@ -206,8 +211,7 @@ def test_new_writes_an_agent_that_installs_and_whose_test_passes(folder: Path) -
     result = subprocess.run(test, cwd=package, capture_output=True, text=True, check=False)
     assert "1 passed" in result.stdout, result.stdout + result.stderr
     source = (package / "src" / "calm_nodes.py").read_text()
-    assert "Template" not in source
-    assert "TEMPLATE" not in source
+    assert "CALM_NODES_POINTS" in source
 
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
     subprocess.run([*pip, "--target", str(folder / "site"), str(package)], check=True)
@@ -220,6 +224,24 @@ def test_new_writes_an_agent_that_installs_and_whose_test_passes(folder: Path) -
     plugin = package / "src" / "calm_nodes.py"
     plugin.write_text(plugin.read_text().replace("SCORE_PER_POINT = 10", "SCORE_PER_POINT = 9"))
     assert subprocess.run(test, cwd=package, capture_output=True, check=False).returncode == 1
+
+
+def test_points_of_a_new_agent_come_from_the_environment_too_and_have_limits(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    podium("plugins", "new", "CalmNodes", "--agent")
+    written = runpy.run_path(str(folder / "calm-nodes" / "src" / "calm_nodes.py"), run_name="calm_nodes")
+    agent = written["CalmNodes"]
+    cluster = make_cluster([make_node("a")])
+    cycle, info = Cycle(make_pod(), cluster), Nodes(cluster).info(0)
+    monkeypatch.setenv("CALM_NODES_POINTS", "7")
+    assert make_plugin(agent, cluster).score_node(cycle, info) == 70
+    assert make_plugin(agent, cluster, points=0).score_node(cycle, info) == 0
+    monkeypatch.setenv("CALM_NODES_POINTS", "11")
+    with pytest.raises(PluginError, match="CALM_NODES_POINTS: Invalid value: 11: must be from 0 to 10"):
+        make_plugin(agent, cluster)
+    (error,) = written["CalmNodesArgs"](points=-1).validate(FieldPath())
+    assert str(error) == "points: Invalid value: -1: must be from 0 to 10"
 
 
 def test_new_puts_the_package_where_it_is_told(folder: Path) -> None:

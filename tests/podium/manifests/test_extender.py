@@ -81,7 +81,7 @@ def test_the_agents_of_one_keep_their_weights() -> None:
         ("predicates/safe-overload", "priorities/safe-overload", 1),
         (None, "priorities/safe-balance", 10),
     ]
-    for agent in ("congestion", "pigeon", "reward", "load", "learned", "online", "template"):
+    for agent in ("congestion", "pigeon", "reward", "load", "learned", "online"):
         (entry,) = entries(agent)
         assert entry["weight"] == 10
 
@@ -100,7 +100,6 @@ LEASE = ("coordination.k8s.io", "leases", "get update")
         ("congestion", {("", "nodes", "list watch")}, {LEASE}),
         ("pigeon", {("", "nodes", "list watch"), ("", "pods", "list watch")}, {LEASE}),
         ("load", {("", "nodes", "list watch"), ("", "pods", "list watch")}, {LEASE}),
-        ("template", {("", "nodes", "list watch")}, {LEASE}),
         *(
             (
                 agent,
@@ -152,7 +151,7 @@ def test_everything_is_named_and_placed_as_told() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((), "say which agents: --agents safe,congestion,pigeon,load,template,reward,learned,online, some of these"),
+        ((), "say which agents: --agents safe,congestion,pigeon,load,reward,learned,online, some of these"),
         (("--agents", "nobody"), 'there is no agent "nobody"'),
         (("--agents", "safe", "--env", "NAME"), '--env "NAME": write it as NAME=VALUE'),
         (("--agents", "safe", "--env", "A B=1"), '--env "A B": write it as NAME=VALUE'),

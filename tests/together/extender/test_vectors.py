@@ -155,14 +155,6 @@ def test_the_published_run_of_safe_and_pigeon_ends_on_the_second_node() -> None:
         assert max(totals, key=totals.__getitem__) == "worker-node1"
 
 
-def test_template() -> None:
-    nodes = [node("a"), node("b")]
-    for world, how in both_ways("template", nodes=nodes):
-        answer = world.ask("/template/filter", args(make_pod(), **how))
-        assert answer["FailedNodes"] == answer["FailedAndUnresolvableNodes"] == {}
-        assert world.points("/template/prioritize", **how) == {"a": 1, "b": 1}
-
-
 def test_reward_by_what_has_been_learnt_until_the_question() -> None:
     experience = GivenExperience()
     world = World("reward", nodes=[node("a"), node("b")], experience=experience)
