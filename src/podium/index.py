@@ -283,7 +283,7 @@ PACKAGES: tuple[Package, ...] = (
             ),
             CommandEntry(
                 words="manifest annotate",
-                target="podium_plugins.cli.annotate.manifest:manifest",
+                target="podium_plugins.cli.annotate:manifest",
                 heading="CLUSTER",
                 summary="Print what keeps annotations fresh in a cluster: an account, its rights, a Deployment",
             ),

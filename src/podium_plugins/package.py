@@ -6,7 +6,7 @@ PACKAGE = Package(
     "podium_plugins",
     commands=(
         CommandEntry("annotate", "podium_plugins.cli.annotate:app", "CLUSTER"),
-        CommandEntry("manifest annotate", "podium_plugins.cli.annotate.manifest:manifest", "CLUSTER"),
+        CommandEntry("manifest annotate", "podium_plugins.cli.annotate:manifest", "CLUSTER"),
         CommandEntry("qos", "podium_plugins.cli.qos:app", "CLUSTER"),
     ),
     plugins=(

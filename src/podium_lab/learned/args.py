@@ -12,7 +12,7 @@ import msgspec
 from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
 from podium_lab.learned.policy_file import SHIPPED
-from podium_plugins.gpu.typical_pod_args import TypicalPod
+from podium_plugins.gpu.typical_pods import TypicalPod
 
 COUNTED = "counted"
 _MODE = re.compile(r"off|shadow|active|canary:(0(?:\.\d+)?|1(?:\.0+)?)")

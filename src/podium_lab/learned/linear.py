@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from podium_plugins.gpu.choice import fits
 from podium_plugins.gpu.fragmentation import Fragmentation
-from podium_plugins.gpu.hosting import HostedGpu
 from podium_plugins.gpu.knowledge import Knowledge, knowledge_of
 from podium_plugins.gpu.request import WHOLE, GpuRequest
 from podium_plugins.gpu.terms import (
@@ -25,6 +24,7 @@ from podium_plugins.gpu.terms import (
     STATE,
     TERMS,
     Floats,
+    HostedGpu,
     Ints,
     action_of,
     actions_of,

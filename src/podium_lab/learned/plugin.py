@@ -43,8 +43,7 @@ from podium_lab.learned.row_scores import FEW_ROWS, OutsideError, RequestScores,
 from podium_lab.learned.seen_pods import SeenPods, read_classes
 from podium_lab.model_guard import ModelGuard
 from podium_plugins.gpu.devices import GpuDevices, request_of
-from podium_plugins.gpu.knowledge import constrained_demand, price
-from podium_plugins.gpu.prices import Prices
+from podium_plugins.gpu.knowledge import Prices, constrained_demand, price
 from podium_plugins.gpu.request import NO_GPU, GpuRequest
 from podium_plugins.gpu.terms import FULL_CPU, FULL_GPU, Floats
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from podium.kube.documents import FILE, DocumentError, read_json
 from podium_lab.learned.network import NetworkWeights, PlacementNetwork
 from podium_plugins.gpu.terms import GROUPS, MEANINGLESS, STATE, TERMS
-from podium_plugins.gpu.typical_pod_args import TypicalPod
+from podium_plugins.gpu.typical_pods import TypicalPod
 
 API_VERSION = "podium/policy/v1"
 LARGEST = 16_000_000

@@ -22,7 +22,7 @@ from podium_lab.learned.linear import NOT_FEASIBLE, PRICE, RANK, SCAR, WEIGHED, 
 from podium_lab.learned.name_ranks import NameRanks
 from podium_lab.learned.policy_file import PolicyFile
 from podium_plugins.gpu.devices import GpuDevices
-from podium_plugins.gpu.prices import Prices
+from podium_plugins.gpu.knowledge import Prices
 from podium_plugins.gpu.request import MODEL, GpuRequest
 from podium_plugins.gpu.terms import STATE, TERMS, Floats, group_of
 from podium_plugins.gpu.typical_pods import PodType

@@ -19,8 +19,7 @@ from podium.kube.documents import FILE, DocumentError, read_json
 from podium_lab.learned.policy_file import PolicyError
 from podium_plugins.gpu.request import WHOLE, GpuRequest
 from podium_plugins.gpu.terms import group_of
-from podium_plugins.gpu.typical_pod_args import TypicalPod
-from podium_plugins.gpu.typical_pods import PodType, grown, most_of
+from podium_plugins.gpu.typical_pods import PodType, TypicalPod, grown, most_of
 
 FEW = 500
 """Pods below which counted shares say little about drift."""

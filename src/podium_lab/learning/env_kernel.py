@@ -20,8 +20,7 @@ from podium_lab.learning.kernel_state import (
     KernelPods,
     KernelShapes,
 )
-from podium_plugins.gpu.knowledge import Knowledge
-from podium_plugins.gpu.prices import PRICE_STEP
+from podium_plugins.gpu.knowledge import PRICE_STEP, Knowledge
 from podium_plugins.gpu.terms import ACTION, STATE, TERMS
 
 WEIGHED = len(STATE) + len(ACTION)

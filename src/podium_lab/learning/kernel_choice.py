@@ -23,8 +23,7 @@ from podium_lab.learning.kernel_state import (
     KernelNodes,
     KernelShapes,
 )
-from podium_plugins.gpu.knowledge import Knowledge, price
-from podium_plugins.gpu.prices import PRICE_STEP
+from podium_plugins.gpu.knowledge import PRICE_STEP, Knowledge, price
 from podium_plugins.gpu.terms import ACTION, STATE, TERMS
 
 FIXED, HEAP, FRESH = range(3)

@@ -20,8 +20,7 @@ from podium_lab.learning.kernel_state import Floats
 from podium_lab.learning.lists import find_list, find_nodes, node_specs, static_plan
 from podium_plugins.gpu.request import WHOLE, GpuRequest
 from podium_plugins.gpu.terms import GROUPS, MEANINGLESS, STATE, TERMS
-from podium_plugins.gpu.typical_pod_args import TypicalPod
-from podium_plugins.gpu.typical_pods import most_of
+from podium_plugins.gpu.typical_pods import TypicalPod, most_of
 
 DIGITS = 6
 SLACK = 0.25

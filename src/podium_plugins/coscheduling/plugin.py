@@ -15,12 +15,14 @@ Surprise: PostFilter adds "can not find pod group" to the message of every pod w
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 
 from podium.cluster import Nodes
+from podium.config.field import FieldError, FieldPath
 from podium.framework import (
     SKIP,
     Action,
@@ -41,12 +43,10 @@ from podium.framework.gang import Gang, GangCount, GangState
 from podium.framework.waiting import WaitingPod
 from podium.kube import Pod
 from podium.kube.custom_object import POD_GROUP_LABEL
-from podium_plugins.coscheduling.args import CoschedulingArgs
 from podium_plugins.coscheduling.group_records import GroupRecord, GroupRecords
+from podium_plugins.coscheduling.group_room import domains, resource_gap
 from podium_plugins.coscheduling.hints import WaitsForGroup, made_room, pod_helps, spec_changed
-from podium_plugins.coscheduling.min_resources import resource_gap
 from podium_plugins.coscheduling.pod_group import RESOURCE, GroupRules, group_key
-from podium_plugins.coscheduling.topology import domains
 
 NAME: Final = "Coscheduling"
 REJECTED_IN_POST_FILTER: Final = "optimistic rejection in PostFilter"
@@ -57,6 +57,29 @@ NO_MESSAGE: Final = PostFilterResult(Status.unschedulable())
 USUAL_WAIT: Final = 60
 PERMITTED_AT_LEAST: Final = 3.0
 """Seconds for which a group counts as having its minResources, where no waiting time is configured."""
+
+
+class CoschedulingArgs(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """How long members wait for each other, and what happens when they cannot go."""
+
+    permit_waiting_time_seconds: int = 60
+    """How long a member is held at Permit, where its group does not say."""
+    pod_group_backoff_seconds: int = 0
+    """How long a rejected group is not tried; 0: it may be tried at once."""
+    pod_group_reject_percentage: int = 10
+    """While no more than so many percent of minMember are missing, one member that fits nowhere does not bring the
+    others down."""
+
+    def validate(self, path: FieldPath) -> Iterator[FieldError]:
+        for name, value in (
+            ("permitWaitingTimeSeconds", self.permit_waiting_time_seconds),
+            ("podGroupBackoffSeconds", self.pod_group_backoff_seconds),
+        ):
+            if value < 0:
+                yield FieldError.invalid(path.child(name), value, "must be greater than 0")
+        percentage = self.pod_group_reject_percentage
+        if not 0 <= percentage <= 100:
+            yield FieldError.invalid(path.child("podGroupRejectPercentage"), percentage, "must be between 0 and 100")
 
 
 class Coscheduling(Plugin):

@@ -33,8 +33,7 @@ from podium.preemption.dry_runs import Candidate, LowestPriorities
 from podium.preemption.evictions import Evictions, refused
 from podium.preemption.rules import ByPriority
 from podium.preemption.search import PreemptionSearch, find_candidates, no_candidates_message
-from podium_plugins.cross_node_preemption.args import CrossNodePreemptionArgs
-from podium_plugins.cross_node_preemption.search import find_across_nodes
+from podium_plugins.cross_node_preemption.search import CrossNodePreemptionArgs, find_across_nodes
 
 NAME: Final = "CrossNodePreemption"
 WOULD_BREAK_A_BUDGET: Final = "every candidate would break a disruption budget"

@@ -18,8 +18,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
+
 from podium.cluster import PlacedPod, PodFacts
-from podium.framework import Cycle
+from podium.config.field import FieldError, FieldPath
+from podium.framework import Cycle, PluginError
+from podium.framework.notes import SharedNoteError
 from podium.framework.profile import ProfileRuntime
 from podium.kube import LabelSelector, Pod
 from podium.kube.selector import Selector, SelectorError, compile_label_selector
@@ -27,8 +31,25 @@ from podium.preemption.dry_runs import Candidate, Harm
 from podium.preemption.evictions import was_evicted
 from podium.preemption.rules import by_importance
 from podium.preemption.search import Budgets, harm_of
-from podium_plugins.cross_node_preemption.args import CrossNodePreemptionArgs
-from podium_plugins.cross_node_preemption.cluster_trial import ClusterTrial
+
+
+class CrossNodePreemptionArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """The bounds of one search; each is at least 1."""
+
+    max_nodes: int = 100
+    """Nodes on which the pod is tried."""
+    max_pods: int = 1000
+    """Pods that may be evicted of all that are of lower priority: those that concern the preemptor's affinity or
+    spreading first, then the least important."""
+    max_victims: int = 10
+    """Pods that are evicted on all nodes together."""
+
+    def validate(self, path: FieldPath) -> Iterable[FieldError]:
+        bounds = {"maxNodes": self.max_nodes, "maxPods": self.max_pods, "maxVictims": self.max_victims}
+        for name, number in bounds.items():
+            if number < 1:
+                yield FieldError.invalid(path.child(name), number, "must be greater than 0")
+
 
 FIRST_STEP, GROWTH = 16, 4
 """Pods that are taken off at first, and how many times as many are off after each further step."""
@@ -147,3 +168,57 @@ def _put_back(trial: ClusterTrial, row: int, pods: list[PlacedPod]) -> list[Plac
         return pods
     half = len(pods) // 2
     return _put_back(trial, row, pods[:half]) + _put_back(trial, row, pods[half:])
+
+
+class ClusterTrial:
+    """The cluster with pods taken off, and a copy of the cycle's notes that has followed; `undo` puts all back.
+
+    To be used inside of `cluster.dry_run()`.
+    """
+
+    def __init__(self, runtime: ProfileRuntime, cycle: Cycle) -> None:
+        self._runtime = runtime
+        self._cycle = cycle.clone()
+        self._off: dict[str, PlacedPod] = {}
+        self._order: dict[int, dict[str, PlacedPod]] = {}
+
+    def take_off(self, pods: Iterable[PlacedPod]) -> None:
+        cluster = self._cycle.cluster
+        for placed in pods:
+            if placed.row not in self._order:
+                self._order[placed.row] = dict(cluster.pods_on[placed.row])
+            cluster.take_off(placed)
+            cluster.ports.hide(placed.facts.ports, placed.row)
+            self._off[placed.pod.uid] = placed
+            self._runtime.remove_pod(self._cycle, placed)
+
+    def put_back(self, pods: Iterable[PlacedPod]) -> None:
+        cluster = self._cycle.cluster
+        for placed in pods:
+            cluster.put_on(placed)
+            cluster.ports.show(placed.facts.ports, placed.row)
+            del self._off[placed.pod.uid]
+            self._runtime.add_pod(self._cycle, placed)
+
+    def leave_off(self, pods: Iterable[PlacedPod]) -> None:
+        """Have these pods off, and all others where they belong."""
+        wanted = {placed.pod.uid: placed for placed in pods}
+        self.put_back([placed for uid, placed in self._off.items() if uid not in wanted])
+        self.take_off([placed for uid, placed in wanted.items() if uid not in self._off])
+
+    def fits(self, row: int) -> bool:
+        """Whether the preemptor fits on a row as things are; where a filter fails, it is not said to."""
+        try:
+            return self._runtime.run_filters_with_nominated(self._cycle, row) is None
+        except SharedNoteError:
+            raise  # what was found so far may rest on the note, too
+        except PluginError:
+            return False
+
+    def undo(self) -> None:
+        cluster = self._cycle.cluster
+        cluster.ports.show_all()
+        for placed in self._off.values():
+            cluster.put_on(placed)
+        for row, order in self._order.items():
+            cluster.pods_on[row] = order  # the order in which pods came ranks those that have not started

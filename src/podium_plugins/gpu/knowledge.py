@@ -102,3 +102,33 @@ def price(demand: float, free: int, free_total: int) -> float:
     if demand <= 0.0:
         return 0.0
     return MOST_PRICE if free <= 0 else min(MOST_PRICE, demand * free_total / free)
+
+
+PRICE_STEP = 0.05
+
+
+class Prices:
+    """The prices of a cluster's GPU models, kept until one of them has moved by `PRICE_STEP`; and how often they were
+    renewed.
+
+        price(g) = min(4, D(g) · idle GPU of the cluster / idle GPU of model g)
+
+    Answers that depend on prices hold while `generation` is equal: renewed at every small step, they would hold for one
+    pod only.
+    """
+
+    def __init__(self) -> None:
+        self.generation = 0
+        self.by_model: dict[str, float] = {}
+
+    def renew(self, demand: Mapping[str, float], free: Mapping[str, int]) -> None:
+        """Renew all where one has moved; `free` is the idle GPU by model, `demand` D by model."""
+        total = sum(free.values())
+        before = self.by_model
+        for model, share in demand.items():
+            if abs(price(share, free.get(model, 0), total) - before.get(model, 0.0)) >= PRICE_STEP:
+                break
+        else:
+            return
+        self.by_model = {model: price(share, free.get(model, 0), total) for model, share in demand.items()}
+        self.generation += 1

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -35,6 +36,7 @@ from numpy.typing import NDArray
 
 from podium_plugins.gpu.knowledge import Knowledge
 from podium_plugins.gpu.request import WHOLE
+from podium_plugins.gpu.typical_pods import PodType
 
 STATE: Final = (
     "F", "Fg", "st4", "st6", "st8", "st10", "st12", "st14", "st16", "st24", "surplus", "ufill", "vfill",
@@ -207,3 +209,36 @@ def weighed_all(before: Floats, after: Floats, action: Floats, weights: Floats) 
         if weights[len(STATE) + i] != 0.0:
             total += weights[len(STATE) + i] * action[i]
     return total
+
+
+class HostedGpu:
+    """How much GPU nodes could give if they were filled with one class of typical pods: the terms H, Hf and Hg."""
+
+    def __init__(self, typical: Iterable[PodType]) -> None:
+        classes = list(typical)
+        self._pods = max(sum(each.pods for each in classes), 1)
+        self._gpu = max(sum(each.pods * each.request.total for each in classes), 1)
+        with_gpu = (each for each in classes if each.request.gpus)
+        self._classes = sorted(
+            with_gpu, key=lambda each: (each.request.milli, each.request.gpus, each.request.models, each.cpu)
+        )
+
+    def of(
+        self,
+        cpu: NDArray[np.int64],
+        free: NDArray[np.int64],
+        has_model: Callable[[Sequence[str]], NDArray[np.bool_]],
+    ) -> NDArray[np.float64]:
+        """float64[3, nodes]: whole pods, fractions of pods as to cpu, and whole pods weighted by GPU."""
+        left = np.maximum(cpu, 0)
+        out = np.zeros((3, len(cpu)))
+        for ask, request, pods in self._classes:
+            copies = (free // request.milli).sum(axis=0) // request.gpus
+            if request.models:
+                copies = copies * has_model(request.models)
+            gpu = request.milli * request.gpus / 1000.0
+            many = np.minimum(copies, left // max(ask, 1)) * gpu
+            out[0] += pods / self._pods * many
+            out[1] += pods / self._pods * (np.minimum(copies, left / max(ask, 1)) * gpu)
+            out[2] += pods * (request.milli * request.gpus) / self._gpu * many
+        return out

@@ -2,7 +2,7 @@
 
     score = ⌊100·sigmoid((F before − F after)/1000)⌋, sigmoid(x) = 1/(1 + exp(−x))
 
-F is the fragmented GPU of the node in thousandths as typical pods see it (see `placement.gpu.fragmentation`), before
+F is the fragmented GPU of the node in thousandths as typical pods see it (`podium_plugins.gpu.fragmentation`), before
 and after the pod is placed. A sharing pod scores what the best device that suffices gives, and gets the first such
 device. A node where the pod does not fit scores 0.
 
@@ -15,17 +15,19 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import NodeInfo, Nodes
+from podium.config.field import FieldError, FieldPath
 from podium.framework import MAX_SCORE, Cycle, Handle, Scores
 from podium_plugins.gpu.choice import best_devices, sufficient
 from podium_plugins.gpu.fragmentation import Amounts, Fragmentation
 from podium_plugins.gpu.request import WHOLE, GpuRequest
-from podium_plugins.gpu_share.args import GpuFGDArgs
+from podium_plugins.gpu.typical_pods import TypicalPod
 from podium_plugins.gpu_share.room import GpuScorePlugin, cpu_left, cpu_left_on, wanted_by
 
 FEW = 2000
@@ -34,6 +36,19 @@ MOST_STATES = 500_000
 """So many scores are remembered; then all are forgotten."""
 
 _State = tuple[GpuRequest, int, int, str, tuple[int, ...]]
+
+
+class GpuFGDArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """The typical pods of the workload to come."""
+
+    typical_pods: tuple[TypicalPod, ...] = ()
+
+    def validate(self, path: FieldPath) -> Iterator[FieldError]:
+        if not self.typical_pods:
+            detail = "the classes of pods that are to come: cpu, gpuCount, gpuMilli, gpuCardModels, pods"
+            yield FieldError.required(path.child("typicalPods"), detail)
+        for i, each in enumerate(self.typical_pods):
+            yield from each.validate(path.child("typicalPods").index(i))
 
 
 class GpuFGD(GpuScorePlugin):

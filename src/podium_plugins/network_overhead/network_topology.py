@@ -13,10 +13,40 @@ from typing import Any, Final
 
 import msgspec
 
+from podium.config.field import FieldError, FieldPath
 from podium.framework import Handle
 from podium.framework.object_problems import custom_reference
 from podium_plugins.app_group import listed
-from podium_plugins.network_overhead.args import NetworkOverheadArgs
+
+DEFAULT_NAMESPACES: Final = ("default",)
+USER_DEFINED: Final = "UserDefined"
+DEFAULT_TOPOLOGY: Final = "nt-default"
+
+
+class NetworkOverheadArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Where the objects of NetworkOverhead are, and which costs count."""
+
+    namespaces: tuple[str, ...] = DEFAULT_NAMESPACES
+    """Where AppGroups and the NetworkTopology are looked for, in this order."""
+    weights_name: str = USER_DEFINED
+    """Which of the weights of the NetworkTopology count: UserDefined, NetperfCosts (measured), or any other."""
+    network_topology_name: str = DEFAULT_TOPOLOGY
+
+    def __post_init__(self) -> None:
+        for name, default in (
+            ("namespaces", DEFAULT_NAMESPACES),
+            ("weights_name", USER_DEFINED),
+            ("network_topology_name", DEFAULT_TOPOLOGY),
+        ):
+            if not getattr(self, name):
+                msgspec.structs.force_setattr(self, name, default)
+
+    def validate(self, path: FieldPath) -> Iterator[FieldError]:
+        for number, namespace in enumerate(self.namespaces):
+            if not namespace:
+                at = path.child("namespaces").index(number)
+                yield FieldError.required(at, "name a namespace in which AppGroups and the NetworkTopology are")
+
 
 API_VERSION: Final = "networktopology.diktyo.x-k8s.io/v1alpha1"
 RESOURCE: Final = "networktopologies.networktopology.diktyo.x-k8s.io"

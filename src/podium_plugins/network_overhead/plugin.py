@@ -3,7 +3,7 @@
     filter   refuses a node that more of these pods are too far from than near enough
     score    100 − 100·(cost − lowest) ÷ (highest − lowest), cost = the sum over these pods; 100 where all are equal
 
-`peer_costs` has what is near and what it costs. Pods that name no AppGroup, that depend on nothing, or on nothing that
+`locations` has what is near and what it costs. Pods that name no AppGroup, that depend on nothing, or on nothing that
 has a node, go anywhere; so do all where the AppGroup or the NetworkTopology is not there.
 
 Surprise: the watermark counts the moves of the pods depended on, not of all pods, so that the pods of a workload are
@@ -37,10 +37,8 @@ from podium.kube.selector import selector_from_labels
 from podium_plugins import app_group
 from podium_plugins.app_group import APP_GROUP_LABEL, WORKLOAD_LABEL, AppGroups, Dependency
 from podium_plugins.network_overhead import network_topology
-from podium_plugins.network_overhead.args import NetworkOverheadArgs
-from podium_plugins.network_overhead.locations import Locations
-from podium_plugins.network_overhead.network_topology import CostTable, NetworkTopologies
-from podium_plugins.network_overhead.peer_costs import PeerCosts, peer_costs
+from podium_plugins.network_overhead.locations import Locations, PeerCosts, peer_costs
+from podium_plugins.network_overhead.network_topology import CostTable, NetworkOverheadArgs, NetworkTopologies
 
 NAME: Final = "NetworkOverhead"
 

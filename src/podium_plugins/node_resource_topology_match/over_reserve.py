@@ -31,12 +31,11 @@ from podium_plugins.node_resource_topology_match.args import (
     SHARED,
     TopologyCacheArgs,
 )
-from podium_plugins.node_resource_topology_match.exclusive import has_exclusive
 from podium_plugins.node_resource_topology_match.fingerprint import fingerprint
 from podium_plugins.node_resource_topology_match.topology_cache import follow_reports, note_problems
 from podium_plugins.node_resource_topology_match.topology_object import NodeTopology, listed_resources, read_topology
 from podium_plugins.node_resource_topology_match.zone_columns import ZoneColumns
-from podium_plugins.node_resource_topology_match.zone_needs import needs_of
+from podium_plugins.node_resource_topology_match.zone_needs import has_exclusive, needs_of
 
 NO_FINGERPRINT: Final = (
     "it has no fingerprint of the pods that it covers, so newer versions are not taken over, and once pods of other "

@@ -14,14 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from podium.kube import Pod
-from podium_plugins.node_resource_topology_match.exclusive import exclusive_containers
+from podium_plugins.node_resource_topology_match.fingerprint import xxh64
 from podium_plugins.node_resource_topology_match.manager_settings import POLICY, SINGLE_NUMA_NODE
 from podium_plugins.node_resource_topology_match.topology_object import (
     listed_resources,
     read_attributes,
     zone_entries,
 )
-from podium_plugins.node_resource_topology_match.xxh64 import xxh64
+from podium_plugins.node_resource_topology_match.zone_needs import exclusive_containers
 
 METADATA: Final = "topology.node.k8s.io/numaplacement-metadata"
 VECTOR: Final = "topology.node.k8s.io/numaplacement-vector"

@@ -50,15 +50,17 @@ from podium_plugins.node_resource_topology_match.args import (
     ZoneScoringStrategy,
 )
 from podium_plugins.node_resource_topology_match.balanced_allocation import balanced_allocation
-from podium_plugins.node_resource_topology_match.discard_reserved import DiscardReservedCache
 from podium_plugins.node_resource_topology_match.least_allocated import least_allocated
 from podium_plugins.node_resource_topology_match.least_numa_nodes import LeastNumaNodes
 from podium_plugins.node_resource_topology_match.manager_settings import SINGLE_NUMA_NODE, ManagerSettings
 from podium_plugins.node_resource_topology_match.most_allocated import most_allocated
 from podium_plugins.node_resource_topology_match.over_reserve import OverReserveCache
-from podium_plugins.node_resource_topology_match.pass_through import PassThroughCache
 from podium_plugins.node_resource_topology_match.strategy import ZoneStrategy
-from podium_plugins.node_resource_topology_match.topology_cache import TopologyCache
+from podium_plugins.node_resource_topology_match.topology_cache import (
+    DiscardReservedCache,
+    PassThroughCache,
+    TopologyCache,
+)
 from podium_plugins.node_resource_topology_match.topology_object import RESOURCE, VERSION
 from podium_plugins.node_resource_topology_match.victims import TakenOff, give_back
 from podium_plugins.node_resource_topology_match.zone_needs import APP, INIT, SIDECAR, ZoneNeeds, needs_of

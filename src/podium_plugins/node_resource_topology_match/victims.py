@@ -14,7 +14,6 @@ from kubecel.quantity import QuantityError
 from podium.cluster import PlacedPod
 from podium.kube import Pod
 from podium.kube.pod_qos import GUARANTEED, qos_class_of
-from podium_plugins.node_resource_topology_match.exclusive import exclusive_requests
 from podium_plugins.node_resource_topology_match.over_reserve import OverReserveCache
 from podium_plugins.node_resource_topology_match.placement_vectors import placement_of
 from podium_plugins.node_resource_topology_match.topology_object import (
@@ -24,7 +23,7 @@ from podium_plugins.node_resource_topology_match.topology_object import (
     zone_entries,
 )
 from podium_plugins.node_resource_topology_match.zone_columns import UNLISTED
-from podium_plugins.node_resource_topology_match.zone_needs import is_native
+from podium_plugins.node_resource_topology_match.zone_needs import exclusive_requests, is_native
 
 NOTHING_TO_ADD: Final = "no resources to add, cannot process eviction simulation"
 TOO_MUCH: Final = "resource release request exceeds NUMA allocatable"

@@ -5,11 +5,14 @@ starts them. For pods that are not Guaranteed the kubelet does not align cpu, me
 for these.
 
 A request of 0 is no matter of zones, so that any zone will do for it. Scores count it like any other request.
+
+Some containers hold resources of a zone for themselves, as the kubelet's managers hand them out
+(`exclusive_requests`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from kubecel.quantity import MILLI, NANO, parse
@@ -143,3 +146,30 @@ def _zone_request(name: str, amount: int, guaranteed: bool) -> ZoneRequest:
     counts = guaranteed or not is_aligned_only_if_guaranteed(name)
     optional = not counts or not is_native(name) or name in (EPHEMERAL_STORAGE, "storage")
     return ZoneRequest(name, min(amount, MOST + 1), counts, optional, name in ALWAYS_OFFERED)
+
+
+def exclusive_requests(container: Container, guaranteed: bool, listed: Collection[str]) -> Iterator[tuple[str, int]]:
+    """The resources that a container has for itself: devices that zones list, even 0 of one; of a Guaranteed pod also
+    whole cpus, memory and huge pages. cpu in thousandths."""
+    for name, amount in container.resources.requests.items():
+        nano = parse(amount)
+        if not is_native(name):
+            if name in listed:
+                yield name, -(-nano // NANO)
+        elif nano > 0 and guaranteed and is_aligned_only_if_guaranteed(name):
+            if name != CPU:
+                yield name, -(-nano // NANO)
+            elif nano % NANO == 0:
+                yield name, nano // MILLI
+
+
+def exclusive_containers(pod: Pod, listed: Collection[str]) -> Iterator[Container]:
+    """The sidecars and app containers that have something for themselves."""
+    guaranteed = qos_class_of(pod) == GUARANTEED
+    for container in (*(each for each in pod.spec.init_containers if each.sidecar), *pod.spec.containers):
+        if any(True for _ in exclusive_requests(container, guaranteed, listed)):
+            yield container
+
+
+def has_exclusive(pod: Pod, listed: Collection[str]) -> bool:
+    return any(True for _ in exclusive_containers(pod, listed))

@@ -24,7 +24,6 @@ from podium.cluster import Cluster
 from podium.framework.annotated import decimal
 from podium.framework.row_numbers import RowNumbers
 from podium.kube import Pod
-from podium_plugins.pigeon.settings import PigeonHolingArgs
 
 NAMES = ("cpu", "memory", "pods", "gpu", "ephemeral-storage")
 UNITS = (1, 1 << 20, 1, 1, 1 << 30)
@@ -39,10 +38,10 @@ Floats = NDArray[np.float64]
 class CapacityAndUsage:
     """Capacity and usage of all rows: float64[resource, row], whole numbers."""
 
-    def __init__(self, args: PigeonHolingArgs) -> None:
-        self._count = args.resource_count
-        self._gpu = args.gpu_resource
-        self._usage = args.usage
+    def __init__(self, resources: int, gpu_resource: str, usage: str) -> None:
+        self._count = resources
+        self._gpu = gpu_resource
+        self._usage = usage
         self._units = np.array(UNITS[: self._count], dtype=np.float64)[:, None]
         self._annotated = RowNumbers(self._count, self._annotated_on, dtype=np.float64)
 

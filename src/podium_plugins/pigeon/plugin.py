@@ -10,14 +10,19 @@ learnt is lost when the process ends. Scores depend on all nodes and on all pods
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
 import numpy as np
 
 from podium.cluster import Nodes
+from podium.config.field import FieldError, FieldPath
 from podium.framework import Cycle, Handle, Plugin, PluginError, Scope, Scores
 from podium.framework.environment import filled
 from podium_plugins.pigeon.capacity_and_usage import CapacityAndUsage
-from podium_plugins.pigeon.demand import DemandMoments
 from podium_plugins.pigeon.objectives import (
+    DemandMoments,
     Floats,
     Placements,
     adaptive_bin_packing,
@@ -25,11 +30,45 @@ from podium_plugins.pigeon.objectives import (
     load_balance,
     points,
 )
-from podium_plugins.pigeon.settings import VARIABLES, PigeonHolingArgs
 
 NAME = "PigeonHoling"
 POINTS = 10
 """Points go from 0 to 10; each counts 10 in a score."""
+
+
+Objective = Literal["A_BINPACK", "LOAD_BALANCE", "CONSOLIDATE"]
+NUM_RESOURCES = 2
+MOST_RESOURCES = 5
+VARIABLES = {"objective": "POLICY_OBJECTIVE", "num_resources": "NUM_RESOURCES"}
+
+
+class PigeonHolingArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """What counts, and how; the variables above stand in for what is left open."""
+
+    objective: Objective | None = None
+    num_resources: int | None = None
+    """How many of cpu, memory, pods, GPU and ephemeral storage count, from the left."""
+    policy_resource_index: int = 0
+    """Which of them LOAD_BALANCE and CONSOLIDATE are about, counted from 0."""
+    gpu_resource: str = "nvidia.com/gpu"
+    usage: Literal["highest", "annotations", "pods"] = "highest"
+    """Where usage is taken from: annotations, the requests of the pods on the node, or the higher of both."""
+    compared: Literal["cluster", "candidates"] = "cluster"
+    """The nodes whose usage is compared: all that take pods, or those the pod may go to."""
+
+    def validate(self, path: FieldPath) -> Iterable[FieldError]:
+        count = MOST_RESOURCES if self.num_resources is None else self.num_resources
+        if not 1 <= count <= MOST_RESOURCES:
+            yield FieldError.invalid(path.child("numResources"), count, f"must be from 1 to {MOST_RESOURCES}")
+        elif not 0 <= self.policy_resource_index < count:
+            limit = f"must be from 0 to {count - 1}"
+            yield FieldError.invalid(path.child("policyResourceIndex"), self.policy_resource_index, limit)
+        if not self.gpu_resource:
+            yield FieldError.required(path.child("gpuResource"), "such as nvidia.com/gpu")
+
+    @property
+    def resource_count(self) -> int:
+        return NUM_RESOURCES if self.num_resources is None else self.num_resources
 
 
 class PigeonHoling(Plugin):
@@ -48,7 +87,7 @@ class PigeonHoling(Plugin):
         if self._prime >= count:
             raise PluginError(f"policyResourceIndex is {self._prime}, but only {count} resources count")
         self._whole_cluster = settings.compared == "cluster"
-        self._capacity_and_usage = CapacityAndUsage(settings)
+        self._capacity_and_usage = CapacityAndUsage(count, settings.gpu_resource, settings.usage)
         self.moments = DemandMoments(count)
         self._learnt_from: Cycle | None = None
 

@@ -9,11 +9,11 @@ A pod that is marked for deletion leaves its slot to its successor at once, and 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 
 from podium_plugins.qos.formulas import AGGREGATE, CONCURRENT, INDEPENDENT, QosQuestion, QosSums
 from podium_plugins.qos.promise import QosPromise
-from podium_plugins.qos.sweep import split_by_quorum
 
 MOST_RUNS = 64
 """Ended runs that are remembered one by one, where they must overlap to count."""
@@ -285,3 +285,29 @@ class ControllerAccount:
         """The question for a pod's metric; the original goes by its phase, which lags behind."""
         running = pod.phase == "Running" if compat else pod.state is TimeUse.RUNNING
         return QosQuestion(self.approach, pod.promise.slo, self.running, self.pending, self.replicas, running)
+
+
+def split_by_quorum(runs: Iterable[tuple[float, float]], quorum: int) -> tuple[float, float]:
+    """Split the run time of replicas that must run together: effective while enough of them do, discarded otherwise.
+
+    (effective, discarded) of runs given by start and end: a second of each run counts as effective while at least
+    `quorum` of them overlap.
+
+    >>> split_by_quorum([(0, 10), (4, 10)], 2)
+    (12.0, 4.0)
+    """
+    steps: list[tuple[float, int]] = []
+    for start, end in runs:
+        if end > start:
+            steps += ((start, 1), (end, -1))
+    steps.sort()
+    effective = discarded = 0.0
+    online, since = 0, 0.0
+    for at, change in steps:
+        span = (at - since) * online
+        if online >= quorum:
+            effective += span
+        else:
+            discarded += span
+        online, since = online + change, at
+    return effective, discarded

@@ -3,19 +3,20 @@
     /               one line per controller; ?layout=slots: one per slot
     /report         what experiments report of the run so far
 
-Any other path answers as / does.
+Any other path answers as / does. `controller_gauges` are the same figures for /metrics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from html import escape
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from podium.framework.served import PageAnswer, PluginPage
+from podium.framework.served import LabelValues, MetricKind, PageAnswer, PluginMetric, PluginPage
 from podium_plugins.qos.table import (
     CONTROLLER_COLUMNS,
     SLOT_COLUMNS,
@@ -78,3 +79,30 @@ def _html(rows: list[QosRow], *, by_slot: bool) -> str:
         f'<meta http-equiv="refresh" content="{EVERY}"><style>{style}</style></head>'
         f"<body><table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></body></html>\n"
     )
+
+
+MOST_GAUGES: Final = 100
+
+
+def controller_gauges(controllers: Callable[[], list[QosRow]]) -> Iterator[PluginMetric]:
+    """Gauges of how controllers stand, for /metrics.
+
+    They are bounded in number: those of the hundred controllers that are nearest to breaking their SLO, or beyond.
+
+    Every profile's ledger sees all pods, so the numbers of one are those of all.
+    """
+
+    def read(column: str) -> dict[LabelValues, float]:
+        return {(row.controller,): getattr(row, column) for row in _most_urgent(controllers())}
+
+    for name, text, column in (
+        ("podium_qos", "The share of its time that a controller ran; the most urgent controllers only.", "qos"),
+        ("podium_qos_slo", "The share that it was promised.", "slo"),
+        ("podium_qos_metric_seconds", "Seconds until its SLO is violated, or (below 0) that it lacks.", "metric_s"),
+    ):
+        yield PluginMetric(MetricKind.GAUGE, name, text, partial(read, column), ("controller",), by_profile=False)
+
+
+def _most_urgent(rows: Iterable[QosRow]) -> list[QosRow]:
+    known = (row for row in rows if not math.isnan(row.metric_s))
+    return sorted(known, key=lambda row: (row.metric_s, row.controller))[:MOST_GAUGES]

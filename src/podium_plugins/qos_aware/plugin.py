@@ -16,12 +16,15 @@ Enable it at queueSort, and at postFilter in place of DefaultPreemption.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 
 from podium.cluster import Mask, PlacedPod
+from podium.config.durations import Duration
+from podium.config.field import FieldError, FieldPath
 from podium.framework import (
     SKIP,
     Action,
@@ -45,16 +48,13 @@ from podium.preemption.evictions import NEVER, VICTIM_LEAVING, Evictions, nomina
 from podium.preemption.rules import Ruling
 from podium_plugins.qos.account import ControllerAccount
 from podium_plugins.qos.formulas import AGGREGATE, CONCURRENT, INDEPENDENT, START_OVERHEAD
-from podium_plugins.qos.gauges import controller_gauges
 from podium_plugins.qos.history import HISTORY, SLOT, write_history
 from podium_plugins.qos.ledger import QosLedger
-from podium_plugins.qos.page import QosSource, qos_page
+from podium_plugins.qos.page import QosSource, controller_gauges, qos_page
 from podium_plugins.qos.promise import DEFAULT_SLO
 from podium_plugins.qos.report import report_on
 from podium_plugins.qos.table import QosRow, controller_rows, slot_rows
-from podium_plugins.qos_aware.args import QosAwareArgs
-from podium_plugins.qos_aware.next_in_line import NextInLine
-from podium_plugins.qos_aware.precedence import KEPT, LEFT_BEHIND, NEEDIEST, Precedence
+from podium_plugins.qos_aware.precedence import KEPT, LEFT_BEHIND, NEEDIEST, NextInLine, Precedence
 from podium_plugins.qos_aware.retry import NextChances
 from podium_plugins.qos_aware.together import missing_replicas, places
 from podium_plugins.qos_aware.victims import ByQos, EvictionLimits, UrgentPod, least_harm
@@ -68,6 +68,30 @@ OWNERS: Final = {"replicasets.apps": "replicas", "jobs.batch": "parallelism"}
 """What says how many pods a controller wants, and in which field of its spec."""
 TRIED: Final = (10, 100)
 """Nodes that are tried for preemption: so many percent, but at least so many."""
+
+
+class QosAwareArgs(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """The margins, and how much preemption may cost."""
+
+    safety_margin: Duration = Duration(0)
+    """A pod with less slack than this is urgent."""
+    minimum_running_time: Duration = Duration(0)
+    """No pod is evicted before it has run for so long."""
+    acceptable_preemption_overhead: float = 1.0
+    """The share of their time on nodes that pods may lose to preemption, where they do not say."""
+    compat: bool = False
+    """Decide as the original does, with its known faults."""
+
+    def validate(self, path: FieldPath) -> Iterator[FieldError]:
+        for name, value in (
+            ("safetyMargin", self.safety_margin),
+            ("minimumRunningTime", self.minimum_running_time),
+        ):
+            if value < 0:
+                yield FieldError.invalid(path.child(name), str(value), "must not be negative")
+        overhead = self.acceptable_preemption_overhead
+        if not (math.isfinite(overhead) and 0 <= overhead <= 1):
+            yield FieldError.invalid(path.child("acceptablePreemptionOverhead"), overhead, "must be between 0 and 1")
 
 
 class QosAware(Plugin):

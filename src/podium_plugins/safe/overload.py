@@ -3,7 +3,7 @@
     filter   a node is refused when for cpu or memory risk > ε
     score    f = risk/ε; points = ⌊10·(1 − √f)⌋, none where f ≥ 1; the fewer of cpu and memory; score = 10·points
 
-The risk is that of `risk`, for the utilisation of `utilization` with the pod on the node. T is the argument
+The risk is that of `overload_risks`, for the utilisation of `utilization` with the pod on the node. T is the argument
 `utilization` (SAFEUTILIZATION, 90 %), ε `percentile` (SAFEPERCENTILE, 30 %), the weight of a forecast `forecastWeight`
 (SAFEFORECASTWEIGHT, 20 %). A resource of which nothing is known refuses no node and does not count in the score; a node
 of which nothing is known scores 0. What was measured longer ago than `maxAge`, if that is set, is not known. With
@@ -13,6 +13,7 @@ of which nothing is known scores 0. What was measured longer ago than `maxAge`, 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Hashable, Iterable
 
 import numpy as np
@@ -21,7 +22,7 @@ from podium.cluster import Cluster, Nodes
 from podium.framework import Action, Cycle, Handle, Interest, Plugin, Resource, Scope, Scores, Status, Verdict
 from podium.framework.environment import filled
 from podium.kube import Pod
-from podium_plugins.safe.risk import overload_risks
+from podium.load.beta import Floats, probabilities, probability
 from podium_plugins.safe.settings import (
     FORECAST_WEIGHT,
     OVERLOAD_VARIABLES,
@@ -31,8 +32,7 @@ from podium_plugins.safe.settings import (
     seconds,
     share,
 )
-from podium_plugins.safe.table import table
-from podium_plugins.safe.utilization import RESOURCES, Demand, Floats, Utilization, demand_of, lowest
+from podium_plugins.safe.utilization import RESOURCES, Demand, Utilization, demand_of, lowest
 
 NAME = "SafeOverload"
 REASON = "node(s) had a risk of {} overload above {:g} percent"
@@ -41,6 +41,30 @@ POINTS = 10
 
 
 _log = logging.getLogger(__name__)
+
+
+STEADY = 1e-6
+"""A smaller deviation is none."""
+
+
+def overload_risks(mu: Floats, sigma: Floats, threshold: float) -> Floats:
+    """The risk that a node's utilisation, with mean mu and deviation sigma, exceeds a threshold T, for each mu with its
+    sigma; NaN where mu is.
+
+    Utilisation is taken to follow the Beta distribution with these moments: with k = mu·(1 − mu)/sigma² − 1 it has the
+    parameters mu·k and (1 − mu)·k, and the risk is 1 − I_T. Without deviation the risk is 0 up to the threshold and 1
+    beyond it. Moments that no Beta distribution has (sigma² ≥ mu·(1 − mu)) count as full risk.
+    """
+    spread, room = sigma * sigma, mu * (1 - mu)
+    steady = sigma < STEADY
+    risks = np.where(steady & (mu <= threshold), 0.0, 1.0)
+    risks[mu == 0] = 0.0
+    risks[np.isnan(mu)] = np.nan
+    fits = ~steady & (mu > 0) & (spread < room)
+    mean = mu[fits]
+    k = np.maximum(room[fits] / spread[fits] - 1, np.finfo(np.float64).tiny)
+    risks[fits] = 1 - probabilities(np.full(len(mean), threshold), mean * k, (1 - mean) * k)
+    return risks
 
 
 class SafeOverload(Plugin):
@@ -124,3 +148,39 @@ class SafeOverload(Plugin):
                     _log.info("%s of node %s:", resource, nodes.cluster.names[row])
                     for line in found.splitlines():
                         _log.info("%s", line)
+
+
+LINES = 21
+
+
+def table(mu: float, sigma: float) -> str:
+    """The distribution that a risk is read from, for the log: 21 lines from nothing in use to all in use.
+
+    For each utilisation x: the density, the probability that usage is at most x, and how much further it goes on
+    average where it exceeds x (the mean residual life). Empty where no Beta distribution has these moments.
+
+    >>> print(table(0.5, 0.28867513459481287).splitlines()[11])
+    0.50   1.0000   0.5000   0.2500
+    """
+    spread = sigma * sigma
+    if not (0 < mu < 1 and 0 < spread < mu * (1 - mu)):
+        return ""
+    k = mu * (1 - mu) / spread - 1
+    a, b = mu * k, (1 - mu) * k
+    lines = ["   x  density      cdf      mrl"]
+    for number in range(LINES):
+        x = number / (LINES - 1)
+        below = probability(x, a, b)
+        above = 1 - below
+        # The mean of what lies above x is that of a Beta distribution with one more in its first parameter.
+        rest = (mu * (1 - probability(x, a + 1, b)) - x * above) / above if above > 0 else 0.0
+        lines.append(f"{x:.2f} {_density(x, a, b):8.4f} {below:8.4f} {max(rest, 0.0):8.4f}")
+    return "\n".join(lines)
+
+
+def _density(x: float, a: float, b: float) -> float:
+    if not 0 < x < 1:
+        end = a if x <= 0 else b
+        return 0.0 if end > 1 else math.inf if end < 1 else b if x <= 0 else a
+    log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+    return math.exp(min((a - 1) * math.log(x) + (b - 1) * math.log1p(-x) - log_beta, 700.0))

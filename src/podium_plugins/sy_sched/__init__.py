@@ -1,7 +1,6 @@
 """SySched: pods that use similar system calls share nodes, so that a node lets few through that its pods do not use.
 
-`plugin` scores; `profiles` finds which system calls a pod may use; `calls_on_rows` counts those of the pods on each
-node.
+`plugin` scores, and counts the system calls of the pods on each node; `profiles` finds which a pod may use.
 """
 
 from podium_plugins.sy_sched.plugin import SySched

@@ -249,7 +249,7 @@ def test_states_outside_the_trained_range_make_the_fallback_decide(tmp_path: Pat
 
 
 def test_pods_unlike_those_of_the_training_make_the_fallback_decide(tmp_path: Path) -> None:
-    from podium_plugins.gpu.typical_pod_args import TypicalPod
+    from podium_plugins.gpu.typical_pods import TypicalPod
 
     trained = TrainedOn(classes=(TypicalPod(cpu=64, gpu_count=8),))
     file = written(tmp_path / "policy.json", policy({"F": 1.0}, trained_on=trained))
@@ -263,7 +263,7 @@ def test_pods_unlike_those_of_the_training_make_the_fallback_decide(tmp_path: Pa
 
 
 def test_pods_that_differ_a_little_from_those_of_the_training_are_no_drift(tmp_path: Path) -> None:
-    from podium_plugins.gpu.typical_pod_args import TypicalPod
+    from podium_plugins.gpu.typical_pods import TypicalPod
 
     trained = TrainedOn(classes=(TypicalPod(cpu=10, gpu_count=1), TypicalPod(cpu=1, gpu_count=1, gpu_milli=100)))
     file = written(tmp_path / "policy.json", policy({"F": 1.0}, trained_on=trained))

@@ -19,7 +19,7 @@ from podium_lab.learning.env import FEATURES, Episode
 from podium_lab.learning.kernel import KernelRun, Scorer, plan_of
 from podium_lab.learning.kernel_choice import account, refresh, renew_prices
 from podium_lab.learning.kernel_state import KernelNode, KernelPod
-from podium_plugins.gpu.prices import PRICE_STEP
+from podium_plugins.gpu.knowledge import PRICE_STEP
 from podium_plugins.gpu.request import GpuRequest
 from podium_plugins.gpu.terms import GROUPS, TERMS
 from tests.podium.extender.questions import World

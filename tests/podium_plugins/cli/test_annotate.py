@@ -2,7 +2,7 @@
 
 import pytest
 
-from podium_plugins.cli.annotate.usage import _source
+from podium_plugins.cli.annotate import _source
 from tests.podium.cli.command import podium
 
 PROMETHEUS = ("--prometheus", "http://127.0.0.1:9")

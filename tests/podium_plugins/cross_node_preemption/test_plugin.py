@@ -14,7 +14,7 @@ from tools.kit.effort import examples
 from podium.config.field import FieldPath
 from podium.kube import Node, Pod
 from podium.preemption.search import Budgets
-from podium_plugins.cross_node_preemption.args import CrossNodePreemptionArgs
+from podium_plugins.cross_node_preemption.search import CrossNodePreemptionArgs
 from tests.podium.engine.schedulers import World
 from tests.podium.preemption.test_search import budget
 

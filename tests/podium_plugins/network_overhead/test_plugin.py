@@ -18,7 +18,7 @@ from podium.framework import SKIP, Code, Cycle, Handle
 from podium.framework.object_problems import ObjectProblems
 from podium.kube import Node, Pod
 from podium_plugins.network_overhead import NetworkOverhead, locations
-from podium_plugins.network_overhead.args import NetworkOverheadArgs
+from podium_plugins.network_overhead.network_topology import NetworkOverheadArgs
 from tests.podium.engine.schedulers import World
 from tests.podium.plugins.ask import hint_of, raw_scores, refusals, refused
 from tests.together.network_worlds import (

@@ -17,8 +17,7 @@ from podium.config.field import FieldPath
 from podium.framework import Cycle
 from podium.kube import Node
 from podium_plugins.node_metadata import NodeMetadata
-from podium_plugins.node_metadata.args import NodeMetadataArgs
-from podium_plugins.node_metadata.plugin import NO_VALUE
+from podium_plugins.node_metadata.plugin import NO_VALUE, NodeMetadataArgs
 from tests.podium.plugins.ask import raw_scores
 
 KEY = "example.com/rank"

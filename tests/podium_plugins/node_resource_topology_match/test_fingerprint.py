@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tools.kit.builders import make_pod
 
-from podium_plugins.node_resource_topology_match.fingerprint import fingerprint
+from podium_plugins.node_resource_topology_match.fingerprint import fingerprint, xxh64
 from podium_plugins.node_resource_topology_match.placement_vectors import (
     ALPHABET,
     ENDS,
@@ -16,7 +16,6 @@ from podium_plugins.node_resource_topology_match.placement_vectors import (
     decode_numbers,
     placement_of,
 )
-from podium_plugins.node_resource_topology_match.xxh64 import xxh64
 from tests.together.zone_worlds import make_report, make_zone, zone_pod
 
 

@@ -17,8 +17,8 @@ from podium.config.field import FieldPath
 from podium.framework import Cycle, PluginError
 from podium.kube import Node, Pod
 from podium_plugins.pigeon import PigeonHoling
-from podium_plugins.pigeon.demand import DemandMoments
 from podium_plugins.pigeon.objectives import (
+    DemandMoments,
     Placements,
     _variation,
     adaptive_bin_packing,
@@ -26,7 +26,7 @@ from podium_plugins.pigeon.objectives import (
     load_balance,
     points,
 )
-from podium_plugins.pigeon.settings import PigeonHolingArgs
+from podium_plugins.pigeon.plugin import PigeonHolingArgs
 from tests.podium.framework.runtimes import make_runtime
 
 MIB = 2**20

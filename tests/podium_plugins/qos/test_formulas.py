@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from podium_plugins.qos.account import split_by_quorum
 from podium_plugins.qos.formulas import (
     AGGREGATE,
     AVERAGE,
@@ -21,7 +22,6 @@ from podium_plugins.qos.formulas import (
     qos_metric,
     start_overhead,
 )
-from podium_plugins.qos.sweep import split_by_quorum
 
 HERE = Path(__file__).parent
 

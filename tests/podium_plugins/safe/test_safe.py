@@ -23,9 +23,8 @@ from podium.kube import Node, Pod
 from podium.kube.meta import format_time
 from podium.load.beta import probability
 from podium_plugins.safe import SafeBalance, SafeOverload
-from podium_plugins.safe.risk import overload_risks
+from podium_plugins.safe.overload import overload_risks, table
 from podium_plugins.safe.settings import SafeOverloadArgs
-from podium_plugins.safe.table import table
 from podium_plugins.safe.utilization import free_and_deviation
 from tests.podium.framework.runtimes import make_runtime
 from tests.podium.plugins.ask import raw_scores, refusals, refused

@@ -8,8 +8,7 @@ import pytest
 
 from podium_lab.simulator.nodes import openb_nodes
 from podium_lab.simulator.traces.openb import classes, typical
-from podium_plugins.gpu.knowledge import constrained_demand, expected_fill, knowledge_of, largest_fill, price
-from podium_plugins.gpu.prices import Prices
+from podium_plugins.gpu.knowledge import Prices, constrained_demand, expected_fill, knowledge_of, largest_fill, price
 from podium_plugins.gpu.request import COUNT, MODEL, GpuRequest
 from tests.podium_lab.simulator.scenarios import DATA, needs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from podium.run.metrics.registry import Metrics
-from podium_plugins.qos.gauges import MOST_GAUGES
+from podium_plugins.qos.page import MOST_GAUGES
 from tests.podium_plugins.qos_aware.qos_worlds import QosWorld
 
 CONTROLLERS = MOST_GAUGES + 50
