@@ -16,7 +16,7 @@ import podium
 import podium.testing
 from podium import packages
 from podium.cli.plugin_groups import GROUPS
-from podium_lab.simulator.schema import scenario_schema
+from podium_lab.simulator.scenario import scenario_schema
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -89,7 +89,7 @@ def simulate(
     """
     from podium_lab.simulator import sweep
     from podium_lab.simulator.comparison import compare, detailed_rows
-    from podium_lab.simulator.schema import scenario_schema
+    from podium_lab.simulator.scenario import scenario_schema
 
     if schema:
         echo_json(scenario_schema())
@@ -139,7 +139,7 @@ def _qos_page(port: int | None, shown: bool) -> "Iterator[SimulatedQosPage | Non
 
 
 def _check(planned: "Plan", scenario: str) -> None:
-    from podium_lab.simulator.check import check_files
+    from podium_lab.simulator.sweep import check_files
 
     pods, nodes = check_files(planned)
     echo(f"{scenario}: fine: {_some(nodes, 'node')}, {pods} in the first run, {_some(len(planned.jobs), 'run')}")

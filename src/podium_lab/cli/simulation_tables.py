@@ -27,7 +27,7 @@ def print_results(results: "SimulationResults", differences: "Sequence[Differenc
 
 
 def _summary(results: "SimulationResults") -> "Table":
-    from podium_lab.simulator.report.figure_texts import number, words
+    from podium_lab.simulator.report.tables import number, words
     from podium_lab.simulator.summary import shown, summarise
 
     rows = summarise(results)
@@ -43,7 +43,7 @@ def _summary(results: "SimulationResults") -> "Table":
 
 
 def _classes(results: "SimulationResults") -> "Iterator[Table]":
-    from podium_lab.simulator.report.figure_texts import class_cells, words
+    from podium_lab.simulator.report.tables import class_cells, words
     from podium_lab.simulator.summary import CLASSES_SHOWN, MOST_CLASSES, class_tables
 
     for by, classes in class_tables(results).items():
@@ -63,7 +63,7 @@ def _classes(results: "SimulationResults") -> "Iterator[Table]":
 def _differences(results: "SimulationResults", differences: "Sequence[Difference]") -> "Table | None":
     """What each profile has more than the first one."""
     from podium_lab.simulator.comparison import shown_differences
-    from podium_lab.simulator.report.figure_texts import difference, measured_words
+    from podium_lab.simulator.report.tables import difference, measured_words
 
     found = shown_differences(results, differences)
     if not found:

@@ -51,8 +51,7 @@ def train(
     """
     from podium_lab.learned.policy_file import Calibration, PolicyError, encoded, path_of, read_policy
     from podium_lab.learning.extra import LearningError
-    from podium_lab.learning.forms import FORMS, ScoreForm
-    from podium_lab.learning.network_form import NETWORKS
+    from podium_lab.learning.forms import FORMS, NETWORKS, ScoreForm
 
     if form not in FORMS and form not in NETWORKS:
         raise InputError(f'--form: there is no form "{form}"; write one of {", ".join((*FORMS, *NETWORKS))}')

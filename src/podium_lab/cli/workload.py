@@ -42,7 +42,7 @@ def play(
 
     from podium.client import load_access
     from podium_lab.simulator.traces.broker import read_workload
-    from podium_lab.simulator.traces.broker_manifests import PRIORITIES, priority_classes, submission
+    from podium_lab.workload_player import PRIORITIES, priority_classes, submission
     from podium_lab.workload_player import play as play_workload
 
     if not 0 < speed <= 1000:

@@ -36,10 +36,9 @@ from podium_lab.learned.health import ModelHealth
 from podium_lab.learned.idle_gpu import IdleGpu
 from podium_lab.learned.learned_metrics import learned_metrics
 from podium_lab.learned.linear import NOT_FEASIBLE
-from podium_lab.learned.name_ranks import NameRanks
-from podium_lab.learned.onnx_network import OnnxScore
+from podium_lab.learned.onnx_file import OnnxScore
 from podium_lab.learned.policy_file import PolicyError, PolicyFile, path_of, read_policy
-from podium_lab.learned.row_scores import FEW_ROWS, OutsideError, RequestScores, RowScores
+from podium_lab.learned.row_scores import FEW_ROWS, NameRanks, OutsideError, RequestScores, RowScores
 from podium_lab.learned.seen_pods import SeenPods, read_classes
 from podium_lab.model_guard import ModelGuard
 from podium_plugins.gpu.devices import GpuDevices, request_of

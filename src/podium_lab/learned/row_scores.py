@@ -19,12 +19,11 @@ from podium.cluster import Cluster, Nodes
 from podium.cluster.resources import ALLOCATABLE, CPU, REQUESTED
 from podium.framework import MAX_SCORE, Scores
 from podium_lab.learned.linear import NOT_FEASIBLE, PRICE, RANK, SCAR, WEIGHED, LinearScore, NodeState
-from podium_lab.learned.name_ranks import NameRanks
 from podium_lab.learned.policy_file import PolicyFile
 from podium_plugins.gpu.devices import GpuDevices
 from podium_plugins.gpu.knowledge import Prices
 from podium_plugins.gpu.request import MODEL, GpuRequest
-from podium_plugins.gpu.terms import STATE, TERMS, Floats, group_of
+from podium_plugins.gpu.terms import STATE, TERMS, Floats, group_of, rank_of
 from podium_plugins.gpu.typical_pods import PodType
 
 FEW_ROWS = 64
@@ -312,3 +311,26 @@ def _ranges(policy: PolicyFile) -> tuple[Floats, Floats] | None:
     low = np.array([ranges.get(term, (-math.inf, math.inf))[0] for term in STATE])
     high = np.array([ranges.get(term, (-math.inf, math.inf))[1] for term in STATE])
     return low, high
+
+
+class NameRanks:
+    """The rank of each row, a hash of its node's name from 0 to 1, kept as nodes come and go."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._cursor = cluster.row_cursor()
+        self._column: Floats = np.zeros(0)
+
+    def column(self) -> Floats:
+        """float64[rows], up to date."""
+        cluster, column = self._cluster, self._column
+        if not self._cursor.at_end:
+            changes = self._cursor.read()
+            if changes is None or len(column) != cluster.columns.rows:
+                names = cluster.names
+                self._column = column = np.zeros(cluster.columns.rows)
+                column[: len(names)] = [rank_of(name) for name in names]
+            else:
+                for row in changes[0]:
+                    column[row] = rank_of(cluster.names[row])
+        return column

@@ -21,9 +21,9 @@ from podium.kube import Node
 from podium_lab.learning.extra import LearningError
 from podium_lab.learning.kernel import KernelPlan, plan_of
 from podium_lab.learning.kernel_state import KernelNode, KernelPod
+from podium_lab.simulator.distributions import generator
 from podium_lab.simulator.nodes import openb_nodes
 from podium_lab.simulator.pods import PodTemplate
-from podium_lab.simulator.seeds import generator
 from podium_lab.simulator.traces.openb import OpenbPod, read_list, submitted
 from podium_plugins.gpu.request import COUNT, MODEL, WHOLE, GpuRequest, read_request
 

@@ -23,12 +23,11 @@ from podium.kube.documents import FILE, DocumentError, read_json
 from podium_lab.learned.network import PlacementNetwork
 from podium_lab.learning.cma_es import Search, advance, begin, candidates
 from podium_lab.learning.extra import LearningError
-from podium_lab.learning.forms import FORMS, ScoreForm
+from podium_lab.learning.forms import FORMS, NETWORKS, NetworkForm, ScoreForm
 from podium_lab.learning.jobs import Engine, perform
 from podium_lab.learning.kernel import KernelPlan, Scorer, Workload
 from podium_lab.learning.kernel_state import Floats
 from podium_lab.learning.lists import PodList, find_list, find_nodes, mix, node_specs, static_plan
-from podium_lab.learning.network_form import NETWORKS, NetworkForm
 from podium_lab.learning.protocols import ChurnPlan, churn_plan, run_churn_plan, static_figure
 
 FIRST_SEED, STATIC_SEEDS, CHURN_SEEDS = 1000, 400, 300

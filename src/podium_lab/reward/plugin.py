@@ -20,8 +20,7 @@ from podium.framework.environment import filled
 from podium.framework.experience import ConfigMapName, LearnedState, learn
 from podium.kube import Pod
 from podium_lab.reward.lessons import type_of
-from podium_lab.reward.rewards import Rewards
-from podium_lab.reward.settings import CONFIG_MAP, NAMESPACE, VARIABLES, RewardBiasArgs
+from podium_lab.reward.rewards import CONFIG_MAP, NAMESPACE, VARIABLES, RewardBiasArgs, Rewards
 
 NAME = "RewardBias"
 POINTS = 10

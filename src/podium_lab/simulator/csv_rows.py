@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TextIO, TypeVar
 
-from podium_lab.simulator.errors import ScenarioError
+from podium_lab.simulator.scenario import ScenarioError
 
 MOST_MISTAKES = 20
 """Mistakes that are shown; a file with more is the wrong file."""

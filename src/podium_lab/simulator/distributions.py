@@ -104,3 +104,11 @@ def _many(kind: Distribution, rng: np.random.Generator, read: Callable[[Amount],
     amounts = np.array([read(each) for each in kind.choice])
     weights = np.array(list(kind.choice.values()))
     return lambda n: rng.choice(amounts, n, p=weights / weights.sum())
+
+
+_PURPOSES = ("order", "arrivals", "lifetimes", "shapes", "usage", "faults", "delays", "rewards")
+
+
+def generator(seed: int, purpose: str) -> np.random.Generator:
+    """A generator of random numbers for one purpose: what is drawn for another does not move them."""
+    return np.random.default_rng([seed, _PURPOSES.index(purpose)])

@@ -18,10 +18,9 @@ from podium.engine.intake import Intake
 from podium.kube import Node, Taint
 from podium_lab.simulator.api import LivePod, VirtualApi
 from podium_lab.simulator.distributions import Draw, sampler
-from podium_lab.simulator.errors import ScenarioError
 from podium_lab.simulator.nodes import make_nodes
 from podium_lab.simulator.reading import LoadedScenario, Source
-from podium_lab.simulator.scenario import Fault
+from podium_lab.simulator.scenario import Fault, ScenarioError
 from podium_lab.simulator.timeline import EventTimeline, SimulatedClock
 
 UNREACHABLE = (

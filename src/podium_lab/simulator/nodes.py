@@ -14,10 +14,9 @@ from podium.kube import Node, decode_documents
 from podium.kube.meta import Amount, Condition, ObjectMeta
 from podium.kube.node import NodeSpec, NodeStatus, Taint
 from podium_lab.simulator.csv_rows import CsvRow, read_rows
-from podium_lab.simulator.errors import ScenarioError
 from podium_lab.simulator.reading import LoadedScenario, Source
 from podium_lab.simulator.rules import listed
-from podium_lab.simulator.scenario import NodeGroup
+from podium_lab.simulator.scenario import NodeGroup, ScenarioError
 from podium_plugins.gpu.request import COUNT, MILLI, MODEL, WHOLE
 
 READY = (Condition(type="Ready", status="True"),)

@@ -17,7 +17,7 @@ from podium.engine.intake import Intake
 from podium.kube import Node, Pod, decode_documents
 from podium.kube.custom_object import CLUSTER_SCOPED, CUSTOM_KINDS
 from podium.kube.documents import read_documents
-from podium_lab.simulator.errors import ScenarioError
+from podium_lab.simulator.scenario import ScenarioError
 
 
 class CustomItem(NamedTuple):

@@ -14,8 +14,7 @@ import msgspec
 
 from podium.config.field import FieldPath, Step
 from podium.config.positions import MalformedConfigError, parse
-from podium_lab.simulator.errors import ScenarioError
-from podium_lab.simulator.scenario import Scenario
+from podium_lab.simulator.scenario import Scenario, ScenarioError
 
 
 class Override(NamedTuple):

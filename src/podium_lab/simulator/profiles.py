@@ -21,9 +21,8 @@ from podium.config.field import Step
 from podium.config.load import LoadedConfig
 from podium.config.types import API_VERSION, KIND
 from podium.engine.sampling import ENOUGH
-from podium_lab.simulator.errors import ScenarioError
 from podium_lab.simulator.reading import LoadedScenario
-from podium_lab.simulator.scenario import Contender
+from podium_lab.simulator.scenario import Contender, ScenarioError
 from podium_lab.simulator.workload import classes_of, typical_of, workloads
 from podium_plugins.gpu.request import WHOLE
 from podium_plugins.gpu.typical_pods import PodType

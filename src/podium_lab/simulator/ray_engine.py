@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from podium_lab.simulator.errors import ScenarioError
+from podium_lab.simulator.scenario import ScenarioError
 
 if TYPE_CHECKING:
     from podium_lab.simulator.run import RunResult

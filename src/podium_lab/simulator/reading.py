@@ -14,10 +14,9 @@ import msgspec
 from podium.config.field import Step
 from podium.config.positions import ConfigDocument, MalformedConfigError, parse
 from podium.config.strict import Mistake, decode
-from podium_lab.simulator.errors import ScenarioError
 from podium_lab.simulator.overrides import Override, apply
 from podium_lab.simulator.rules import EXACTLY_ONE, check
-from podium_lab.simulator.scenario import Scenario
+from podium_lab.simulator.scenario import Scenario, ScenarioError
 
 LARGEST = 4_000_000
 """Characters a scenario may have."""

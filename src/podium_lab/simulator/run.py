@@ -24,7 +24,7 @@ from podium.engine.scheduler import Scheduler
 from podium.kube import Node
 from podium.load.readings import GivenLoad
 from podium_lab.simulator.api import VirtualApi
-from podium_lab.simulator.distributions import sampler
+from podium_lab.simulator.distributions import generator, sampler
 from podium_lab.simulator.faults import NodeFaults
 from podium_lab.simulator.figures import COLUMNS, CheckpointFigures
 from podium_lab.simulator.gpu_figures import GpuFigures
@@ -37,7 +37,6 @@ from podium_lab.simulator.qos_page import SimulatedQosPage
 from podium_lab.simulator.reading import LoadedScenario
 from podium_lab.simulator.reasons import main_reason
 from podium_lab.simulator.rewards import RewardGiver
-from podium_lab.simulator.seeds import generator
 from podium_lab.simulator.timeline import NEVER, EventTimeline, SimulatedClock
 from podium_lab.simulator.usage import UsageMeter, traits_sampler
 from podium_lab.simulator.workload import arrivals, has_priorities, typical_of, workloads

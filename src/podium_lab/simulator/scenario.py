@@ -12,13 +12,27 @@ that profiles are compared on the same pods at the same times.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, field
 
 from podium.config.durations import Duration
+from podium.errors import UserError
 from podium.kube.meta import Amount
+
+
+class ScenarioError(UserError):
+    """The input of a simulation cannot be used: what is wrong, with the file, the line and the column where it stands.
+
+    Each line of the text is one mistake.
+    """
+
+    def __init__(self, mistakes: str | Iterable[str]) -> None:
+        self.mistakes = [mistakes] if isinstance(mistakes, str) else list(mistakes)
+        super().__init__("\n".join(self.mistakes))
+
 
 Positive = Annotated[int, Meta(ge=1)]
 Count = Annotated[int, Meta(ge=0)]
@@ -344,3 +358,22 @@ class Scenario(_Part, frozen=True):
     """Figures that the summary shows; where it is empty, those that vary."""
     summary_at: list[Positive] = field(default_factory=list)
     """With `checkpoints.arrivedPct`: the percents that the summary shows; else the last checkpoint."""
+
+
+DURATION = {
+    "type": "string",
+    "pattern": r"^(0|([0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h))+)$",
+    "examples": ["90s", "5m", "1h30m"],
+}
+
+
+def scenario_schema() -> dict[str, Any]:
+    """The JSON Schema of scenarios, draft 2020-12, which editors use to complete and check them."""
+    schema = msgspec.json.schema(Scenario, schema_hook=_hook)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Podium scenario", **schema}
+
+
+def _hook(kind: type) -> dict[str, Any]:
+    if kind is Duration:
+        return DURATION
+    raise NotImplementedError(kind)

@@ -12,15 +12,15 @@ import multiprocessing
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from podium.config import Registry
 from podium.config.seeds import parse_seeds
 from podium.plugins import load_registry
-from podium_lab.simulator.errors import ScenarioError
 from podium_lab.simulator.faults import check_faults
-from podium_lab.simulator.nodes import scenario_nodes
+from podium_lab.simulator.nodes import gpu_capacity, scenario_nodes
 from podium_lab.simulator.profiles import configuration, profile_oddities
 from podium_lab.simulator.qos_page import SimulatedQosPage
 from podium_lab.simulator.ray_engine import perform_on_ray
@@ -28,8 +28,8 @@ from podium_lab.simulator.reading import LoadedScenario, Source, read_scenario
 from podium_lab.simulator.results import SimulationResults
 from podium_lab.simulator.rules import check
 from podium_lab.simulator.run import Progress, RunResult, SimulatedRun
-from podium_lab.simulator.scenario import Contender, Scenario
-from podium_lab.simulator.workload import file_oddities, workloads
+from podium_lab.simulator.scenario import Contender, Scenario, ScenarioError
+from podium_lab.simulator.workload import arrivals, file_oddities, workloads
 
 Engine = Literal["local", "ray"]
 
@@ -204,3 +204,21 @@ _registries: dict[tuple[str, ...], Registry] = {}
 def _leave_signals_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.freeze()  # what was imported stays: no need to look through it at every collection
+
+
+MOST = 1_000_000
+"""Pods that are counted."""
+
+
+def check_files(planned: Plan) -> tuple[str, int]:
+    """Check a scenario without running it: schedulers get their clusters, every file is read, the first pods are made.
+
+    How many pods the first run has, in words, and how many nodes there are; raises what a run would raise.
+    """
+    loaded, registry = planned.loaded, load_registry(planned.plugins)
+    nodes = []
+    for contender in {job.contender.name: job.contender for job in planned.jobs}.values():
+        config = configuration(loaded, contender, registry)
+        nodes = SimulatedRun(loaded, contender.name, planned.jobs[0].seed, config, registry).set_up()
+    pods = sum(1 for _ in islice(arrivals(loaded, planned.jobs[0].seed, gpu_capacity(nodes)), MOST))
+    return f"{pods:,} pods" if pods < MOST else f"more than {MOST:,} pods", len(nodes)

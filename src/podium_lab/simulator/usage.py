@@ -20,10 +20,9 @@ from podium.kube import Node
 from podium.kube.meta import format_time
 from podium.load.readings import GivenLoad
 from podium.load.series import Series
-from podium_lab.simulator.distributions import is_quantity, one_by_one, sampler
+from podium_lab.simulator.distributions import generator, is_quantity, one_by_one, sampler
 from podium_lab.simulator.pods import PodTemplate
 from podium_lab.simulator.scenario import UsageModel
-from podium_lab.simulator.seeds import generator
 
 Floats = NDArray[np.float64]
 SECONDARY = 4.7

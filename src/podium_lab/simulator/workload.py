@@ -9,12 +9,11 @@ from pathlib import Path
 from podium.config.durations import SECOND
 from podium.config.field import FieldPath
 from podium_lab.simulator.csv_rows import header_of
-from podium_lab.simulator.errors import ScenarioError
 from podium_lab.simulator.objects import left_out
 from podium_lab.simulator.pods import PodArrival
 from podium_lab.simulator.reading import LoadedScenario, Source
 from podium_lab.simulator.rules import listed
-from podium_lab.simulator.scenario import AzurePods, BrokerPods, OpenbPods, PodSource, Scenario
+from podium_lab.simulator.scenario import AzurePods, BrokerPods, OpenbPods, PodSource, Scenario, ScenarioError
 from podium_lab.simulator.traces import azure, broker, dump, generated, openb
 from podium_plugins.gpu.typical_pods import PodType
 

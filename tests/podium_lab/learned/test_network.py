@@ -117,7 +117,7 @@ needs_runtime = pytest.mark.skipif(
 @needs_runtime
 @pytest.mark.parametrize("seed", range(3))
 def test_onnxruntime_gives_the_scores_of_numpy(seed: int, tmp_path: Path) -> None:
-    from podium_lab.learned.onnx_network import OnnxScore
+    from podium_lab.learned.onnx_file import OnnxScore
     from podium_lab.learning.onnx_export import onnx_bytes
 
     policy = decoded(encoded(network_policy(seed)), "it")

@@ -12,8 +12,7 @@ pytest.importorskip("numba")
 from podium_lab.learned.policy_file import Calibration, decoded, encoded, path_of, read_policy
 from podium_lab.learning.cma_es import advance, begin, candidates
 from podium_lab.learning.extra import LearningError
-from podium_lab.learning.forms import FORMS, READABLE
-from podium_lab.learning.network_form import NETWORKS
+from podium_lab.learning.forms import FORMS, NETWORKS, READABLE
 from podium_lab.learning.policy_making import DIGITS, make_policy
 from podium_lab.learning.train import Training, train
 from podium_plugins.gpu.terms import GROUPS, MEANINGLESS, TERMS

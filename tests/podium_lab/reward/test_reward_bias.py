@@ -16,8 +16,7 @@ from podium.framework import PluginError
 from podium.framework.experience import ConfigMapName, GivenExperience, PodOutcome
 from podium_lab.reward import RewardBias, rewards
 from podium_lab.reward.lessons import lesson
-from podium_lab.reward.rewards import Rewards
-from podium_lab.reward.settings import RewardBiasArgs
+from podium_lab.reward.rewards import RewardBiasArgs, Rewards
 from tests.podium.framework.runtimes import make_runtime
 from tests.podium.plugins.ask import raw_scores
 

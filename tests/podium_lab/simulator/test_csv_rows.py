@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium_lab.simulator.csv_rows import MOST_MISTAKES, read_rows
-from podium_lab.simulator.errors import ScenarioError
-from podium_lab.simulator.scenario import BrokerPods
+from podium_lab.simulator.scenario import BrokerPods, ScenarioError
 from podium_lab.simulator.traces import azure, broker, openb
 from podium_lab.simulator.workload import of_file
 

@@ -9,10 +9,8 @@ import msgspec
 import pytest
 
 from podium.config.durations import Duration
-from podium_lab.simulator.errors import ScenarioError
 from podium_lab.simulator.reading import read_scenario
-from podium_lab.simulator.scenario import Generated, PodSource
-from podium_lab.simulator.schema import scenario_schema
+from podium_lab.simulator.scenario import Generated, PodSource, ScenarioError, scenario_schema
 from tests.podium_lab.simulator.scenarios import EXAMPLES, SMALL, loaded
 
 NODES = "nodes: {count: 1, allocatable: {cpu: 1}}\n"

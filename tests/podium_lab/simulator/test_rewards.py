@@ -9,11 +9,10 @@ import pytest
 
 from podium.cluster import Cluster
 from podium.load.readings import GivenLoad
-from podium_lab.simulator.errors import ScenarioError
 from podium_lab.simulator.nodes import plain_node
 from podium_lab.simulator.pods import PodTemplate, plain_spec
 from podium_lab.simulator.rewards import RewardGiver
-from podium_lab.simulator.scenario import RewardPhase, RewardRules, UsageModel
+from podium_lab.simulator.scenario import RewardPhase, RewardRules, ScenarioError, UsageModel
 from podium_lab.simulator.usage import UsageMeter
 from tests.podium_lab.simulator.scenarios import EXAMPLES, SMALL, course, loaded, run_one
 

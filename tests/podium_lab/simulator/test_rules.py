@@ -7,9 +7,8 @@ import re
 import pytest
 
 from podium_lab.simulator import Scenario, ScenarioError, simulate
-from podium_lab.simulator.check import check_files
 from podium_lab.simulator.scenario import Generated, NodeGroup, PodSource
-from podium_lab.simulator.sweep import plan
+from podium_lab.simulator.sweep import check_files, plan
 from tests.podium_lab.simulator.scenarios import loaded
 
 NODES = "nodes: {count: 3, allocatable: {cpu: 4}}\n"

@@ -16,8 +16,7 @@ from podium.client import Client, WatchedExperience, load_access
 from podium.client.experience import UNTIL
 from podium.framework.clock import SystemClock
 from podium.framework.experience import ConfigMapName
-from podium_lab.reward.rewards import Rewards
-from podium_lab.reward.settings import RewardBiasArgs
+from podium_lab.reward.rewards import RewardBiasArgs, Rewards
 from tools.testbed import ControlPlane
 
 KEPT = ConfigMapName("default", "lessons")

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from podium.kube.meta import Amount
 from podium_lab.simulator.csv_rows import CsvRow, read_rows
-from podium_lab.simulator.errors import ScenarioError
+from podium_lab.simulator.distributions import generator
 from podium_lab.simulator.pods import FOREVER, PodArrival, PodTemplate, plain_spec
-from podium_lab.simulator.scenario import AzurePods
-from podium_lab.simulator.seeds import generator
+from podium_lab.simulator.scenario import AzurePods, ScenarioError
 
 COLUMNS = ("arrival_s", "batch", "cpu_milli", "memory_mib", "min_life_s", "max_life_s", "still_running")
 SIZES, LIFETIMES, FLAVOURS, INTERVALS = "v1.dev.txt", "v1.dev.c2100000.txt", "flav_map.txt", "v1.interval_map.txt"

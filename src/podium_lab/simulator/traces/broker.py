@@ -17,9 +17,8 @@ from typing import NamedTuple
 
 from podium.kube.meta import Amount
 from podium_lab.simulator.csv_rows import CsvRow, read_rows
-from podium_lab.simulator.errors import ScenarioError
 from podium_lab.simulator.pods import FOREVER, JobTasks, PodArrival, PodOwner, PodTemplate, plain_spec
-from podium_lab.simulator.scenario import BrokerPods
+from podium_lab.simulator.scenario import BrokerPods, ScenarioError
 from podium_plugins.qos.formulas import APPROACHES
 from podium_plugins.qos.promise import DEFAULT_SLO, read_slo
 

@@ -9,11 +9,9 @@ from msgspec.structs import replace
 
 from podium.kube import Pod, decode_documents
 from podium.kube.meta import parse_time
-from podium_lab.simulator.distributions import sampler
-from podium_lab.simulator.errors import ScenarioError
+from podium_lab.simulator.distributions import generator, sampler
 from podium_lab.simulator.pods import FOREVER, PodArrival, PodTemplate
-from podium_lab.simulator.scenario import DumpedPods
-from podium_lab.simulator.seeds import generator
+from podium_lab.simulator.scenario import DumpedPods, ScenarioError
 
 
 def arrivals(given: DumpedPods, path: Path, seed: int) -> Iterator[PodArrival]:

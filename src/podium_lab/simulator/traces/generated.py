@@ -9,11 +9,9 @@ import numpy as np
 
 from podium.config.durations import SECOND
 from podium.kube.meta import Amount
-from podium_lab.simulator.distributions import Draw, sampler
-from podium_lab.simulator.errors import ScenarioError
+from podium_lab.simulator.distributions import Draw, generator, sampler
 from podium_lab.simulator.pods import FOREVER, PodArrival, PodTemplate, plain_spec
-from podium_lab.simulator.scenario import Distribution, Generated, PodShape
-from podium_lab.simulator.seeds import generator
+from podium_lab.simulator.scenario import Distribution, Generated, PodShape, ScenarioError
 
 MOST_TEMPLATES = 10_000
 """Drawn requests that are remembered; where they vary more, pods get templates of their own."""

@@ -15,10 +15,9 @@ from typing import NamedTuple
 
 from podium.kube.meta import Amount
 from podium_lab.simulator.csv_rows import CsvRow, read_rows
-from podium_lab.simulator.errors import ScenarioError
+from podium_lab.simulator.distributions import generator
 from podium_lab.simulator.pods import FOREVER, PodArrival, PodTemplate, plain_spec
-from podium_lab.simulator.scenario import OpenbPods
-from podium_lab.simulator.seeds import generator
+from podium_lab.simulator.scenario import OpenbPods, ScenarioError
 from podium_plugins.gpu.request import COUNT, MILLI, MODEL, WHOLE, GpuRequest, read_request
 from podium_plugins.gpu.typical_pods import PodType, most_of
 

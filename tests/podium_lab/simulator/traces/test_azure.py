@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from podium_lab.simulator.errors import ScenarioError
-from podium_lab.simulator.scenario import AzurePods
+from podium_lab.simulator.scenario import AzurePods, ScenarioError
 from podium_lab.simulator.traces.azure import arrivals, read_csv, read_folder
 from tests.podium_lab.simulator.scenarios import DATA, EXAMPLES, needs
 

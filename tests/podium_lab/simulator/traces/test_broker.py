@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from podium_lab.simulator.errors import ScenarioError
 from podium_lab.simulator.pods import FOREVER
-from podium_lab.simulator.scenario import BrokerPods
+from podium_lab.simulator.scenario import BrokerPods, ScenarioError
 from podium_lab.simulator.traces import broker
 from podium_lab.simulator.traces.broker import BrokerWorkload
 from tests.podium_lab.simulator.scenarios import DATA, EXAMPLES, needs

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from podium_lab.simulator.errors import ScenarioError
 from podium_lab.simulator.pods import FOREVER
-from podium_lab.simulator.scenario import Distribution, DumpedPods, Generated, PodShape
+from podium_lab.simulator.scenario import Distribution, DumpedPods, Generated, PodShape, ScenarioError
 from podium_lab.simulator.traces import dump, generated
 from tests.podium_lab.simulator.scenarios import EXAMPLES
 

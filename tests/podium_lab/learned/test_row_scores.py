@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tools.kit.builders import make_cluster
 
-from podium_lab.learned.name_ranks import NameRanks
+from podium_lab.learned.row_scores import NameRanks
 from podium_plugins.gpu.terms import rank_of
 from tests.podium_plugins.gpu_share.gpu_worlds import gpu_node
 
