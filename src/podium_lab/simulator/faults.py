@@ -16,9 +16,10 @@ from msgspec.structs import replace
 from podium.cluster import Cluster
 from podium.engine.intake import Intake
 from podium.kube import Node, Taint
-from podium_lab.simulator.api import LivePod, VirtualApi
 from podium_lab.simulator.distributions import Draw, sampler
+from podium_lab.simulator.live_pods import LivePod, LivePods
 from podium_lab.simulator.nodes import make_nodes
+from podium_lab.simulator.pod_lives import PodLives
 from podium_lab.simulator.reading import LoadedScenario, Source
 from podium_lab.simulator.scenario import Fault, ScenarioError
 from podium_lab.simulator.timeline import EventTimeline, SimulatedClock
@@ -75,14 +76,16 @@ class NodeFaults:
         timeline: EventTimeline,
         cluster: Cluster,
         intake: Intake,
-        api: VirtualApi,
+        pods: LivePods,
+        lives: PodLives,
         source: Source,
     ) -> None:
         self._clock = clock
         self._timeline = timeline
         self._cluster = cluster
         self._intake = intake
-        self._api = api
+        self._pods = pods
+        self._lives = lives
         self._source = source
         self._down: set[str] = set()
         """Nodes that something is the matter with: nothing else happens to them."""
@@ -128,7 +131,7 @@ class NodeFaults:
 
     def _fail(self, name: str, length: float, evict_after: float) -> None:
         self._change(name, taints=UNREACHABLE)
-        stopped = self._api.suspend(name)
+        stopped = self._lives.suspend(name)
         now = self._clock.time
         if evict_after < length:
             self._timeline.plan(now + evict_after, self._replace_all, stopped)
@@ -136,15 +139,13 @@ class NodeFaults:
 
     def _replace_all(self, stopped: list[LivePod]) -> None:
         for live in stopped:
-            uid = live.pod.metadata.uid
-            if self._api.live.get(uid) is live:
-                self._api.replace_one(uid)
+            self._lives.replace(live)
 
     def _repair(self, failed: tuple[str, list[LivePod]]) -> None:
         name, stopped = failed
         self._down.discard(name)
         self._change(name, taints=())
-        self._api.resume(stopped)
+        self._lives.resume(stopped)
 
     # Draining
 
@@ -152,7 +153,7 @@ class NodeFaults:
         self._change(name, unschedulable=True)
         row = self._cluster.row_of[name]
         for uid in list(self._cluster.pods_on[row]):
-            self._api.evict_one(uid)
+            self._lives.evict(uid)
         self._timeline.plan(self._clock.time + length, self._leave if leaves else self._uncordon, name)
 
     def _uncordon(self, name: str) -> None:
@@ -168,8 +169,9 @@ class NodeFaults:
             return
         self._intake.delete(node)
         for uid in list(self._cluster.pods_on[row]):
-            if uid in self._api.live:
-                self._api.replace_one(uid)
+            live = self._pods.by_uid.get(uid)
+            if live is not None:
+                self._lives.replace(live)
 
     def _change(self, name: str, *, taints: tuple[Taint, ...] | None = None, unschedulable: bool | None = None) -> None:
         """Taint a node that is out of reach or free it again; cordon it or the opposite."""

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import Cluster
-from podium_lab.simulator.api import VirtualApi
 from podium_lab.simulator.gpu_figures import GpuFigures
+from podium_lab.simulator.live_pods import LivePods
 from podium_lab.simulator.pods import PodTemplate
 from podium_lab.simulator.qos_figures import NO_FIGURES, QOS_COLUMNS, QosFigures
 from podium_lab.simulator.rewards import RewardGiver
@@ -75,7 +75,7 @@ class CheckpointFigures:
 
     def __init__(
         self,
-        api: VirtualApi,
+        pods: LivePods,
         cluster: Cluster,
         gpus: GpuFigures | None,
         usage: UsageMeter | None,
@@ -83,7 +83,7 @@ class CheckpointFigures:
         qos: QosFigures | None = None,
         rewards: RewardGiver | None = None,
     ) -> None:
-        self._api = api
+        self._pods = pods
         self._cluster = cluster
         self._gpus = gpus
         self._usage = usage
@@ -149,26 +149,26 @@ class CheckpointFigures:
         self.rows.append(self._row(time))
 
     def _row(self, time: float) -> list[float]:
-        api, cluster, usage = self._api, self._cluster, self._usage
+        counts, cluster, usage = self._pods.counts, self._cluster, self._usage
         present = cluster.order.rows
         offered = cluster.resources.table(("cpu", "memory"), offered=True)[:, present]
         used = cluster.resources.table(("cpu", "memory"))[:, present]
         shares = 100 * used.sum(axis=1) / np.maximum(offered.sum(axis=1), 1)
-        waits = api.waits
+        waits = counts.waits
         utilisation = None if usage is None or not len(usage.utilisation) else 100 * usage.utilisation
         return [
             time,
-            api.arrived,
+            counts.arrived,
             self.arrived_pct,
-            api.placed,
-            api.running,
-            api.pending,
-            api.ended,
-            sum(api.dropped.values()),
-            api.lost,
-            api.restarts,
-            api.preempted,
-            api.evictions,
+            counts.placed,
+            counts.running,
+            self._pods.pending,
+            counts.ended,
+            counts.dropped,
+            counts.lost,
+            counts.restarts,
+            counts.preempted,
+            counts.evictions,
             len(present),
             int(np.count_nonzero(cluster.resources.pod_count[present] == 0)),
             *shares.tolist(),
@@ -188,7 +188,7 @@ class CheckpointFigures:
         if self._qos is None:
             return NO_FIGURES
         now = EPOCH + time
-        return *self._qos.report(now, self._api.preempted), self._qos.least_deficit(now, offered)
+        return *self._qos.report(now, self._pods.counts.preempted), self._qos.least_deficit(now, offered)
 
     def _fragmentation(self, free: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> float:
         free = np.maximum(free, 0)

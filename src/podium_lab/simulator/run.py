@@ -23,22 +23,23 @@ from podium.config.durations import SECOND
 from podium.engine.scheduler import Scheduler
 from podium.kube import Node
 from podium.load.readings import GivenLoad
-from podium_lab.simulator.api import VirtualApi
 from podium_lab.simulator.distributions import generator, sampler
 from podium_lab.simulator.faults import NodeFaults
 from podium_lab.simulator.figures import COLUMNS, CheckpointFigures
 from podium_lab.simulator.gpu_figures import GpuFigures
+from podium_lab.simulator.live_pods import LivePods, main_reason
 from podium_lab.simulator.nodes import gpu_capacity, scenario_nodes
 from podium_lab.simulator.objects import set_objects
 from podium_lab.simulator.pod_classes import ClassResult
+from podium_lab.simulator.pod_lives import PodLives
 from podium_lab.simulator.pods import PodArrival
 from podium_lab.simulator.qos_figures import QosFigures
 from podium_lab.simulator.qos_page import SimulatedQosPage
 from podium_lab.simulator.reading import LoadedScenario
-from podium_lab.simulator.reasons import main_reason
 from podium_lab.simulator.rewards import RewardGiver
 from podium_lab.simulator.timeline import NEVER, EventTimeline, SimulatedClock
 from podium_lab.simulator.usage import UsageMeter, traits_sampler
+from podium_lab.simulator.virtual_writer import VirtualWriter
 from podium_lab.simulator.workload import arrivals, has_priorities, typical_of, workloads
 
 PATIENCE = 1800.0
@@ -98,36 +99,39 @@ class SimulatedRun:
         self._page: SimulatedQosPage | None = None
         sources = workloads(scenario, loaded.source)
         self._qos = QosFigures() if any(each.broker is not None for each in sources) else None
-        self._api = VirtualApi(
+        self._pods = LivePods(self._clock, self._qos)
+        self._lives = PodLives(
+            self._pods,
             self._clock,
             self._timeline,
             start_delay=sampler(scenario.start_delay, generator(seed, "delays"), time=True),
             evicted=scenario.evicted,
-            drop=scenario.unschedulable == "drop",
             start_times=any(map(has_priorities, sources)),
             qos=self._qos,
         )
+        drop = scenario.unschedulable == "drop"
+        self._writer = writer = VirtualWriter(self._pods, self._lives, self._clock, drop=drop)
         self._scheduler = scheduler = Scheduler(
             config,
             registry,
             clock=self._clock,
-            writer=self._api,
-            listener=self._api,
+            writer=writer,
+            listener=writer,
             rng=random.Random(seed),
             load=load,
             report=self._report,
         )
-        self._api.intake = scheduler.intake
+        self._pods.intake = scheduler.intake
         self._traits: Callable[[], tuple[float, ...]] | None = None
         if scenario.usage is not None:
             enabled = {plugin for profile in config.profiles for point in profile.plugins.values() for plugin in point}
             annotated = scheduler.intake.set if enabled & READS_ANNOTATIONS else None
             self._usage = UsageMeter(scenario.usage, scheduler.cluster, load, annotated)
             self._traits = traits_sampler(scenario.usage, seed)
-            self._api.usage = self._usage
+            self._pods.usage = self._usage
             if scenario.rewards is not None:
                 rng = generator(seed, "rewards")
-                self._api.rewards = RewardGiver(scenario.rewards, self._usage, scheduler.cluster, rng)
+                self._lives.rewards = RewardGiver(scenario.rewards, self._usage, scheduler.cluster, rng)
         self._only_name = config.profiles[0].scheduler_name if len(config.profiles) == 1 else None
         self._decision = scenario.decision / SECOND
         self._end = NEVER if scenario.duration is None else scenario.duration / SECOND
@@ -150,7 +154,7 @@ class SimulatedRun:
     def run(self, progress: Progress = lambda _arrived: None, page: SimulatedQosPage | None = None) -> RunResult:
         """Simulate to the end; with a page, how controllers stand is shown on it meanwhile."""
         self._page = page if self._qos is not None else None
-        loaded, scheduler, api = self._loaded, self._scheduler, self._api
+        loaded, scheduler, pods = self._loaded, self._scheduler, self._pods
         scenario = loaded.scenario
         nodes = self.set_up()
         gpus = None
@@ -159,7 +163,9 @@ class SimulatedRun:
             given = workloads(scenario, loaded.source)
             gpus = GpuFigures(scheduler.cluster, capacity, typical_of(given, loaded.source))
         arrived_pct = scenario.checkpoints.arrived_pct
-        figures = CheckpointFigures(api, scheduler.cluster, gpus, self._usage, arrived_pct, self._qos, api.rewards)
+        figures = CheckpointFigures(
+            pods, scheduler.cluster, gpus, self._usage, arrived_pct, self._qos, self._lives.rewards
+        )
         faults = NodeFaults(
             scenario.faults,
             generator(self._seed, "faults"),
@@ -167,7 +173,8 @@ class SimulatedRun:
             timeline=self._timeline,
             cluster=scheduler.cluster,
             intake=scheduler.intake,
-            api=api,
+            pods=pods,
+            lives=self._lives,
             source=loaded.source,
         )
         self._plan_background(figures)
@@ -178,7 +185,7 @@ class SimulatedRun:
             figures.close_percent(last=True)
         else:
             figures.take(self._clock.time)
-        progress(api.arrived)
+        progress(pods.counts.arrived)
         result = self._result(figures, faults)
         scheduler.cluster.facts.forget_notes()  # they lead back to the cluster, which could never be freed
         return result
@@ -204,7 +211,8 @@ class SimulatedRun:
             timeline.plan(every, take, 1, background=True)
 
     def _loop(self, stream: Iterator[PodArrival], figures: CheckpointFigures, progress: Progress) -> None:
-        clock, timeline, api, scheduler = self._clock, self._timeline, self._api, self._scheduler
+        clock, timeline, scheduler = self._clock, self._timeline, self._scheduler
+        pods, counts = self._pods, self._pods.counts
         traits, only_name, end = self._traits, self._only_name, self._end
         by_demand = self._loaded.scenario.checkpoints.arrived_pct is not None
         page, qos = self._page, self._qos
@@ -213,12 +221,12 @@ class SimulatedRun:
             end += coming.at  # an experiment begins with the first row of its file, whatever its time
         placed, placed_at, reported = 0, 0.0, 0
         while True:
-            waiting = api.pending
+            waiting = pods.pending
             if waiting:
                 self._decide()
-                waiting = api.pending
+                waiting = pods.pending
             if page is not None and qos is not None:
-                page.show(qos, clock.now(), api.preempted)
+                page.show(qos, clock.now(), counts.preempted)
             at = timeline.next_time
             if coming is not None and coming.at < at:
                 at = coming.at
@@ -230,8 +238,8 @@ class SimulatedRun:
             if coming is None and not timeline.awaited:
                 if not waiting:
                     return
-                if api.placed != placed:
-                    placed, placed_at = api.placed, clock.time
+                if counts.placed != placed:
+                    placed, placed_at = counts.placed, clock.time
                 if at - placed_at > PATIENCE:
                     return
             if at > end or at == NEVER:
@@ -248,19 +256,19 @@ class SimulatedRun:
                 if only_name is not None:
                     template.for_scheduler(only_name)
                 figures.arrived(template)
-                api.arrive(coming, () if traits is None else traits())
+                self._lives.arrive(coming, () if traits is None else traits())
                 if by_demand:
                     self._decide()
                     figures.record()
                 coming = next(stream, None)
                 placed_at = clock.time
-            if api.arrived - reported >= PROGRESS_EVERY:
-                reported = api.arrived
+            if counts.arrived - reported >= PROGRESS_EVERY:
+                reported = counts.arrived
                 progress(reported)
 
     def _decide(self) -> None:
         """Decide while pods are ready; where decisions take time, until something is due."""
-        schedule_one, deliver = self._scheduler.schedule_one, self._api.deliver
+        schedule_one, deliver = self._scheduler.schedule_one, self._writer.deliver
         if not self._decision:
             while schedule_one() is not None:
                 deliver()
@@ -273,9 +281,9 @@ class SimulatedRun:
                 timeline.happen(clock.time)
 
     def _result(self, figures: CheckpointFigures, faults: NodeFaults) -> RunResult:
-        api = self._api
-        unplaced = Counter(api.dropped)
-        for live in api.live.values():
+        pods = self._pods
+        unplaced = Counter(pods.dropped)
+        for live in pods.by_uid.values():
             if live.node_name:
                 live.cell.running += 1
             else:
@@ -284,8 +292,8 @@ class SimulatedRun:
         notes = [f"{message} ({number} times)" for message, number in self._reports.most_common(5)]
         if self._usage is not None:
             notes += [f"nothing measures {series}; it stays empty" for series in sorted(self._usage.unknown)]
-        if api.classes.untold:
-            notes.append(f"{api.classes.untold} pods are in no class: there are too many combinations of labels")
+        if pods.classes.untold:
+            notes.append(f"{pods.classes.untold} pods are in no class: there are too many combinations of labels")
         if faults.happened:
             notes.append(f"faults of nodes: {faults.happened}")
         return RunResult(
@@ -293,7 +301,7 @@ class SimulatedRun:
             self._seed,
             np.array(figures.rows, dtype=np.float64).reshape(-1, len(COLUMNS)),
             dict(sorted(unplaced.items(), key=lambda each: (-each[1], each[0]))),
-            np.array(api.waits.counts, dtype=np.int64),
+            np.array(pods.counts.waits.counts, dtype=np.int64),
             tuple(notes),
-            api.classes.results(),
+            pods.classes.results(),
         )
