@@ -27,10 +27,7 @@ from podium.framework.notes import SharedNoteError
 from podium.framework.profile import ProfileRuntime
 from podium.kube import LabelSelector, Pod
 from podium.kube.selector import Selector, SelectorError, compile_label_selector
-from podium.preemption.dry_runs import Candidate, Harm
-from podium.preemption.evictions import was_evicted
-from podium.preemption.rules import by_importance
-from podium.preemption.search import Budgets, harm_of
+from podium.preemption import Budgets, Candidate, Harm, by_importance, harm_of, was_evicted
 
 
 class CrossNodePreemptionArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
