@@ -17,8 +17,6 @@ from typing import Final, NamedTuple
 
 from podium.cluster import PlacedPod
 from podium.framework import (
-    Action,
-    Code,
     Cycle,
     Diagnosis,
     Handle,
@@ -26,19 +24,21 @@ from podium.framework import (
     Plugin,
     PluginError,
     PostFilterResult,
-    Resource,
     Status,
 )
 from podium.framework.annotated import whole
 from podium.kube import Pod, PriorityClass, parse_time
 from podium.kube.meta import ObjectReference
 from podium.preemption import (
+    VICTIM_GONE,
     ByPriority,
     CandidateNodesArgs,
     Evictions,
     LowestPriorities,
     objection_to_preempting,
+    random_start,
     refused,
+    unschedulable_rows,
 )
 
 NAME: Final = "PreemptionToleration"
@@ -65,8 +65,7 @@ class PreemptionToleration(Plugin):
         self._reported: set[tuple[str, str]] = set()
 
     def interests(self) -> Iterable[Interest]:
-        """Evictions only lift the gate; whether the pod fits then is for the plugins that refused it to say."""
-        return [Interest(Resource.POD, Action.DELETE, lambda _pod, _before, _after: False, by_signature=True)]
+        return [VICTIM_GONE]
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         return self._evictions.hold_back(pod)
@@ -76,9 +75,9 @@ class PreemptionToleration(Plugin):
         why_not = objection_to_preempting(cycle, diagnosis)
         if why_not:
             return refused(why_not)
-        rows = diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cycle.cluster)
-        offset = self.handle.rng.randrange(len(rows)) if len(rows) else 0
-        hopeless = self._lowest.refreshed() >= cycle.pod.priority
+        rows = unschedulable_rows(cycle, diagnosis)
+        offset = random_start(self.handle, rows)
+        hopeless = self._lowest.hopeless(cycle.pod)
         now = self.handle.clock.now()
         ends: list[float] = []
 
@@ -95,7 +94,7 @@ class PreemptionToleration(Plugin):
         wanted = self.args.wanted(len(rows))
         result = self._evictions.make_room(cycle, rows, rule, hopeless, offset=offset, wanted=wanted, known=None)
         first = min(ends, default=FOREVER)
-        if first < FOREVER and (result.nomination is None or not result.nomination.node_name):
+        if first < FOREVER and not result.node_name:
             self.handle.wake_at(cycle.pod, first)
         return result
 

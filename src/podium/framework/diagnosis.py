@@ -279,6 +279,11 @@ class PostFilterResult(NamedTuple):
     status: Status | None
     nomination: Nomination | None = None
 
+    @property
+    def node_name(self) -> str:
+        """The node that the pod is nominated to; "" for none."""
+        return "" if self.nomination is None else self.nomination.node_name
+
 
 def refused_by_one(status: Status) -> Diagnosis:
     """The diagnosis when the one chosen node was refused after the choice, at Reserve or Permit."""

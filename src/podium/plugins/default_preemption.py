@@ -12,21 +12,26 @@ from collections.abc import Iterable, Sequence
 
 from podium.config.feature_gates import Gate
 from podium.framework import (
-    Action,
-    Code,
     Cycle,
     Diagnosis,
     Handle,
     Interest,
     Plugin,
     PostFilterResult,
-    Resource,
     Status,
 )
 from podium.kube import Pod, PodGroup
 from podium.kube.pod_group import pod_group_key
 from podium.preemption.dry_runs import DryRuns, LowestPriorities
-from podium.preemption.evictions import CandidateNodesArgs, Evictions, objection_to_preempting, refused
+from podium.preemption.evictions import (
+    VICTIM_GONE,
+    CandidateNodesArgs,
+    Evictions,
+    objection_to_preempting,
+    random_start,
+    refused,
+    unschedulable_rows,
+)
 from podium.preemption.group_victims import Fits, group_victims
 from podium.preemption.rules import ByPriority
 
@@ -54,8 +59,7 @@ class DefaultPreemption(Plugin):
         self._for_groups = Gate.WORKLOAD_AWARE_PREEMPTION in handle.gates
 
     def interests(self) -> Iterable[Interest]:
-        """Evictions only lift the gate; whether the pod fits then is for the plugins that refused it to say."""
-        return [Interest(Resource.POD, Action.DELETE, lambda _pod, _before, _after: False, by_signature=True)]
+        return [VICTIM_GONE]
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         if self._for_groups and pod.spec.scheduling_group is not None:
@@ -68,12 +72,12 @@ class DefaultPreemption(Plugin):
         why_not = self._left_to_the_group(cycle.pod) or objection_to_preempting(cycle, diagnosis)
         if why_not:
             return refused(why_not)
-        rows = diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cycle.cluster)
-        offset = self.handle.rng.randrange(len(rows)) if len(rows) else 0
+        rows = unschedulable_rows(cycle, diagnosis)
+        offset = random_start(self.handle, rows)
         fruitless: PostFilterResult | None = diagnosis.notes.get(NAME)
         if fruitless is not None:
             return fruitless
-        hopeless = self._lowest.refreshed() >= cycle.pod.priority
+        hopeless = self._lowest.hopeless(cycle.pod)
         wanted, known = self.args.wanted(len(rows)), self._dry_runs
         result = self._evictions.make_room(cycle, rows, ByPriority, hopeless, offset=offset, wanted=wanted, known=known)
         if result.nomination is not None and not result.nomination.node_name:

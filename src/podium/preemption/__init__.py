@@ -5,21 +5,22 @@ A plugin defines a `Ruling` (who may go, who may stay), searches with `find_cand
 
 from podium.preemption.dry_runs import Candidate, Harm, LowestPriorities
 from podium.preemption.evictions import (
-    NEVER,
-    VICTIM_LEAVING,
+    VICTIM_GONE,
     CandidateNodesArgs,
     Evictions,
-    nominated_row,
+    fruitless,
     objection_to_preempting,
+    random_start,
     refused,
+    unschedulable_rows,
     was_evicted,
 )
 from podium.preemption.rules import ByPriority, Ruling, by_importance
 from podium.preemption.search import Budgets, PreemptionSearch, find_candidates, harm_of, no_candidates_message
+from podium.preemption.trial import Trial
 
 __all__ = [
-    "NEVER",
-    "VICTIM_LEAVING",
+    "VICTIM_GONE",
     "Budgets",
     "ByPriority",
     "Candidate",
@@ -29,12 +30,15 @@ __all__ = [
     "LowestPriorities",
     "PreemptionSearch",
     "Ruling",
+    "Trial",
     "by_importance",
     "find_candidates",
+    "fruitless",
     "harm_of",
     "no_candidates_message",
-    "nominated_row",
     "objection_to_preempting",
+    "random_start",
     "refused",
+    "unschedulable_rows",
     "was_evicted",
 ]

@@ -213,6 +213,10 @@ class LowestPriorities:
             self._look_at(row)
         return self._lowest
 
+    def hopeless(self, preemptor: Pod) -> Mask:
+        """bool[rows]: no pod there has a lower priority."""
+        return self.refreshed() >= preemptor.priority
+
     def _look_at(self, row: int) -> None:
         newest, lowest = self._newest[row], NO_PODS
         pods = self._cluster.pods_on[row]

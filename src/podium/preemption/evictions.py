@@ -15,6 +15,7 @@ from podium.cluster import Mask, Rows
 from podium.config.field import FieldError, FieldPath
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, Nomination, PostFilterResult
+from podium.framework.events import Action, Interest, Resource
 from podium.framework.handle import GroupPreemptor, Handle, Preemptor
 from podium.framework.status import Code, PluginError, Status
 from podium.framework.timer import Done
@@ -31,6 +32,8 @@ STILL_EVICTING_FOR_GROUP: Final = "waiting for the preemption for this pod group
 WHOLE_CLUSTER: Final = "cluster"
 """Where a PodGroup preempts."""
 NO_CANDIDATE: Final = "no candidate node for preemption"
+VICTIM_GONE: Final = Interest(Resource.POD, Action.DELETE, lambda _pod, _before, _after: False, by_signature=True)
+"""Evictions only lift the gate; whether the pod fits then is for the plugins that refused it to say."""
 CANDIDATES: Final = "preemption candidates"
 """Under this name the cycle's notes hold the candidates among which chance decided."""
 
@@ -112,8 +115,7 @@ class Evictions:
         if not search.best:
             if search.errors:
                 return PostFilterResult(Status.error(f"preemption: {_aggregate(search.errors)}"))
-            message = no_candidates_message(cycle.cluster, search)
-            return PostFilterResult(Status.unschedulable(f"preemption: {message}"), Nomination(""))
+            return fruitless(no_candidates_message(cycle.cluster, search))
         best = search.best
         if extenders:
             try:
@@ -188,8 +190,12 @@ class Evictions:
             self._handle.activate(waiting)
 
 
-def objection_to_preempting(cycle: Cycle, diagnosis: Diagnosis) -> str:
-    """Why the pod may not evict pods of lower priority now; "" when it may."""
+def objection_to_preempting(cycle: Cycle, diagnosis: Diagnosis, makes_room: Callable[[Pod], bool] | None = None) -> str:
+    """Why the pod may not evict others now; "" when it may.
+
+    `makes_room` says whether a pod on the nominated node is about to make room: else one of lower priority that was
+    evicted.
+    """
     pod = cycle.pod
     if pod.spec.preemption_policy == "Never":
         return NEVER
@@ -197,8 +203,21 @@ def objection_to_preempting(cycle: Cycle, diagnosis: Diagnosis) -> str:
     if row is None:
         return ""
     there = cycle.cluster.pods_on[row].values()
-    leaving = any(placed.pod.priority < pod.priority and was_evicted(placed.pod) for placed in there)
+    if makes_room is not None:
+        leaving = any(makes_room(placed.pod) for placed in there)
+    else:
+        leaving = any(placed.pod.priority < pod.priority and was_evicted(placed.pod) for placed in there)
     return VICTIM_LEAVING if leaving else ""
+
+
+def unschedulable_rows(cycle: Cycle, diagnosis: Diagnosis) -> Rows:
+    """The nodes that reported Unschedulable: where evictions may help."""
+    return diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cycle.cluster)
+
+
+def random_start(handle: Handle, rows: Rows) -> int:
+    """The position in `rows` from which nodes are tried."""
+    return handle.rng.randrange(len(rows)) if len(rows) else 0
 
 
 def nominated_row(cycle: Cycle, diagnosis: Diagnosis) -> int | None:
@@ -220,6 +239,11 @@ def was_evicted(pod: Pod) -> bool:
 def refused(reason: str) -> PostFilterResult:
     """The result where the pod may not, or cannot, make room."""
     return PostFilterResult(Status.unschedulable(f"preemption: {reason}"))
+
+
+def fruitless(reason: str) -> PostFilterResult:
+    """The result where nothing is to be gained: a nomination that the pod had goes."""
+    return PostFilterResult(Status.unschedulable(f"preemption: {reason}"), Nomination(""))
 
 
 def _aggregate(errors: list[str]) -> str:

@@ -29,6 +29,7 @@ from podium.kube import Pod, PodDisruptionBudget
 from podium.kube.selector import Selector, SelectorError, compile_label_selector
 from podium.preemption.dry_runs import HARMLESS, UNKNOWN, VIOLATING, Candidate, DryRuns, Harm, Results
 from podium.preemption.rules import ByPriority, EvictionRule, start_time
+from podium.preemption.trial import Trial
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NOTHING_TO_EVICT = Status.unresolvable(NO_VICTIMS)
@@ -132,12 +133,12 @@ def _victims_on(
 
     sums_only = runtime.in_force(cycle).sums_only
     with nullcontext() if sums_only else cluster.dry_run():
-        trial: _Trial = _TrialOfSums(runtime, cycle, row) if sums_only else _Trial(runtime, cycle, row)
+        trial = _TrialOfSums(runtime, cycle, row) if sums_only else _NodeTrial(runtime, cycle, row)
         stays = trial.reprieve if type(ruling) is ByPriority else stays_by_rule  # by priority, any may stay
         try:
             for placed in evictable:
                 trial.take_off(placed)
-            refusal = trial.refusal() or ruling.objection()
+            refusal = trial.refusal(row) or ruling.objection()
             if refusal is not None:
                 return refusal
             ranked = ruling.ranked(evictable)
@@ -166,64 +167,35 @@ def harm_of(victims: Sequence[Pod], violations: int) -> Harm:
     return Harm(violations, victims[0].priority, priorities, len(victims), -_earliest_start(victims))
 
 
-class _Trial:
-    """A node with pods taken off, in the cluster and in a copy of the cycle's notes; `undo` puts all back."""
+class _NodeTrial(Trial):
+    """A trial on one node."""
 
     def __init__(self, runtime: ProfileRuntime, cycle: Cycle, row: int) -> None:
-        self._runtime = runtime
-        self._cycle = cycle.clone()
+        super().__init__(runtime, cycle)
         self._row = row
-        self._off: dict[str, PlacedPod] = {}
-        self._order = dict(cycle.cluster.pods_on[row])
-
-    def take_off(self, placed: PlacedPod) -> None:
-        self._cycle.cluster.take_off(placed)
-        self._cycle.cluster.ports.hide(placed.facts.ports, self._row)
-        self._off[placed.pod.uid] = placed
-        self._runtime.remove_pod(self._cycle, placed)
-
-    def _put_back(self, placed: PlacedPod) -> None:
-        self._cycle.cluster.put_on(placed)
-        self._cycle.cluster.ports.show(placed.facts.ports, self._row)
-        del self._off[placed.pod.uid]
-        self._runtime.add_pod(self._cycle, placed)
-
-    def refusal(self, *, only_moving: bool = False) -> Status | None:
-        return self._runtime.run_filters_with_nominated(self._cycle, self._row, only_moving=only_moving)
 
     def reprieve(self, placed: PlacedPod) -> bool:
-        """Put a pod back if the incoming one still fits then; where a filter fails, it is not said to fit."""
-        self._put_back(placed)
-        try:
-            if self.refusal(only_moving=True) is None:
-                return True
-        except SharedNoteError:
-            raise
-        except PluginError:
-            pass
+        """Put a pod back if the incoming one still fits then."""
+        self.put_back(placed)
+        if self.fits(self._row, only_moving=True):
+            return True
         self.take_off(placed)
         return False
 
-    def undo(self) -> None:
-        cluster = self._cycle.cluster
-        cluster.ports.show_all()
-        for placed in self._off.values():
-            cluster.put_on(placed)
-        cluster.pods_on[self._row] = self._order  # the order in which pods came ranks those that have not started
 
-
-class _TrialOfSums(_Trial):
+class _TrialOfSums(_NodeTrial):
     """The same where filters look at no more than sums: pods that ask for the same are then all one."""
 
     def __init__(self, runtime: ProfileRuntime, cycle: Cycle, row: int) -> None:
         super().__init__(runtime, cycle, row)
         self._too_much: set[PodFacts] = set()
+        self._order[row] = dict(cycle.cluster.pods_on[row])
 
     def take_off(self, placed: PlacedPod) -> None:
         self._cycle.cluster.count_out(placed)
         self._off[placed.pod.uid] = placed
 
-    def _put_back(self, placed: PlacedPod) -> None:
+    def put_back(self, placed: PlacedPod) -> None:
         self._cycle.cluster.count_in(placed)
         del self._off[placed.pod.uid]
 
@@ -240,7 +212,7 @@ class _TrialOfSums(_Trial):
         cluster = self._cycle.cluster
         for placed in self._off.values():
             cluster.count_in(placed)
-        cluster.pods_on[self._row] = self._order
+        cluster.pods_on[self._row] = self._order[self._row]
 
 
 class Budgets:

@@ -18,7 +18,6 @@ from typing import Any, Final
 from podium.cluster import Mask, PlacedPod
 from podium.framework import (
     Action,
-    Code,
     Cycle,
     Diagnosis,
     Handle,
@@ -30,14 +29,13 @@ from podium.framework import (
 )
 from podium.kube import Pod
 from podium.preemption import (
-    NEVER,
-    VICTIM_LEAVING,
     ByPriority,
     Evictions,
     LowestPriorities,
     Ruling,
-    nominated_row,
+    objection_to_preempting,
     refused,
+    unschedulable_rows,
 )
 from podium_plugins.capacity_scheduling.admission import QuotaAnswer, QuotaDemand, answer
 from podium_plugins.capacity_scheduling.ledger import QuotaLedger
@@ -119,13 +117,17 @@ class CapacityScheduling(Plugin):
         pod, ledger = cycle.pod, self._ledger
         demand = self._demand(pod)
         borrows = demand is not None and demand.borrows
-        objection = self._objection(cycle, diagnosis, demand, borrows)
+
+        def makes_room(other: Pod) -> bool:
+            return other.terminating and self._makes_room(other, pod, demand, borrows)
+
+        objection = objection_to_preempting(cycle, diagnosis, makes_room)
         if objection:
             return refused(objection)
-        rows = diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cycle.cluster)
+        rows = unschedulable_rows(cycle, diagnosis)
         hopeless: Mask
         if demand is None:
-            hopeless = self._lowest.refreshed() >= pod.priority
+            hopeless = self._lowest.hopeless(pod)
         else:
             hopeless = rows_without_victims(cycle.cluster, ledger, demand, borrows, pod)
 
@@ -135,18 +137,6 @@ class CapacityScheduling(Plugin):
             return WithinQuotas(ledger, demand, borrows, pods, preemptor)
 
         return self._evictions.make_room(cycle, rows, rule, hopeless, offset=0, wanted=len(rows), known=None)
-
-    def _objection(self, cycle: Cycle, diagnosis: Diagnosis, demand: QuotaDemand | None, borrows: bool) -> str:
-        """Why the pod may not evict others now; "" when it may."""
-        pod = cycle.pod
-        if pod.spec.preemption_policy == "Never":
-            return NEVER
-        row = nominated_row(cycle, diagnosis)
-        if row is None:
-            return ""
-        leaving = (placed.pod for placed in cycle.cluster.pods_on[row].values() if placed.pod.terminating)
-        frees = any(self._makes_room(other, pod, demand, borrows) for other in leaving)
-        return VICTIM_LEAVING if frees else ""
 
     def _makes_room(self, other: Pod, pod: Pod, demand: QuotaDemand | None, borrows: bool) -> bool:
         """Whether the end of another pod on the node makes room for this one."""

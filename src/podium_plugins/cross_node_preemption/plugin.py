@@ -15,29 +15,28 @@ from collections.abc import Iterable
 from typing import Final
 
 from podium.framework import (
-    Action,
-    Code,
     Cycle,
     Diagnosis,
     Handle,
     Interest,
-    Nomination,
     Plugin,
     PostFilterResult,
-    Resource,
     Status,
 )
 from podium.kube import Pod
 from podium.preemption import (
+    VICTIM_GONE,
     ByPriority,
     Candidate,
     Evictions,
     LowestPriorities,
     PreemptionSearch,
     find_candidates,
+    fruitless,
     no_candidates_message,
     objection_to_preempting,
     refused,
+    unschedulable_rows,
 )
 from podium_plugins.cross_node_preemption.search import CrossNodePreemptionArgs, find_across_nodes
 
@@ -56,8 +55,7 @@ class CrossNodePreemption(Plugin):
         self._lowest = LowestPriorities(handle.cluster)
 
     def interests(self) -> Iterable[Interest]:
-        """Evictions only lift the gate; whether the pod fits then is for the plugins that refused it to say."""
-        return [Interest(Resource.POD, Action.DELETE, lambda _pod, _before, _after: False, by_signature=True)]
+        return [VICTIM_GONE]
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         return self._evictions.hold_back(pod)
@@ -68,22 +66,21 @@ class CrossNodePreemption(Plugin):
         if why_not:
             return refused(why_not)
         on_one, search = self._on_one_node(cycle, diagnosis)
-        rows = diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cycle.cluster)
+        rows = unschedulable_rows(cycle, diagnosis)
         across = None
         if self.handle.runtime.in_force(cycle).beyond_rows:
-            across = find_across_nodes(self.handle.runtime, cycle, rows.tolist(), self.args)
+            across = find_across_nodes(self.handle, cycle, rows.tolist(), self.args)
         found = [each for each in (on_one, across) if each is not None]
         if found:
             return self._evictions.evict(cycle, min(found, key=lambda each: each.harm))
         if search.best:
-            return PostFilterResult(Status.unschedulable(f"preemption: {WOULD_BREAK_A_BUDGET}"), Nomination(""))
-        message = no_candidates_message(cycle.cluster, search)
-        return PostFilterResult(Status.unschedulable(f"preemption: {message}"), Nomination(""))
+            return fruitless(WOULD_BREAK_A_BUDGET)
+        return fruitless(no_candidates_message(cycle.cluster, search))
 
     def _on_one_node(self, cycle: Cycle, diagnosis: Diagnosis) -> tuple[Candidate | None, PreemptionSearch]:
         """The node that would take the pod if only pods there were evicted and no budget broken."""
-        rows = diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cycle.cluster)[: self.args.max_nodes]
-        hopeless = self._lowest.refreshed() >= cycle.pod.priority
+        rows = unschedulable_rows(cycle, diagnosis)[: self.args.max_nodes]
+        hopeless = self._lowest.hopeless(cycle.pod)
         wanted = len(rows)
         search = find_candidates(self.handle.runtime, cycle, rows, ByPriority, hopeless, 0, wanted, None)
         best = search.best[0] if search.best else None

@@ -22,12 +22,10 @@ import msgspec
 
 from podium.cluster import PlacedPod, PodFacts
 from podium.config.field import FieldError, FieldPath
-from podium.framework import Cycle, PluginError
-from podium.framework.notes import SharedNoteError
-from podium.framework.profile import ProfileRuntime
+from podium.framework import Cycle, Handle
 from podium.kube import LabelSelector, Pod
 from podium.kube.selector import Selector, SelectorError, compile_label_selector
-from podium.preemption import Budgets, Candidate, Harm, by_importance, harm_of, was_evicted
+from podium.preemption import Budgets, Candidate, Harm, Trial, by_importance, harm_of, was_evicted
 
 
 class CrossNodePreemptionArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -57,7 +55,7 @@ NO_HARM = Harm(0, -(2**31), 0, 0, 0.0)
 
 
 def find_across_nodes(
-    runtime: ProfileRuntime, cycle: Cycle, rows: Sequence[int], args: CrossNodePreemptionArgs
+    handle: Handle, cycle: Cycle, rows: Sequence[int], args: CrossNodePreemptionArgs
 ) -> Candidate | None:
     """The node and the victims, on whatever nodes, that hurt least; None where none are found."""
     cluster = cycle.cluster
@@ -65,7 +63,7 @@ def find_across_nodes(
     pods = evictable_pods(cycle.pod, cluster.pods.values(), budgets, args.max_pods)
     found: list[Candidate] = []
     with cluster.dry_run():
-        trial = ClusterTrial(runtime, cycle)
+        trial = Trial(handle.runtime, cycle)
         try:
             rows = rows[: args.max_nodes]
             off, fitting = _take_off_until_it_fits(trial, rows, pods)
@@ -117,13 +115,14 @@ def _selectors(pod: Pod) -> Iterator[Selector]:
 
 
 def _take_off_until_it_fits(
-    trial: ClusterTrial, rows: Sequence[int], pods: Sequence[PlacedPod]
+    trial: Trial, rows: Sequence[int], pods: Sequence[PlacedPod]
 ) -> tuple[list[PlacedPod], list[int]]:
     """(the pods taken off, the rows on which the preemptor fits then)."""
     off: list[PlacedPod] = []
     while len(off) < len(pods):
         step = pods[len(off) : max(FIRST_STEP, GROWTH * len(off))]
-        trial.take_off(step)
+        for placed in step:
+            trial.take_off(placed)
         off += step
         fitting = [row for row in rows if trial.fits(row)]
         if fitting:
@@ -131,7 +130,7 @@ def _take_off_until_it_fits(
     return off, []
 
 
-def _victims(trial: ClusterTrial, row: int, off: list[PlacedPod], budgets: Budgets) -> list[PlacedPod]:
+def _victims(trial: Trial, row: int, off: list[PlacedPod], budgets: Budgets) -> list[PlacedPod]:
     """Which of the pods taken off must go, the most important first; [] where budgets leave no way."""
     left = _most_important_first(off)
     for _ in range(MOST_BUDGET_TRIES):
@@ -153,69 +152,17 @@ def _most_important_first(pods: list[PlacedPod]) -> list[PlacedPod]:
     return staying + [placed for placed in pods if placed.pod.terminating]
 
 
-def _put_back(trial: ClusterTrial, row: int, pods: list[PlacedPod]) -> list[PlacedPod]:
+def _put_back(trial: Trial, row: int, pods: list[PlacedPod]) -> list[PlacedPod]:
     """Put back all that can be, as if one after the other; what is left off."""
     if not pods:
         return []
-    trial.put_back(pods)
+    for placed in pods:
+        trial.put_back(placed)
     if trial.fits(row):
         return []
-    trial.take_off(pods)
+    for placed in pods:
+        trial.take_off(placed)
     if len(pods) == 1:
         return pods
     half = len(pods) // 2
     return _put_back(trial, row, pods[:half]) + _put_back(trial, row, pods[half:])
-
-
-class ClusterTrial:
-    """The cluster with pods taken off, and a copy of the cycle's notes that has followed; `undo` puts all back.
-
-    To be used inside of `cluster.dry_run()`.
-    """
-
-    def __init__(self, runtime: ProfileRuntime, cycle: Cycle) -> None:
-        self._runtime = runtime
-        self._cycle = cycle.clone()
-        self._off: dict[str, PlacedPod] = {}
-        self._order: dict[int, dict[str, PlacedPod]] = {}
-
-    def take_off(self, pods: Iterable[PlacedPod]) -> None:
-        cluster = self._cycle.cluster
-        for placed in pods:
-            if placed.row not in self._order:
-                self._order[placed.row] = dict(cluster.pods_on[placed.row])
-            cluster.take_off(placed)
-            cluster.ports.hide(placed.facts.ports, placed.row)
-            self._off[placed.pod.uid] = placed
-            self._runtime.remove_pod(self._cycle, placed)
-
-    def put_back(self, pods: Iterable[PlacedPod]) -> None:
-        cluster = self._cycle.cluster
-        for placed in pods:
-            cluster.put_on(placed)
-            cluster.ports.show(placed.facts.ports, placed.row)
-            del self._off[placed.pod.uid]
-            self._runtime.add_pod(self._cycle, placed)
-
-    def leave_off(self, pods: Iterable[PlacedPod]) -> None:
-        """Have these pods off, and all others where they belong."""
-        wanted = {placed.pod.uid: placed for placed in pods}
-        self.put_back([placed for uid, placed in self._off.items() if uid not in wanted])
-        self.take_off([placed for uid, placed in wanted.items() if uid not in self._off])
-
-    def fits(self, row: int) -> bool:
-        """Whether the preemptor fits on a row as things are; where a filter fails, it is not said to."""
-        try:
-            return self._runtime.run_filters_with_nominated(self._cycle, row) is None
-        except SharedNoteError:
-            raise  # what was found so far may rest on the note, too
-        except PluginError:
-            return False
-
-    def undo(self) -> None:
-        cluster = self._cycle.cluster
-        cluster.ports.show_all()
-        for placed in self._off.values():
-            cluster.put_on(placed)
-        for row, order in self._order.items():
-            cluster.pods_on[row] = order  # the order in which pods came ranks those that have not started

@@ -27,8 +27,6 @@ from podium.config.durations import Duration
 from podium.config.field import FieldError, FieldPath
 from podium.framework import (
     SKIP,
-    Action,
-    Code,
     Cycle,
     Diagnosis,
     Handle,
@@ -43,7 +41,16 @@ from podium.framework import (
 from podium.framework.handle import Effect
 from podium.framework.served import PluginMetric, PluginPage
 from podium.kube import Pod
-from podium.preemption import NEVER, VICTIM_LEAVING, Candidate, Evictions, Ruling, nominated_row, refused
+from podium.preemption import (
+    VICTIM_GONE,
+    Candidate,
+    Evictions,
+    Ruling,
+    objection_to_preempting,
+    random_start,
+    refused,
+    unschedulable_rows,
+)
 from podium_plugins.qos.account import ControllerAccount
 from podium_plugins.qos.formulas import AGGREGATE, CONCURRENT, INDEPENDENT, START_OVERHEAD
 from podium_plugins.qos.history import HISTORY, SLOT, write_history
@@ -113,8 +120,7 @@ class QosAware(Plugin):
         """How many pods were evicted."""
 
     def interests(self) -> Iterable[Interest]:
-        """Evictions only lift the gate; whether the pod fits then is for the plugins that refused it to say."""
-        return [Interest(Resource.POD, Action.DELETE, lambda _pod, _before, _after: False, by_signature=True)]
+        return [VICTIM_GONE]
 
     def observe(self, resource: str, before: Any, after: Any) -> None:
         if resource == Resource.POD:
@@ -190,7 +196,7 @@ class QosAware(Plugin):
         now = self.handle.clock.now()
         self._write_histories(now)
         pod = cycle.pod
-        objection = self._objection(cycle, diagnosis)
+        objection = objection_to_preempting(cycle, diagnosis, makes_room=lambda other: other.terminating)
         if objection:
             return refused(objection)
         compat, wait = self._limits.compat, 0.0
@@ -205,7 +211,7 @@ class QosAware(Plugin):
         else:
             result = self._make_room(cycle, diagnosis, UrgentPod(self.ledger, self._limits, pod, now))
             wait = self._limits.minimum
-        if (result.nomination is None or not result.nomination.node_name) and wait < math.inf:
+        if not result.node_name and wait < math.inf:
             self.handle.wake_at(pod, now + max(SOONEST, wait))
         return result
 
@@ -220,13 +226,13 @@ class QosAware(Plugin):
         """How many pods like this one would have a place if the victims went."""
         cluster = cycle.cluster
         there = (cluster.pods.get(uid) for uid in victims)
-        rows = diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cluster)
+        rows = unschedulable_rows(cycle, diagnosis)
         return places(cluster, rows, cycle.facts, [placed for placed in there if placed is not None])
 
     def _make_room(self, cycle: Cycle, diagnosis: Diagnosis, preemptor: UrgentPod) -> PostFilterResult:
         cluster = cycle.cluster
-        rows = diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cluster)
-        offset = self.handle.rng.randrange(len(rows)) if len(rows) else 0
+        rows = unschedulable_rows(cycle, diagnosis)
+        offset = random_start(self.handle, rows)
         hopeless: Mask = np.zeros(cluster.columns.rows, dtype=np.bool_)
         if not self._limits.compat:
             hopeless[:] = True
@@ -252,16 +258,6 @@ class QosAware(Plugin):
             known=None,
             choose=choose,
         )
-
-    def _objection(self, cycle: Cycle, diagnosis: Diagnosis) -> str:
-        """Why the pod may not evict others now; "" when it may."""
-        if cycle.pod.spec.preemption_policy == "Never":
-            return NEVER
-        row = nominated_row(cycle, diagnosis)
-        if row is None:
-            return ""
-        leaving = any(placed.pod.terminating for placed in cycle.cluster.pods_on[row].values())
-        return VICTIM_LEAVING if leaving else ""
 
     # What becomes of a placed pod
 
