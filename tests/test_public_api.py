@@ -4,11 +4,16 @@ import importlib
 import inspect
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
+from docs.tables import api
 
 import podium
+import podium.cluster
+import podium.kube
 import podium.load
+import podium.preemption
 
 
 @pytest.mark.parametrize("name", podium.__all__)
@@ -34,6 +39,20 @@ def test_the_names_of_measured_load_are_where_type_checkers_look_for_them() -> N
     assert set(podium.load._MODULE_OF) == set(podium.load.__all__) <= set(dir(podium.load))
     with pytest.raises(AttributeError, match=r"module 'podium\.load' has no attribute 'Nope'"):
         podium.load.Nope  # noqa: B018  (reading it raises)
+
+
+@pytest.mark.parametrize(
+    "module", [podium, podium.cluster, podium.kube, podium.load, podium.preemption], ids=lambda module: module.__name__
+)
+def test_every_public_name_is_in_the_reference(module: ModuleType) -> None:
+    written = api.page()
+    unnamed = {"Resource", "Action"}  # they have a table of their own
+    missing = [
+        name
+        for name in set(module.__all__) - unnamed
+        if not any(f"`from {each} import {name}`" in written for each in (module.__name__, "podium"))
+    ]
+    assert missing == []
 
 
 def test_all_names_are_listed() -> None:

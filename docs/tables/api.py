@@ -29,21 +29,64 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
             "Interest",
             "filled",
             "PluginError",
-            "FieldError",
-            "FieldPath",
         )
     },
-    "In a decision": {
-        "podium": ("Cycle", "Nodes", "NodeInfo", "Diagnosis", "PostFilterResult", "Nomination"),
-        "podium.framework": ("QueuedPod",),
+    "Arguments": {
+        "podium": ("FieldError", "FieldPath", "Duration", "SECOND", "Int64", "ResourceSpec", "DEFAULT_RESOURCES")
     },
-    "Answers": {"podium": ("Status", "SKIP", "Verdict", "Wait"), "podium.framework": ("Code",)},
+    "In a decision": {
+        "podium": ("Cycle", "Nodes", "NodeInfo", "Diagnosis", "PostFilterResult", "Nomination", "QueuedPod", "Hint"),
+    },
+    "Answers": {"podium": ("Status", "SKIP", "Code", "Verdict", "Wait", "Effect")},
+    "Scores": {
+        "podium": (
+            "Scores",
+            "MAX_SCORE",
+            "as_score",
+            "as_scores",
+            "rounded",
+            "truncated_divide",
+            "RowNumbers",
+            "read_decimal",
+            "read_whole",
+        )
+    },
     "The handle": {
-        "podium": ("Handle",),
-        "podium.framework": ("Writer", "Clock"),
-        "podium.framework.waiting": ("WaitingPods", "WaitingPod"),
-        "podium.cluster": ("Cluster", "Objects", "Store", "PlacedPod"),
+        "podium": ("Handle", "Clock", "WaitingPod", "Nominator", "ObjectProblems", "custom_reference"),
+        "podium.framework": ("Writer",),
+        "podium.framework.waiting": ("WaitingPods",),
         "podium.framework.experience": ("learn", "ConfigMapName", "Learner", "PodOutcome", "GivenExperience"),
+    },
+    "The state of the cluster": {
+        "podium.cluster": (
+            "Cluster",
+            "ClusterError",
+            "Objects",
+            "Store",
+            "PlacedPod",
+            "PodFacts",
+            "HostPort",
+            "Mask",
+            "Rows",
+            "Amounts",
+            "ALLOCATABLE",
+            "REQUESTED",
+            "CORE_RESOURCES",
+            "CPU",
+            "MEMORY",
+            "EPHEMERAL_STORAGE",
+            "Column",
+            "Interned",
+            "Journal",
+            "Cursor",
+            "RowCursor",
+            "PodQuery",
+            "QueryTerm",
+            "CountColumn",
+            "Term",
+            "TermGroup",
+            "TermKind",
+        ),
     },
     "Measured load": {
         "podium.load": (
@@ -68,9 +111,14 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
             "duration",
             "NamedScorePlugin",
             "NamedScores",
+            "Scale",
+            "Better",
+            "Missing",
+            "Combine",
             "scaled",
             "where_missing",
             "median",
+            "Floats",
             "RowCache",
             "shared",
             "RecentPods",
@@ -83,21 +131,157 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
             "Commitment",
             "commitment_of",
             "Overcommitted",
+            "NO_OVERCOMMITMENT",
             "LoadRisk",
+            "Amounts",
             "load_risk",
             "risk_bounds",
             "probability",
             "probabilities",
             "NodeUsage",
             "UsageSettings",
+            "USAGE_KEYS",
         ),
     },
-    "Metrics and pages": {"podium": ("PluginMetric", "MetricKind", "PluginPage", "PageAnswer")},
+    "Gangs": {"podium": ("Gang", "GangState", "GangCount")},
+    "Preemption": {
+        "podium.preemption": (
+            "Evictions",
+            "VICTIM_GONE",
+            "objection_to_preempting",
+            "refused",
+            "fruitless",
+            "unschedulable_rows",
+            "random_start",
+            "CandidateNodesArgs",
+            "LowestPriorities",
+            "find_candidates",
+            "PreemptionSearch",
+            "Candidate",
+            "Harm",
+            "harm_of",
+            "no_candidates_message",
+            "Ruling",
+            "ByPriority",
+            "by_importance",
+            "was_evicted",
+            "Budgets",
+            "Trial",
+        ),
+    },
+    "Metrics and pages": {"podium": ("PluginMetric", "MetricKind", "LabelValues", "PluginPage", "PageAnswer")},
     "Objects": {
         "podium": ("Pod", "Node", "decode_documents", "DecodeError"),
-        "podium.kube.meta": ("ObjectMeta", "OwnerReference", "LabelSelector"),
-        "podium.kube.pod": ("PodSpec", "PodStatus", "Container"),
-        "podium.kube.node": ("NodeSpec", "NodeStatus", "Taint"),
+        "podium.kube": (
+            "ObjectMeta",
+            "OwnerReference",
+            "LabelSelector",
+            "PodSpec",
+            "PodStatus",
+            "Container",
+            "NodeSpec",
+            "NodeStatus",
+            "Taint",
+            "Affinity",
+            "Allocation",
+            "CSIDriver",
+            "CSINode",
+            "CSIStorageCapacity",
+            "Condition",
+            "ContainerImage",
+            "ContainerPort",
+            "ContainerStatus",
+            "CustomObject",
+            "DeviceClass",
+            "ExtendedResourceRequestMapping",
+            "LabelSelectorRequirement",
+            "Namespace",
+            "NodeAffinitySpec",
+            "NodeSelector",
+            "NodeSelectorRequirement",
+            "NodeSelectorTerm",
+            "ObjectReference",
+            "PersistentVolume",
+            "PersistentVolumeClaim",
+            "PodAffinity",
+            "PodAffinityTerm",
+            "PodDisruptionBudget",
+            "PodGroup",
+            "PreferredSchedulingTerm",
+            "PriorityClass",
+            "ReplicaSet",
+            "ReplicationController",
+            "ResourceClaim",
+            "ResourceClaimTemplate",
+            "ResourceRequirements",
+            "ResourceSlice",
+            "Resources",
+            "SecurityContext",
+            "Service",
+            "StatefulSet",
+            "StorageClass",
+            "Toleration",
+            "TopologySpreadConstraint",
+            "Volume",
+            "VolumeAttachment",
+            "WeightedPodAffinityTerm",
+        ),
+    },
+    "Quantities, requests and QoS classes": {
+        "podium.kube": (
+            "parse_quantity",
+            "milli",
+            "milli_of",
+            "units",
+            "units_of",
+            "format_nano",
+            "MILLI",
+            "NANO",
+            "Amount",
+            "QuantityError",
+            "pod_requests",
+            "exact_requests",
+            "offered",
+            "is_scalar_resource_name",
+            "CPU",
+            "MEMORY",
+            "EPHEMERAL_STORAGE",
+            "PODS",
+            "qos_class_of",
+            "GUARANTEED",
+            "BURSTABLE",
+            "BEST_EFFORT",
+        ),
+    },
+    "Selectors": {
+        "podium.kube": (
+            "compile_label_selector",
+            "selector_from_labels",
+            "compile_node_selector",
+            "compile_preferred_terms",
+            "Selector",
+            "Requirement",
+            "NodeTerms",
+            "SelectorError",
+        ),
+    },
+    "Texts and documents": {
+        "podium.kube": (
+            "parse_time",
+            "format_time",
+            "decode_json",
+            "KubeObject",
+            "KINDS",
+            "Decoded",
+            "readable_version",
+            "read_json",
+            "FILE",
+            "SETTINGS",
+            "DocumentError",
+            "JsonObject",
+            "printable",
+            "POD_GROUP_LABEL",
+        ),
     },
     "Tests": {"podium.testing": ("TrialCluster", "TrialOutcome", "TrialState", "ScopeError", "node", "pod")},
     "Configuration and decisions": {
@@ -165,7 +349,25 @@ def _described(module: str, name: str) -> Iterator[str]:
     elif inspect.isclass(found):
         yield from _class(name, found)
     else:
-        yield f"An instance of `{type(found).__name__}`: `{found!r}`.\n"
+        yield from _assigned(module, name)
+
+
+def _assigned(module: str, name: str) -> Iterator[str]:
+    """A constant or an alias, as it is assigned in the module that has it."""
+    tree = _module(module)
+    for statement in ast.walk(tree):
+        if isinstance(statement, ast.ImportFrom) and any(each.name == name for each in statement.names):
+            yield from _assigned(str(statement.module), name)
+            return
+    for statement, below in pairwise([*tree.body, ast.Pass()]):
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and name in _targets(statement):
+            yield f"```python\n{ast.unparse(statement)}\n```\n"
+            yield from _prose(_text(below))
+
+
+def _targets(statement: ast.Assign | ast.AnnAssign) -> set[str]:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return {each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)}
 
 
 def _class(name: str, found: type) -> Iterator[str]:
@@ -274,6 +476,11 @@ def _all(arguments: ast.arguments) -> list[ast.arg]:
 
 def _functions(node: Any) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
     return [each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+@cache
+def _module(name: str) -> ast.Module:
+    return ast.parse(inspect.getsource(sys.modules.get(name) or __import__(name, fromlist=["_"])))
 
 
 @cache

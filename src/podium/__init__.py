@@ -38,11 +38,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from podium.cluster import NodeInfo, Nodes
     from podium.config import ConfigError, SchedulerConfig, default_config, load_config
+    from podium.config.durations import SECOND, Duration
     from podium.config.field import FieldError, FieldPath
+    from podium.config.types import Int64
     from podium.engine.explain import Explanation, NodeAnswer, explain
     from podium.framework import (
+        MAX_SCORE,
         SKIP,
         Action,
+        Clock,
+        Code,
         Cycle,
         Diagnosis,
         Handle,
@@ -52,26 +57,62 @@ if TYPE_CHECKING:
         Plugin,
         PluginError,
         PostFilterResult,
+        QueuedPod,
         Resource,
         Scope,
+        Scores,
         Status,
         Verdict,
         Wait,
         Write,
+        truncated_divide,
     )
+    from podium.framework.annotated import read_decimal, read_whole
     from podium.framework.environment import filled
-    from podium.framework.served import MetricKind, PageAnswer, PluginMetric, PluginPage
+    from podium.framework.events import Hint
+    from podium.framework.gang import Gang, GangCount, GangState
+    from podium.framework.handle import Effect
+    from podium.framework.nominator import Nominator
+    from podium.framework.object_problems import ObjectProblems, custom_reference
+    from podium.framework.row_numbers import RowNumbers
+    from podium.framework.served import LabelValues, MetricKind, PageAnswer, PluginMetric, PluginPage
+    from podium.framework.waiting import WaitingPod
     from podium.kube import DecodeError, Node, Pod, decode_documents
+    from podium.placement.resource_usage import DEFAULT_RESOURCES, ResourceSpec
+    from podium.placement.rounding import as_score, as_scores, rounded
     from podium.plugins import PluginLoadError, load_registry
 
 _HOME = {
-    "podium.cluster": ("NodeInfo", "Nodes"),
-    "podium.config": ("ConfigError", "SchedulerConfig", "default_config", "load_config"),
-    "podium.config.field": ("FieldError", "FieldPath"),
-    "podium.engine.explain": ("Explanation", "NodeAnswer", "explain"),
+    "podium.cluster": (
+        "NodeInfo",
+        "Nodes",
+    ),
+    "podium.config": (
+        "ConfigError",
+        "SchedulerConfig",
+        "default_config",
+        "load_config",
+    ),
+    "podium.config.durations": (
+        "SECOND",
+        "Duration",
+    ),
+    "podium.config.field": (
+        "FieldError",
+        "FieldPath",
+    ),
+    "podium.config.types": ("Int64",),
+    "podium.engine.explain": (
+        "Explanation",
+        "NodeAnswer",
+        "explain",
+    ),
     "podium.framework": (
+        "MAX_SCORE",
         "SKIP",
         "Action",
+        "Clock",
+        "Code",
         "Cycle",
         "Diagnosis",
         "Handle",
@@ -81,39 +122,98 @@ _HOME = {
         "Plugin",
         "PluginError",
         "PostFilterResult",
+        "QueuedPod",
         "Resource",
         "Scope",
+        "Scores",
         "Status",
         "Verdict",
         "Wait",
         "Write",
+        "truncated_divide",
+    ),
+    "podium.framework.annotated": (
+        "read_decimal",
+        "read_whole",
     ),
     "podium.framework.environment": ("filled",),
-    "podium.framework.served": ("MetricKind", "PageAnswer", "PluginMetric", "PluginPage"),
-    "podium.kube": ("DecodeError", "Node", "Pod", "decode_documents"),
-    "podium.plugins": ("PluginLoadError", "load_registry"),
+    "podium.framework.events": ("Hint",),
+    "podium.framework.gang": (
+        "Gang",
+        "GangCount",
+        "GangState",
+    ),
+    "podium.framework.handle": ("Effect",),
+    "podium.framework.nominator": ("Nominator",),
+    "podium.framework.object_problems": (
+        "ObjectProblems",
+        "custom_reference",
+    ),
+    "podium.framework.row_numbers": ("RowNumbers",),
+    "podium.framework.served": (
+        "LabelValues",
+        "MetricKind",
+        "PageAnswer",
+        "PluginMetric",
+        "PluginPage",
+    ),
+    "podium.framework.waiting": ("WaitingPod",),
+    "podium.kube": (
+        "DecodeError",
+        "Node",
+        "Pod",
+        "decode_documents",
+    ),
+    "podium.placement.resource_usage": (
+        "DEFAULT_RESOURCES",
+        "ResourceSpec",
+    ),
+    "podium.placement.rounding": (
+        "as_score",
+        "as_scores",
+        "rounded",
+    ),
+    "podium.plugins": (
+        "PluginLoadError",
+        "load_registry",
+    ),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
+    "DEFAULT_RESOURCES",
+    "MAX_SCORE",
+    "SECOND",
     "SKIP",
     "Action",
+    "Clock",
+    "Code",
     "ConfigError",
     "Cycle",
     "DecodeError",
     "Diagnosis",
+    "Duration",
+    "Effect",
     "Explanation",
     "FieldError",
     "FieldPath",
+    "Gang",
+    "GangCount",
+    "GangState",
     "Handle",
+    "Hint",
+    "Int64",
     "Interest",
+    "LabelValues",
     "MetricKind",
     "Node",
     "NodeAnswer",
     "NodeInfo",
     "Nodes",
     "Nomination",
+    "Nominator",
     "Normalizer",
+    "ObjectProblems",
     "PageAnswer",
     "Plugin",
     "PluginError",
@@ -122,19 +222,31 @@ __all__ = [
     "PluginPage",
     "Pod",
     "PostFilterResult",
+    "QueuedPod",
     "Resource",
+    "ResourceSpec",
+    "RowNumbers",
     "SchedulerConfig",
     "Scope",
+    "Scores",
     "Status",
     "Verdict",
     "Wait",
+    "WaitingPod",
     "Write",
+    "as_score",
+    "as_scores",
+    "custom_reference",
     "decode_documents",
     "default_config",
     "explain",
     "filled",
     "load_config",
     "load_registry",
+    "read_decimal",
+    "read_whole",
+    "rounded",
+    "truncated_divide",
 ]
 
 

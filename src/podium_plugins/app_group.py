@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.framework import Handle
-from podium.framework.object_problems import custom_reference
+from podium import Handle, custom_reference
 from podium.kube import Pod
 
 API_VERSION: Final = "appgroup.diktyo.x-k8s.io/v1alpha1"

@@ -13,13 +13,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from podium import Cycle, FieldError, FieldPath, Handle, Plugin, RowNumbers, Scope, Scores, filled, read_whole, rounded
 from podium.cluster import Cluster, NodeInfo, Nodes
-from podium.config.field import FieldError, FieldPath
-from podium.framework import Cycle, Handle, Plugin, Scope, Scores
-from podium.framework.annotated import whole
-from podium.framework.environment import filled
-from podium.framework.row_numbers import RowNumbers
-from podium.placement.rounding import rounded
 
 NAME = "Congestion"
 ANNOTATION = "congestion-factor"
@@ -44,7 +39,7 @@ def points(text: str | None, factor_max: int) -> int:
     >>> [points(text, 100) for text in (None, "15", "55", "250", "-3", "5.5")]
     [10, 9, 5, 0, 10, 10]
     """
-    factor = min(max(whole(text) or 0, 0), factor_max)
+    factor = min(max(read_whole(text) or 0, 0), factor_max)
     return rounded(POINTS * (1 - factor / factor_max))
 
 

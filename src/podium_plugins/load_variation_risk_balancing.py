@@ -18,13 +18,10 @@ from collections.abc import Hashable
 import msgspec
 import numpy as np
 
+from podium import Cycle, Handle, Plugin, Scope, Scores, as_scores
 from podium.cluster import Nodes
-from podium.framework import Cycle, Handle, Plugin, Scope, Scores
 from podium.kube import Pod
-from podium.load.commitment import commitment_of
-from podium.load.readings import GenerationCounter
-from podium.load.utilisation import Utilisation, UtilisationArgs
-from podium.placement.rounding import Floats, as_scores
+from podium.load import Floats, GenerationCounter, Utilisation, UtilisationArgs, commitment_of
 
 NAME = "LoadVariationRiskBalancing"
 _MIB = float(1 << 20)

@@ -21,17 +21,24 @@ from collections.abc import Hashable
 import msgspec
 import numpy as np
 
-from podium.cluster import NodeInfo, Nodes
-from podium.cluster.resources import ALLOCATABLE, REQUESTED
-from podium.config.types import Int64
-from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scope, Scores
+from podium import MAX_SCORE, Cycle, Handle, Int64, Plugin, Scope, Scores, as_score, as_scores
+from podium.cluster import ALLOCATABLE, REQUESTED, NodeInfo, Nodes
 from podium.kube import Pod
-from podium.load.commitment import NO_OVERCOMMITMENT, Overcommitted, commitment_of
-from podium.load.readings import GenerationCounter
-from podium.load.risk import Amounts, LoadRisk, load_risk, risk_bounds
-from podium.load.row_cache import RowCache, shared
-from podium.load.utilisation import Utilisation, UtilisationArgs
-from podium.placement.rounding import Floats, as_score, as_scores
+from podium.load import (
+    NO_OVERCOMMITMENT,
+    Amounts,
+    Floats,
+    GenerationCounter,
+    LoadRisk,
+    Overcommitted,
+    RowCache,
+    Utilisation,
+    UtilisationArgs,
+    commitment_of,
+    load_risk,
+    risk_bounds,
+    shared,
+)
 
 NAME = "LowRiskOverCommitment"
 DEFAULT_WINDOW = 5

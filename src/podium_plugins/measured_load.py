@@ -20,17 +20,24 @@ from typing import Literal
 
 import msgspec
 
-from podium.config.durations import SECOND, Duration
-from podium.config.field import FieldError, FieldPath
-from podium.framework import Handle, PluginError
-from podium.framework.environment import filled
-from podium.load.named_scores import NamedScorePlugin, NamedScores
-from podium.load.promql import by, rate, selector
-from podium.load.readings import GenerationCounter, follow
-from podium.load.scaling import Better, Missing, where_missing
-from podium.load.series import NodeMatch, Series
-from podium.load.settings import SourceSettings, at_address, source_errors
-from podium.placement.rounding import rounded
+from podium import SECOND, Duration, FieldError, FieldPath, Handle, PluginError, filled, rounded
+from podium.load import (
+    Better,
+    GenerationCounter,
+    Missing,
+    NamedScorePlugin,
+    NamedScores,
+    NodeMatch,
+    Series,
+    SourceSettings,
+    at_address,
+    by,
+    follow,
+    rate,
+    selector,
+    source_errors,
+    where_missing,
+)
 
 NAME = "MeasuredLoad"
 VARIABLES = {"prometheus_address": "PROMETHEUS_ADDRESS"}

@@ -20,15 +20,25 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from podium.config.durations import SECOND, Duration
-from podium.config.field import FieldError, FieldPath
-from podium.framework import Handle, Normalizer
-from podium.load.named_scores import NamedScorePlugin, NamedScores
-from podium.load.promql import by, over_time, rate, selector
-from podium.load.readings import GenerationCounter, follow
-from podium.load.scaling import Missing, median
-from podium.load.series import NodeMatch, Series, SeriesPart
-from podium.load.settings import SourceSettings, at_address, source_errors
+from podium import SECOND, Duration, FieldError, FieldPath, Handle, Normalizer
+from podium.load import (
+    GenerationCounter,
+    Missing,
+    NamedScorePlugin,
+    NamedScores,
+    NodeMatch,
+    Series,
+    SeriesPart,
+    SourceSettings,
+    at_address,
+    by,
+    follow,
+    median,
+    over_time,
+    rate,
+    selector,
+    source_errors,
+)
 
 NAME = "NetworkTraffic"
 DEFAULT_INTERFACE = "ens192"

@@ -15,10 +15,8 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
+from podium import MAX_SCORE, Cycle, FieldError, FieldPath, Int64, Plugin, Scope, Scores, truncated_divide
 from podium.cluster import Nodes
-from podium.config.field import FieldError, FieldPath
-from podium.config.types import Int64
-from podium.framework import MAX_SCORE, Cycle, Plugin, Scope, Scores, truncated_divide
 
 NAME = "NodeResourcesAllocatable"
 LEAST, MOST = "Least", "Most"

@@ -25,17 +25,10 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
-from kubecel.quantity import milli
+from podium import MAX_SCORE, Cycle, FieldError, FieldPath, Handle, Plugin, Scope, Scores
 from podium.cluster import Cluster, Nodes
-from podium.config.field import FieldError, FieldPath
-from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scope, Scores
-from podium.kube import Pod
-from podium.kube.documents import SETTINGS, DocumentError, read_json
-from podium.kube.requests import pod_requests
-from podium.load.capacity import cpu_capacity
-from podium.load.readings import GenerationCounter
-from podium.load.utilisation import Utilisation, address_errors, no_such_provider, watcher
-from podium.placement.rounding import Floats
+from podium.kube import SETTINGS, DocumentError, Pod, milli, pod_requests, read_json
+from podium.load import Floats, GenerationCounter, Utilisation, address_errors, cpu_capacity, no_such_provider, watcher
 
 NAME = "Peaks"
 MODEL_FILE: Final = "NODE_POWER_MODEL"

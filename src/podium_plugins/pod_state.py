@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from podium import MAX_SCORE, Cycle, Handle, Plugin, Scores
 from podium.cluster import Cluster, NodeInfo, Nodes, PlacedPod
-from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scores
 from podium.kube import Pod
 
 NAME: Final = "PodState"

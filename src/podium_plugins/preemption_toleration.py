@@ -15,20 +15,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
+from podium import Cycle, Diagnosis, Handle, Interest, Plugin, PluginError, PostFilterResult, Status, read_whole
 from podium.cluster import PlacedPod
-from podium.framework import (
-    Cycle,
-    Diagnosis,
-    Handle,
-    Interest,
-    Plugin,
-    PluginError,
-    PostFilterResult,
-    Status,
-)
-from podium.framework.annotated import whole
-from podium.kube import Pod, PriorityClass, parse_time
-from podium.kube.meta import ObjectReference
+from podium.kube import ObjectReference, Pod, PriorityClass, parse_time
 from podium.preemption import (
     VICTIM_GONE,
     ByPriority,
@@ -135,7 +124,7 @@ def read_toleration(priority_class: PriorityClass) -> ClassToleration | str:
     numbers = [priority_class.value + 1, 0]
     for place, (name, bits) in enumerate(((MINIMUM_PREEMPTABLE_PRIORITY, 31), (TOLERATION_SECONDS, 63))):
         if name in written:
-            number = whole(written[name])
+            number = read_whole(written[name])
             if number is None or not -(2**bits) <= number < 2**bits:
                 problem = f'annotation {name}: "{written[name]}" is no whole number of {bits + 1} bits'
                 return f"{problem}; its pods tolerate no preemption"

@@ -19,13 +19,22 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podium.config.field import FieldError, FieldPath
-from podium.framework import Handle
-from podium.load.named_scores import NamedScorePlugin, NamedScores
-from podium.load.readings import GenerationCounter, follow
-from podium.load.scaling import Better, Missing, Scale, scaled, where_missing
-from podium.load.series import Combine, NodeMatch, Series
-from podium.load.settings import SourceSettings
+from podium import FieldError, FieldPath, Handle
+from podium.load import (
+    Better,
+    Combine,
+    GenerationCounter,
+    Missing,
+    NamedScorePlugin,
+    NamedScores,
+    NodeMatch,
+    Scale,
+    Series,
+    SourceSettings,
+    follow,
+    scaled,
+    where_missing,
+)
 
 NAME = "PrometheusScore"
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from podium.framework import Plugin, QueuedPod
-from podium.kube.pod_qos import BEST_EFFORT, BURSTABLE, GUARANTEED, qos_class_of
+from podium import Plugin, QueuedPod
+from podium.kube import BEST_EFFORT, BURSTABLE, GUARANTEED, qos_class_of
 
 NAME: Final = "QOSSort"
 RANKS: Final = {GUARANTEED: -3, BURSTABLE: -2, BEST_EFFORT: -1}

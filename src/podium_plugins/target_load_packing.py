@@ -22,18 +22,23 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from kubecel.quantity import QuantityError, milli
+from podium import (
+    MAX_SCORE,
+    Cycle,
+    FieldError,
+    FieldPath,
+    Handle,
+    Int64,
+    Plugin,
+    Scope,
+    Scores,
+    as_score,
+    as_scores,
+    rounded,
+)
 from podium.cluster import NodeInfo, Nodes, PodFacts
-from podium.config.field import FieldError, FieldPath
-from podium.config.types import Int64
-from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scope, Scores
-from podium.kube import Amount, Pod
-from podium.load.capacity import cpu_capacity
-from podium.load.readings import GenerationCounter
-from podium.load.recent_pods import RecentPods
-from podium.load.row_cache import RowCache, shared
-from podium.load.utilisation import Utilisation, UtilisationArgs
-from podium.placement.rounding import as_score, as_scores, rounded
+from podium.kube import Amount, Pod, QuantityError, milli
+from podium.load import GenerationCounter, RecentPods, RowCache, Utilisation, UtilisationArgs, cpu_capacity, shared
 
 NAME = "TargetLoadPacking"
 DEFAULT_TARGET = 40

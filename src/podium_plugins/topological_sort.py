@@ -17,8 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.config.field import FieldError, FieldPath
-from podium.framework import Handle, Plugin, QueuedPod
+from podium import FieldError, FieldPath, Handle, Plugin, QueuedPod
 from podium.kube import Pod
 from podium_plugins.app_group import APP_GROUP_LABEL, RESOURCE, WORKLOAD_LABEL, AppGroups
 

@@ -15,10 +15,10 @@ _WORD = re.compile(r"nan|[+-]?inf(?:inity)?", re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")
 
 
-def decimal(text: str | None) -> float | None:
+def read_decimal(text: str | None) -> float | None:
     """A decimal number; None where there is none, or where it is as large as infinity.
 
-    >>> decimal("1.5e3"), decimal(" 7"), decimal("N/A"), decimal("NaN"), decimal("1e999")
+    >>> read_decimal("1.5e3"), read_decimal(" 7"), read_decimal("N/A"), read_decimal("NaN"), read_decimal("1e999")
     (1500.0, None, None, nan, None)
     """
     if text is None:
@@ -29,10 +29,10 @@ def decimal(text: str | None) -> float | None:
     return float(text) if _WORD.fullmatch(text) else None
 
 
-def whole(text: str | None) -> int | None:
+def read_whole(text: str | None) -> int | None:
     """A whole number of any size.
 
-    >>> whole("+7"), whole("07"), whole("-3"), whole("5.5"), whole(" 7"), whole(None)
+    >>> read_whole("+7"), read_whole("07"), read_whole("-3"), read_whole("5.5"), read_whole(" 7"), read_whole(None)
     (7, 7, -3, None, None, None)
     """
     return int(text) if text is not None and _WHOLE.fullmatch(text) else None

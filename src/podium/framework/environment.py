@@ -21,7 +21,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podium.config.field import FieldPath
-from podium.framework.annotated import whole
+from podium.framework.annotated import read_whole
 from podium.framework.status import PluginError
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -66,7 +66,7 @@ def _read(variable: str, text: str, kind: Any) -> Any:
             raise PluginError(f"{problem}write true or false")
         return text == "true"
     if wanted is int:
-        number = whole(text)
+        number = read_whole(text)
         if number is None:
             raise PluginError(f"{problem}write a whole number")
         return number

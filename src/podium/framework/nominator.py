@@ -14,6 +14,8 @@ from podium.kube import Pod
 
 
 class Nominator:
+    """The pods that are nominated to nodes, which filters count as if they were there already."""
+
     def __init__(self, outranks: Callable[[Pod, Pod], bool] | None = None) -> None:
         """`outranks` says whether a pod need not leave room for another; by priority where it is not given."""
         self.outranks = outranks

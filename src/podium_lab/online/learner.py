@@ -18,7 +18,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from podium.framework.annotated import decimal
+from podium.framework.annotated import read_decimal
 from podium.framework.experience import REWARD, PodOutcome
 from podium_lab.online.bandit import Floats, RidgeBandit
 from podium_lab.online.saved_state import (
@@ -106,7 +106,7 @@ class OnlineLearner:
         if word is None or (before is not None and (before[0] == word or text is None)):
             return
         learnt = before is not None and before[1]
-        outcome = "twice" if learnt else self._judge(uid, decimal(word), now)
+        outcome = "twice" if learnt else self._judge(uid, read_decimal(word), now)
         self.outcomes[outcome] += 1
         self._heard[uid] = word, learnt or outcome == LEARNT
         if len(self._heard) > MOST_HEARD:

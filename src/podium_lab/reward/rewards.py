@@ -23,7 +23,7 @@ import msgspec
 
 from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
-from podium.framework.annotated import decimal, whole
+from podium.framework.annotated import read_decimal, read_whole
 from podium.framework.experience import PodOutcome
 from podium.kube.meta import format_time, parse_time
 from podium_lab.reward.lessons import lesson, type_of
@@ -204,7 +204,7 @@ def _read(line: str) -> tuple[str, Reward | None]:
     name, *rest = line.split()[:4] or [""]
     if len(rest) < 3:
         return name, None
-    value, lessons = decimal(rest[0]), whole(rest[1])
+    value, lessons = read_decimal(rest[0]), read_whole(rest[1])
     if value is None or not 0 <= value <= 1 or lessons is None or lessons < 1:
         return name, None
     try:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from podium.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client, ClientError, missing_rule
-from podium.framework.annotated import decimal
+from podium.framework.annotated import read_decimal
 from podium.kube import Node
 from podium.kube.meta import format_time, parse_time
 from podium.kube.requests import offered
@@ -130,7 +130,7 @@ class Annotator:
     def _is_close(self, present: str, wanted: str, allocatable: int) -> bool:
         if present == wanted:
             return True
-        before, after = decimal(present), decimal(wanted)
+        before, after = read_decimal(present), read_decimal(wanted)
         return before is not None and after is not None and abs(after - before) <= self._tolerance * allocatable
 
     async def _apply(self, node: Node, wanted: Mapping[str, str], now: float) -> None:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import enum
 
+from podium import Nominator
 from podium.cluster import Cluster
-from podium.framework.nominator import Nominator
 from podium.kube import Pod
 from podium_plugins.capacity_scheduling.amounts import UNLIMITED, QuotaAmounts, exceed, request_of
 from podium_plugins.capacity_scheduling.ledger import NamespaceUse, QuotaLedger

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from podium.cluster import PodFacts
-from podium.cluster.resources import CPU, EPHEMERAL_STORAGE, MEMORY
+from podium.cluster import CPU, EPHEMERAL_STORAGE, MEMORY, PodFacts
 
 UNLIMITED: Final = 2**63 - 1
 NO_SCALARS: Final[dict[str, int]] = {}

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from podium import ObjectProblems
 from podium.cluster import Cluster, PlacedPod
-from podium.framework.object_problems import ObjectProblems
 from podium_plugins.capacity_scheduling.amounts import QuotaAmounts, exceed, request_of
 from podium_plugins.capacity_scheduling.quota import RESOURCE, Quota, read_quota
 

@@ -15,18 +15,8 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable
 from typing import Any, Final
 
+from podium import Action, Cycle, Diagnosis, Handle, Interest, Plugin, PostFilterResult, Resource, Status
 from podium.cluster import Mask, PlacedPod
-from podium.framework import (
-    Action,
-    Cycle,
-    Diagnosis,
-    Handle,
-    Interest,
-    Plugin,
-    PostFilterResult,
-    Resource,
-    Status,
-)
 from podium.kube import Pod
 from podium.preemption import (
     ByPriority,

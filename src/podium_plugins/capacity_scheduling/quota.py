@@ -11,11 +11,21 @@ from typing import Any, Final
 
 import msgspec
 
-from kubecel.quantity import QuantityError, milli_of, parse, units_of
-from podium.framework.object_problems import custom_reference
-from podium.kube import Resources
-from podium.kube.meta import ObjectMeta, ObjectReference
-from podium.kube.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_scalar_resource_name
+from podium import custom_reference
+from podium.kube import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    MEMORY,
+    PODS,
+    ObjectMeta,
+    ObjectReference,
+    QuantityError,
+    Resources,
+    is_scalar_resource_name,
+    milli_of,
+    parse_quantity,
+    units_of,
+)
 from podium_plugins.capacity_scheduling.amounts import UNLIMITED, QuotaAmounts
 
 API_VERSION: Final = "scheduling.x-k8s.io/v1alpha1"
@@ -78,7 +88,7 @@ def _amounts(bound: str, resources: Resources | None) -> QuotaAmounts:
 
 def _amount(path: str, name: str, amount: Any) -> int:
     try:
-        nano = parse(amount)
+        nano = parse_quantity(amount)
     except QuantityError as error:
         raise ValueError(f"{path}: {error}") from None
     if nano < 0:

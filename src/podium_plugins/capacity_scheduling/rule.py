@@ -15,8 +15,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
+from podium import Status
 from podium.cluster import Cluster, Mask, PlacedPod
-from podium.framework import Status
 from podium.kube import Pod
 from podium.preemption import by_importance
 from podium_plugins.capacity_scheduling.admission import QuotaDemand, over_max, over_total

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubecel.quantity import MILLI, NANO, format_nano
-from podium.kube.requests import CPU, EPHEMERAL_STORAGE, MEMORY
+from podium.kube import CPU, EPHEMERAL_STORAGE, MEMORY, MILLI, NANO, format_nano
 from podium_plugins.capacity_scheduling.admission import QuotaDemand, over_max
 from podium_plugins.capacity_scheduling.amounts import UNLIMITED
 from podium_plugins.capacity_scheduling.ledger import QuotaLedger

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from podium import ObjectProblems, custom_reference
 from podium.cluster import Cluster, PlacedPod
-from podium.framework.object_problems import ObjectProblems, custom_reference
 from podium.kube import Pod
 from podium_plugins.coscheduling.pod_group import API_VERSION, RESOURCE, GroupRules, group_key, read_group
 

@@ -20,9 +20,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kubecel.quantity import MILLI, NANO, format_nano, milli, units
-from podium.cluster import Cluster, PodFacts
-from podium.cluster.resources import CORE_RESOURCES
+from podium.cluster import CORE_RESOURCES, Cluster, PodFacts
+from podium.kube import MILLI, NANO, format_nano, milli, units
 from podium_plugins.coscheduling.group_records import GroupRecord
 
 PODS = "pods"

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable
 from typing import Any
 
-from podium.framework import Clock
-from podium.framework.events import Hint
+from podium import Clock, Hint
 from podium.kube import Pod
 from podium_plugins.coscheduling.group_records import GroupRecords
 from podium_plugins.coscheduling.pod_group import group_key

@@ -21,13 +21,16 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from podium.cluster import Nodes
-from podium.config.field import FieldError, FieldPath
-from podium.framework import (
+from podium import (
     SKIP,
     Action,
     Cycle,
     Diagnosis,
+    FieldError,
+    FieldPath,
+    Gang,
+    GangCount,
+    GangState,
     Handle,
     Interest,
     Plugin,
@@ -38,11 +41,10 @@ from podium.framework import (
     Status,
     Verdict,
     Wait,
+    WaitingPod,
 )
-from podium.framework.gang import Gang, GangCount, GangState
-from podium.framework.waiting import WaitingPod
-from podium.kube import Pod
-from podium.kube.custom_object import POD_GROUP_LABEL
+from podium.cluster import Nodes
+from podium.kube import POD_GROUP_LABEL, Pod
 from podium_plugins.coscheduling.group_records import GroupRecord, GroupRecords
 from podium_plugins.coscheduling.group_room import domains, resource_gap
 from podium_plugins.coscheduling.hints import WaitsForGroup, made_room, pod_helps, spec_changed

@@ -9,9 +9,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from podium.kube import Pod
-from podium.kube.custom_object import POD_GROUP_LABEL
-from podium.kube.meta import ObjectMeta, Resources, parse_time
+from podium.kube import POD_GROUP_LABEL, ObjectMeta, Pod, Resources, parse_time
 
 API_VERSION: Final = "scheduling.x-k8s.io/v1alpha1"
 RESOURCE: Final = "podgroups.scheduling.x-k8s.io"

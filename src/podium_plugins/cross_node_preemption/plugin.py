@@ -14,15 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from podium.framework import (
-    Cycle,
-    Diagnosis,
-    Handle,
-    Interest,
-    Plugin,
-    PostFilterResult,
-    Status,
-)
+from podium import Cycle, Diagnosis, Handle, Interest, Plugin, PostFilterResult, Status
 from podium.kube import Pod
 from podium.preemption import (
     VICTIM_GONE,

@@ -20,11 +20,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from podium import Cycle, FieldError, FieldPath, Handle
 from podium.cluster import PlacedPod, PodFacts
-from podium.config.field import FieldError, FieldPath
-from podium.framework import Cycle, Handle
-from podium.kube import LabelSelector, Pod
-from podium.kube.selector import Selector, SelectorError, compile_label_selector
+from podium.kube import LabelSelector, Pod, Selector, SelectorError, compile_label_selector
 from podium.preemption import Budgets, Candidate, Harm, Trial, by_importance, harm_of, was_evicted
 
 

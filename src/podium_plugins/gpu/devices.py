@@ -20,8 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import Cluster, NodeInfo, Nodes, PlacedPod, PodFacts
-from podium.cluster.columns import Column
+from podium.cluster import Cluster, Column, NodeInfo, Nodes, PlacedPod, PodFacts
 from podium.kube import Pod
 from podium_plugins.gpu.choice import best_devices
 from podium_plugins.gpu.request import (

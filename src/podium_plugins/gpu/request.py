@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from podium.framework.annotated import whole
+from podium import read_whole
 
 MILLI = "alibabacloud.com/gpu-milli"
 COUNT = "alibabacloud.com/gpu-count"
@@ -83,7 +83,7 @@ def _number(annotations: Mapping[str, str], key: str, default: int, most: int) -
     text = annotations.get(key)
     if text is None:
         return default
-    number = whole(text)
+    number = read_whole(text)
     if number is None or not 0 <= number <= most:
         raise GpuRequestError(f'annotation {key} is "{text[:40]}"; write a whole number from 0 to {most}')
     return number

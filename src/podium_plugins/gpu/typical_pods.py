@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from kubecel.quantity import milli
-from podium.config.field import FieldError, FieldPath
-from podium.config.types import Int64
+from podium import FieldError, FieldPath, Int64
+from podium.kube import milli
 from podium_plugins.gpu.request import MOST_DEVICES, NO_GPU, WHOLE, GpuRequest
 
 COVERED_PERCENT = 95

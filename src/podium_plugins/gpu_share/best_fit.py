@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from podium import MAX_SCORE, Cycle, Scores, truncated_divide
 from podium.cluster import NodeInfo, Nodes
-from podium.framework import MAX_SCORE, Cycle, Scores, truncated_divide
 from podium_plugins.gpu_share.room import FULL_CPU, FULL_GPU, MOST_CPU, GpuScorePlugin, cpu_left, cpu_left_on, wanted_by
 
 _CPU_WEIGHT = MAX_SCORE // 2

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from podium import Cycle, Scores
 from podium.cluster import NodeInfo, Nodes
-from podium.framework import Cycle, Scores
 from podium_plugins.gpu_share.room import FULL_GPU, GpuScorePlugin, wanted_by
 
 ONLY_THIS_SIZE, THIS_AND_OTHERS, NONE, FULL = 75, 50, 25, 25

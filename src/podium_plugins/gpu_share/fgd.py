@@ -21,9 +21,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from podium import MAX_SCORE, Cycle, FieldError, FieldPath, Handle, Scores
 from podium.cluster import NodeInfo, Nodes
-from podium.config.field import FieldError, FieldPath
-from podium.framework import MAX_SCORE, Cycle, Handle, Scores
 from podium_plugins.gpu.choice import best_devices, sufficient
 from podium_plugins.gpu.fragmentation import Amounts, Fragmentation
 from podium_plugins.gpu.request import WHOLE, GpuRequest

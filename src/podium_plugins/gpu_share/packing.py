@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from podium import Cycle, Scores
 from podium.cluster import NodeInfo, Nodes
-from podium.framework import Cycle, Scores
 from podium_plugins.gpu.choice import fits
 from podium_plugins.gpu.request import WHOLE
 from podium_plugins.gpu_share.room import GpuScorePlugin, wanted_by

@@ -18,10 +18,9 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
+from podium import SKIP, Action, Cycle, Effect, Handle, Interest, Plugin, Resource, Scope, Status, Verdict, Write
 from podium.cluster import NodeInfo, Nodes
 from podium.config.points import Point
-from podium.framework import SKIP, Action, Cycle, Handle, Interest, Plugin, Resource, Scope, Status, Verdict, Write
-from podium.framework.handle import Effect
 from podium.kube import Node, Pod
 from podium_plugins.gpu.choice import best_devices, fits
 from podium_plugins.gpu.devices import GpuDevices, request_of

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from podium import MAX_SCORE, Cycle, Scope, Scores
 from podium.cluster import Nodes
-from podium.framework import MAX_SCORE, Cycle, Scope, Scores
 from podium_plugins.gpu.choice import sufficient
 from podium_plugins.gpu_share.room import GpuScorePlugin, wanted_by
 

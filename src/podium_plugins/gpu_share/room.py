@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from podium.cluster import Cluster, Nodes
-from podium.cluster.resources import ALLOCATABLE, CPU, REQUESTED, Amounts
-from podium.framework import Cycle, Handle, Plugin, Scope
+from podium import Cycle, Handle, Plugin, Scope
+from podium.cluster import ALLOCATABLE, CPU, REQUESTED, Amounts, Cluster, Nodes
 from podium_plugins.gpu.devices import GpuDevices, request_of
 from podium_plugins.gpu.request import NO_GPU, GpuRequest
 

@@ -13,9 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.config.field import FieldError, FieldPath
-from podium.framework import Handle
-from podium.framework.object_problems import custom_reference
+from podium import FieldError, FieldPath, Handle, custom_reference
 from podium_plugins.app_group import listed
 
 DEFAULT_NAMESPACES: Final = ("default",)

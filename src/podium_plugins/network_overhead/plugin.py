@@ -18,22 +18,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from podium import MAX_SCORE, SKIP, Action, Cycle, Handle, Interest, Plugin, Resource, Scores, Status, Verdict
 from podium.cluster import CountColumn, NodeInfo, Nodes, PlacedPod, PodQuery, QueryTerm
-from podium.framework import (
-    MAX_SCORE,
-    SKIP,
-    Action,
-    Cycle,
-    Handle,
-    Interest,
-    Plugin,
-    Resource,
-    Scores,
-    Status,
-    Verdict,
-)
-from podium.kube import Pod
-from podium.kube.selector import selector_from_labels
+from podium.kube import Pod, selector_from_labels
 from podium_plugins import app_group
 from podium_plugins.app_group import APP_GROUP_LABEL, WORKLOAD_LABEL, AppGroups, Dependency
 from podium_plugins.network_overhead import network_topology

@@ -16,11 +16,8 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from podium import MAX_SCORE, Cycle, FieldError, FieldPath, Handle, Plugin, RowNumbers, Scope, Scores, read_decimal
 from podium.cluster import Cluster, NodeInfo, Nodes
-from podium.config.field import FieldError, FieldPath
-from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scope, Scores
-from podium.framework.annotated import decimal
-from podium.framework.row_numbers import RowNumbers
 from podium_plugins.node_metadata.go_layout import RFC3339, LayoutError, reader_of
 
 LABEL: Final = "Label"
@@ -138,5 +135,5 @@ def read_number(text: str) -> int | None:
     >>> read_number("2.9"), read_number("-2.9"), read_number("1e3"), read_number("NaN"), read_number("fast")
     (2, -2, 1000, None, None)
     """
-    number = decimal(text)
+    number = read_decimal(text)
     return int(number) if number is not None and abs(number) < HIGHEST_NUMBER else None

@@ -14,8 +14,7 @@ from typing import Final
 
 import msgspec
 
-from podium.config.field import FieldError, FieldPath
-from podium.placement.resource_usage import DEFAULT_RESOURCES, ResourceSpec
+from podium import DEFAULT_RESOURCES, FieldError, FieldPath, ResourceSpec
 
 LEAST_ALLOCATED: Final = "LeastAllocated"
 MOST_ALLOCATED: Final = "MostAllocated"

@@ -21,8 +21,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from podium import MAX_SCORE, Scores
 from podium.cluster import Rows
-from podium.framework.normalize import MAX_SCORE, Scores
 from podium_plugins.node_resource_topology_match.manager_settings import ManagerSettings
 from podium_plugins.node_resource_topology_match.strategy import requests_of
 from podium_plugins.node_resource_topology_match.topology_object import NO_COST

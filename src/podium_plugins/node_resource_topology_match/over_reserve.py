@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from podium import Handle, Scope
 from podium.cluster import PlacedPod
-from podium.framework import Handle, Scope
 from podium.kube import Pod
 from podium_plugins.node_resource_topology_match.args import (
     ALL,

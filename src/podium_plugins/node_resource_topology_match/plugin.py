@@ -19,21 +19,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from podium import MAX_SCORE, SKIP, Action, Cycle, Handle, Interest, Plugin, Resource, Scope, Scores, Status, Verdict
 from podium.cluster import NodeInfo, Nodes, PlacedPod
-from podium.framework import (
-    MAX_SCORE,
-    SKIP,
-    Action,
-    Cycle,
-    Handle,
-    Interest,
-    Plugin,
-    Resource,
-    Scope,
-    Scores,
-    Status,
-    Verdict,
-)
 from podium.kube import Pod
 from podium_plugins.node_resource_topology_match.alignment import (
     ALIGNED,

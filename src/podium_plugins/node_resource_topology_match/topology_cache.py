@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from podium import ObjectProblems, Scope, custom_reference
 from podium.cluster import Cluster
-from podium.framework import Scope
-from podium.framework.object_problems import ObjectProblems, custom_reference
 from podium.kube import Pod
 from podium_plugins.node_resource_topology_match.topology_object import RESOURCE, VERSION, NodeTopology, read_topology
 from podium_plugins.node_resource_topology_match.zone_columns import ZoneColumns

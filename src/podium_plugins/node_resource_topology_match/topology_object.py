@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from kubecel.quantity import MILLI, NANO, QuantityError, parse
-from podium.kube.requests import CPU
+from podium.kube import CPU, MILLI, NANO, QuantityError, parse_quantity
 from podium_plugins.node_resource_topology_match.manager_settings import ManagerSettings, read_settings
 
 RESOURCE: Final = "noderesourcetopologies.topology.node.k8s.io"
@@ -112,7 +111,7 @@ def amount_of(name: str, amount: Any) -> int:
     """An amount in the units of columns, rounded down; raises QuantityError."""
     if isinstance(amount, bool) or not isinstance(amount, str | int | float):
         raise QuantityError("it is not a quantity")
-    return max(0, min(MOST, parse(amount) // (MILLI if name == CPU else NANO)))
+    return max(0, min(MOST, parse_quantity(amount) // (MILLI if name == CPU else NANO)))
 
 
 def listed_resources(item: Any) -> frozenset[str]:
@@ -152,7 +151,7 @@ def _available(entry: Mapping[str, Any], problems: list[str]) -> dict[str, int]:
         where = f"zone {entry['name']}: resource {name}"
         try:
             available[name] = amount_of(name, amount)
-            if parse(amount) < 0:
+            if parse_quantity(amount) < 0:
                 problems.append(f"{where}: available is {amount}, which counts as 0")
         except QuantityError as error:
             what = "has no available amount" if amount is None else f"available: {error}"

@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from kubecel.quantity import QuantityError
 from podium.cluster import PlacedPod
-from podium.kube import Pod
-from podium.kube.pod_qos import GUARANTEED, qos_class_of
+from podium.kube import GUARANTEED, Pod, QuantityError, qos_class_of
 from podium_plugins.node_resource_topology_match.over_reserve import OverReserveCache
 from podium_plugins.node_resource_topology_match.placement_vectors import placement_of
 from podium_plugins.node_resource_topology_match.topology_object import (

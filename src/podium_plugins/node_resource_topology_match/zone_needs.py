@@ -15,11 +15,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from kubecel.quantity import MILLI, NANO, parse
 from podium.cluster import PodFacts
-from podium.kube import Container, Pod
-from podium.kube.pod_qos import BEST_EFFORT, GUARANTEED, qos_class_of
-from podium.kube.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, exact_requests
+from podium.kube import (
+    BEST_EFFORT,
+    CPU,
+    EPHEMERAL_STORAGE,
+    GUARANTEED,
+    MEMORY,
+    MILLI,
+    NANO,
+    PODS,
+    Container,
+    Pod,
+    exact_requests,
+    parse_quantity,
+    qos_class_of,
+)
 from podium_plugins.node_resource_topology_match.topology_object import MOST
 
 ALWAYS_OFFERED: Final = (CPU, MEMORY, PODS, EPHEMERAL_STORAGE)
@@ -127,7 +138,7 @@ def _needs(pod: Pod) -> ZoneNeeds:
 
 
 def _container_request(container: Container) -> dict[str, int]:
-    return {name: parse(amount) for name, amount in container.resources.requests.items()}
+    return {name: parse_quantity(amount) for name, amount in container.resources.requests.items()}
 
 
 def _request(nanos: Mapping[str, int], guaranteed: bool) -> Request:
@@ -152,7 +163,7 @@ def exclusive_requests(container: Container, guaranteed: bool, listed: Collectio
     """The resources that a container has for itself: devices that zones list, even 0 of one; of a Guaranteed pod also
     whole cpus, memory and huge pages. cpu in thousandths."""
     for name, amount in container.resources.requests.items():
-        nano = parse(amount)
+        nano = parse_quantity(amount)
         if not is_native(name):
             if name in listed:
                 yield name, -(-nano // NANO)

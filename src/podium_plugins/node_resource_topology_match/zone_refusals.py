@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kubecel.quantity import MILLI, NANO, format_nano
 from podium.cluster import Cluster
-from podium.kube.requests import CPU, EPHEMERAL_STORAGE, MEMORY
+from podium.kube import CPU, EPHEMERAL_STORAGE, MEMORY, MILLI, NANO, format_nano
 from podium_plugins.node_resource_topology_match.alignment import ALIGNED, first_misfit
 from podium_plugins.node_resource_topology_match.zone_columns import UNLISTED, ZoneColumns
 from podium_plugins.node_resource_topology_match.zone_needs import Request, ZoneNeeds

@@ -19,11 +19,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kubecel.quantity import milli_of, parse, units_of
+from podium import RowNumbers, read_decimal
 from podium.cluster import Cluster
-from podium.framework.annotated import decimal
-from podium.framework.row_numbers import RowNumbers
-from podium.kube import Pod
+from podium.kube import Pod, milli_of, parse_quantity, units_of
 
 NAMES = ("cpu", "memory", "pods", "gpu", "ephemeral-storage")
 UNITS = (1, 1 << 20, 1, 1, 1 << 30)
@@ -77,7 +75,7 @@ class CapacityAndUsage:
     def _requested(self, pod: Pod, number: int) -> int:
         name = self._name(number)
         amounts = (container.resources.requests.get(name) for container in pod.spec.containers)
-        exact = sum(parse(amount) for amount in amounts if amount is not None)
+        exact = sum(parse_quantity(amount) for amount in amounts if amount is not None)
         return max(0, milli_of(exact) if number == CPU else units_of(exact))
 
     def _annotated_on(self, cluster: Cluster, row: int) -> Sequence[float]:
@@ -95,5 +93,5 @@ class CapacityAndUsage:
 
 
 def _amount(text: str | None) -> float:
-    number = decimal(text)
+    number = read_decimal(text)
     return min(number, LARGEST) if number is not None and 0 < number < np.inf else 0.0

@@ -16,10 +16,8 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from podium import Cycle, FieldError, FieldPath, Handle, Plugin, PluginError, Scope, Scores, filled
 from podium.cluster import Nodes
-from podium.config.field import FieldError, FieldPath
-from podium.framework import Cycle, Handle, Plugin, PluginError, Scope, Scores
-from podium.framework.environment import filled
 from podium_plugins.pigeon.capacity_and_usage import CapacityAndUsage
 from podium_plugins.pigeon.objectives import (
     DemandMoments,

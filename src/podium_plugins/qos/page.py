@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from podium.framework.served import LabelValues, MetricKind, PageAnswer, PluginMetric, PluginPage
+from podium import LabelValues, MetricKind, PageAnswer, PluginMetric, PluginPage
 from podium_plugins.qos.table import (
     CONTROLLER_COLUMNS,
     SLOT_COLUMNS,

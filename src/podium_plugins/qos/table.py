@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from podium.config.durations import Duration
-from podium.kube.printable import printable
+from podium import Duration
+from podium.kube import printable
 from podium_plugins.qos.ledger import QosLedger
 
 

@@ -22,24 +22,26 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from podium.cluster import Mask, PlacedPod
-from podium.config.durations import Duration
-from podium.config.field import FieldError, FieldPath
-from podium.framework import (
+from podium import (
     SKIP,
     Cycle,
     Diagnosis,
+    Duration,
+    Effect,
+    FieldError,
+    FieldPath,
     Handle,
     Interest,
     Plugin,
+    PluginMetric,
+    PluginPage,
     PostFilterResult,
     QueuedPod,
     Resource,
     Status,
     Write,
 )
-from podium.framework.handle import Effect
-from podium.framework.served import PluginMetric, PluginPage
+from podium.cluster import Mask, PlacedPod
 from podium.kube import Pod
 from podium.preemption import (
     VICTIM_GONE,

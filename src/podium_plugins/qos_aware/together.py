@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podium.cluster import Cluster, PlacedPod, Rows
-from podium.cluster.facts import PodFacts
-from podium.cluster.resources import CORE_RESOURCES
-from podium.framework.nominator import Nominator
+from podium import Nominator
+from podium.cluster import CORE_RESOURCES, Cluster, PlacedPod, PodFacts, Rows
 from podium_plugins.qos.account import ControllerAccount, TimeUse
 
 

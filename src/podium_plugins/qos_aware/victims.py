@@ -25,8 +25,8 @@ import math
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from podium import Status
 from podium.cluster import PlacedPod
-from podium.framework import Status
 from podium.kube import Pod
 from podium.preemption import Candidate
 from podium_plugins.qos.account import TimeUse

@@ -13,9 +13,8 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from podium import Cycle, Handle, Plugin, Scope, Scores, filled
 from podium.cluster import Nodes
-from podium.framework import Cycle, Handle, Plugin, Scope, Scores
-from podium.framework.environment import filled
 from podium.kube import Pod
 from podium_plugins.safe.settings import BALANCE_VARIABLES, FORECAST_WEIGHT, SafeBalanceArgs, seconds, share
 from podium_plugins.safe.utilization import RESOURCES, Utilization, demand_of, lowest

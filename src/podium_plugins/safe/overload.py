@@ -18,11 +18,10 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
+from podium import Action, Cycle, Handle, Interest, Plugin, Resource, Scope, Scores, Status, Verdict, filled
 from podium.cluster import Cluster, Nodes
-from podium.framework import Action, Cycle, Handle, Interest, Plugin, Resource, Scope, Scores, Status, Verdict
-from podium.framework.environment import filled
 from podium.kube import Pod
-from podium.load.beta import Floats, probabilities, probability
+from podium.load import Floats, probabilities, probability
 from podium_plugins.safe.settings import (
     FORECAST_WEIGHT,
     OVERLOAD_VARIABLES,

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podium.config.durations import Duration
-from podium.config.field import FieldError, FieldPath
+from podium import Duration, FieldError, FieldPath
 
 UTILIZATION, PERCENTILE, FORECAST_WEIGHT = 90, 30, 20
 

@@ -20,13 +20,9 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from podium import Clock, RowNumbers, read_decimal
 from podium.cluster import Cluster, Nodes
-from podium.framework import Clock
-from podium.framework.annotated import decimal
-from podium.framework.row_numbers import RowNumbers
-from podium.kube import Pod
-from podium.kube.meta import parse_time
-from podium.kube.requests import pod_requests
+from podium.kube import Pod, parse_time, pod_requests
 
 RESOURCES = ("cpu", "memory")
 UNKNOWN = (math.nan, math.nan)
@@ -48,11 +44,11 @@ def free_and_deviation(annotations: Mapping[str, str], resource: str, weight: fl
     >>> free_and_deviation({"mean-free-cpu": "2500", "forcasted-free-cpu": "2000"}, "cpu", 0.2)
     (2400.0, 0.0)
     """
-    free = decimal(annotations.get(f"mean-free-{resource}"))
+    free = read_decimal(annotations.get(f"mean-free-{resource}"))
     if free is None:
         return UNKNOWN
-    deviation = decimal(annotations.get(f"std-free-{resource}")) or 0.0
-    forecast = decimal(annotations.get(f"forcasted-free-{resource}"))
+    deviation = read_decimal(annotations.get(f"std-free-{resource}")) or 0.0
+    forecast = read_decimal(annotations.get(f"forcasted-free-{resource}"))
     if forecast is not None:
         free = (1 - weight) * free + weight * forecast
     return (free, max(deviation, 0.0)) if math.isfinite(free) and math.isfinite(deviation) else UNKNOWN

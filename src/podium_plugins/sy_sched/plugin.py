@@ -16,9 +16,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from podium import SKIP, Cycle, FieldError, FieldPath, Handle, Normalizer, Plugin, Scope, Scores, Status
 from podium.cluster import Cluster, NodeInfo, Nodes, PlacedPod
-from podium.config.field import FieldError, FieldPath
-from podium.framework import SKIP, Cycle, Handle, Normalizer, Plugin, Scope, Scores, Status
 from podium.kube import Pod
 from podium_plugins.sy_sched.profiles import RESOURCE, SyscallProfiles
 

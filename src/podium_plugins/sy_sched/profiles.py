@@ -13,10 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.framework import Handle
-from podium.framework.object_problems import custom_reference
-from podium.kube import Pod
-from podium.kube.pod import SecurityContext
+from podium import Handle, custom_reference
+from podium.kube import Pod, SecurityContext
 
 API_VERSION: Final = "security-profiles-operator.x-k8s.io/v1beta1"
 INVALID: Final = "InvalidSeccompProfile"
