@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from docs.tables.markdown import code, plain, table
 
+from podium import kube
 from podium.framework import plugin as contract
 from podium.framework.events import Action, Resource
 
@@ -182,49 +183,6 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
             "NodeSpec",
             "NodeStatus",
             "Taint",
-            "Affinity",
-            "Allocation",
-            "CSIDriver",
-            "CSINode",
-            "CSIStorageCapacity",
-            "Condition",
-            "ContainerImage",
-            "ContainerPort",
-            "ContainerStatus",
-            "CustomObject",
-            "DeviceClass",
-            "ExtendedResourceRequestMapping",
-            "LabelSelectorRequirement",
-            "Namespace",
-            "NodeAffinitySpec",
-            "NodeSelector",
-            "NodeSelectorRequirement",
-            "NodeSelectorTerm",
-            "ObjectReference",
-            "PersistentVolume",
-            "PersistentVolumeClaim",
-            "PodAffinity",
-            "PodAffinityTerm",
-            "PodDisruptionBudget",
-            "PodGroup",
-            "PreferredSchedulingTerm",
-            "PriorityClass",
-            "ReplicaSet",
-            "ReplicationController",
-            "ResourceClaim",
-            "ResourceClaimTemplate",
-            "ResourceRequirements",
-            "ResourceSlice",
-            "Resources",
-            "SecurityContext",
-            "Service",
-            "StatefulSet",
-            "StorageClass",
-            "Toleration",
-            "TopologySpreadConstraint",
-            "Volume",
-            "VolumeAttachment",
-            "WeightedPodAffinityTerm",
         ),
     },
     "Quantities, requests and QoS classes": {
@@ -238,6 +196,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
             "MILLI",
             "NANO",
             "Amount",
+            "Resources",
             "QuantityError",
             "pod_requests",
             "exact_requests",
@@ -320,6 +279,8 @@ def page() -> str:
         if section == "Plugins":
             parts += [*_methods_of_plugins(), *_events()]
         parts += [part for module, names in modules.items() for name in names for part in _described(module, name)]
+        if section == "Objects":
+            parts += _other_types()
     return "\n".join(parts)
 
 
@@ -340,8 +301,16 @@ def _events() -> Iterator[str]:
     )
 
 
+def _other_types() -> Iterator[str]:
+    described = {name for modules in SECTIONS.values() for names in modules.values() for name in names}
+    others = (name for name in kube.__all__ if name not in described and inspect.isclass(getattr(kube, name)))
+    yield "### Other types of Kubernetes\n\n`from podium.kube import …`\n"
+    yield "They have the fields that Kubernetes' API has, in snake_case:\n"
+    yield ", ".join(code(name) for name in others) + ".\n"
+
+
 def _described(module: str, name: str) -> Iterator[str]:
-    found = getattr(sys.modules.get(module) or __import__(module, fromlist=[name]), name)
+    found = inspect.unwrap(getattr(sys.modules.get(module) or __import__(module, fromlist=[name]), name))
     yield f"### {name}\n\n`from {module} import {name}`\n"
     if inspect.isfunction(found):
         yield f"```python\n{_signature(name, _source(found), drop=0)}\n```\n"

@@ -22,6 +22,8 @@ from podium.kube.selector import Selector, SelectorError, compile_label_selector
 
 
 class TermKind(enum.IntEnum):
+    """Where in a pod's affinity a term stands."""
+
     REQUIRED_AFFINITY = 0
     REQUIRED_ANTI_AFFINITY = 1
     PREFERRED_AFFINITY = 2
