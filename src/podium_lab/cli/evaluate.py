@@ -88,47 +88,35 @@ def evaluate(
 
     Example: podium evaluate readable --data openb --lists default --seeds 42-44 --ties all
     """
-    from podium_lab.learned.policy_file import PolicyError, path_of, read_policy
+    from podium_lab.learned.policy_file import PolicyError
     from podium_lab.learning.extra import LearningError
 
     try:
-        from podium_lab.learning.bound import bounds
-        from podium_lab.learning.judge import TIE_RULES, Contestant, Question, published, refuse_seen, scorer_of
-        from podium_lab.learning.kept_rows import answered
-        from podium_lab.learning.lists import find_lists, find_nodes
+        from podium_lab.learning.evaluation import EvaluationRequest, answered, bound_rows, planned
 
         printed = chosen_output(output, json)
-        numbers = given_seeds(seeds)
-        folder = Path(data)
-        find_nodes(folder)
-        names = find_lists(lists, folder)
-        contestants = []
-        counted = knowledge is KnowledgeSource.COUNTED
-        if counted and protocol is Protocol.CHURN:
-            raise InputError("--knowledge counted: is for the static protocol; in churn a policy knows the list")
-        if policy is not None:
-            file = read_policy(path_of(policy))
-            refuse_seen(file, numbers)
-            contestants.append(Contestant(file.name, scorer_of(file), counted, file.sha256))
-        elif not bound:
-            raise InputError("POLICY is missing; write the name of a policy, or --bound")
+        request = EvaluationRequest(
+            policy=policy,
+            data=Path(data),
+            lists=lists,
+            seeds=given_seeds(seeds),
+            against=against,
+            churn=protocol is Protocol.CHURN,
+            ties=ties.value,
+            loads=loads,
+            queue=queue,
+            counted=knowledge is KnowledgeSource.COUNTED,
+            bound=bound,
+        )
+        contestants, questions, found_lists = planned(request)
         rows: list[Row] = []
         if contestants:
-            contestants += published(name for name in against.split(",") if name)
-            rules = TIE_RULES if ties is TieRule.ALL else (str(ties),)
-            shares = _loads(loads) if protocol is Protocol.CHURN else ()
-            judged = tuple(contestants)
-            questions = [
-                Question(folder, given, seed, judged, rules, shares, queue, label)
-                for label, given in names.items()
-                for seed in numbers
-            ]
             with progress_bar(len(questions), "lists and seeds") as report:
                 for found in answered(questions, workers, None if keep is None else Path(keep)):
                     rows += found
                     report(f"{found[-1]['list']}, seed {found[-1]['seed']}", True)
         if bound:
-            rows += [row for given in names.values() for row in bounds(folder, given, numbers[0])]
+            rows += bound_rows(request, found_lists)
     except (LearningError, PolicyError) as error:
         raise InputError(str(error)) from None
     except KeyboardInterrupt:
@@ -153,16 +141,6 @@ def _plot(rows: "list[Row]", policy: str, others: list[str], file: str, protocol
     plot = differences_plot(compare(rows, policy, others), policy, unit)
     with writing(Path(file)):
         Path(file).write_text(plot)
-
-
-def _loads(text: str) -> tuple[float, ...]:
-    try:
-        found = tuple(float(each) for each in text.split(","))
-    except ValueError:
-        found = (0.0,)
-    if not all(0 < each <= 2 for each in found):
-        raise InputError(f'--loads: "{text}" are no loads; write shares of the GPUs such as 0.95,1.00')
-    return found
 
 
 def _show(rows: "list[Row]", policy: str) -> None:

@@ -214,7 +214,7 @@ def _replay_problems(file: str) -> list[str]:
     if not file:
         return ["nothing was replayed: give --replay what podium evaluate --json prints"]
     from podium.cli.files import read_text
-    from podium_lab.cli.replay import ReplayError, replayed
+    from podium_lab.learning.replay import ReplayError, replayed
 
     text, source = read_text(file)
     try:

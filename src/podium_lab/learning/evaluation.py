@@ -1,0 +1,151 @@
+"""Plans an evaluation, a policy judged on pod lists against published rules, and finds its rows.
+
+Rows are kept in a file as they are found, so that an evaluation that was stopped goes on. A line is what one list and
+seed gave, under a key made of all that it depends on: the contents of both lists, the seed, who is judged and by which
+rules. Lines of other evaluations, and a last one that was cut off, do not count.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from podium.kube.documents import FILE, DocumentError, read_json
+from podium_lab.learned.policy_file import path_of, read_policy
+from podium_lab.learning.bound import bounds
+from podium_lab.learning.extra import LearningError
+from podium_lab.learning.jobs import perform
+from podium_lab.learning.judge import (
+    TIE_RULES,
+    Contestant,
+    Question,
+    Row,
+    answer,
+    published,
+    refuse_seen,
+    scorer_of,
+)
+from podium_lab.learning.lists import find_list, find_lists, find_nodes, nodes_path
+
+
+class EvaluationRequest(NamedTuple):
+    """What is to be judged, as it was typed."""
+
+    policy: str | None
+    """A policy that ships, or a policy file; None: only the bound is wanted."""
+    data: Path
+    lists: str
+    seeds: Sequence[int]
+    against: str
+    """Published rules, by name."""
+    churn: bool
+    """Whether pods come and go, instead of staying."""
+    ties: str
+    """Which of equally good nodes is taken: one of `TIE_RULES`, or all."""
+    loads: str
+    """Of the churn protocol: demand as shares of the GPUs."""
+    queue: bool
+    counted: bool
+    """Whether the policy must count pods instead of knowing the list."""
+    bound: bool
+    """Whether rows of what no policy can pass are wanted, too."""
+
+
+class Evaluation(NamedTuple):
+    """Who is judged, by which questions."""
+
+    contestants: tuple[Contestant, ...]
+    """The policy first."""
+    questions: list[Question]
+    lists: dict[str, str]
+    """Pod lists by what rows call them."""
+
+
+def planned(request: EvaluationRequest) -> Evaluation:
+    """The evaluation that was asked for; raises LearningError and PolicyError."""
+    find_nodes(request.data)
+    lists = find_lists(request.lists, request.data)
+    if request.counted and request.churn:
+        raise LearningError("--knowledge counted: is for the static protocol; in churn a policy knows the list")
+    if request.policy is None:
+        if not request.bound:
+            raise LearningError("POLICY is missing; write the name of a policy, or --bound")
+        return Evaluation((), [], lists)
+    file = read_policy(path_of(request.policy))
+    refuse_seen(file, request.seeds)
+    judged = (
+        Contestant(file.name, scorer_of(file), request.counted, file.sha256),
+        *published(name for name in request.against.split(",") if name),
+    )
+    rules = TIE_RULES if request.ties == "all" else (request.ties,)
+    loads = _loads(request.loads) if request.churn else ()
+    questions = [
+        Question(request.data, given, seed, judged, rules, loads, request.queue, label)
+        for label, given in lists.items()
+        for seed in request.seeds
+    ]
+    return Evaluation(judged, questions, lists)
+
+
+def bound_rows(request: EvaluationRequest, lists: dict[str, str]) -> list[Row]:
+    """What no policy can pass, by a linear program for each list."""
+    return [row for given in lists.values() for row in bounds(request.data, given, request.seeds[0])]
+
+
+def _loads(text: str) -> tuple[float, ...]:
+    try:
+        found = tuple(float(each) for each in text.split(","))
+    except ValueError:
+        found = (0.0,)
+    if not all(0 < each <= 2 for each in found):
+        raise LearningError(f'--loads: "{text}" are no loads; write shares of the GPUs such as 0.95,1.00')
+    return found
+
+
+def answered(questions: Sequence[Question], workers: int, file: Path | None) -> Iterator[list[Row]]:
+    """The rows of each question, in order: kept ones at once, others when they are found."""
+    if file is None:
+        yield from perform(answer, questions, workers)
+        return
+    keys = [_key(question) for question in questions]
+    try:
+        known = _read(file)
+        fresh = perform(answer, [each for each, key in zip(questions, keys, strict=True) if key not in known], workers)
+        with file.open("ab") as out:
+            for key in keys:
+                if key not in known:
+                    known[key] = next(fresh)
+                    out.write(msgspec.json.encode({"key": key, "rows": known[key]}) + b"\n")
+                    out.flush()
+                yield known[key]
+    except OSError as error:
+        raise LearningError(f"{file}: cannot be read and written: {error.strerror}") from None
+
+
+def _read(file: Path) -> dict[str, list[Row]]:
+    known: dict[str, list[Row]] = {}
+    if not file.exists():
+        return known
+    text = file.read_bytes()
+    whole = text[: text.rfind(b"\n") + 1]
+    for number, line in enumerate(whole.splitlines(), 1):
+        try:
+            found: Any = read_json(line, bounds=FILE)
+            known[found["key"]] = found["rows"]
+        except (DocumentError, KeyError, TypeError):
+            raise LearningError(f"{file}:{number}: is no row of podium evaluate; write another --keep") from None
+    if whole != text:
+        file.write_bytes(whole)
+    return known
+
+
+def _key(question: Question) -> str:
+    contents = find_list(question.list, question.data).path.read_bytes(), nodes_path(question.data).read_bytes()
+    judged = [(each.name, each.digest, each.counted) for each in question.contestants]
+    rules = question.label, question.seed, judged, question.ties, question.loads, question.queue
+    hashed = [hashlib.sha256(each).hexdigest() for each in contents]
+    return hashlib.sha256(msgspec.json.encode((hashed, rules))).hexdigest()
