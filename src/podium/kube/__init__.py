@@ -1,6 +1,10 @@
-"""Kubernetes vocabulary: typed objects, quantities, selectors, tolerations and resource requests. No I/O, no state."""
+"""Kubernetes vocabulary: typed objects, quantities, selectors, tolerations and resource requests. No I/O, no state.
 
-from kubecel.quantity import QuantityError
+What is listed in `__all__` is part of the plugin contract: plugins import it from here, not from the modules below.
+"""
+
+from kubecel.quantity import MILLI, NANO, QuantityError, format_nano, milli, milli_of, units, units_of
+from kubecel.quantity import parse as parse_quantity
 from podium.kube.affinity import (
     Affinity,
     NodeAffinitySpec,
@@ -13,7 +17,7 @@ from podium.kube.affinity import (
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
 )
-from podium.kube.custom_object import CustomObject
+from podium.kube.custom_object import POD_GROUP_LABEL, CustomObject
 from podium.kube.decode import (
     KINDS,
     Decoded,
@@ -23,7 +27,9 @@ from podium.kube.decode import (
     decode_json,
     readable_version,
 )
-from podium.kube.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from podium.kube.devices import Allocation, DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from podium.kube.documents import FILE, SETTINGS, DocumentError, read_json
+from podium.kube.json_object import JsonObject
 from podium.kube.meta import (
     Amount,
     Condition,
@@ -33,6 +39,7 @@ from podium.kube.meta import (
     ObjectReference,
     OwnerReference,
     Resources,
+    format_time,
     parse_time,
 )
 from podium.kube.namespace import Namespace
@@ -41,15 +48,29 @@ from podium.kube.pod import (
     Container,
     ContainerPort,
     ContainerStatus,
+    ExtendedResourceRequestMapping,
     Pod,
     PodSpec,
     PodStatus,
     ResourceRequirements,
+    SecurityContext,
     Toleration,
     Volume,
 )
 from podium.kube.pod_group import PodGroup
+from podium.kube.pod_qos import BEST_EFFORT, BURSTABLE, GUARANTEED, qos_class_of
 from podium.kube.policy import PodDisruptionBudget, PriorityClass
+from podium.kube.printable import printable
+from podium.kube.requests import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    MEMORY,
+    PODS,
+    exact_requests,
+    is_scalar_resource_name,
+    offered,
+    pod_requests,
+)
 from podium.kube.selector import (
     NodeTerms,
     Requirement,
@@ -72,8 +93,21 @@ from podium.kube.storage import (
 from podium.kube.workload import ReplicaSet, ReplicationController, Service, StatefulSet
 
 __all__ = [
+    "BEST_EFFORT",
+    "BURSTABLE",
+    "CPU",
+    "EPHEMERAL_STORAGE",
+    "FILE",
+    "GUARANTEED",
     "KINDS",
+    "MEMORY",
+    "MILLI",
+    "NANO",
+    "PODS",
+    "POD_GROUP_LABEL",
+    "SETTINGS",
     "Affinity",
+    "Allocation",
     "Amount",
     "CSIDriver",
     "CSINode",
@@ -87,6 +121,9 @@ __all__ = [
     "DecodeError",
     "Decoded",
     "DeviceClass",
+    "DocumentError",
+    "ExtendedResourceRequestMapping",
+    "JsonObject",
     "KubeObject",
     "LabelSelector",
     "LabelSelectorRequirement",
@@ -122,6 +159,7 @@ __all__ = [
     "ResourceRequirements",
     "ResourceSlice",
     "Resources",
+    "SecurityContext",
     "Selector",
     "SelectorError",
     "Service",
@@ -138,7 +176,21 @@ __all__ = [
     "compile_preferred_terms",
     "decode_documents",
     "decode_json",
+    "exact_requests",
+    "format_nano",
+    "format_time",
+    "is_scalar_resource_name",
+    "milli",
+    "milli_of",
+    "offered",
+    "parse_quantity",
     "parse_time",
+    "pod_requests",
+    "printable",
+    "qos_class_of",
+    "read_json",
     "readable_version",
     "selector_from_labels",
+    "units",
+    "units_of",
 ]
