@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubecel.conversions import go_float
+from kubecel.strconv import go_float
 from kubecel.values import (
     MAX_INT,
     MISSING,

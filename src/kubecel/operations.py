@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from kubecel.bounds import checked_duration, checked_int, checked_uint
 from kubecel.stack import is_nearly_used, on_fresh_stack
 from kubecel.structured_values import Structured, StructuredList, structured_equal
 from kubecel.types import CelType
@@ -28,6 +27,9 @@ from kubecel.values import (
     TimestampValue,
     Uint,
     UrlValue,
+    checked_duration,
+    checked_int,
+    checked_uint,
     no_overload,
 )
 
