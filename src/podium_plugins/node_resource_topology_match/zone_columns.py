@@ -20,9 +20,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import Cluster, Rows
-from podium.cluster.columns import Column
-from podium.cluster.interned import Interned
+from podium.cluster import Cluster, Column, Interned, Rows
 from podium_plugins.node_resource_topology_match.manager_settings import ManagerSettings
 from podium_plugins.node_resource_topology_match.topology_object import NO_COST, read_topology
 
