@@ -5,10 +5,9 @@ of an overflow or lets it through and then prefers the nodes the plugin likes le
 """
 
 from podium.config.arguments import PROFILES, plain_arguments
-from podium.config.defaults import DEFAULT_PLUGINS
+from podium.config.defaults import DEFAULT_PLUGINS, EVERYTHING
 from podium.config.expand import MULTI_POINT
 from podium.config.field import FieldError, FieldPath
-from podium.config.merge import EVERYTHING
 from podium.config.points import Point
 from podium.config.problems import Findings, did_you_mean
 from podium.config.registry import Registry

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from podium.config import SchedulerConfig, load_config
-from podium.config.beside_defaults import beside_defaults
+from podium.config.defaults import beside_defaults
 from podium.framework.plugin import Plugin
 from podium.plugins import PluginRegistry, load_registry, register
 
