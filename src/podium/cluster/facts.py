@@ -10,7 +10,7 @@ The signature leaves these names out: such pods share all that is derived, but f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,7 +23,8 @@ from podium.cluster.counts import PodClass
 from podium.cluster.disks import Disk, inline_disks
 from podium.cluster.resources import CORE_RESOURCES
 from podium.cluster.terms import parse_terms
-from podium.kube import Container, Pod, PodSpec, Volume
+from podium.kube import Container, PersistentVolumeClaim, Pod, PodSpec, Volume
+from podium.kube.claims import is_ephemeral
 from podium.kube.requests import nonzero_requested, requested
 
 MOST_FACTS = 20_000
@@ -197,3 +198,20 @@ class FactsCache:
 def _drop_oldest(facts: dict[Any, PodFacts]) -> None:
     if len(facts) > MOST_FACTS:
         del facts[next(iter(facts))]
+
+
+class ClaimConcerns:
+    """The pods that a change of a claim may matter to, for interests in claims: those whose volumes use it.
+
+    The claim of a generic ephemeral volume is named after the pod, and waiting pods that differ in name only are filed
+    together; so a pod with such a volume is said to wait for any claim.
+    """
+
+    def of_pod(self, pod: Pod) -> Collection[str] | None:
+        return None if any(map(is_ephemeral, pod.spec.volumes)) else claims_of(pod)
+
+    def of_event(self, before: PersistentVolumeClaim | None, after: PersistentVolumeClaim | None) -> Collection[str]:
+        return {claim.key for claim in (before, after) if claim is not None}
+
+
+CLAIM_CONCERNS = ClaimConcerns()
