@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ast
 import inspect
-import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import import_module
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -49,9 +49,41 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "Metrics and pages": {"podium": ("PluginMetric", "MetricKind", "PluginPage", "PageAnswer")},
     "Objects": {
         "podium": ("Pod", "Node", "decode_documents", "DecodeError"),
-        "podium.kube.meta": ("ObjectMeta", "OwnerReference", "LabelSelector"),
-        "podium.kube.pod": ("PodSpec", "PodStatus", "Container"),
-        "podium.kube.node": ("NodeSpec", "NodeStatus", "Taint"),
+        "podium.kube": (
+            "ObjectMeta",
+            "OwnerReference",
+            "LabelSelector",
+            "PodSpec",
+            "PodStatus",
+            "Container",
+            "NodeSpec",
+            "NodeStatus",
+            "Taint",
+        ),
+    },
+    "Quantities, requests and texts": {
+        "podium.kube": (
+            "pod_requests",
+            "exact_requests",
+            "offered",
+            "is_scalar_resource_name",
+            "qos_class_of",
+            "parse_quantity",
+            "format_nano",
+            "milli",
+            "units",
+            "milli_of",
+            "units_of",
+            "QuantityError",
+            "parse_time",
+            "format_time",
+            "read_json",
+            "DocumentError",
+            "printable",
+        ),
+    },
+    "Columns of the state": {
+        "podium.cluster": ("Column", "Interned", "PodFacts", "PodQuery", "QueryTerm", "CountColumn"),
     },
     "Tests": {"podium.testing": ("TrialCluster", "TrialOutcome", "TrialState", "ScopeError", "node", "pod")},
     "Configuration and decisions": {
@@ -90,6 +122,7 @@ def page() -> str:
         if section == "Plugins":
             parts += [*_methods_of_plugins(), *_events()]
         parts += [part for module, names in modules.items() for name in names for part in _described(module, name)]
+    parts += ["## Constants\n", _constants("podium.kube", "podium.cluster")]
     return "\n".join(parts)
 
 
@@ -110,12 +143,22 @@ def _events() -> Iterator[str]:
     )
 
 
+def _constants(*modules: str) -> str:
+    rows = [
+        [code(f"{module}.{name}"), code(repr(getattr(import_module(module), name)))]
+        for module in modules
+        for name in import_module(module).__all__
+        if name.isupper() and name != "KINDS"
+    ]
+    return table(["constant", "value"], rows)
+
+
 def _described(module: str, name: str) -> Iterator[str]:
-    found = getattr(sys.modules.get(module) or __import__(module, fromlist=[name]), name)
+    found = inspect.unwrap(getattr(import_module(module), name))
     yield f"### {name}\n\n`from {module} import {name}`\n"
     if inspect.isfunction(found):
         yield f"```python\n{_signature(name, _source(found), drop=0)}\n```\n"
-        yield from _prose(inspect.getdoc(found))
+        yield from _prose((inspect.getdoc(found) or "").replace(f"{found.__name__}(", f"{name}("))
     elif inspect.isclass(found):
         yield from _class(name, found)
     else:

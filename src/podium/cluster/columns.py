@@ -24,7 +24,9 @@ class Column:
 
     def __init__(self, rows: int, dtype: DTypeLike, lead: tuple[int, ...] = ()) -> None:
         self.data: NDArray[Any] = np.zeros((*lead, max(rows, 16)), dtype=dtype)
+        """With the spare capacity."""
         self.view: NDArray[Any] = self.data[..., :rows]
+        """One entry per row; a new array once rows are added, so read it when you need it."""
 
     def resize(self, rows: int) -> None:
         """Make `rows` rows visible; new ones are zero."""
@@ -65,20 +67,24 @@ class Interned(Generic[T]):
 
     Thousands of nodes have a handful of distinct taint lists. Each distinct value gets a number and each row holds a
     number, so that a question about taints is answered once per distinct list and spread over the rows by indexing.
-    Number 0 is the value of an absent node. `version` moves with any row's.
+    Number 0 is the value of an absent node.
     """
 
     def __init__(self, columns: ColumnSet, empty: T) -> None:
         self._column = columns.new(np.int32)
         self._number: dict[T, int] = {empty: 0}
         self.values: list[T] = [empty]
+        """The distinct values, by number."""
         self.version = 0
+        """Moves with every change of a row's value."""
 
     @property
     def numbers(self) -> NDArray[np.int32]:
+        """int32[rows]: the number of each row's value."""
         return self._column.view
 
     def set(self, row: int, value: T) -> None:
+        """Give a row its value."""
         number = self._number.get(value)
         if number is None:
             number = self._number[value] = len(self.values)
@@ -86,6 +92,7 @@ class Interned(Generic[T]):
         self._put(row, number)
 
     def clear(self, row: int) -> None:
+        """Give a row the value of an absent node."""
         self._put(row, 0)
 
     def _put(self, row: int, number: int) -> None:

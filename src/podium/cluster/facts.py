@@ -70,18 +70,25 @@ class PodFacts:
 
     def __init__(self, pod: Pod, signature: bytes) -> None:
         self.signature = signature
+        """Equal for pods that differ at most in which claims they use."""
         self.claims: tuple[str, ...] = ()
+        """The claims of its volumes ("namespace/name"), in their order."""
         requests = requested(pod)
         core = [requests.pop(name, 0) for name in CORE_RESOURCES]
         self.counted = np.array((*core, *nonzero_requested(pod), 1), dtype=np.int64)
         """What the pod adds to the first lines of the resource columns."""
         self.scarce = tuple((name, amount) for name, amount in requests.items() if amount)
+        """What the pod adds of resources beyond cpu, memory and ephemeral storage."""
         self.none_of = tuple(name for name, amount in requests.items() if not amount)
         """Scarce resources of which the pod requests 0."""
         self.ports = host_ports(pod)
+        """The host ports that it takes."""
         self.disks: tuple[Disk, ...] = inline_disks(pod)
+        """The disks that it mounts without a claim."""
         self.may_attach = any(map(may_attach, pod.spec.volumes))
+        """Whether a volume of it is of a kind that can end up attached to the node."""
         self.notes: dict[object, Any] = {}
+        """What plugins derived from the signature."""
         self.pod_class: PodClass | None = None
         """That of the last such pod placed; it holds while it has pods."""
         self.terms, self.terms_errors = parse_terms(pod.spec.affinity, pod.namespace)
