@@ -26,6 +26,10 @@ def test_public_names_are_where_type_checkers_look_for_them() -> None:
     assert set(podium._MODULE_OF) == set(podium.__all__)
 
 
+def test_all_names_are_listed() -> None:
+    assert set(podium.__all__) <= set(dir(podium))
+
+
 @pytest.mark.parametrize("module", ["podium.kube", "podium.cluster"])
 def test_every_name_that_a_contract_module_lists_is_there_and_documented(module: str) -> None:
     contract = importlib.import_module(module)
@@ -34,10 +38,6 @@ def test_every_name_that_a_contract_module_lists_is_there_and_documented(module:
         found = inspect.unwrap(getattr(contract, name))
         if inspect.isfunction(found):
             assert found.__doc__, f"{module}.{name} has no docstring"
-
-
-def test_all_names_are_listed() -> None:
-    assert set(podium.__all__) <= set(dir(podium))
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
