@@ -34,7 +34,7 @@ class Nodes:
     """
 
     bare = False
-    """Whether the nodes are to be taken as having no pods of their own (see `cluster.bare`)."""
+    """Whether the nodes are to be taken as having no pods of their own (see `BareNodes`)."""
 
     def __init__(self, cluster: Cluster, rows: Rows | None = None) -> None:
         self.cluster = cluster
