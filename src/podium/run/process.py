@@ -30,7 +30,9 @@ GRACE = 10.0
 LAST_WRITES = 3.0
 """Seconds for conditions and events that have not been written by then."""
 FIRST_LOAD = 5.0
-"""Seconds that the first pods wait for measured load and for what was learnt; then they are placed without."""
+"""Seconds that the first pods wait for measured load; then they are placed without."""
+FIRST_RECALL = 30.0
+"""Seconds that they wait for what was learnt: it is on the API server, without which they could not be bound either."""
 FINE, LOST = 0, 1
 
 
@@ -165,7 +167,7 @@ class SchedulerProcess:
 
     async def _schedule(self) -> None:
         await self.live.informers.synced()
-        await asyncio.gather(self._telemetry.first_refresh(FIRST_LOAD), self._experience.recalled(FIRST_LOAD))
+        await asyncio.gather(self._telemetry.first_refresh(FIRST_LOAD), self._experience.recalled(FIRST_RECALL))
         self._before_scheduling()
         LOG.info("podium runs: scheduling for %s", ", ".join(self.live.engine.profiles))
         await self.live.schedule()
