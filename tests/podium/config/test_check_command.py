@@ -152,4 +152,4 @@ def test_what_cannot_be_meant_is_named(tmp_path: Path) -> None:
     ran = podium_check(write(tmp_path, "extenders: [{urlPrefix: nope}]\n"))
     assert 'extenders[0].urlPrefix: "nope" is no URL, so it cannot be asked (write http://HOST:PORT/PATH)' in ran.err
     ran = podium_check("-", stdin="apiVersion: v1\nprofiles:\n\t- schedulerName: a\n")
-    assert (ran.code, ran.err.count("a tab is not allowed here: indent with spaces")) == (2, 1)
+    assert (ran.code, (ran.out + ran.err).count("a tab is not allowed here: indent with spaces")) == (2, 1)
