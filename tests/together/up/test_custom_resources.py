@@ -17,7 +17,7 @@ from tests.together.controllers.test_on_a_cluster import install, start
 from tools.testbed import ControlPlane
 
 ROOT = Path(__file__).parents[3]
-SAMPLES = ROOT / "tests" / "controllers" / "samples.yaml"
+SAMPLES = ROOT / "tests" / "podium_plugins" / "samples.yaml"
 TIMEOUT = "--timeout=60s"
 
 
