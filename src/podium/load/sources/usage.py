@@ -39,7 +39,7 @@ from podium.load.sources.telemetry import Telemetry
 
 RESOURCES = ("cpu", "memory")
 MEAN, DEVIATION, FORECAST = "mean-free-{}", "std-free-{}", "forcasted-free-{}"
-KEYS = tuple(kind.format(resource) for resource in RESOURCES for kind in (MEAN, DEVIATION, FORECAST))
+USAGE_KEYS = tuple(kind.format(resource) for resource in RESOURCES for kind in (MEAN, DEVIATION, FORECAST))
 """The annotations; spelt as those who read them spell them."""
 MILLI = 1000
 RANGE = "/api/v1/query_range"
