@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from podium.client.files import RotatedFile
+from podium.client.credentials import RotatedFile
 from podium.serving.certificate import CertificateError
 from podium.serving.log import LOG
 

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from podium.client import RESOURCES, ApiError, ApiResource, Client
-from podium.client.discovery import NoSuchKindError, find_resource
 from podium.client.listing import list_all
 from podium.client.reading import Reader
+from podium.client.resource import NoSuchKindError, find_resource
 from podium.config.feature_gates import NO_GATES, Gate, Gates
 from podium.framework import Plugin
 from podium.kube import CustomObject, KubeObject, Node, Pod, PodGroup
