@@ -8,7 +8,7 @@ def run_to_end(main: Coroutine[Any, Any, int]) -> int:
     """The exit code of a command that serves."""
     import asyncio
 
-    from podium.serving.event_loop import new_event_loop
+    from podium.serving.environment import new_event_loop
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(main)

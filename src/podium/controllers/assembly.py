@@ -16,14 +16,14 @@ from podium.controllers.catalog import choose
 from podium.controllers.process import ControllerProcess
 from podium.controllers.reconcile import Reconciler
 from podium.controllers.watches import shared_watches
-from podium.serving.election.candidate import candidate
+from podium.serving.election.election import candidate
 from podium.serving.endpoints.options import ServingOptions, build_endpoint_access
 from podium.serving.endpoints.server import EndpointServer
-from podium.serving.environment import ProcessEnvironment, this_machine
+from podium.serving.environment import ProcessEnvironment, stop_on_signals, this_machine
 from podium.serving.events.recorder import EventRecorder
 from podium.serving.log import LOG
+from podium.serving.process_loop import ProcessLoop
 from podium.serving.process_metrics import ProcessMetrics
-from podium.serving.signals import stop_on_signals
 
 NAME: Final = "podium-controller"
 """Of the lease, and of those who write its events."""
@@ -82,7 +82,7 @@ def build_controllers(
     metrics.counter("podium_events_dropped_total", "Events that could not be sent.", lambda: {(): recorder.dropped})
     if election is not None:
         metrics.leads(election.name, election.leading)
-    return ControllerProcess(reconcilers, watches, client, recorder, election, metrics)
+    return ControllerProcess(reconcilers, watches, recorder, ProcessLoop(election, client), metrics)
 
 
 def _show(metrics: ProcessMetrics, reconcilers: Sequence[Reconciler]) -> None:
@@ -116,13 +116,14 @@ async def _serve_endpoints(
     allowed = build_endpoint_access(options.serving, access)
     for client in allowed.clients:
         stack.push_async_exit(client)
-    election = {} if process.election is None else {"leaderElection": process.election.unhealthy}
+    loop = process.loop
+    election = {} if loop.election is None else {"leaderElection": loop.election.unhealthy}
     server = EndpointServer(
         process.metrics,
         lambda: {"componentconfig": {"controllers": [each.controller.name for each in process.reconcilers]}},
         allowed.control,
         healthz=election,
-        readyz={**election, "shutdown": process.shutting_down, "informer-sync": process.not_synced},
+        readyz={**election, "shutdown": loop.shutting_down, "informer-sync": process.not_synced},
         flags=options.serving.flags,
         tls=allowed.tls.context,
         host=options.serving.bind_address,

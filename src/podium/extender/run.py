@@ -21,8 +21,8 @@ from podium.extender.process import ExtenderProcess, build_process
 from podium.extender.routes import Routes
 from podium.extender.server import ExtenderServer
 from podium.serving.certificate import certificate_of
+from podium.serving.environment import stop_on_signals
 from podium.serving.log import LOG
-from podium.serving.signals import stop_on_signals
 from podium.serving.tls import ServingTls
 
 PORT = 5401
@@ -58,8 +58,7 @@ async def run(agents: Sequence[Agent], registry: Registry, access: Access | None
     async with AsyncExitStack() as stack:
         process = build_process(agents, registry, access, stack, config=options.config, bind=options.bind)
         await _serve(process, options, stack)
-        await process.work(stop)
-    return 0
+        return await process.run(stop)
 
 
 async def _serve(process: ExtenderProcess, options: ExtenderOptions, stack: AsyncExitStack) -> None:

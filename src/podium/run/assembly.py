@@ -22,19 +22,19 @@ from podium.run.metrics.load import show_load
 from podium.run.metrics.registry import Metrics
 from podium.run.metrics.resources import resource_metrics
 from podium.run.plugin_watchdog import PluginWatchdog
-from podium.run.process import SchedulerProcess, WatchingThread
+from podium.run.process import SchedulerProcess
 from podium.run.scheduler_pages import configuration_page, queue_page, read_question
 from podium.run.shadow import Shadow, log_finding
 from podium.serving import address
 from podium.serving.election.blocked_loop import BlockedLoopRenewal
-from podium.serving.election.candidate import candidate
-from podium.serving.election.election import Election
+from podium.serving.election.election import Election, candidate
 from podium.serving.endpoints.options import ServingOptions, build_endpoint_access
 from podium.serving.endpoints.server import EndpointServer
 from podium.serving.environment import ProcessEnvironment, this_machine
 from podium.serving.events.recorder import EventRecorder
 from podium.serving.log import LOG
 from podium.serving.plugin_pages import PageAddress, serve_pages
+from podium.serving.process_loop import ProcessLoop, WatchingThread
 
 BUSY = 8
 """Bindings under way from which on events wait a while: they tell of what has happened, and bindings make it happen."""
@@ -135,17 +135,15 @@ def build_process(
 
         threads.append(BlockedLoopRenewal(election, connect, LOG.warning))
     process = SchedulerProcess(
-        live,
-        client,
-        recorder,
-        election,
-        telemetry,
-        experience,
-        metrics,
+        live=live,
+        recorder=recorder,
+        loop=ProcessLoop(election, client, reacquires_lease=options.server_in_process),
+        telemetry=telemetry,
+        experience=experience,
+        metrics=metrics,
         clock=clock,
         config=config,
         before_scheduling=environment.settle,
-        reacquires_lease=options.server_in_process,
         threads=threads if environment.real_time else (),
     )
     return process
@@ -183,7 +181,7 @@ async def serve_endpoints(
         lambda: configuration_page(process),
         allowed.control,
         healthz=election,
-        readyz={**election, "shutdown": process.shutting_down, "sched-handler-sync": process.not_synced},
+        readyz={**election, "shutdown": process.loop.shutting_down, "sched-handler-sync": process.not_synced},
         resources=lambda: resource_metrics(pods, process.leads),
         queue=lambda query: queue_page(process, read_question(query)),
         flags=options.flags,

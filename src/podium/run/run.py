@@ -9,7 +9,7 @@ from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.run.assembly import RunOptions, build_process, serve_endpoints, serve_plugin_pages
 from podium.run.memory_dump import dump_on_signal
-from podium.serving.signals import stop_on_signals
+from podium.serving.environment import stop_on_signals
 
 
 async def run(config: SchedulerConfig, registry: Registry, access: Access, options: RunOptions) -> int:

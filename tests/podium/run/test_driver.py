@@ -159,7 +159,7 @@ def test_a_pod_whose_plugin_waited_for_something_cancelled_is_put_back() -> None
 def test_the_second_signal_ends_the_process_at_once() -> None:
     program = """
 import asyncio
-from podium.serving.signals import stop_on_signals
+from podium.serving.environment import stop_on_signals
 async def main():
     stop = stop_on_signals()
     print("ready", flush=True)

@@ -24,15 +24,21 @@ from __future__ import annotations
 
 import asyncio
 import random
+import uuid
 from collections.abc import Callable
 from typing import Final
 
 from podium.client import ApiError, Client, ClientError
+from podium.config.types import LeaderElection
 from podium.framework.clock import Clock
 from podium.kube.bounds import UNDECODABLE
 from podium.kube.meta import ObjectReference
+from podium.kube.printable import shortened
 from podium.serving.election.lease import LeaseLock, LeaseSpec, whole_seconds
+from podium.serving.environment import ProcessEnvironment
 from podium.serving.events.event_object import micro_time
+from podium.serving.events.recorder import EventRecorder
+from podium.serving.log import LOG
 
 JITTER: Final = 1.2
 TOLERATED_EXPIRY: Final = 20.0
@@ -43,6 +49,7 @@ NOTICEABLE: Final = 1.0
 
 INSTANT: Final = 0.001
 """Slept past a deadline, because rounding may wake one up a hair before it."""
+LONGEST_NAME = 300
 
 
 class LeadershipLost(Exception):  # noqa: N818  (it reads as what happened)
@@ -310,3 +317,41 @@ class Election:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+def candidate(
+    settings: LeaderElection,
+    client: Client,
+    recorder: EventRecorder,
+    environment: ProcessEnvironment,
+    controller: str,
+    *,
+    server_in_process: bool = False,
+) -> Election:
+    """Its identity is the host name and a number of its own; `controller` is who its events are from."""
+    lease = f"lease {settings.resource_namespace}/{settings.resource_name}"
+    identity = f"{environment.hostname}_{uuid.UUID(int=environment.rng.getrandbits(128), version=4)}"
+
+    def say_who_leads(leader: str) -> None:
+        if leader == identity:
+            LOG.info("this process leads: it holds %s", lease)
+        elif leader:
+            LOG.info("%s is held by %s; waiting for it", lease, shortened(leader, LONGEST_NAME))
+        else:
+            LOG.info("%s is free", lease)
+
+    return Election(
+        client,
+        namespace=settings.resource_namespace,
+        name=settings.resource_name,
+        identity=identity,
+        lease_duration=settings.lease_duration.seconds,
+        renew_deadline=settings.renew_deadline.seconds,
+        retry_period=settings.retry_period.seconds,
+        clock=environment.clock,
+        rng=environment.rng,
+        report=LOG.info,
+        server_in_process=server_in_process,
+        on_leader=say_who_leads,
+        on_event=lambda lease, note: recorder.record_election(lease, note, controller),
+    )

@@ -29,8 +29,8 @@ from podium.serving import ServingError
 from podium.serving.endpoints.debug_pages import Page, flags_page, status_page
 from podium.serving.families import Collector
 from podium.serving.health import Check, Health, HealthAnswer, HealthResults
+from podium.serving.listener import Handler, WebPort
 from podium.serving.process_metrics import CONTENT_TYPE, ProcessMetrics
-from podium.serving.web_port import Handler, WebPort
 
 PORT = 10259
 LARGEST_REQUEST = 64 << 10
