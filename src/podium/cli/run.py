@@ -119,7 +119,7 @@ def run(
     from podium.client import load_access
     from podium.config.flags import with_leader_flags, with_other_flags
     from podium.run.assembly import RunOptions
-    from podium.run.run import run as run_scheduler
+    from podium.run.assembly import run as run_scheduler
     from podium.serving.plugin_pages import PageAddress
 
     set_up_log(log_format, log_level)

@@ -16,11 +16,11 @@ from podium.client import Access, Client, WatchedExperience
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.kube import Node, Pod
+from podium.load.metrics import load_metrics
 from podium.load.sources import Telemetry
 from podium.run.driver import LiveScheduler
-from podium.run.metrics.load import show_load
-from podium.run.metrics.registry import Metrics
-from podium.run.metrics.resources import resource_metrics
+from podium.run.memory_dump import dump_on_signal
+from podium.run.metrics.registry import Metrics, resource_metrics
 from podium.run.plugin_watchdog import PluginWatchdog
 from podium.run.process import SchedulerProcess
 from podium.run.scheduler_pages import configuration_page, queue_page, read_question
@@ -30,7 +30,7 @@ from podium.serving.election.blocked_loop import BlockedLoopRenewal
 from podium.serving.election.election import Election, candidate
 from podium.serving.endpoints.options import ServingOptions, build_endpoint_access
 from podium.serving.endpoints.server import EndpointServer
-from podium.serving.environment import ProcessEnvironment, this_machine
+from podium.serving.environment import ProcessEnvironment, stop_on_signals, this_machine
 from podium.serving.events.recorder import EventRecorder
 from podium.serving.log import LOG
 from podium.serving.plugin_pages import PageAddress, serve_pages
@@ -116,7 +116,7 @@ def build_process(
         metrics=metrics,
         shadow=shadow,
     )
-    show_load(metrics, telemetry, clock)
+    metrics.show(load_metrics(telemetry, clock))
     _show(metrics, recorder, election, shadow)
     watchdog = PluginWatchdog(
         [plugin for runtime in live.engine.profiles.values() for plugin in runtime.plugins.values()], LOG.warning
@@ -197,3 +197,15 @@ async def serve_endpoints(
 async def serve_plugin_pages(process: SchedulerProcess, options: RunOptions, stack: AsyncExitStack) -> None:
     """Serve the pages that plugins offer until `stack` closes."""
     await serve_pages(process.live.engine.profiles, options.pages, stack)
+
+
+async def run(config: SchedulerConfig, registry: Registry, access: Access, options: RunOptions) -> int:
+    """Run until a signal stops the process (0) or until the lease is lost (1)."""
+    stop = stop_on_signals()
+    async with AsyncExitStack() as stack:
+        process = build_process(config, registry, access, options, stack)
+        dump_on_signal(process.live)
+        if options.serving.secure_port:
+            await serve_endpoints(process, options.serving, access, stack)
+        await serve_plugin_pages(process, options, stack)
+        return await process.run(stop)

@@ -29,14 +29,13 @@ from podium.framework.waiting import WaitingPod
 from podium.kube import Condition, Node, Pod, PodGroup, ResourceClaim
 from podium.kube.printable import shortened
 from podium.load.readings import LoadSource
-from podium.run.activity import Activity
+from podium.run.activity import Activity, WriteFailures
 from podium.run.claim_writer import ClaimWriter
 from podium.run.extender_client.http_extender import build_extenders
 from podium.run.group_status import GroupStatuses
 from podium.run.metrics.registry import Metrics
 from podium.run.pod_status import PodStatuses
 from podium.run.shadow import Shadow, ShadowWriter
-from podium.run.write_failures import WriteFailures
 from podium.run.writer import LiveWriter
 from podium.serving.events.recorder import (
     WARNING,

@@ -23,7 +23,7 @@ from podium.framework.clock import Clock
 from podium.kube import Condition, ObjectMeta, Pod
 from podium.kube.bounds import UNDECODABLE
 from podium.kube.meta import format_time
-from podium.run.write_failures import WriteFailures
+from podium.run.activity import WriteFailures
 
 POD_SCHEDULED = "PodScheduled"
 SENDERS = 8

@@ -23,9 +23,9 @@ from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod, ResourceCl
 from podium.kube.devices import Allocation
 from podium.kube.meta import format_time
 from podium.kube.pod import ExtendedResourceRequestMapping
+from podium.run.activity import WriteFailures
 from podium.run.claim_writer import ClaimWriter
 from podium.run.pod_status import PodStatuses, worth_repeating
-from podium.run.write_failures import WriteFailures
 from podium.serving.events.recorder import EventRecorder, kind_of, preempted, scheduler_of
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0

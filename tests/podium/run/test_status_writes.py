@@ -13,9 +13,9 @@ from podium.client import Client
 from podium.framework import ManualClock, Nomination, Status
 from podium.kube import ObjectMeta, Pod, ResourceClaim
 from podium.kube.devices import ClaimConsumer, ResourceClaimStatus
+from podium.run.activity import WriteFailures
 from podium.run.claim_writer import ClaimWriter
 from podium.run.pod_status import PodStatuses
-from podium.run.write_failures import WriteFailures
 from podium.run.writer import LiveWriter
 from podium.serving.events.recorder import EventRecorder
 from tests.podium.client.asking import new_client
