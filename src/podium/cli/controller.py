@@ -5,20 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podium.cli.commands import Commands
-from podium.cli.event_loop import run_to_end
-from podium.cli.leader_options import (
-    LeaderElectOption,
-    LeaseDurationOption,
-    LeaseNameOption,
-    LeaseNamespaceOption,
-    RenewDeadlineOption,
-    RetryPeriodOption,
-    leader_flags,
-)
-from podium.cli.log_options import LogFormatOption, LogLevelOption, set_up_log
-from podium.cli.object_names import ImageOption, PlaceOption
+from podium.cli.manifest_options import ImageOption, PlaceOption, print_manifest
 from podium.cli.options import ContextOption, KubeconfigOption
-from podium.cli.printed_manifest import print_manifest
 from podium.cli.serving_options import (
     ALWAYS_ALLOWED,
     AlwaysAllowPathsOption,
@@ -27,12 +15,23 @@ from podium.cli.serving_options import (
     BindAddressOption,
     CertDirOption,
     ClientCaFileOption,
+    LeaderElectOption,
+    LeaseDurationOption,
+    LeaseNameOption,
+    LeaseNamespaceOption,
+    LogFormatOption,
+    LogLevelOption,
+    RenewDeadlineOption,
+    RetryPeriodOption,
     SecurePortOption,
     SkipLookupOption,
     TlsCertFileOption,
     TlsPrivateKeyFileOption,
     TolerateLookupFailureOption,
+    leader_flags,
+    run_to_end,
     serving_options,
+    set_up_log,
 )
 
 if TYPE_CHECKING:

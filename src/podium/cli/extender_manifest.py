@@ -8,15 +8,15 @@ import typer
 
 from podium import packages
 from podium.cli.errors import InputError
-from podium.cli.object_names import (
+from podium.cli.manifest_options import (
     ImageOption,
     check_scheduler_name,
     checked_image,
     checked_namespace,
     checked_scheduler_name,
+    print_manifest,
 )
 from podium.cli.options import PluginOption
-from podium.cli.printed_manifest import print_manifest
 
 
 def manifest(

@@ -13,9 +13,8 @@ from podium.cli import controller, extender_manifest
 from podium.cli.commands import Commands
 from podium.cli.console import echo
 from podium.cli.errors import InputError
-from podium.cli.object_names import ImageOption, NameOption, PlaceOption
+from podium.cli.manifest_options import ImageOption, NameOption, PlaceOption, print_manifest
 from podium.cli.options import FeatureGatesOption, PluginOption
-from podium.cli.printed_manifest import print_manifest
 
 ConfigOption = Annotated[
     str | None,

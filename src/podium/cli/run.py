@@ -8,17 +8,6 @@ import typer
 from podium.cli.commands import PodiumCommand
 from podium.cli.console import echo
 from podium.cli.errors import InputError
-from podium.cli.event_loop import run_to_end
-from podium.cli.leader_options import (
-    LeaderElectOption,
-    LeaseDurationOption,
-    LeaseNameOption,
-    LeaseNamespaceOption,
-    RenewDeadlineOption,
-    RetryPeriodOption,
-    leader_flags,
-)
-from podium.cli.log_options import LogFormatOption, LogLevelOption, set_up_log
 from podium.cli.options import ContextOption, FeatureGatesOption, KubeconfigOption, PluginOption, QosPortOption
 from podium.cli.serving_options import (
     ALWAYS_ALLOWED,
@@ -28,12 +17,23 @@ from podium.cli.serving_options import (
     BindAddressOption,
     CertDirOption,
     ClientCaFileOption,
+    LeaderElectOption,
+    LeaseDurationOption,
+    LeaseNameOption,
+    LeaseNamespaceOption,
+    LogFormatOption,
+    LogLevelOption,
+    RenewDeadlineOption,
+    RetryPeriodOption,
     SecurePortOption,
     SkipLookupOption,
     TlsCertFileOption,
     TlsPrivateKeyFileOption,
     TolerateLookupFailureOption,
+    leader_flags,
+    run_to_end,
     serving_options,
+    set_up_log,
 )
 
 if TYPE_CHECKING:

@@ -1,14 +1,15 @@
-"""Defines the options of endpoints, which all processes that serve health and metrics have, as kube-scheduler spells
-them."""
+"""Defines the options of processes that serve, as kube-scheduler spells them: endpoints, the lease, the log."""
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podium.cli.log_options import check_choice
+from podium.cli.errors import InputError
 
 if TYPE_CHECKING:
     from podium.serving.endpoints.options import ServingOptions
+
 
 BindAddressOption = Annotated[
     str, typer.Option("--bind-address", metavar="IP", help="Where health, metrics and configuration are served.")
@@ -49,6 +50,29 @@ AlwaysAllowPathsOption = Annotated[
     str, typer.Option("--authorization-always-allow-paths", metavar="PATHS", help="What every client may see.")
 ]
 ALWAYS_ALLOWED = "/healthz,/readyz,/livez"
+LeaderElectOption = Annotated[
+    str | None,
+    typer.Option("--leader-elect", metavar="true|false", help="Work only while holding the lease."),
+]
+LeaseDurationOption = Annotated[
+    str | None, typer.Option("--leader-elect-lease-duration", metavar="DURATION", help="For example 15s.")
+]
+RenewDeadlineOption = Annotated[
+    str | None, typer.Option("--leader-elect-renew-deadline", metavar="DURATION", help="For example 10s.")
+]
+RetryPeriodOption = Annotated[
+    str | None, typer.Option("--leader-elect-retry-period", metavar="DURATION", help="For example 2s.")
+]
+LeaseNamespaceOption = Annotated[
+    str | None, typer.Option("--leader-elect-resource-namespace", metavar="NAME", help="Where the lease is.")
+]
+LeaseNameOption = Annotated[
+    str | None, typer.Option("--leader-elect-resource-name", metavar="NAME", help="What the lease is called.")
+]
+LogFormatOption = Annotated[str, typer.Option("--log-format", metavar="text|json", help="How log lines look.")]
+LogLevelOption = Annotated[
+    str, typer.Option("--log-level", metavar="LEVEL", help="trace, debug, info, warning or error.")
+]
 
 
 def serving_options(
@@ -105,3 +129,46 @@ def _flag_text(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return ",".join(str(each) for each in value)
     return "" if value is None else str(value)
+
+
+def leader_flags(
+    leader_elect: str | None,
+    lease_duration: str | None,
+    renew_deadline: str | None,
+    retry_period: str | None,
+    resource_namespace: str | None,
+    resource_name: str | None,
+) -> dict[str, str | None]:
+    """The flags as `podium.config.flags` takes them."""
+    return {
+        "leader-elect": leader_elect,
+        "leader-elect-lease-duration": lease_duration,
+        "leader-elect-renew-deadline": renew_deadline,
+        "leader-elect-retry-period": retry_period,
+        "leader-elect-resource-namespace": resource_namespace,
+        "leader-elect-resource-name": resource_name,
+    }
+
+
+def set_up_log(form: str, level: str) -> None:
+    """Sets up the log as --log-format and --log-level say."""
+    from podium.serving.log import FORMATS, LEVELS, set_up
+
+    check_choice("--log-format", form, FORMATS)
+    check_choice("--log-level", level, LEVELS)
+    set_up(form, level)
+
+
+def check_choice(option: str, given: str, allowed: tuple[str, ...]) -> None:
+    if given not in allowed:
+        raise InputError(f'{option} "{given}": write one of {", ".join(allowed)}')
+
+
+def run_to_end(main: Coroutine[Any, Any, int]) -> int:
+    """The exit code of a command that serves."""
+    import asyncio
+
+    from podium.serving.environment import new_event_loop
+
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        return runner.run(main)
