@@ -2,99 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from podium.engine.intake import Intake, on_node
+from podium.engine.intake import on_node
 from podium.framework.clock import Clock
 from podium.framework.diagnosis import Nomination
-from podium.framework.handle import Preemptor
-from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
-from podium.kube.claim_status import deallocated, released, reserved
-from podium.kube.devices import Allocation
-from podium.kube.extended_resources import created
-from podium.kube.pod import ExtendedResourceRequestMapping
+from podium.framework.handle import Effect, Preemptor
+from podium.kube import Pod
+from podium.testing.memory_writer import MemoryWriter
 
 
-class TrialApi:
+class TrialApi(MemoryWriter):
     """The writer and listener of the engine. What it writes comes back as a change, after the cycle."""
 
     def __init__(self, clock: Clock) -> None:
-        self.intake: Intake
-        self.bound: dict[str, str] = {}
-        self.annotated: dict[str, dict[str, str]] = {}
-        self.evicted: dict[str, list[str]] = {}
+        super().__init__(clock)
+        self.nodes: dict[str, str] = {}
+        """By pod: the node that it is bound to."""
+        self.gave_way: dict[str, list[str]] = {}
+        """By pod: those that gave way to it."""
         self.failures: dict[str, tuple[str, str, str | None]] = {}
         """By pod: the reason, the message, and the node that it is nominated to."""
-        self._clock = clock
-        self._changes: list[Callable[[], None]] = []
 
-    def settle(self) -> bool:
-        """Let the scheduler see what was written; whether there was anything."""
-        changes, self._changes = self._changes, []
-        for change in changes:
-            change()
-        return bool(changes)
+    def object_changes(self, change: Callable[[], None]) -> None:
+        change()  # a plugin that is answered at once looks for its claim next
 
-    # Writes
-
-    def bind(self, pod: Pod, node_name: str) -> None:
+    def bind(self, pod: Pod, node_name: str) -> Effect:
         return None  # a plugin's own Bind may not come here; `scheduled` hears of both
 
     def evict(
         self, victims: Sequence[Pod], preemptor: Preemptor, node_name: str, done: Callable[[str | None], None]
     ) -> None:
-        self.evicted.setdefault(preemptor.key, []).extend(victim.key for victim in victims)
-        done(None)
+        self.gave_way.setdefault(preemptor.key, []).extend(victim.key for victim in victims)
         for victim in victims:
-            self.bound.pop(victim.key, None)
-            self._changes.append(lambda gone=victim: self.intake.delete(gone))  # type: ignore[misc]
+            self.nodes.pop(victim.key, None)
+        super().evict(victims, preemptor, node_name, done)
 
     def taken_back(self, victim: Pod, preemptor: Preemptor, node_name: str) -> None:
-        self.evicted.setdefault(preemptor.key, []).append(victim.key)
-
-    def nominate(self, pod: Pod, node_name: str) -> None:
-        return None
-
-    def clear_nomination(self, pod: Pod) -> None:
-        return None
-
-    def annotate(self, pod: Pod, annotations: Mapping[str, str]) -> None:
-        self.annotated.setdefault(pod.key, {}).update(annotations)
-
-    def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
-        return None
-
-    def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
-        self.intake.set(reserved(claim, allocation, pod, self._clock.now()))
-
-    def create_claim(
-        self,
-        claim: ResourceClaim,
-        allocation: Allocation,
-        pod: Pod,
-        mappings: Sequence[ExtendedResourceRequestMapping],
-    ) -> None:
-        self.reserve_claim(created(claim), allocation, pod)
-
-    def delete_claim(self, claim: ResourceClaim) -> None:
-        self.intake.delete(claim)
-
-    def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
-        self.intake.set(released(claim, pod))
-
-    def deallocate_claim(self, claim: ResourceClaim) -> None:
-        self.intake.set(deallocated(claim))
-
-    # Outcomes
+        self.gave_way.setdefault(preemptor.key, []).append(victim.key)
 
     def scheduled(self, pod: Pod, node_name: str) -> None:
         self.failures.pop(pod.key, None)
-        self.bound[pod.key] = node_name
+        self.nodes[pod.key] = node_name
         annotations = {**pod.metadata.annotations, **self.annotated.get(pod.key, {})}
         shown = replace(pod, metadata=replace(pod.metadata, annotations=annotations))
-        self._changes.append(lambda: self.intake.set(on_node(shown, node_name)))
+        self.change(lambda: self._show(on_node(shown, node_name)))
+
+    def _show(self, pod: Pod) -> None:
+        assert self.intake is not None, "the engine is made before it decides"
+        self.intake.set(pod)
 
     def failed(self, pod: Pod, reason: str, message: str, nomination: Nomination | None) -> None:
         self.failures[pod.key] = (reason, message, nomination.node_name or None if nomination else None)

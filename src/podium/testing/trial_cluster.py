@@ -93,7 +93,7 @@ class TrialCluster:
     @property
     def bound(self) -> dict[str, str]:
         """The node of each pod that the scheduler bound, by "namespace/name"."""
-        return dict(self._api.bound)
+        return dict(self._api.nodes)
 
     def plugin(self, kind: type[P] | str) -> P:
         """The plugin itself, as the first profile runs it."""
@@ -125,7 +125,7 @@ class TrialCluster:
             else:
                 self._scheduler.intake.delete(self._pods[_key(each)] if isinstance(each, str | Pod) else each)
                 if isinstance(each, str | Pod):
-                    self._api.bound.pop(_key(each), None)
+                    self._api.nodes.pop(_key(each), None)
         self._raise_failures()
 
     def set_custom(self, resource: str, key: str, data: Mapping[str, Any] | None) -> None:
@@ -176,7 +176,7 @@ class TrialCluster:
         waiting = None if found is None else self._scheduler.waiting.get(found.uid)
         reason, message, nominated = self._api.failures.get(key, ("", "", None))
         queued = self._scheduler.queue.get(key)
-        node = self._api.bound.get(key)
+        node = self._api.nodes.get(key)
         if node is not None:
             state, message = TrialState.BOUND, ""
         elif waiting is not None:
@@ -196,7 +196,7 @@ class TrialCluster:
             nodes={answer.name: answer for answer in self._scheduler.answers.get(key, ())},
             waits={} if waiting is None else {name: until - now for name, until in waiting.pending.items()},
             nominated=nominated,
-            evicted=tuple(self._api.evicted.get(key, ())),
+            evicted=tuple(self._api.gave_way.get(key, ())),
             annotations=dict(self._api.annotated.get(key, {})),
             reports=tuple(self._reports),
         )
@@ -216,7 +216,7 @@ class TrialCluster:
         return None if queued is None else queued.pod.key
 
     def _settle(self) -> None:
-        while self._api.settle():
+        while self._api.deliver():
             pass
 
     def _raise_failures(self) -> None:
