@@ -18,7 +18,7 @@ from podium.config.resolved import SchedulerConfig
 from podium.kube import Node, Pod
 from podium.load.metrics import load_metrics
 from podium.load.sources import Telemetry
-from podium.run.driver import LiveScheduler
+from podium.run.driver import LiveParts, LiveScheduler
 from podium.run.memory_dump import dump_on_signal
 from podium.run.metrics.registry import Metrics, resource_metrics
 from podium.run.plugin_watchdog import PluginWatchdog
@@ -104,11 +104,9 @@ def build_process(
         own_client, clock=clock, rng=rng, report=LOG.warning, may_write=lambda: process.leads() and not options.shadow
     )
     shadow = Shadow(log_finding) if options.shadow else None
-    live = LiveScheduler(
-        config,
-        registry,
-        client,
-        recorder,
+    parts = LiveParts(
+        client=client,
+        recorder=recorder,
         clock=clock,
         rng=rng,
         load=telemetry,
@@ -116,6 +114,7 @@ def build_process(
         metrics=metrics,
         shadow=shadow,
     )
+    live = LiveScheduler(config, registry, parts)
     metrics.show(load_metrics(telemetry, clock))
     _show(metrics, recorder, election, shadow)
     watchdog = PluginWatchdog(
