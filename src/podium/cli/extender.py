@@ -92,8 +92,8 @@ def extender(
     """
     if typed.invoked_subcommand is not None:
         return
+    from podium.cli.configuration import registry_with
     from podium.cli.files import read_text
-    from podium.cli.registry import registry_with
     from podium.client import load_access
     from podium.extender.agents import choose
     from podium.extender.run import ExtenderOptions

@@ -58,8 +58,8 @@ def manifest(
 
     Example: podium extender manifest --agents safe,congestion | kubectl apply -f -
     """
+    from podium.cli.configuration import registry_with
     from podium.cli.files import read_text
-    from podium.cli.registry import registry_with
     from podium.extender.agents import choose
     from podium.extender.assembly import plugin_config
     from podium.kube.printable import printable

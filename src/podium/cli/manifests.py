@@ -75,9 +75,8 @@ def run(
 
     Example: podium manifest run --config scheduler.yaml | kubectl apply -f -
     """
-    from podium.cli.configuration import gates_of
+    from podium.cli.configuration import gates_of, registry_and_named
     from podium.cli.files import read_text
-    from podium.cli.registry import registry_and_named
     from podium.config import default_config, load_config
     from podium.manifests.objects import IMAGE
     from podium.manifests.run import RunSettings, without_kubeconfig

@@ -37,6 +37,7 @@ from podium.extender.request_parsing import (
 from podium.extender.responses import (
     Body,
     HostTexts,
+    Points,
     all_names,
     all_nodes,
     error,
@@ -45,7 +46,6 @@ from podium.extender.responses import (
     some_names,
     some_nodes,
 )
-from podium.extender.score_scaling import Points
 from podium.framework import Cycle, PluginError, Status
 from podium.framework.answers import status_of
 from podium.framework.status import SKIPPED

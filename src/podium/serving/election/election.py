@@ -26,6 +26,7 @@ import asyncio
 import random
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from podium.client import ApiError, Client, ClientError
@@ -60,6 +61,29 @@ class NotLeading(ClientError):  # noqa: N818  (it reads as what happened)
     """A write was not sent because this process does not lead, or may not any more."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ElectionSettings:
+    """Which lease is sought, by whom, and for how long at a time; durations are in seconds."""
+
+    namespace: str
+    name: str
+    identity: str
+    lease_duration: float
+    renew_deadline: float
+    retry_period: float
+    server_in_process: bool = False
+    """Whether the API server runs in this process, so that a pause of one is a pause of the other."""
+
+    def __post_init__(self) -> None:
+        if not self.identity:
+            raise ValueError("an election needs an identity, by which others tell this process from themselves")
+        if not self.lease_duration > self.renew_deadline > JITTER * self.retry_period > 0:
+            raise ValueError(
+                f"an election needs leaseDuration > renewDeadline > {JITTER} × retryPeriod > 0, not "
+                f"{self.lease_duration:g} s, {self.renew_deadline:g} s and {self.retry_period:g} s"
+            )
+
+
 class Election:
     """One candidate. Its client must have no guard: renewing is what leading depends on, not the other way round.
 
@@ -70,39 +94,27 @@ class Election:
     def __init__(
         self,
         client: Client,
+        settings: ElectionSettings,
         *,
-        namespace: str,
-        name: str,
-        identity: str,
-        lease_duration: float,
-        renew_deadline: float,
-        retry_period: float,
         clock: Clock,
         rng: random.Random,
         report: Callable[[str], None],
-        server_in_process: bool = False,
         on_event: Callable[[ObjectReference, str], None] = lambda _lease, _note: None,
         on_leader: Callable[[str], None] = lambda _identity: None,
     ) -> None:
-        if not identity:
-            raise ValueError("an election needs an identity, by which others tell this process from themselves")
-        if not lease_duration > renew_deadline > JITTER * retry_period > 0:
-            raise ValueError(
-                f"an election needs leaseDuration > renewDeadline > {JITTER} × retryPeriod > 0, not "
-                f"{lease_duration:g} s, {renew_deadline:g} s and {retry_period:g} s"
-            )
+        namespace, name = settings.namespace, settings.name
         self.name = name
-        self.identity = identity
+        self.identity = settings.identity
         self.where = f"lease {namespace}/{name}"
-        self._lock = LeaseLock(client, namespace, name, timeout=max(1.0, renew_deadline / 2))
-        self._lease_duration = lease_duration
-        self._renew_deadline = renew_deadline
-        self.retry_period = retry_period
+        self._lock = LeaseLock(client, namespace, name, timeout=max(1.0, settings.renew_deadline / 2))
+        self._lease_duration = settings.lease_duration
+        self._renew_deadline = settings.renew_deadline
+        self.retry_period = settings.retry_period
         self._namespace = namespace
         self._clock = clock
         self._rng = rng
         self._report = report
-        self._server_in_process = server_in_process
+        self._server_in_process = settings.server_in_process
         self._on_event = on_event
         self._on_leader = on_leader
         self._record: LeaseSpec | None = None  # as last seen or written
@@ -342,16 +354,18 @@ def candidate(
 
     return Election(
         client,
-        namespace=settings.resource_namespace,
-        name=settings.resource_name,
-        identity=identity,
-        lease_duration=settings.lease_duration.seconds,
-        renew_deadline=settings.renew_deadline.seconds,
-        retry_period=settings.retry_period.seconds,
+        ElectionSettings(
+            namespace=settings.resource_namespace,
+            name=settings.resource_name,
+            identity=identity,
+            lease_duration=settings.lease_duration.seconds,
+            renew_deadline=settings.renew_deadline.seconds,
+            retry_period=settings.retry_period.seconds,
+            server_in_process=server_in_process,
+        ),
         clock=environment.clock,
         rng=environment.rng,
         report=LOG.info,
-        server_in_process=server_in_process,
         on_leader=say_who_leads,
         on_event=lambda lease, note: recorder.record_election(lease, note, controller),
     )
