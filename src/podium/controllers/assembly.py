@@ -22,7 +22,7 @@ from podium.controllers.reconcile import Reconciler
 from podium.controllers.watches import SharedWatch, shared_watches
 from podium.serving.election.election import candidate
 from podium.serving.endpoints.options import ServingOptions, build_endpoint_access
-from podium.serving.endpoints.server import EndpointServer
+from podium.serving.endpoints.server import Endpoints, EndpointServer
 from podium.serving.environment import ProcessEnvironment, stop_on_signals, this_machine
 from podium.serving.events.recorder import EventRecorder
 from podium.serving.log import LOG
@@ -124,17 +124,17 @@ async def _serve_endpoints(
         stack.push_async_exit(client)
     loop = process.loop
     election = {} if loop.election is None else {"leaderElection": loop.election.unhealthy}
-    server = EndpointServer(
-        process.metrics,
-        lambda: {"componentconfig": {"controllers": [each.controller.name for each in process.reconcilers]}},
-        allowed.control,
+    shown = Endpoints(
+        metrics=process.metrics,
+        configuration=lambda: {
+            "componentconfig": {"controllers": [each.controller.name for each in process.reconcilers]}
+        },
         healthz=election,
         readyz={**election, "shutdown": loop.shutting_down, "informer-sync": process.not_synced},
         flags=options.serving.flags,
-        tls=allowed.tls.context,
-        host=options.serving.bind_address,
-        port=options.serving.secure_port,
     )
+    at = options.serving
+    server = EndpointServer(shown, allowed.control, tls=allowed.tls.context, host=at.bind_address, port=at.secure_port)
     await server.start()
     stack.push_async_callback(server.stop)
 

@@ -29,7 +29,7 @@ from podium.serving import address
 from podium.serving.election.blocked_loop import BlockedLoopRenewal
 from podium.serving.election.election import Election, candidate
 from podium.serving.endpoints.options import ServingOptions, build_endpoint_access
-from podium.serving.endpoints.server import EndpointServer
+from podium.serving.endpoints.server import Endpoints, EndpointServer
 from podium.serving.environment import ProcessEnvironment, stop_on_signals, this_machine
 from podium.serving.events.recorder import EventRecorder
 from podium.serving.log import LOG
@@ -175,18 +175,17 @@ async def serve_endpoints(
     def pods() -> Iterable[Pod]:
         return list(informers.by_kind[Pod].store.values())
 
-    server = EndpointServer(
-        process.metrics,
-        lambda: configuration_page(process),
-        allowed.control,
+    shown = Endpoints(
+        metrics=process.metrics,
+        configuration=lambda: configuration_page(process),
         healthz=election,
         readyz={**election, "shutdown": process.loop.shutting_down, "sched-handler-sync": process.not_synced},
         resources=lambda: resource_metrics(pods, process.leads),
         queue=lambda query: queue_page(process, read_question(query)),
         flags=options.flags,
-        tls=allowed.tls.context,
-        host=options.bind_address,
-        port=options.secure_port,
+    )
+    server = EndpointServer(
+        shown, allowed.control, tls=allowed.tls.context, host=options.bind_address, port=options.secure_port
     )
     await server.start()
     stack.push_async_callback(server.stop)
