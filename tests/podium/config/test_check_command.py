@@ -1,6 +1,5 @@
 import json
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
