@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import podium
+import podium.load
 
 
 @pytest.mark.parametrize("name", podium.__all__)
@@ -24,6 +25,15 @@ def test_public_names_are_where_type_checkers_look_for_them() -> None:
         home = importlib.import_module(podium._MODULE_OF[name])
         assert getattr(podium, name) is getattr(home, name)
     assert set(podium._MODULE_OF) == set(podium.__all__)
+
+
+def test_the_names_of_measured_load_are_where_type_checkers_look_for_them() -> None:
+    for name in podium.load.__all__:
+        home = importlib.import_module(f"podium.load.{podium.load._MODULE_OF[name]}")
+        assert getattr(podium.load, name) is getattr(home, name)
+    assert set(podium.load._MODULE_OF) == set(podium.load.__all__) <= set(dir(podium.load))
+    with pytest.raises(AttributeError, match=r"module 'podium\.load' has no attribute 'Nope'"):
+        podium.load.Nope  # noqa: B018  (reading it raises)
 
 
 def test_all_names_are_listed() -> None:
@@ -46,6 +56,6 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_importing_podium_loads_nothing_that_takes_long() -> None:
-    program = "import sys, podium; print(sorted(m for m in sys.modules if m.split('.')[0] in ('podium', 'numpy')))"
+    program = "import sys, podium.load; print(sorted(m for m in sys.modules if m.split('.')[0] in ('podium', 'numpy')))"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert result.stdout == "['podium']\n"
+    assert result.stdout == "['podium', 'podium.load']\n"

@@ -26,7 +26,7 @@ from podium.cluster.resources import ALLOCATABLE, REQUESTED
 from podium.config.types import Int64
 from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Scope, Scores
 from podium.kube import Pod
-from podium.load.commitment import NOTHING, Overcommitted, commitment_of
+from podium.load.commitment import NO_OVERCOMMITMENT, Overcommitted, commitment_of
 from podium.load.readings import GenerationCounter
 from podium.load.risk import Amounts, LoadRisk, load_risk, risk_bounds
 from podium.load.row_cache import RowCache, shared
@@ -112,7 +112,7 @@ class LowRiskOverCommitment(Plugin):
         numbers, excess = cycle.cluster.resources.on(row), self._overcommitted.on(row)
         cpu, memory = numbers[REQUESTED], numbers[REQUESTED + 1]
         if (
-            excess is NOTHING
+            excess is NO_OVERCOMMITMENT
             and cpu >= known[0]
             and memory >= known[1]
             and cpu + wanted[2] <= numbers[ALLOCATABLE]

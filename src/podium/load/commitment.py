@@ -19,7 +19,7 @@ from podium.kube import Pod
 from podium.kube.requests import exact_limits, requested
 
 _NOTE = "commitment"
-NOTHING = (0, 0)
+NO_OVERCOMMITMENT = (0, 0)
 
 
 class Commitment(NamedTuple):
@@ -59,7 +59,7 @@ class Overcommitted:
 
     def on(self, row: int) -> tuple[int, int]:
         """CPU in thousandths and memory in bytes."""
-        return self._rows.get(row, NOTHING)
+        return self._rows.get(row, NO_OVERCOMMITMENT)
 
     def over_rows(self) -> NDArray[np.int64]:
         """int64[2, rows]; to be read only."""
@@ -78,7 +78,7 @@ class Overcommitted:
         row, there = placed.row, self.on(placed.row)
         now = there[0] + sign * (cpu_limit - cpu), there[1] + sign * (memory_limit - memory)
         self._column.view[:, row] = now
-        if now == NOTHING:
+        if now == NO_OVERCOMMITMENT:
             del self._rows[row]
         else:
             self._rows[row] = now

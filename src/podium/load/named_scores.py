@@ -13,7 +13,7 @@ from podium.load.readings import GenerationCounter, Readings
 
 
 class NamedScores:
-    """`find()` gives the scores, and that of nodes it does not name; `generation` counts what is measured."""
+    """Scores by name of node. `find()` gives them, and that of nodes it does not name; `generation` counts changes."""
 
     def __init__(self, generation: GenerationCounter, find: Callable[[], tuple[Mapping[str, int], int]]) -> None:
         self.generation = generation

@@ -16,7 +16,7 @@ H = TypeVar("H", bound=Hashable)
 
 
 class RowCache(Generic[T]):
-    """`find(rows)` finds it for some rows in a row; `generation` counts what is measured."""
+    """One value for each row. `find(rows)` finds those of adjacent rows; `generation` counts what is measured."""
 
     def __init__(self, cluster: Cluster, generation: GenerationCounter, find: Callable[[slice], list[T]]) -> None:
         self._cursor = cluster.node_changes.cursor()

@@ -17,14 +17,14 @@ from podium.client.listing import list_all
 from podium.client.reading import Reader
 from podium.framework.clock import Clock
 from podium.kube import Node, Pod
-from podium.load.sources import allocation, usage
-from podium.load.sources.usage import NodeUsage, UsageSettings
+from podium.load import USAGE_KEYS, NodeUsage, UsageSettings
 from podium.run.snapshot import fetch_nodes
 from podium.serving.log import LOG
+from podium_plugins.annotate.allocation import ALLOCATION_KEYS, allocations
 from podium_plugins.annotate.annotations import AnnotationKeys, AnnotationOutcome, Annotator, ForbiddenError
 
-USAGE = AnnotationKeys("podium-annotate-usage", usage.KEYS, "usage-measured-at")
-ALLOCATION = AnnotationKeys("podium-annotate-allocation", allocation.KEYS, "allocation-measured-at")
+USAGE = AnnotationKeys("podium-annotate-usage", USAGE_KEYS, "usage-measured-at")
+ALLOCATION = AnnotationKeys("podium-annotate-allocation", ALLOCATION_KEYS, "allocation-measured-at")
 FINE, FAILED = 0, 1
 
 
@@ -69,7 +69,7 @@ async def annotate_allocation(
 
     async def one_round(known: ClusterView) -> AnnotationRound:
         nodes, now = await known.nodes(), clock.now()
-        measured = allocation.allocations(nodes, await known.pods(), gpu)
+        measured = allocations(nodes, await known.pods(), gpu)
         return AnnotationRound(await annotator.write(nodes, measured, now), [])
 
     return await _rounds(one_round, pace, stop, client, (Node, Pod), rng)

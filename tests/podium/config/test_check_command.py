@@ -1,6 +1,5 @@
 import json
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,7 @@ def stand_in_registry(monkeypatch: pytest.MonkeyPatch) -> None:
         registry: dict[str, Any] = dict(REGISTRY)
         return registry, load_named(registry, extra or ())
 
-    import_module("podium.cli.configuration")  # else it would take the stand-in in, and keep it for later tests
-    monkeypatch.setattr("podium.cli.registry.registry_and_named", stand_in)
+    monkeypatch.setattr("podium.cli.configuration.registry_and_named", stand_in)
 
 
 def podium_check(*arguments: str, stdin: str | bytes = "") -> Ran:

@@ -9,7 +9,7 @@ from tools.kit.builders import make_cluster, make_node, make_pod
 
 from podium.cluster import Cluster
 from podium.kube import Pod
-from podium.load.commitment import NOTHING, Commitment, Overcommitted, commitment_of
+from podium.load.commitment import NO_OVERCOMMITMENT, Commitment, Overcommitted, commitment_of
 
 
 def limited(number: int, node: str, resources: dict[str, Any]) -> Pod:
@@ -55,5 +55,5 @@ def test_the_sums_are_those_of_the_pods_that_are_there(steps: list[tuple[int, st
         each = [commitment_of(placed.pod, placed.facts) for placed in cluster.pods_on[row].values()]
         cpu, memory = sum(c.cpu_limit - c.cpu for c in each), sum(c.memory_limit - c.memory for c in each)
         assert sums.on(row) == (cpu, memory)
-        assert (sums.on(row) is NOTHING) == (not cpu and not memory)
+        assert (sums.on(row) is NO_OVERCOMMITMENT) == (not cpu and not memory)
         np.testing.assert_array_equal(sums.over_rows()[:, row], [cpu, memory])

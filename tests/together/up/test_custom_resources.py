@@ -4,7 +4,7 @@ import random
 import re
 from pathlib import Path
 
-from podium.controllers.definitions import definitions
+from podium.controllers.catalog import definitions
 from podium.framework import ManualClock
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.up.creation import create, install_definitions

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podium.cli.log_options import LogFormatOption, LogLevelOption, set_up_log
 from podium.cli.options import ContextOption, KubeconfigOption
+from podium.cli.serving_options import LogFormatOption, LogLevelOption, set_up_log
 from podium_plugins.cli.annotate.repetition import IntervalOption, MaxAgeOption, OnceOption, pace, run_with_client
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.object_names import ImageOption, PlaceOption
-from podium.cli.printed_manifest import print_manifest
+from podium.cli.manifest_options import ImageOption, PlaceOption, print_manifest
 
 
 class AnnotationSet(StrEnum):

@@ -53,7 +53,7 @@ def run_with_client(
     import asyncio
 
     from podium.client import Client, load_access
-    from podium.serving.signals import stop_on_signals
+    from podium.serving.environment import stop_on_signals
 
     access = load_access(kubeconfig, context=context)
 

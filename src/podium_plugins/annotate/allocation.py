@@ -14,7 +14,7 @@ from podium.kube.requests import offered, requested
 
 RESOURCES = ("cpu", "memory", "pods", "gpu", "ephemeral-storage")
 REQUESTED, FREE = "requested-{}", "free-{}"
-KEYS = tuple(kind.format(resource) for resource in RESOURCES for kind in (REQUESTED, FREE))
+ALLOCATION_KEYS = tuple(kind.format(resource) for resource in RESOURCES for kind in (REQUESTED, FREE))
 ENDED = ("Succeeded", "Failed")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from tools.kit.builders import make_node, make_pod
 
 from podium.kube import Pod
-from podium.load.sources.allocation import allocations
+from podium_plugins.annotate.allocation import allocations
 
 GPU = "nvidia.com/gpu"
 
